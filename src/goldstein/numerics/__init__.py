@@ -1,0 +1,1 @@
+"""Geometry, random streams, the min-norm point and rigorous floating point."""

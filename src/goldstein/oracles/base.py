@@ -1,0 +1,38 @@
+"""The oracle contract: two separate questions, `value` and `gradient`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class Oracle(ABC):
+    """A function that answers `value(x)` everywhere and `gradient(y)` almost everywhere.
+
+    `value` is total. `gradient` returns the gradient at a point of differentiability, and raises
+    `KinkError` elsewhere *if the function is able to know* (`knows_kinks`). A black box cannot know;
+    it is then trusted, which is why its certificates are labelled `conditional`.
+    """
+
+    #: True when `gradient` raises `KinkError` at every point of non-differentiability.
+    knows_kinks: bool = False
+
+    #: Number of variables, or None when any length is accepted.
+    dim: int | None = None
+
+    @abstractmethod
+    def value(self, x: Vector) -> float:
+        """Return f(x)."""
+
+    @abstractmethod
+    def gradient(self, y: Vector) -> Vector:
+        """Return the gradient of f at y, or raise `KinkError`."""
+
+    @property
+    def name(self) -> str:
+        """A short name for messages and certificate files."""
+        return type(self).__name__

@@ -1,0 +1,94 @@
+"""The guard between a user's function and everything else: counts, checks, budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from goldstein.errors import GoldsteinError, KinkError, OracleError, OutOfCalls
+from goldstein.oracles.base import Oracle, Vector
+
+
+class CountedOracle(Oracle):
+    """Wrap an oracle: count calls, refuse bad answers by name, stop at the budget.
+
+    Attributes
+    ----------
+    values, gradients : int
+        Calls made so far, kinks included.
+    """
+
+    def __init__(self, inner: Oracle, max_calls: int | None = None) -> None:
+        self.inner = inner
+        self.knows_kinks = inner.knows_kinks
+        self.dim = inner.dim
+        self.values = 0
+        self.gradients = 0
+        self.limit = math.inf if max_calls is None else max_calls
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def calls(self) -> int:
+        """Values plus gradients."""
+        return self.values + self.gradients
+
+    def value(self, x: Vector) -> float:
+        if self.values + self.gradients >= self.limit:
+            raise OutOfCalls("value")
+        self.values += 1
+        raw = self._ask(self.inner.value, x, "value")
+        try:
+            answer = float(raw)
+        except (TypeError, ValueError):
+            if np.size(raw) != 1:
+                raise self._error(f"returned shape {np.shape(raw)}, expected a number", x) from None
+            answer = float(np.asarray(raw).reshape(()))
+        if not math.isfinite(answer):
+            raise self._error(f"returned {answer}, expected a finite number", x)
+        return answer
+
+    def gradient(self, y: Vector) -> Vector:
+        if self.values + self.gradients >= self.limit:
+            raise OutOfCalls("gradient")
+        self.gradients += 1
+        raw = self._ask(self.inner.gradient, y, "gradient")
+        try:
+            answer = np.asarray(raw, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise self._error(
+                f"gradient is {type(raw).__name__}, expected an array of numbers", y
+            ) from None
+        if answer.shape != y.shape:
+            raise self._error(f"gradient has shape {answer.shape}, expected {y.shape}", y)
+        # A finite sum of squares proves all entries finite in one pass without a temporary.
+        if not math.isfinite(float(answer @ answer)) and not np.isfinite(answer).all():
+            bad = int(np.flatnonzero(~np.isfinite(answer))[0])
+            raise self._error(f"gradient is {answer[bad]} at coordinate {bad}", y)
+        return answer
+
+    def _ask(self, question: Callable[[Vector], Any], at: Vector, what: str) -> Any:
+        try:
+            return question(at)
+        except (KinkError, OracleError, OutOfCalls, StopIteration):
+            raise
+        except GoldsteinError:
+            raise
+        except Exception as failure:
+            raise self._error(
+                f"{what} raised {type(failure).__name__}: {failure}", at
+            ) from failure
+
+    def _error(self, what: str, at: Vector) -> OracleError:
+        shown = np.array2string(at, threshold=8, edgeitems=3, precision=6)
+        return OracleError(
+            f"{self.name}: {what} (call {self.calls}, at x = {shown}). "
+            "Make the function finite there, or start elsewhere.",
+            np.array(at),
+            self.calls,
+        )

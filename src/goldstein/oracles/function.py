@@ -1,0 +1,101 @@
+"""Oracles made from plain callables, with SciPy's conventions for `jac` and `args`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from goldstein.errors import InputTypeError
+from goldstein.oracles.base import Oracle, Vector
+
+
+class FunctionOracle(Oracle):
+    """A black box: `fun(x, *args)` and `jac(x, *args)`, or one `fun` that returns both.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns f(x), or the pair (f(x), gradient) when `jac` is True.
+    jac : callable or True
+        Returns the gradient.
+    args : sequence
+        Extra arguments handed to both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> oracle = FunctionOracle(lambda x: np.abs(x).sum(), np.sign)
+    >>> oracle.value(np.array([1.0, -2.0]))
+    np.float64(3.0)
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], jac: Callable[..., Any] | bool, args: Sequence[Any] = ()
+    ) -> None:
+        self._fun = fun
+        self._args = tuple(args)
+        self._jac = jac
+        # With jac=True one call answers both questions at a point: keep the last pair.
+        self._pair_at: bytes = b""
+        self._pair: tuple[float, Vector] | None = None
+
+    @property
+    def name(self) -> str:
+        return getattr(self._fun, "__name__", type(self._fun).__name__)
+
+    def _both(self, x: Vector) -> tuple[float, Vector]:
+        key = x.tobytes()
+        if self._pair is None or key != self._pair_at:
+            answer = self._fun(x, *self._args)
+            if not (isinstance(answer, tuple) and len(answer) == 2):
+                raise InputTypeError(
+                    f"jac=True says that {self.name} returns a pair (value, gradient), but it "
+                    f"returned {type(answer).__name__}; return both, or pass jac=your_gradient."
+                )
+            # A gradient buffer the user reuses must not change under us.
+            self._pair, self._pair_at = (answer[0], np.array(answer[1], dtype=float)), key
+        return self._pair
+
+    def value(self, x: Vector) -> float:
+        if self._jac is True:
+            return self._both(x)[0]
+        answer: float = self._fun(x, *self._args)
+        return answer
+
+    def gradient(self, y: Vector) -> Vector:
+        if self._jac is True:
+            return self._both(y)[1].copy()
+        assert callable(self._jac)
+        answer: Vector = self._jac(y, *self._args)
+        return answer
+
+
+def as_oracle(
+    fun: Oracle | Callable[..., Any],
+    jac: Callable[..., Any] | bool | None = None,
+    args: Sequence[Any] = (),
+) -> Oracle:
+    """Return `fun` as an Oracle, or explain what is missing."""
+    if isinstance(fun, Oracle):
+        if jac is not None or tuple(args):
+            raise InputTypeError(
+                f"fun is already an oracle ({fun.name}) and brings its own gradient; "
+                "drop jac and args."
+            )
+        return fun
+    if not callable(fun):
+        raise InputTypeError(
+            f"fun must be a callable, a goldstein.Oracle or a goldstein.Expression, "
+            f"got {type(fun).__name__}."
+        )
+    if not isinstance(args, tuple | list):
+        args = (args,)
+    if jac is True or callable(jac):
+        return FunctionOracle(fun, jac, args)
+    raise InputTypeError(
+        f"no gradient: jac is {jac!r}. Pass jac=your_gradient, or jac=True if fun returns "
+        "(value, gradient); for automatic differentiation see goldstein.torch.oracle and "
+        "goldstein.jax.oracle; without any gradient use method='zeroth-order'."
+    )
