@@ -1,0 +1,89 @@
+"""Microseconds of the hull problem, cold and after one new gradient, against `scipy.optimize.nnls`.
+
+Run: ``python -m benchmarks.hull``
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import nnls
+
+from goldstein.numerics.hull import Hull, min_norm_weights
+
+SIZES = ((5, 10), (10, 10), (11, 10), (30, 50), (30, 1000), (50, 100), (200, 1000), (30, 100_000))
+
+
+def microseconds(job: Callable[[], object], budget: float = 0.3) -> float:
+    """Median time of a call within a time budget."""
+    times = []
+    end = time.perf_counter() + budget
+    while len(times) < 5 or (time.perf_counter() < end and len(times) < 2000):
+        start = time.perf_counter()
+        job()
+        times.append(time.perf_counter() - start)
+    return 1e6 * float(np.median(times))
+
+
+def instance(count: int, dim: int, seed: int) -> np.ndarray:
+    """Gradients with a common part, so that the answer is neither zero nor one row."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((count, dim)) + 0.5 * rng.standard_normal(dim) / np.sqrt(dim)
+
+
+def by_nnls(rows: np.ndarray) -> np.ndarray:
+    scale = np.abs(rows).max()
+    system = np.vstack([rows.T / scale, np.ones(len(rows))])
+    target = np.zeros(len(system))
+    target[-1] = 1.0
+    weights = nnls(system, target)[0]
+    return weights / weights.sum()
+
+
+def main() -> None:
+    print("k x d            cold    add+solve     one-shot        nnls   nnls/add+solve   gap")
+    for count, dim in SIZES:
+        rows = instance(count, dim, 0)
+        hull = Hull(dim, count)
+
+        def cold(rows: np.ndarray = rows, hull: Hull = hull) -> None:
+            hull.clear()
+            for row in rows:
+                hull.add(row)
+            hull.solve()
+
+        before = Hull(dim, count)
+        for row in rows[:-1]:
+            before.add(row)
+        before.solve()
+        everything_but_last = np.arange(count - 1)
+
+        def reset(hull: Hull = before, kept: np.ndarray = everything_but_last) -> None:
+            hull.keep(kept)
+
+        def warm(hull: Hull = before, row: np.ndarray = rows[-1]) -> None:
+            hull.add(row)
+            hull.solve()
+
+        times = []
+        for _ in range(200 if dim < 10_000 else 5):
+            start = time.perf_counter()
+            warm()
+            times.append(time.perf_counter() - start)
+            reset()
+        add_solve = 1e6 * float(np.median(times))
+        cold_time = microseconds(cold)
+        one_shot = microseconds(lambda rows=rows: min_norm_weights(rows))
+        reference = microseconds(lambda rows=rows: by_nnls(rows))
+        exact = np.linalg.norm(by_nnls(rows) @ rows)
+        gap = np.linalg.norm(hull.point) / exact - 1.0
+        print(
+            f"{count:4d} x {dim:<7d} {cold_time:9.1f} {add_solve:12.1f} {one_shot:12.1f} "
+            f"{reference:11.1f} {reference / add_solve:12.1f} {gap:15.1e}"
+        )
+
+
+if __name__ == "__main__":
+    main()
