@@ -1,0 +1,518 @@
+"""Exact signs, rigorous roundings and linear algebra over the rationals.
+
+Stored float64 numbers are taken as exact rationals. Floats are used to decide what floats can
+prove; everything else is decided with integers. python-flint, where installed, only makes the
+linear algebra faster: both routes return the same rationals.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from goldstein.errors import InputError
+
+Rational = Fraction | float | int
+RationalVector = Sequence[Rational] | NDArray[Any]
+
+_UNIT_ROUNDOFF = 2.0**-53
+# Far above the smallest subnormal, so that the filter stays valid on hardware that flushes them.
+_UNDERFLOW = 2.0**-1000
+_TINY = 2.0**-1022
+_FLINT_MIN_ROWS = 3
+
+
+# --- numbers ---------------------------------------------------------------------------------
+
+
+def to_fraction(value: Any) -> Fraction:
+    """Return a finite number as an exact Fraction.
+
+    Examples
+    --------
+    >>> to_fraction(0.5)
+    Fraction(1, 2)
+    """
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, int | np.integer):
+        return Fraction(int(value))
+    number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"got {number}, expected a finite number; exact arithmetic needs one.")
+    return Fraction(number)
+
+
+def to_fractions(values: RationalVector) -> list[Fraction]:
+    """Return every entry of a vector as an exact Fraction.
+
+    Examples
+    --------
+    >>> to_fractions([0.5, 2])
+    [Fraction(1, 2), Fraction(2, 1)]
+    """
+    entries = values.tolist() if isinstance(values, np.ndarray) else values
+    return [to_fraction(value) for value in entries]
+
+
+def common_denominator(values: RationalVector) -> tuple[list[int], int]:
+    """Write a vector as integers over one positive denominator.
+
+    Examples
+    --------
+    >>> common_denominator([0.5, 0.75, 1])
+    ([2, 3, 4], 4)
+    """
+    entries = values.tolist() if isinstance(values, np.ndarray) else values
+    try:
+        ratios = [value.as_integer_ratio() for value in entries]
+    except AttributeError:  # NumPy's integers lack the method
+        return common_denominator(to_fractions(entries))
+    except (OverflowError, ValueError):
+        raise InputError(
+            "got a NaN or an infinity, expected finite numbers; exact arithmetic needs them."
+        ) from None
+    denominator = math.lcm(*(ratio[1] for ratio in ratios))
+    return [top * (denominator // bottom) for top, bottom in ratios], denominator
+
+
+def fraction_upper(value: Fraction) -> float:
+    """Return the smallest float that is not below a rational (`inf` past the largest float).
+
+    Examples
+    --------
+    >>> fraction_upper(Fraction(1, 10)), fraction_upper(Fraction(1, 3)) > 1 / 3
+    (0.1, True)
+    """
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -float(np.finfo(np.float64).max)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def fraction_lower(value: Fraction) -> float:
+    """Return the largest float that is not above a rational."""
+    return -fraction_upper(-value)
+
+
+def _scaled_root(value: Fraction) -> tuple[int, int, bool]:
+    """Return (r, s, exact) with r = floor(sqrt(value) 2^s), carrying at least 64 bits."""
+    if value < 0:
+        raise InputError(f"got {float(value)}, expected a nonnegative number under the root.")
+    size = value.numerator.bit_length() - value.denominator.bit_length()
+    shift = max(0, 70 - size // 2)
+    top = value.numerator << (2 * shift)
+    root = math.isqrt(top // value.denominator)
+    return root, shift, root * root * value.denominator == top
+
+
+def sqrt_upper(value: Fraction) -> float:
+    """Return a float that is at least the square root of a rational, within two ulps.
+
+    Examples
+    --------
+    >>> sqrt_upper(Fraction(9, 4)), Fraction(sqrt_upper(Fraction(2))) ** 2 >= 2
+    (1.5, True)
+    """
+    root, shift, exact = _scaled_root(value)
+    return fraction_upper(Fraction(root if exact else root + 1, 1 << shift))
+
+
+def sqrt_lower(value: Fraction) -> float:
+    """Return a float that is at most the square root of a rational, within two ulps."""
+    root, shift, _ = _scaled_root(value)
+    return fraction_lower(Fraction(root, 1 << shift))
+
+
+# --- vectors ---------------------------------------------------------------------------------
+
+
+def exact_dot(left: RationalVector, right: RationalVector) -> Fraction:
+    """Return the inner product of two vectors, exactly.
+
+    Examples
+    --------
+    >>> exact_dot([1e16, 1.0, -1e16], [1.0, 1.0, 1.0])
+    Fraction(1, 1)
+    """
+    _same_length(len(left), len(right))
+    left_top, left_bottom = common_denominator(left)
+    right_top, right_bottom = common_denominator(right)
+    return Fraction(_integer_dot(left_top, right_top), left_bottom * right_bottom)
+
+
+def exact_combination(weights: RationalVector, vectors: Sequence[RationalVector]) -> list[Fraction]:
+    """Return `sum_j weights[j] vectors[j]`, exactly.
+
+    Examples
+    --------
+    >>> exact_combination([0.5, 0.5], [[1.0, 0.0], [0.0, 3.0]])
+    [Fraction(1, 2), Fraction(3, 2)]
+    """
+    _same_length(len(weights), len(vectors))
+    if len(vectors) == 0:
+        raise InputError("got no vectors, expected at least one to combine.")
+    tops, bottom = common_denominator(weights)
+    rows = [common_denominator(vector) for vector in vectors]
+    shared = math.lcm(*(row[1] for row in rows))
+    total = [0] * len(rows[0][0])
+    for weight, (entries, denominator) in zip(tops, rows, strict=True):
+        _same_length(len(entries), len(total))
+        if weight:
+            scale = weight * (shared // denominator)
+            total = [old + scale * entry for old, entry in zip(total, entries, strict=True)]
+    return [Fraction(entry, bottom * shared) for entry in total]
+
+
+def squared_norm(vector: RationalVector) -> Fraction:
+    """Return the square of the Euclidean norm, exactly."""
+    entries, denominator = common_denominator(vector)
+    return Fraction(_integer_dot(entries, entries), denominator * denominator)
+
+
+def squared_distance(left: RationalVector, right: RationalVector) -> Fraction:
+    """Return the square of the Euclidean distance of two vectors, exactly."""
+    return squared_norm(exact_combination([1, -1], [left, right]))
+
+
+def norm_upper(vector: RationalVector) -> float:
+    """Return a float that is at least the Euclidean norm."""
+    return sqrt_upper(squared_norm(vector))
+
+
+def distance_upper(left: RationalVector, right: RationalVector) -> float:
+    """Return a float that is at least the Euclidean distance."""
+    return sqrt_upper(squared_distance(left, right))
+
+
+def _integer_dot(left: list[int], right: list[int]) -> int:
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _same_length(got: int, expected: int) -> None:
+    if got != expected:
+        raise InputError(f"got vectors of lengths {got} and {expected}, expected equal lengths.")
+
+
+# --- signs -----------------------------------------------------------------------------------
+
+
+def exact_signs(A: Any, y: RationalVector, t: Any = 0.0) -> NDArray[np.int8]:
+    """Return the exact signs of `A y - t`, row by row.
+
+    A float evaluation with an error bound decides almost all rows; the others are summed with
+    integers, so that neither cancellation, overflow nor underflow can change a sign.
+
+    Parameters
+    ----------
+    A : array or sparse matrix, shape (m, n)
+        float64 entries.
+    y : sequence of length n
+        Floats, or Fractions for a rational point.
+    t : float or sequence of length m
+        Floats or Fractions.
+
+    Returns
+    -------
+    ndarray of int8
+        Entries -1, 0 or 1.
+
+    Examples
+    --------
+    >>> exact_signs([[1e16, 1.0, -1e16, -1.0], [1.0, 1e-17, -1.0, 0.0]], [1.0, 1.0, 1.0, 1.0])
+    array([0, 1], dtype=int8)
+    """
+    matrix = _float_matrix(A)
+    rows, columns = matrix.shape
+    _same_length(len(y), columns)
+    _require_finite(matrix.data if sparse.issparse(matrix) else matrix)
+    thresholds = [t] * rows if np.ndim(t) == 0 else t
+    _same_length(len(thresholds), rows)
+
+    point, thresholds_float = _nearest_floats(y), _nearest_floats(thresholds)
+    with np.errstate(all="ignore"):
+        value = matrix @ point - thresholds_float
+        # One tiny per coordinate covers the absolute error of a point rounded to a subnormal.
+        size = abs(matrix) @ (np.abs(point) + _TINY) + np.abs(thresholds_float)
+        error = 2 * (columns + 4) * _UNIT_ROUNDOFF * size + (columns + 2) * _UNDERFLOW
+        decided = np.abs(value) > error  # False wherever something overflowed to inf or NaN
+    signs = np.where(decided, np.sign(value), 0).astype(np.int8)
+
+    undecided = np.flatnonzero(~decided)
+    if undecided.size:
+        tops, bottom = common_denominator(y)
+        for row in undecided.tolist():
+            signs[row] = _exact_sign(matrix, row, tops, bottom, thresholds[row])
+    return signs
+
+
+def _float_matrix(A: Any) -> Any:
+    if sparse.issparse(A):
+        return sparse.csr_array(A).astype(np.float64)
+    return np.atleast_2d(np.asarray(A, dtype=np.float64))
+
+
+def _exact_sign(matrix: Any, row: int, tops: list[int], bottom: int, threshold: Any) -> int:
+    if sparse.issparse(matrix):
+        span = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        entries = matrix.data[span]
+        tops = [tops[column] for column in matrix.indices[span].tolist()]
+    else:
+        entries = matrix[row]
+    coefficients, denominator = common_denominator(np.asarray(entries, dtype=np.float64))
+    level = to_fraction(threshold)
+    value = _integer_dot(coefficients, tops) * level.denominator
+    value -= level.numerator * denominator * bottom
+    return (value > 0) - (value < 0)
+
+
+def _nearest_floats(values: Any) -> NDArray[np.float64]:
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        array = values
+    else:
+        array = np.array([_nearest_float(value) for value in values], dtype=np.float64)
+    if np.isnan(array).any():
+        raise InputError("got a NaN, expected numbers; a sign needs them.")
+    return array
+
+
+def _nearest_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        # An infinity never passes the filter: the row goes to the integers.
+        return math.inf if value > 0 else -math.inf
+
+
+def _require_finite(entries: NDArray[np.float64]) -> None:
+    if not np.isfinite(entries).all():
+        raise InputError("got a matrix with a NaN or an infinity, expected finite entries.")
+
+
+# --- linear algebra over Q -------------------------------------------------------------------
+
+
+def exact_rank(M: Any) -> int:
+    """Return the rank of a matrix of floats or Fractions, exactly.
+
+    Examples
+    --------
+    >>> exact_rank([[1.0, 2.0], [0.1, 0.2]]), exact_rank([[1.0, 3.0], [0.1, 0.3]])
+    (1, 2)
+    """
+    return len(independent_rows(M))
+
+
+def independent_rows(M: Any) -> list[int]:
+    """Return the first rows, in order, that span the row space exactly.
+
+    Examples
+    --------
+    >>> independent_rows([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]])
+    [0, 2]
+    """
+    return _independent([common_denominator(row)[0] for row in _dense_rows(M)])
+
+
+def project_exact(M: Any, t: Any, base: RationalVector) -> list[Fraction] | None:
+    """Return the point of `{th : M th = t}` nearest to `base`, exactly.
+
+    Dependent rows are allowed. Rows that share no variable are solved apart, so that a network
+    costs the sum of its neurons.
+
+    Parameters
+    ----------
+    M : array or sparse matrix, shape (k, n)
+        Floats, or rows of Fractions.
+    t : float or sequence of length k
+    base : sequence of length n
+
+    Returns
+    -------
+    list of Fraction, or None
+        None when no point satisfies the equations.
+
+    Examples
+    --------
+    >>> project_exact([[1.0, 1.0], [2.0, 2.0]], [1.0, 2.0], [0.0, 0.0])
+    [Fraction(1, 2), Fraction(1, 2)]
+    >>> project_exact([[1.0, 1.0], [2.0, 2.0]], [1.0, 3.0], [0.0, 0.0]) is None
+    True
+    """
+    rows = _dense_rows(M)
+    levels = to_fractions([t] * len(rows) if np.ndim(t) == 0 else t)
+    _same_length(len(levels), len(rows))
+    point = to_fractions(base)
+
+    equations: list[tuple[dict[int, int], Fraction]] = []
+    for row, level in zip(rows, levels, strict=True):
+        _same_length(len(row), len(point))
+        entries, denominator = common_denominator(row)
+        support = {column: entry for column, entry in enumerate(entries) if entry}
+        if support:
+            equations.append((support, level * denominator))
+        elif level != 0:
+            return None  # 0 = t
+    for group in _connected(equations):
+        columns = sorted({column for support, _ in group for column in support})
+        solved = _project_group(
+            [[support.get(column, 0) for column in columns] for support, _ in group],
+            [level for _, level in group],
+            [point[column] for column in columns],
+        )
+        if solved is None:
+            return None
+        for column, entry in zip(columns, solved, strict=True):
+            point[column] = entry
+    return point
+
+
+def _project_group(
+    rows: list[list[int]], levels: list[Fraction], base: list[Fraction]
+) -> list[Fraction] | None:
+    chosen = _independent(rows)
+    picked = [rows[index] for index in chosen]
+    tops, bottom = common_denominator(base)
+    residual = [
+        levels[index] - Fraction(_integer_dot(rows[index], tops), bottom) for index in chosen
+    ]
+    multipliers = _solve_gram(picked, residual)
+    moved, scale = common_denominator(multipliers)
+    point = [
+        entry + Fraction(_integer_dot(moved, [row[column] for row in picked]), scale)
+        for column, entry in enumerate(base)
+    ]
+    tops, bottom = common_denominator(point)
+    dependent = set(range(len(rows))).difference(chosen)
+    # A dependent equation is a consequence of the chosen ones, or contradicts them.
+    if any(Fraction(_integer_dot(rows[i], tops), bottom) != levels[i] for i in dependent):
+        return None
+    return point
+
+
+def _connected(
+    equations: list[tuple[dict[int, int], Fraction]],
+) -> list[list[tuple[dict[int, int], Fraction]]]:
+    """Group equations that share variables, directly or through others."""
+    groups: list[tuple[set[int], list[tuple[dict[int, int], Fraction]]]] = []
+    for equation in equations:
+        columns, members = set(equation[0]), [equation]
+        apart = []
+        for group in groups:
+            if columns.isdisjoint(group[0]):
+                apart.append(group)
+            else:
+                columns |= group[0]
+                members = group[1] + members
+        groups = [*apart, (columns, members)]
+    return [members for _, members in groups]
+
+
+def _dense_rows(M: Any) -> list[list[Any]]:
+    if sparse.issparse(M):
+        M = M.toarray()
+    if isinstance(M, np.ndarray):
+        return np.atleast_2d(M).tolist() if M.size else []
+    return [list(row) for row in M]
+
+
+def _independent(rows: list[list[int]]) -> list[int]:
+    flint = _flint()
+    if flint is not None and len(rows) >= _FLINT_MIN_ROWS:
+        reduced, _, rank = flint.fmpz_mat(rows).transpose().rref()
+        return [
+            next(column for column in range(len(rows)) if reduced[row, column] != 0)
+            for row in range(rank)
+        ]
+    return _independent_by_elimination(rows)
+
+
+def _independent_by_elimination(rows: list[list[int]]) -> list[int]:
+    chosen: list[int] = []
+    reduced: list[tuple[int, list[int]]] = []
+    for index, row in enumerate(rows):
+        rest = list(row)
+        for lead, pivot in reduced:
+            if rest[lead]:
+                head, tail = pivot[lead], rest[lead]
+                rest = [head * a - tail * b for a, b in zip(rest, pivot, strict=True)]
+                # Without this the entries would double in length with every pivot.
+                common = math.gcd(*rest)
+                if common > 1:
+                    rest = [entry // common for entry in rest]
+        lead = next((column for column, entry in enumerate(rest) if entry), -1)
+        if lead >= 0:
+            chosen.append(index)
+            reduced.append((lead, rest))
+    return chosen
+
+
+def _solve_gram(rows: list[list[int]], right: list[Fraction]) -> list[Fraction]:
+    """Solve `(R R^T) w = right` for independent integer rows R."""
+    if not rows:
+        return []
+    tops, bottom = common_denominator(right)
+    flint = _flint()
+    if flint is not None and len(rows) >= _FLINT_MIN_ROWS:
+        matrix = flint.fmpz_mat(rows)
+        solved = (matrix * matrix.transpose()).solve(flint.fmpz_mat([[top] for top in tops]))
+        return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
+    gram = [[_integer_dot(a, b) for b in rows] for a in rows]
+    return [entry / bottom for entry in _solve_by_elimination(gram, tops)]
+
+
+def _solve_by_elimination(matrix: list[list[int]], right: list[int]) -> list[Fraction]:
+    """Fraction-free (Bareiss) elimination of a positive definite integer system."""
+    size = len(matrix)
+    work = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    previous = 1
+    for step in range(size - 1):
+        # Leading minors of a positive definite matrix are positive: no pivoting is needed.
+        head = work[step][step]
+        for row in work[step + 1 :]:
+            tail = row[step]
+            for column in range(step, size + 1):
+                row[column] = (head * row[column] - tail * work[step][column]) // previous
+        previous = head
+    solution = [Fraction(0)] * size
+    for step in reversed(range(size)):
+        known = sum((work[step][c] * solution[c] for c in range(step + 1, size)), Fraction(0))
+        solution[step] = (work[step][size] - known) / work[step][step]
+    return solution
+
+
+def _flint() -> ModuleType | None:
+    try:
+        return importlib.import_module("flint")
+    except ImportError:
+        return None
+
+
+__all__ = [
+    "common_denominator",
+    "distance_upper",
+    "exact_combination",
+    "exact_dot",
+    "exact_rank",
+    "exact_signs",
+    "fraction_lower",
+    "fraction_upper",
+    "independent_rows",
+    "norm_upper",
+    "project_exact",
+    "sqrt_lower",
+    "sqrt_upper",
+    "squared_distance",
+    "squared_norm",
+    "to_fraction",
+    "to_fractions",
+]

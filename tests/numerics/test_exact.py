@@ -1,0 +1,263 @@
+"""Exact signs, roundings and rational linear algebra against plain Fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from goldstein.errors import InputError
+from goldstein.numerics import exact
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+small_ints = st.integers(-3, 3).map(float)
+fractions = st.fractions(max_denominator=10**6)
+
+
+@pytest.fixture(params=["flint", "python"])
+def backend(request, monkeypatch):
+    """Run with python-flint for every size, and without it."""
+    if request.param == "python":
+        monkeypatch.setattr(exact, "_flint", lambda: None)
+    else:
+        monkeypatch.setattr(exact, "_FLINT_MIN_ROWS", 1)
+    return request.param
+
+
+def sign(value):
+    return (value > 0) - (value < 0)
+
+
+def plain_dot(a, b):
+    return sum((Fraction(p) * Fraction(q) for p, q in zip(a, b, strict=True)), Fraction(0))
+
+
+# --- signs
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(1, 5).flatmap(lambda n: st.tuples(*[st.lists(finite, min_size=n, max_size=n)] * 2)),
+    finite,
+)
+def test_signs_equal_fractions_over_the_whole_float_range(vectors, threshold):
+    a, y = vectors
+    expected = sign(plain_dot(a, y) - Fraction(threshold))
+    assert exact.exact_signs([a], y, threshold)[0] == expected
+    assert exact.exact_signs(sparse.csr_array([a]), y, threshold)[0] == expected
+    assert exact.exact_signs([a], [Fraction(v) for v in y], Fraction(threshold))[0] == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(finite, finite), min_size=1, max_size=4), st.sampled_from([-1, 0, 1]))
+def test_signs_survive_total_cancellation(pairs, nudge):
+    """a.y and its mirror image cancel exactly; the threshold is off by one subnormal."""
+    a = [p for p, _ in pairs] + [-p for p, _ in pairs]
+    y = [q for _, q in pairs] * 2
+    assert exact.exact_signs([a], y, -nudge * 5e-324)[0] == nudge
+
+
+def test_signs_known_traps():
+    ones = np.ones(4)
+    assert exact.exact_signs([[1e16, 1, -1e16, -1]], ones)[0] == 0
+    assert exact.exact_signs([[1, 1e-17, -1, 0]], ones)[0] == 1
+    assert exact.exact_signs([[1e-200]], [1e-200])[0] == 1  # the product underflows to 0
+    assert exact.exact_signs([[1e200, -1e200]], [1e200, 1e200])[0] == 0  # inf - inf
+    # 3e-324 rounds to 5e-324, which the coefficient then blows up beyond the threshold.
+    assert exact.exact_signs([[1e300]], [Fraction(3, 10**324)], 4e-24)[0] == -1
+    assert exact.exact_signs([[1.0]], [Fraction(10) ** 400], 1.0)[0] == 1
+
+
+def test_signs_of_a_rational_point_on_the_kink():
+    """1/3 is no float: only the rational point is on the kink."""
+    assert exact.exact_signs([[3.0]], [Fraction(1, 3)], 1.0)[0] == 0
+    assert exact.exact_signs([[3.0]], [1 / 3], 1.0)[0] == -1
+
+
+def test_signs_of_many_rows_agree_with_one_by_one():
+    rng = np.random.default_rng(0)
+    a = rng.integers(-2, 3, (200, 6)).astype(float)
+    y = rng.integers(-2, 3, 6).astype(float)
+    expected = np.sign(a @ y - 1.0)
+    assert (expected == 0).sum() > 5
+    np.testing.assert_array_equal(exact.exact_signs(a, y, 1.0), expected)
+    np.testing.assert_array_equal(
+        exact.exact_signs(sparse.csr_matrix(a), y, np.ones(200)), expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "y", "t"),
+    [
+        ([[math.nan]], [1.0], 0.0),
+        ([[math.inf]], [1.0], 0.0),
+        ([[1.0]], [math.inf], 0.0),
+        ([[1.0]], [math.nan], 0.0),
+        ([[1.0]], [1.0], math.inf),
+        ([[1.0]], [1.0, 2.0], 0.0),
+        ([[1.0]], [1.0], [0.0, 0.0]),
+    ],
+)
+def test_signs_refuse_what_has_no_sign(a, y, t):
+    with pytest.raises(InputError):
+        exact.exact_signs(a, y, t)
+
+
+# --- roundings
+
+
+@given(st.fractions())
+def test_fraction_bounds_are_the_neighbouring_floats(q):
+    upper, lower = exact.fraction_upper(q), exact.fraction_lower(q)
+    assert Fraction(lower) <= q <= Fraction(upper)
+    assert upper == lower or math.nextafter(lower, math.inf) == upper
+
+
+def test_fraction_bounds_at_the_ends_of_the_range():
+    huge, tiny = Fraction(10) ** 400, Fraction(1, 10**400)
+    assert exact.fraction_upper(huge) == math.inf
+    assert exact.fraction_lower(huge) == np.finfo(float).max
+    assert exact.fraction_upper(-huge) == -np.finfo(float).max
+    assert exact.fraction_upper(tiny) == 5e-324
+    assert exact.fraction_lower(tiny) == 0.0
+    assert exact.fraction_upper(-tiny) == 0.0
+
+
+@given(st.fractions(min_value=0), st.integers(-600, 600))
+def test_roots_enclose(q, power):
+    q *= Fraction(10) ** power
+    lower, upper = exact.sqrt_lower(q), exact.sqrt_upper(q)
+    assert Fraction(lower) ** 2 <= q
+    assert math.isinf(upper) or q <= Fraction(upper) ** 2
+    if 1e-300 < upper < 1e300:
+        assert upper <= math.nextafter(math.nextafter(lower, math.inf), math.inf)
+
+
+@given(
+    st.fractions(min_value=0, max_denominator=2**20, max_value=2**20).map(
+        lambda q: Fraction(float(q))
+    )
+)
+def test_roots_of_float_squares_are_exact(q):
+    assert Fraction(exact.sqrt_upper(q * q)) == q == Fraction(exact.sqrt_lower(q * q))
+
+
+def test_roots_refuse_negative_numbers():
+    with pytest.raises(InputError, match="nonnegative"):
+        exact.sqrt_upper(Fraction(-1))
+
+
+# --- vectors
+
+
+@given(st.lists(st.tuples(finite, fractions, small_ints), min_size=1, max_size=5))
+def test_vector_operations_equal_fractions(columns):
+    a, b, c = (list(column) for column in zip(*columns, strict=True))
+    assert exact.exact_dot(a, b) == plain_dot(a, b)
+    assert exact.squared_norm(b) == plain_dot(b, b)
+    combined = exact.exact_combination([0.5, Fraction(1, 3), 2], [a, b, c])
+    assert combined == [Fraction(p) / 2 + q / 3 + 2 * Fraction(r) for p, q, r in columns]
+    assert Fraction(exact.distance_upper(b, c)) ** 2 >= exact.squared_distance(b, c)
+
+
+def test_numpy_integers_are_numbers_too():
+    assert exact.common_denominator([np.int64(3), 0.5]) == ([6, 1], 2)
+    assert exact.to_fractions(np.array([1, 2])) == [1, 2]
+
+
+def test_infinities_are_refused():
+    with pytest.raises(InputError, match="finite"):
+        exact.to_fractions([math.inf])
+    with pytest.raises(InputError, match="finite"):
+        exact.exact_dot([math.nan], [1.0])
+
+
+# --- linear algebra over Q
+
+
+def rank_by_fractions(rows):
+    work = [[Fraction(v) for v in row] for row in rows]
+    rank = 0
+    for column in range(len(work[0]) if work else 0):
+        pivot = next((i for i in range(rank, len(work)) if work[i][column]), None)
+        if pivot is None:
+            continue
+        work[rank], work[pivot] = work[pivot], work[rank]
+        for i in range(rank + 1, len(work)):
+            factor = work[i][column] / work[rank][column]
+            work[i] = [p - factor * q for p, q in zip(work[i], work[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+matrices = st.tuples(st.integers(1, 6), st.integers(1, 4)).flatmap(
+    lambda shape: st.lists(
+        st.lists(small_ints, min_size=shape[1], max_size=shape[1]),
+        min_size=shape[0],
+        max_size=shape[0],
+    )
+)
+
+
+@pytest.mark.parametrize("use_flint", [True, False])
+@settings(max_examples=150, deadline=None)
+@given(rows=matrices, data=st.data())
+def test_projection_is_feasible_and_orthogonal_or_the_system_is_inconsistent(use_flint, rows, data):
+    levels = data.draw(st.lists(small_ints, min_size=len(rows), max_size=len(rows)))
+    base = data.draw(st.lists(fractions, min_size=len(rows[0]), max_size=len(rows[0])))
+    with pytest.MonkeyPatch.context() as patch:
+        if use_flint:
+            patch.setattr(exact, "_FLINT_MIN_ROWS", 1)
+        else:
+            patch.setattr(exact, "_flint", lambda: None)
+        assert exact.exact_rank(rows) == rank_by_fractions(rows)
+        chosen = exact.independent_rows(rows)
+        assert rank_by_fractions([rows[i] for i in chosen]) == len(chosen)
+        point = exact.project_exact(rows, levels, base)
+    consistent = rank_by_fractions(rows) == rank_by_fractions(
+        [[*row, level] for row, level in zip(rows, levels, strict=True)]
+    )
+    assert (point is not None) == consistent
+    if point is not None:
+        assert all(plain_dot(r, point) == Fraction(t) for r, t in zip(rows, levels, strict=True))
+        step = [p - q for p, q in zip(point, base, strict=True)]
+        # The step lies in the row space: adding it as a row does not raise the rank.
+        assert rank_by_fractions([*rows, step]) == rank_by_fractions(rows)
+
+
+def test_projection_of_floats_is_exact_where_floats_are_not(backend):
+    rows = np.array([[0.1, 0.2, 0.7], [0.3, 0.1, 0.1], [0.4, 0.3, 0.8]])
+    levels = np.array([0.1, 0.3, 0.2])
+    point = exact.project_exact(rows, levels, [0.0, 1e-9, 3.0])
+    assert point is not None
+    assert exact.exact_signs(rows, point, levels).tolist() == [0, 0, 0]
+
+
+def test_repeated_float_rows_are_consistent_only_with_equal_levels(backend):
+    row = [0.1, 1e-30, 3e17]
+    assert exact.project_exact([row, row, row], [0.3] * 3, [1.0, 2.0, 3.0]) is not None
+    levels = [0.3, 0.3, math.nextafter(0.3, 1)]
+    assert exact.project_exact([row, row, row], levels, [1.0, 2.0, 3.0]) is None
+
+
+def test_blocks_without_shared_variables_are_solved_apart(backend):
+    rng = np.random.default_rng(1)
+    block = rng.standard_normal((3, 4))
+    stacked = sparse.block_diag([block, 2 * block, block]).tocsr()[[0, 3, 6, 1, 4, 7]]
+    base = rng.standard_normal(12)
+    point = exact.project_exact(stacked, 0.0, base)
+    parts = [exact.project_exact(block[:2], 0.0, base[4 * k : 4 * k + 4]) for k in range(3)]
+    assert point == [entry for part in parts for entry in part]
+
+
+def test_empty_and_zero_rows(backend):
+    base = [Fraction(1, 3), Fraction(2)]
+    assert exact.project_exact(np.zeros((0, 2)), [], base) == base
+    assert exact.project_exact([[0.0, 0.0]], [0.0], base) == base
+    assert exact.project_exact([[0.0, 0.0]], [1.0], base) is None
+    assert exact.exact_rank([[0.0, 0.0]]) == 0
