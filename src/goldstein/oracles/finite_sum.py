@@ -1,0 +1,260 @@
+"""Functions known through noisy gradients: finite sums and streams of samples."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.errors import InputError, InputTypeError
+from goldstein.oracles.base import Oracle, Vector
+
+#: Terms per block when the whole data set is visited: memory stays bounded for every n.
+BLOCK = 256
+
+
+class StochasticOracle(Oracle):
+    """An oracle that can also draw an unbiased noisy gradient, at the price of a few terms."""
+
+    #: True when `gradient` is the gradient of the whole objective, so that it may certify.
+    has_full_gradient: bool = True
+
+    #: True when `value` can be asked.
+    has_value: bool = True
+
+    @abstractmethod
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        """Return a noisy gradient at x, whose mean over `rng` is the gradient."""
+
+
+class FiniteSum(StochasticOracle):
+    """The mean of n terms, `f(x) = (f_0(x) + ... + f_{n-1}(x)) / n`.
+
+    Solvers draw batches; certificates use all n terms, so they carry no sampling error.
+
+    Parameters
+    ----------
+    grad_i : callable
+        `grad_i(x, i)` returns the gradient of term i. With `vectorized=True`, i is an array of
+        indices and the answer has one gradient per row.
+    n : int
+        Number of terms.
+    batch_size : int
+        Terms per noisy gradient, drawn without replacement.
+    value_i : callable, optional
+        `value_i(x, i)` returns the value of term i (an array of values when vectorized). Without
+        it the objective has no value; the stochastic methods and their certificates do not need one.
+    vectorized : bool
+        Whether the callables take arrays of indices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> targets = np.array([1.0, 2.0, 6.0])
+    >>> f = FiniteSum(lambda x, i: np.sign(x - targets[i]), n=3, batch_size=1)
+    >>> f.gradient(np.array([3.0]))
+    array([0.33333333])
+    >>> f.sample(np.array([3.0]), np.random.default_rng(0)).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        grad_i: Callable[[Vector, Any], Any],
+        n: int,
+        batch_size: int = 1,
+        *,
+        value_i: Callable[[Vector, Any], Any] | None = None,
+        vectorized: bool = False,
+    ) -> None:
+        if not callable(grad_i):
+            raise InputTypeError(
+                f"grad_i is {type(grad_i).__name__}, expected a callable grad_i(x, i)."
+            )
+        if value_i is not None and not callable(value_i):
+            raise InputTypeError(
+                f"value_i is {type(value_i).__name__}, expected a callable value_i(x, i)."
+            )
+        self._grad_i = grad_i
+        self._value_i = value_i
+        self._vectorized = vectorized
+        self.n = _count("n", n)
+        self.batch_size = _count("batch_size", batch_size)
+        if self.batch_size > self.n:
+            raise InputError(
+                f"batch_size = {batch_size} exceeds n = {n}; use at most n terms per batch."
+            )
+        self.has_value = value_i is not None
+
+    @property
+    def name(self) -> str:
+        return f"FiniteSum of {self.n} terms"
+
+    def value(self, x: Vector) -> float:
+        if self._value_i is None:
+            raise InputTypeError(
+                "this FiniteSum knows gradients only; pass value_i=... to ask for values."
+            )
+        total = 0.0
+        for block in self._blocks():
+            if self._vectorized:
+                total += float(np.sum(self._value_i(x, block)))
+            else:
+                total += sum(float(self._value_i(x, int(i))) for i in block)
+        return total / self.n
+
+    def gradient(self, y: Vector) -> Vector:
+        total = np.zeros_like(y, dtype=np.float64)
+        for block in self._blocks():
+            total += self._sum(y, block)
+        total /= self.n
+        return total
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        batch = rng.choice(self.n, self.batch_size, replace=False, shuffle=False)
+        return self._sum(x, batch) / self.batch_size
+
+    def _blocks(self) -> Iterator[NDArray[np.intp]]:
+        for start in range(0, self.n, BLOCK):
+            yield np.arange(start, min(start + BLOCK, self.n))
+
+    def _sum(self, x: Vector, indices: NDArray[np.intp]) -> Vector:
+        if self._vectorized:
+            rows = np.asarray(self._grad_i(x, indices), dtype=np.float64)
+            if rows.shape != (indices.size, x.size):
+                raise InputError(
+                    f"grad_i returned shape {rows.shape} for {indices.size} indices, expected "
+                    f"{(indices.size, x.size)}: one gradient per row. Without vectorized=True the "
+                    "indices come one by one."
+                )
+            summed: Vector = rows.sum(axis=0)
+            return summed
+        total = np.zeros(x.size)
+        for i in indices:
+            row = np.asarray(self._grad_i(x, int(i)), dtype=np.float64)
+            if row.shape != x.shape:
+                raise InputError(
+                    f"grad_i(x, {int(i)}) has shape {row.shape}, expected {x.shape}: the gradient "
+                    "of one term."
+                )
+            total += row
+        return total
+
+
+class SampleStream(StochasticOracle):
+    """An endless stream: `grad(x, rng)` draws a sample and returns its gradient.
+
+    There is no last sample, hence no full gradient and no deterministic certificate; see
+    `goldstein.certificates.confidence` for a bound that holds with a stated confidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = SampleStream(lambda x, rng: np.sign(x - rng.normal(size=x.size)))
+    >>> f.sample(np.array([9.0]), np.random.default_rng(0))
+    array([1.])
+    """
+
+    has_full_gradient = False
+
+    def __init__(
+        self,
+        grad: Callable[[Vector, np.random.Generator], Any],
+        value: Callable[[Vector], Any] | None = None,
+    ) -> None:
+        if not callable(grad):
+            raise InputTypeError(f"grad is {type(grad).__name__}, expected grad(x, rng).")
+        self._grad = grad
+        self._value = value
+        self.has_value = value is not None
+
+    @property
+    def name(self) -> str:
+        return getattr(self._grad, "__name__", type(self._grad).__name__)
+
+    def value(self, x: Vector) -> float:
+        if self._value is None:
+            raise InputTypeError(
+                f"{self.name} is a stream of gradients and knows no values; pass value=... "
+                "to ask for values."
+            )
+        answer: float = self._value(x)
+        return answer
+
+    def gradient(self, y: Vector) -> Vector:
+        raise InputTypeError(
+            f"{self.name} is a stream of samples and has no full gradient; use FiniteSum for data "
+            "that can be visited completely, or goldstein.confidence_bound for a bound with "
+            "confidence."
+        )
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        row = np.asarray(self._grad(x, rng), dtype=np.float64)
+        if row.shape != x.shape:
+            raise InputError(
+                f"{self.name}(x, rng) has shape {row.shape}, expected the shape of x, {x.shape}."
+            )
+        return row
+
+
+class FullBatch(StochasticOracle):
+    """An ordinary oracle seen as a noisy one with no noise."""
+
+    def __init__(self, inner: Oracle) -> None:
+        self.inner = inner
+        self.knows_kinks = inner.knows_kinks
+        self.dim = inner.dim
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def value(self, x: Vector) -> float:
+        return self.inner.value(x)
+
+    def gradient(self, y: Vector) -> Vector:
+        return self.inner.gradient(y)
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        return self.inner.gradient(x)
+
+
+def as_stochastic(fun: Any, jac: Any = None) -> StochasticOracle | None:
+    """Read `fun` and `jac` as a noisy problem, or return None when they describe an ordinary one.
+
+    Understood are a `StochasticOracle` in either place, and a gradient `grad(x, rng)` of two
+    required arguments in either place.
+    """
+    if isinstance(jac, StochasticOracle):
+        return jac
+    if isinstance(fun, StochasticOracle) and jac is None:
+        return fun
+    if _takes_rng(jac):
+        return SampleStream(jac, value=fun if callable(fun) else None)
+    if jac is None and _takes_rng(fun):
+        return SampleStream(fun)
+    return None
+
+
+def _takes_rng(function: Any) -> bool:
+    if not callable(function) or isinstance(function, Oracle):
+        return False
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [p for p in parameters if p.kind in positional and p.default is p.empty]
+    return len(required) == 2 and required[1].name in ("rng", "generator", "random_state")
+
+
+def _count(name: str, number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise InputTypeError(f"{name} is {type(number).__name__}, expected an integer.")
+    if number < 1:
+        raise InputError(f"{name} = {number} must be at least 1.")
+    return int(number)

@@ -1,0 +1,303 @@
+"""Every parameter of the stochastic methods, one small function each.
+
+Notation of Algorithm 2 of Tian, Zhou and So (ICML 2022): `L` bounds the Lipschitz constant and
+`sigma` the noise, `G = sqrt(L^2 + sigma^2)`, `Delta = f(x1) - inf f`. Two corrections to the printed
+algorithm are built in: the window `K` is rounded up, and the slack is therefore
+`omega = delta p - K` (the printed slack lets a rounded window leave the ball).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from goldstein.errors import InputError
+
+
+def gradient_scale(lipschitz: float, noise: float) -> float:
+    """Return `G = sqrt(L^2 + sigma^2)`, the root mean square bound of a stochastic gradient.
+
+    Examples
+    --------
+    >>> gradient_scale(3.0, 4.0)
+    5.0
+    """
+    return math.hypot(_positive("lipschitz", lipschitz), _at_least_zero("noise", noise))
+
+
+def log_factor(eps: float, scale: float) -> float:
+    """Return `Lg = ln(16 G / eps)`; needs `eps <= G`, beyond that every point qualifies."""
+    _positive("eps", eps)
+    if eps > scale:
+        raise InputError(
+            f"eps = {eps:g} exceeds G = {scale:g}: every point is already (eps, delta)-stationary. "
+            "Ask for a smaller eps."
+        )
+    return math.log(16.0 * scale / eps)
+
+
+def averaging(eps: float, scale: float) -> float:
+    """Return `beta = 1 - eps^2 / (64 G^2)`, the weight of the old average."""
+    return 1.0 - eps**2 / (64.0 * scale**2)
+
+
+def inverse_longest_step(eps: float, delta: float, scale: float) -> float:
+    """Return `p = 64 G^2 Lg / (delta eps^2)`; no step is longer than `1/p`."""
+    return 64.0 * scale**2 * log_factor(eps, scale) / (_positive("delta", delta) * eps**2)
+
+
+def step_offset(eps: float, delta: float, scale: float) -> float:
+    """Return `q = 4 G p`, which keeps steps short when the average is small."""
+    return 4.0 * scale * inverse_longest_step(eps, delta, scale)
+
+
+def window_length(eps: float, scale: float) -> int:
+    """Return `K = ceil(Lg / ln(1/beta))`: older gradients weigh at most `eps / (16 G)` together."""
+    # log1p keeps ln(1/beta) accurate when beta is within rounding of one.
+    rate = -math.log1p(-(eps**2) / (64.0 * scale**2))
+    return math.ceil(log_factor(eps, scale) / rate)
+
+
+def window_slack(eps: float, delta: float, scale: float) -> float:
+    """Return `omega = delta p - K`, at least 0.386: what the perturbation may use of the ball."""
+    return delta * inverse_longest_step(eps, delta, scale) - window_length(eps, scale)
+
+
+def perturbation_radius(eps: float, delta: float, lipschitz: float, noise: float) -> float:
+    """Return `zeta = min(omega / p, eps^2 / (510 q (L + G)))`."""
+    scale = gradient_scale(lipschitz, noise)
+    inside = window_slack(eps, delta, scale) / inverse_longest_step(eps, delta, scale)
+    harmless = eps**2 / (510.0 * step_offset(eps, delta, scale) * (lipschitz + scale))
+    return min(inside, harmless)
+
+
+def step_count(eps: float, delta: float, scale: float, gap: float) -> int:
+    """Return `T = ceil(2^16 G^3 Delta Lg / (eps^4 delta) * max(1, G delta / (8 Delta)))`."""
+    _positive("gap", gap)
+    steps = 2.0**16 * scale**3 * gap * log_factor(eps, scale) / (eps**4 * _positive("delta", delta))
+    return math.ceil(steps * max(1.0, scale * delta / (8.0 * gap)))
+
+
+@dataclass(frozen=True)
+class PSINGDSchedule:
+    """The numbers one run of PSINGD needs.
+
+    Attributes
+    ----------
+    averaging : float
+        `beta`, weight of the old average.
+    inverse_longest_step : float
+        `p`.
+    offset : float
+        `q`; the step is `m / (p |m| + q)`.
+    window : int
+        `K`, how many recent gradients the average effectively holds.
+    perturbation : float
+        `zeta`, radius of the perturbation.
+    steps : int
+        `T`.
+    decay : bool
+        Shrink step and perturbation linearly to zero over the run (a practical choice; the
+        theorem keeps them constant).
+    """
+
+    averaging: float
+    inverse_longest_step: float
+    offset: float
+    window: int
+    perturbation: float
+    steps: int
+    decay: bool = False
+
+    @property
+    def radius(self) -> float:
+        """Radius of the ball that holds a window: `K / p + zeta`."""
+        return self.window / self.inverse_longest_step + self.perturbation
+
+    def shrink(self, step: int) -> float:
+        """Factor of step and perturbation at `step` (counted from 0)."""
+        return 1.0 - step / self.steps if self.decay else 1.0
+
+
+def psingd_theory(
+    eps: float, delta: float, *, lipschitz: float, noise: float, gap: float
+) -> PSINGDSchedule:
+    """Return the schedule of the theorem: `(eps, delta)` with probability at least 3/5.
+
+    Examples
+    --------
+    >>> s = psingd_theory(0.1, 0.1, lipschitz=1.0, noise=0.0, gap=1.0)
+    >>> s.window, round(s.inverse_longest_step), s.steps > 3e10
+    (32479, 324811, True)
+    """
+    scale = gradient_scale(lipschitz, noise)
+    return PSINGDSchedule(
+        averaging=averaging(eps, scale),
+        inverse_longest_step=inverse_longest_step(eps, delta, scale),
+        offset=step_offset(eps, delta, scale),
+        window=window_length(eps, scale),
+        perturbation=perturbation_radius(eps, delta, lipschitz, noise),
+        steps=step_count(eps, delta, scale, gap),
+    )
+
+
+def psingd_practice(
+    radius: float,
+    steps: int,
+    *,
+    scale: float = 1.0,
+    averaging: float = 0.9,
+    offset_ratio: float = 1.0,
+) -> PSINGDSchedule:
+    """Return a schedule that works at ordinary budgets; it keeps the window invariant.
+
+    The window holds 95 % of the average's weight, `radius` is the ball of the first window, and
+    step and perturbation decay linearly.
+
+    Parameters
+    ----------
+    radius : float
+        Radius of the first window (about ten times the final `delta` works well).
+    steps : int
+        Gradient budget.
+    scale : float
+        Typical norm of a stochastic gradient.
+    averaging : float
+        Weight of the old average.
+    offset_ratio : float
+        `q / (p G)`; the theorem has 4.
+
+    Examples
+    --------
+    >>> s = psingd_practice(0.5, 1000)
+    >>> s.window, round(s.radius, 12)
+    (29, 0.5)
+    """
+    _positive("radius", radius)
+    _positive("scale", scale)
+    if not 0.0 <= averaging < 1.0:
+        raise InputError(f"averaging = {averaging} must lie in [0, 1); 0.9 is a good start.")
+    if steps < 1:
+        raise InputError(f"steps = {steps} must be at least 1.")
+    window = max(1, math.ceil(math.log(0.05) / math.log(averaging))) if averaging > 0.0 else 1
+    slack = 1e-3
+    p = (window + slack) / radius
+    return PSINGDSchedule(
+        averaging=averaging,
+        inverse_longest_step=p,
+        offset=offset_ratio * scale * p,
+        window=window,
+        perturbation=slack / p,
+        steps=steps,
+        decay=True,
+    )
+
+
+@dataclass(frozen=True)
+class O2NCSchedule:
+    """The numbers one run of O2NC needs.
+
+    Attributes
+    ----------
+    window : int
+        `M`, steps per window.
+    step_radius : float
+        `D`, the longest step; a window lies in a ball of radius `M D`.
+    steps : int
+        `N`, gradients in all.
+    gradient_scale : float or None
+        `G` of the optimal-rate learner; None selects the parameter-free AdaGrad learner.
+    decay : bool
+        Shrink `D` linearly from window to window.
+    """
+
+    window: int
+    step_radius: float
+    steps: int
+    gradient_scale: float | None = None
+    decay: bool = False
+
+    @property
+    def windows(self) -> int:
+        """Number of complete windows."""
+        return max(1, self.steps // self.window)
+
+    @property
+    def radius(self) -> float:
+        """Radius of the ball that holds a window: `M D`."""
+        return self.window * self.step_radius
+
+    def shrink(self, step: int) -> float:
+        """Factor of `D` at `step` (counted from 0); constant inside a window."""
+        if not self.decay:
+            return 1.0
+        return max(1.0 - (step // self.window) / self.windows, 1.0 / self.windows)
+
+
+def o2nc_optimal(eps: float, delta: float, *, scale: float, gap: float) -> O2NCSchedule:
+    """Return the optimal-rate schedule: `N = O(Delta G^2 / (delta eps^3))` gradients.
+
+    From `E dist <= Delta / (D N) + 3 G / (2 sqrt M)` (Cutkosky, Mehta and Orabona 2023), each term
+    at most `eps / 2`: `M = ceil(9 G^2 / eps^2)`, `D = delta / M`, `N = ceil(2 Delta M / (delta eps))`.
+
+    Examples
+    --------
+    >>> s = o2nc_optimal(0.1, 0.1, scale=1.0, gap=1.0)
+    >>> s.window, s.steps
+    (900, 180000)
+    """
+    for name, number in (("eps", eps), ("delta", delta), ("scale", scale), ("gap", gap)):
+        _positive(name, number)
+    window = _ceil(9.0 * scale**2 / eps**2)
+    steps = _ceil(2.0 * gap * window / (delta * eps))
+    return O2NCSchedule(
+        window=window, step_radius=delta / window, steps=max(steps, window), gradient_scale=scale
+    )
+
+
+def o2nc_parameter_free(delta: float, steps: int) -> O2NCSchedule:
+    """Return the schedule that knows no constant of the problem: `M = min(N/2, (delta N)^(2/3))`.
+
+    Examples
+    --------
+    >>> o2nc_parameter_free(0.1, 8000).window
+    87
+    """
+    _positive("delta", delta)
+    if steps < 1:
+        raise InputError(f"steps = {steps} must be at least 1.")
+    window = max(1, min(_ceil(steps / 2.0), _ceil((delta * steps) ** (2.0 / 3.0))))
+    return O2NCSchedule(window=window, step_radius=delta / window, steps=steps)
+
+
+def o2nc_practice(radius: float, steps: int, *, window: int = 21) -> O2NCSchedule:
+    """Return the decaying-radius schedule: short windows, first ball `radius`, last ball near 0.
+
+    Examples
+    --------
+    >>> s = o2nc_practice(0.3, 2100)
+    >>> round(s.radius, 12), s.shrink(0), round(s.shrink(2099), 12)
+    (0.3, 1.0, 0.01)
+    """
+    _positive("radius", radius)
+    if steps < 1 or window < 1:
+        raise InputError(f"steps = {steps} and window = {window} must be at least 1.")
+    window = min(window, steps)
+    return O2NCSchedule(window=window, step_radius=radius / window, steps=steps, decay=True)
+
+
+def _ceil(number: float) -> int:
+    # A quotient such as 9 / 0.1**2 must not gain a step from rounding in its last bits.
+    return math.ceil(number * (1.0 - 1e-12))
+
+
+def _positive(name: str, number: float) -> float:
+    if not (math.isfinite(number) and number > 0.0):
+        raise InputError(f"{name} = {number} must be a positive finite number.")
+    return float(number)
+
+
+def _at_least_zero(name: str, number: float) -> float:
+    if not (math.isfinite(number) and number >= 0.0):
+        raise InputError(f"{name} = {number} must be a finite number, zero or more.")
+    return float(number)
