@@ -119,7 +119,7 @@ class Hull:
     >>> weights, point = hull.solve()
     >>> weights
     array([0.75, 0.25])
-    >>> point
+    >>> point.round(12)
     array([1., 0.])
     """
 
@@ -128,12 +128,10 @@ class Hull:
             raise InputError(f"dim={dim} and capacity={capacity} must both be at least 1.")
         self.dim = dim
         self.size = 0
-        self._rows: Matrix = np.empty((capacity, dim))
-        self._gram: Matrix = np.empty((capacity, capacity))
-        self._weights: Vector = np.zeros(capacity)
-        self._active: Indices = np.empty(0, dtype=np.intp)
-        self._solved = 0
         self.point: Vector = np.zeros(dim)
+        self._allocate(capacity)
+        self._active = 0  # how many entries of _order are in use
+        self._settled = 0  # rows already seen by the last solve
 
     @property
     def gradients(self) -> Matrix:
@@ -152,8 +150,8 @@ class Hull:
 
     @property
     def support(self) -> Indices:
-        """Indices of the rows with positive weight."""
-        return np.sort(self._active)
+        """Indices of the rows with positive weight, ascending."""
+        return np.flatnonzero(self.weights)
 
     def add(self, gradient: Vector) -> int:
         """Append a row and return its index."""
@@ -163,7 +161,7 @@ class Hull:
         self._rows[index] = gradient
         self._weights[index] = 0.0
         self.size = index + 1
-        self._products(index)
+        self._multiply(index)
         return index
 
     def replace(self, index: int, gradient: Vector) -> None:
@@ -171,28 +169,28 @@ class Hull:
         if not 0 <= index < self.size:
             raise InputError(f"index {index} is not one of the {self.size} rows.")
         self._rows[index] = gradient
-        self._products(index)
-        self._forget(np.delete(self._active, np.flatnonzero(self._active == index)))
+        self._weights[index] = 0.0
+        self._multiply(index)
+        self._restart()
 
     def keep(self, indices: ArrayLike) -> None:
         """Drop all rows but these; row `indices[i]` becomes row `i`."""
         kept = np.asarray(indices, dtype=np.intp)
         count = len(kept)
-        weights = self.weights[kept]
-        rows, gram = self.gradients[kept], self.gram[np.ix_(kept, kept)]
-        self._rows[:count], self._gram[:count, :count] = rows, gram
-        self._weights[:count] = weights
+        # The right-hand sides are copies, so overlapping storage is safe.
+        self._rows[:count] = self.gradients[kept]
+        self._gram[:count, :count] = self.gram[np.ix_(kept, kept)]
+        self._weights[:count] = self.weights[kept]
         self.size = count
-        self._forget(np.flatnonzero(weights > 0.0))
+        self._restart()
 
     def clear(self) -> None:
         """Drop all rows; the storage stays."""
-        self.size = self._solved = 0
-        self._active = np.empty(0, dtype=np.intp)
+        self.size = self._active = self._settled = 0
         self.point = np.zeros(self.dim)
 
     def solve(self) -> tuple[Vector, Vector]:
-        """Return the weights and the shortest vector (views that the next change overwrites).
+        """Return the weights (a view) and the shortest vector.
 
         Raises
         ------
@@ -202,99 +200,102 @@ class Hull:
         count = self.size
         if count == 0:
             raise InputError("the hull is empty: add a gradient before solving.")
-        gram = self.gram
-        if not len(self._active):
-            self._active = np.array([int(gram.diagonal().argmin())], dtype=np.intp)
-            self.weights[:] = 0.0
-            self._weights[self._active] = 1.0
-        if not math.isfinite(float(gram.diagonal().sum())):
-            # Squares overflow: the one-shot solver rescales.
-            self._accept(min_norm_weights(self.gradients))
-            return self.weights, self.point
-        if count - self._solved > MANY_NEW:
+        gram = self._gram[:count, :count]
+        diagonal = gram.diagonal()
+        weights, rows = self._weights[:count], self._rows[:count]
+        if not diagonal.item(int(diagonal.argmax())) < math.inf:
+            # Squares overflow (the largest is inf or nan): the one-shot solver rescales.
+            weights[:] = min_norm_weights(rows)
+            self._restart()
+            return weights, self.point
+        if self._active == 0:
+            self._start_at(int(diagonal.argmin()))
+        if count - self._settled > MANY_NEW:
             self._guess(gram)
         self._search(gram, exact=False)
-        weights = self._weights[:count]
-        self.point = weights @ self._rows[:count]
-        scale = float(gram.diagonal()[self._active].max())
-        if float(self.point @ self.point) <= GRAM_LIMIT**2 * scale:
+        point = weights @ rows
+        largest = diagonal[self._order[: self._active]]
+        if point.dot(point) <= GRAM_LIMIT**2 * largest.item(int(largest.argmax())):
             self._search(gram, exact=True)
-            self.point = weights @ self._rows[:count]
-        self._solved = count
-        return weights, self.point
+            point = weights @ rows
+        self.point = point
+        self._settled = count
+        return weights, point
 
     def _search(self, gram: Matrix, *, exact: bool) -> None:
         """Run Wolfe's method from the current weights; never makes |m| longer."""
         count = self.size
-        rows = self._rows[:count]
-        weights = self._weights[:count]
-        active, best = self._active, math.inf
-        kept, previous = active, weights
+        rows, weights = self._rows[:count], self._weights[:count]
+        kept, active, best = weights, self._active, math.inf
+        if exact:
+            self._descend(gram, exact)
         for _ in range(3 * count + 10):
-            if len(active) > 1:
-                active = self._descend(gram, active, exact)
             if exact:
                 point = weights @ rows
                 products = rows @ point
-                squared = float(point @ point)
+                squared = point.dot(point)
             else:
                 products = gram @ weights
-                squared = float(products @ weights)
-            if not squared < best:
-                # No progress: rounding has the last word, so go back to the better weights.
-                if best < math.inf and squared > best:
-                    weights[:] = previous
-                    active = kept
-                break
-            best, kept, previous = squared, active, weights.copy()
+                squared = products.dot(weights)
+            if squared >= best:
+                # Rounding has the last word: stay with the better weights.
+                weights[:] = kept
+                self._collect()
+                return
             entering = int(products.argmin())
-            noise = 4.0 * UNIT * math.sqrt(float(gram[entering, entering]))
-            noise *= math.sqrt(squared) if exact else math.sqrt(float(gram[active[0], active[0]]))
-            if products[entering] >= squared * (1.0 - SLACK) - noise or weights[entering] > 0.0:
-                break
-            active = np.append(active, entering)
-        self._active = active
+            length = math.sqrt(squared) if exact else self._typical_length(gram)
+            noise = 4.0 * UNIT * length * math.sqrt(gram.item(entering, entering))
+            if products.item(entering) >= squared * (1.0 - SLACK) - noise:
+                return
+            if weights.item(entering) > 0.0:
+                return
+            best, kept, active = squared, weights.copy(), self._active
+            self._order[active] = entering
+            self._active = active + 1
+            self._descend(gram, exact)
 
-    def _descend(self, gram: Matrix, active: Indices, exact: bool) -> Indices:
+    def _descend(self, gram: Matrix, exact: bool) -> None:
         """Walk to the affine shortest vector of the active set, dropping weights that reach 0."""
         weights = self._weights
-        while True:
+        while self._active > 1:
+            active = self._order[: self._active]
             target = self._affine(gram, active, exact)
             if target is None:
-                active = active[weights[active] > 0.0]
-                return active
-            if target.min() > 0.0:
+                self._collect()
+                return
+            if target.item(int(target.argmin())) > 0.0:
                 weights[active] = target
-                return active
+                return
             current = weights[active]
-            leaving = target <= 0.0
-            gaps = current[leaving]
-            step = float((gaps / (gaps - target[leaving] + 1e-300)).min())
-            moved = current + step * (target - current)
-            # At least one weight is exactly zero now; name it so despite rounding.
-            moved[leaving & (moved <= 4.0 * UNIT)] = 0.0
-            drop = moved <= 0.0
-            if not drop.any():
-                drop[np.flatnonzero(leaving)[moved[leaving].argmin()]] = True
-            weights[active[drop]] = 0.0
-            active = active[~drop]
-            moved = moved[~drop]
-            weights[active] = moved / moved.sum()
-            if len(active) == 1:
-                return active
+            step, leaving = 2.0, 0
+            for place, (have, want) in enumerate(zip(current.tolist(), target.tolist())):
+                if want <= 0.0:
+                    ratio = have / (have - want) if have > 0.0 else 0.0
+                    if ratio < step:
+                        step, leaving = ratio, place
+            current += step * (target - current)
+            np.maximum(current, 0.0, out=current)
+            current[leaving] = 0.0
+            weights[active] = current / np.add.reduce(current)
+            active[leaving:-1] = active[leaving + 1 :].copy()
+            self._active -= 1
+        # A single row is left: all weight is its own.
+        self._start_at(int(self._order[0]))
 
     def _affine(self, gram: Matrix, active: Indices, exact: bool) -> Vector | None:
         """Weights (of any sign, summing to one) of the shortest vector in the affine hull."""
-        count = len(active)
-        ones = np.ones(count)
         if not exact:
-            block = gram[active[:, None], active]
-            block += block.trace() / count
-            _, solution, failed = dposv(block, ones, overwrite_a=1, overwrite_b=1)
+            block = gram.take(active, 0).take(active, 1)
+            diagonal = block.diagonal()
+            # Adding a constant to the Gram matrix changes the length of the solution only.
+            block += diagonal.item(int(diagonal.argmax()))
+            ones = self._ones[: len(active)]
+            _, solution, failed = dposv(block.T, ones, overwrite_a=1)
             if not failed:
-                total = float(solution.sum())
-                if math.isfinite(total) and total > 0.0:
-                    answer: Vector = solution / total
+                total = float(np.add.reduce(solution))
+                if 0.0 < total < math.inf:
+                    solution /= total
+                    answer: Vector = solution
                     return answer
         return self._affine_from_rows(active)
 
@@ -335,58 +336,72 @@ class Hull:
             inside = np.flatnonzero(free)
             block = system[inside[:, None], inside]
             block.flat[:: len(inside) + 1] += 1e-12 * shift
-            _, values, failed = dposv(block, np.ones(len(inside)), overwrite_a=1)
+            _, values, failed = dposv(block.T, self._ones[: len(inside)], overwrite_a=1)
             if failed:
                 return
             solution[:] = 0.0
             solution[inside] = values
-            dual = system @ solution - 1.0
-            flips = np.where(free, solution < 0.0, dual < -1e-10)
+            flips = np.where(free, solution < 0.0, system @ solution < 1.0 - 1e-10)
             if not flips.any():
                 break
             free ^= flips
             if not free.any():
                 return
         weights = _on_simplex(solution)
-        if weights is None:
-            return
-        old = self.weights
-        if float(weights @ gram @ weights) < float(old @ gram @ old):
-            old[:] = weights
-            self._active = np.flatnonzero(weights)
+        if weights is not None:
+            old = self.weights
+            if float(weights @ gram @ weights) < float(old @ gram @ old):
+                old[:] = weights
+                self._collect()
+                self._descend(gram, exact=False)
 
-    def _accept(self, weights: Vector) -> None:
-        self.weights[:] = weights
-        self._active = np.flatnonzero(weights)
-        self._solved = self.size
-        self.point = weights @ self.gradients
+    def _start_at(self, index: int) -> None:
+        self.weights[:] = 0.0
+        self._weights[index] = 1.0
+        self._order[0] = index
+        self._active = 1
 
-    def _forget(self, active: Indices) -> None:
-        """Continue from what is left of the active set."""
+    def _collect(self) -> None:
+        """Make the active set equal to the rows with positive weight."""
+        positive = np.flatnonzero(self.weights)
+        self._active = len(positive)
+        self._order[: self._active] = positive
+
+    def _restart(self) -> None:
+        """Continue from the weights that are left, if any."""
         weights = self.weights
-        left = weights[active]
-        weights[:] = 0.0
-        total = float(left.sum())
+        total = float(weights.sum())
         if total > 0.0:
-            weights[active] = left / total
-            self._active = active
-        else:
-            self._active = np.empty(0, dtype=np.intp)
-        self._solved = min(self._solved, self.size)
+            weights /= total
+        self._collect()
+        self._settled = self.size if total > 0.0 else 0
         self.point = weights @ self.gradients
 
-    def _products(self, index: int) -> None:
-        row = self._rows[: self.size] @ self._rows[index]
-        self._gram[index, : self.size] = row
-        self._gram[: self.size, index] = row
+    def _typical_length(self, gram: Matrix) -> float:
+        """Length of a typical active row: the size of rounding errors in products with m."""
+        first = int(self._order[0])
+        return math.sqrt(gram.item(first, first))
+
+    # Squares beyond the float range become inf without a word; `solve` looks for them.
+    @np.errstate(over="ignore", invalid="ignore")
+    def _multiply(self, index: int) -> None:
+        products = self._rows[: self.size] @ self._rows[index]
+        self._gram[index, : self.size] = products
+        self._gram[: self.size, index] = products
+
+    def _allocate(self, capacity: int) -> None:
+        self._rows: Matrix = np.empty((capacity, self.dim))
+        self._gram: Matrix = np.empty((capacity, capacity))
+        self._weights: Vector = np.zeros(capacity)
+        self._order: Indices = np.empty(capacity + 1, dtype=np.intp)
+        self._ones: Vector = np.ones(capacity + 1)
 
     def _grow(self) -> None:
-        old = len(self._rows)
-        rows, gram, weights = self._rows, self._gram, self._weights
-        self._rows = np.empty((2 * old, self.dim))
-        self._gram = np.empty((2 * old, 2 * old))
-        self._weights = np.zeros(2 * old)
+        rows, gram, weights, order = self._rows, self._gram, self._weights, self._order
+        old = len(rows)
+        self._allocate(2 * old)
         self._rows[:old], self._gram[:old, :old], self._weights[:old] = rows, gram, weights
+        self._order[: old + 1] = order
 
 
 def _vertex(count: int, index: int) -> Vector:
