@@ -39,9 +39,10 @@ def assert_shortest(weights, rows):
 
 def reference_length(rows):
     """Straight from SciPy, without any of our reductions."""
-    scale = np.linalg.norm(rows, axis=1).max()
-    if scale == 0.0:
-        return 0.0
+    lengths = np.linalg.norm(rows, axis=1)
+    if lengths.min() == 0.0:
+        return 0.0  # SciPy's solver can cycle on a zero row
+    scale = lengths.max()
     system = np.vstack([rows.T / scale, np.ones(len(rows))])
     weights = nnls(system, np.append(np.zeros(rows.shape[1]), 1.0))[0]
     return np.linalg.norm(weights @ rows) / weights.sum()

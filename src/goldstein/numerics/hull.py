@@ -132,6 +132,7 @@ class Hull:
         self._allocate(capacity)
         self._active = 0  # how many entries of _order are in use
         self._settled = 0  # rows already seen by the last solve
+        self._disturbed = False  # weights no longer minimise over the active set
 
     @property
     def gradients(self) -> Matrix:
@@ -212,12 +213,20 @@ class Hull:
             self._start_at(int(diagonal.argmin()))
         if count - self._settled > MANY_NEW:
             self._guess(gram)
+        if self._disturbed:
+            self._descend(gram, exact=False)
+            self._disturbed = False
         self._search(gram, exact=False)
         point = weights @ rows
         largest = diagonal[self._order[: self._active]]
         if point.dot(point) <= GRAM_LIMIT**2 * largest.item(int(largest.argmax())):
             self._search(gram, exact=True)
             point = weights @ rows
+        shortest = int(diagonal.argmin())
+        if point.dot(point) > diagonal.item(shortest):
+            # Only rounding among rows of very different lengths can do this.
+            self._start_at(shortest)
+            point = rows[shortest].copy()
         self.point = point
         self._settled = count
         return weights, point
@@ -353,7 +362,7 @@ class Hull:
             if float(weights @ gram @ weights) < float(old @ gram @ old):
                 old[:] = weights
                 self._collect()
-                self._descend(gram, exact=False)
+                self._disturbed = True
 
     def _start_at(self, index: int) -> None:
         self.weights[:] = 0.0
@@ -374,6 +383,7 @@ class Hull:
         if total > 0.0:
             weights /= total
         self._collect()
+        self._disturbed = True
         self._settled = self.size if total > 0.0 else 0
         self.point = weights @ self.gradients
 
