@@ -1,0 +1,135 @@
+"""Pieces and pivots: kinks that are known one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.calculus.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.rules.checks import nonnegative, nonnegatives, positive
+from goldstein.errors import InputError, NotCertifiableError
+
+Vector = NDArray[np.float64]
+
+
+def pieces(pivot_radius: float, reach: float, piece_moduli: Sequence[float]) -> OuterLipschitz:
+    """Rule R8: with kinks on hyperplanes the modulus is the largest of the smooth pieces'.
+
+    The pivot must lie on every kink that the ball of radius `reach` meets, and on the point's side
+    of all others; all pivots of the rules R2, R3 and R3' do.
+
+    Proof: every cell that meets the ball has the pivot y in its closure, so the segment [y, z]
+    stays in one closed cell, along which one smooth piece's gradient moves by at most kappa |z-y|.
+
+    Not in the paper; usually much tighter than R4 to R6.
+
+    Examples
+    --------
+    >>> pieces(0.2, 0.1, [1.0, 3.0, 2.0]).modulus
+    3.0
+    """
+    return OuterLipschitz(pivot_radius, reach, max(nonnegatives(piece_moduli, "piece_moduli")))
+
+
+def scalar_pieces(
+    radius: float, kinks: Sequence[float], piece_moduli: Sequence[float]
+) -> OuterLipschitz:
+    """Rule R8 on the line: `(r, r, max beta)` while r is below half the smallest gap of kinks.
+
+    Proof: a closed ball of radius r < gap/2 around x meets at most one kink, and the pivot is that
+    kink if it does (the nearest one within r), else x.
+
+    Examples
+    --------
+    >>> scalar_pieces(0.4, [0.0, 1.0], [0.0, 2.0, 0.0])
+    OuterLipschitz(pivot_radius=0.4, reach=0.4, modulus=2.0)
+    """
+    radius = positive(radius, "radius")
+    ordered = sorted(kinks)
+    gap = min((b - a for a, b in pairwise(ordered)), default=np.inf)
+    if not 2.0 * radius < gap:
+        raise NotCertifiableError(
+            f"radius is {radius}, but kinks are only {gap} apart; a radius below {gap / 2} works."
+        )
+    return pieces(radius, radius, piece_moduli)
+
+
+def nearest_kink_pivot(u: float, kinks: Sequence[float], radius: float) -> float:
+    """Return the nearest kink if it lies within `radius` of u (closed), else u.
+
+    Ties go to the kink nearest 0.
+
+    Examples
+    --------
+    >>> nearest_kink_pivot(0.5, [0.0, 1.0], 0.5), nearest_kink_pivot(0.5, [0.0, 1.0], 0.4)
+    (0.0, 0.5)
+    """
+    radius = nonnegative(radius, "radius")
+    best = min(kinks, key=lambda kink: (abs(u - kink), abs(kink)), default=None)
+    # <=, not <: the ball is closed, and a kink on its boundary is met.
+    return best if best is not None and abs(u - best) <= radius else u
+
+
+def gated_pivot(point: Sequence[float], radius: float) -> tuple[float, float]:
+    """Return the pivot of `(a, b) -> a max(b, 0)`: put b on its kink if `|b| <= radius`.
+
+    The paper prints `|x|` for `|b|` (E3), which sends nothing to the kink when a is large.
+
+    Examples
+    --------
+    >>> gated_pivot((5.0, 0.05), 0.1)
+    (5.0, 0.0)
+    """
+    gate, argument = point
+    return gate, nearest_kink_pivot(argument, [0.0], radius)
+
+
+def max_pivot(point: Vector, reach: float) -> Vector:
+    """Return the pivot of `max(u_1..u_k)`: average what is within `sqrt(2) reach` of the top.
+
+    Its distance is at most `sqrt(k/2) reach`, and the modulus is 0: two coordinates that tie
+    somewhere in the ball differ by at most `sqrt(2) reach` at its centre.
+
+    Examples
+    --------
+    >>> max_pivot(np.array([1.0, 0.9, 0.0]), 0.1)
+    array([0.95, 0.95, 0.  ])
+    """
+    reach = nonnegative(reach, "reach")
+    level = np.max(point) - np.nextafter(np.sqrt(2.0) * reach, np.inf)
+    top = point >= level
+    pivot = np.array(point, dtype=np.float64)
+    pivot[top] = point[top].mean()
+    return pivot
+
+
+def norm_pivot(point: Vector, radius: float) -> Vector:
+    """Return the pivot of the Euclidean norm: 0 if `|x| <= radius`, else x itself.
+
+    Examples
+    --------
+    >>> norm_pivot(np.array([0.3, 0.4]), 0.5)
+    array([0., 0.])
+    """
+    size = float(np.linalg.norm(point))
+    return np.zeros_like(point) if size <= nonnegative(radius, "radius") else np.array(point)
+
+
+def norm_modulus(distance: float, reach: float) -> float:
+    """Return `1 / sqrt(|x| (|x| - eta))`, the modulus of the norm at distance |x| > eta from 0.
+
+    Examples
+    --------
+    >>> norm_modulus(2.0, 1.0) < 0.7072
+    True
+    """
+    distance, reach = positive(distance, "distance"), nonnegative(reach, "reach")
+    if reach >= distance:
+        raise InputError(
+            f"reach is {reach}, expected less than the distance {distance} from 0, where the norm "
+            "has its kink; use the pivot 0 instead."
+        )
+    return float(np.nextafter(1.0 / np.sqrt(distance * (distance - reach)), np.inf)) * (1 + 1e-15)
