@@ -66,8 +66,8 @@ def rowwise_composition(
 
     If f_i is `(r, r, kappa)` for every `r <= limits[i]`, the sum is
     `(sqrt(n) |Ahat+| eta, eta, kappa |A|^2)` for `eta = reach`, where Ahat has the rows of A
-    divided by their norms. With `copies = m` the same rows act on m disjoint blocks (the neurons of a layer)
-    and the radius gains a factor sqrt(m).
+    divided by their norms. With `copies = m` the same rows act on m disjoint blocks (the neurons
+    of a layer) and the radius gains a factor sqrt(m).
 
     Proof: give f_i the radius `eta_i = eta |a_i|`; then `|a_i.(z-x)| <= eta_i` on the ball, the
     pivot moves row i by at most eta_i, and `A+ diag(eta_i) = Ahat+ eta`.

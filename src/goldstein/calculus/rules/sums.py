@@ -118,7 +118,7 @@ def partially_separable_sum(
     """Rule R6: `sum_i G_i(x_0, x_i)` with pivots that agree on x_0.
 
     The triple is `(sqrt(sum delta_i^2 - (m-1) |y_0-x_0|^2), min eta_i, sum kappa_i)`. With
-    `blocks` the modulus is the norm of the arrow matrix `[[sum p, q], [q', diag t]]` if that is smaller.
+    `blocks` the modulus is the norm of the arrow matrix `[[sum p, q], [q', diag t]]` if smaller.
 
     Proof: `|y-x|^2 = |y_0-x_0|^2 + sum_i |y_i-x_i|^2` and `|y_i-x_i|^2 <= delta_i^2 - |y_0-x_0|^2`;
     the block errors are bounded entrywise by the arrow matrix applied to the distances moved.
