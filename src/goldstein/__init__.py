@@ -1,5 +1,76 @@
-"""Minimise a function with kinks, and get a proof of how stationary the answer is."""
+"""Minimise a function with kinks, and get a proof of how stationary the answer is.
+
+>>> import goldstein as gs
+>>> import numpy as np
+>>> res = gs.minimize(lambda x: np.abs(x).sum(), [1.0, -2.0], np.sign, eps=1e-6, delta=1e-3, rng=0)
+>>> res.success
+True
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+# Public name -> module. Resolved on first use, so that `import goldstein` stays light.
+_NAMES = {
+    "goldstein.api": [
+        "PrecisionWarning", "StationarityCurve", "certify", "minimize", "stationarity_curve",
+    ],
+    "goldstein.result": ["History", "Result", "Status"],
+    "goldstein.certificates": ["Check", "GoldsteinCertificate", "Verification", "load_certificate"],
+    "goldstein.oracles": ["FunctionOracle", "Oracle"],
+    "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
+    "goldstein.solvers": ["PINGD", "BundlePINGD", "Solver"],
+    "goldstein.errors": [
+        "CertificateFileError", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
+        "MissingExtraError", "NotCertifiableError", "OracleError",
+    ],
+}  # fmt: skip
+_MODULES = ["calculus", "models", "problems"]
+_WHERE = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted([*_WHERE, *_MODULES, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(importlib.import_module(_WHERE[name]), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"goldstein.{name}")
+    raise AttributeError(f"module 'goldstein' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if TYPE_CHECKING:
+    from goldstein.api import (
+        PrecisionWarning as PrecisionWarning,
+    )
+    from goldstein.api import (
+        StationarityCurve as StationarityCurve,
+    )
+    from goldstein.api import (
+        certify as certify,
+    )
+    from goldstein.api import (
+        minimize as minimize,
+    )
+    from goldstein.api import (
+        stationarity_curve as stationarity_curve,
+    )
+    from goldstein.certificates import (
+        GoldsteinCertificate as GoldsteinCertificate,
+    )
+    from goldstein.certificates import (
+        load_certificate as load_certificate,
+    )
+    from goldstein.oracles import Oracle as Oracle
+    from goldstein.result import Result as Result
+    from goldstein.result import Status as Status

@@ -1,1 +1,7 @@
-"""certificates."""
+"""The trusted side: certificates, and the checks that re-derive them from the function."""
+
+from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.store import load_certificate
+from goldstein.certificates.verification import Check, Verification
+
+__all__ = ["Check", "GoldsteinCertificate", "Verification", "load_certificate"]

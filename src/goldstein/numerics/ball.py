@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-#: Balls are sampled this much smaller, so that rounding cannot push a point outside (theory: 2^-40).
-SHRINK = 1.0 - 2.0**-40
+
+def shrink(dim: int) -> float:
+    """Return the factor by which balls are sampled smaller, so that rounding stays inside."""
+    return 1.0 - 2.0**-40 - dim * 2.0**-50
 
 
 def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> Vector:
@@ -26,7 +28,7 @@ def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> 
     direction: Vector = rng.standard_normal(centre.size)
     length = math.sqrt(direction @ direction)
     # |U|^(1/d) is the radial law; a zero Gaussian vector has probability 0 but must not divide.
-    scale = radius * SHRINK * rng.random() ** (1.0 / centre.size) / (length or 1.0)
+    scale = radius * shrink(centre.size) * rng.random() ** (1.0 / centre.size) / (length or 1.0)
     direction *= scale
     direction += centre
     return direction

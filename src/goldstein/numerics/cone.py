@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.numerics.ball import SHRINK, sphere_shadow
+from goldstein.numerics.ball import shrink, sphere_shadow
 
 Vector = NDArray[np.float64]
 
@@ -41,7 +39,7 @@ def conic_point(
     >>> bool(0 < np.linalg.norm(y - x) <= 0.1)
     True
     """
-    reach = SHRINK * radius * (1.0 - rng.random())  # in (0, 1]: never the apex x itself
+    reach = shrink(x.size) * radius * (1.0 - rng.random())  # in (0, 1]: never the apex x itself
     y = tilt(rng, m, norm)
     y *= reach * ratio / 8.0
     y -= (reach * (1.0 - ratio / 8.0) / norm) * m
@@ -51,8 +49,6 @@ def conic_point(
 
 def trial_point(x: Vector, m: Vector, norm: float, radius: float, ratio: float) -> Vector:
     """Return x - (1 - q/8) delta m/|m|, the descent trial of Algorithm 1."""
-    step = radius * (1.0 - ratio / 8.0)
-    if not math.isfinite(step):
-        raise FloatingPointError("the step of Algorithm 1 is not finite")
-    y: Vector = x - (step / norm) * m
+    y: Vector = m * (-radius * (1.0 - ratio / 8.0) / norm)
+    y += x
     return y

@@ -14,6 +14,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.numerics.exact import sqrt_upper
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -51,7 +53,8 @@ def norm_upper(v: Vector) -> float:
 
 def distance_upper(y: Vector, x: Vector) -> float:
     """Return an upper bound of |y - x|; the rounding of the subtraction is covered."""
-    return up(norm_upper(y - x), 4 * UNIT)
+    difference = y - x
+    return up(norm_upper(difference), 4 * UNIT) if difference.any() else 0.0
 
 
 def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
@@ -115,9 +118,4 @@ def _combination_norm_rational(w: Vector, g: Matrix) -> float:
     for column in g.T:
         s = sum((a * Fraction(float(b)) for a, b in zip(weights, column)), Fraction(0)) / total
         square += s * s
-    if square == 0:
-        return 0.0
-    guess = up(math.sqrt(square)) if square < Fraction(2) ** 1000 else math.inf
-    while guess != math.inf and Fraction(guess) ** 2 < square:
-        guess = up(guess)
-    return guess
+    return sqrt_upper(square)

@@ -80,9 +80,7 @@ class CountedOracle(Oracle):
         except GoldsteinError:
             raise
         except Exception as failure:
-            raise self._error(
-                f"{what} raised {type(failure).__name__}: {failure}", at
-            ) from failure
+            raise self._error(f"{what} raised {type(failure).__name__}: {failure}", at) from failure
 
     def _error(self, what: str, at: Vector) -> OracleError:
         shown = np.array2string(at, threshold=8, edgeitems=3, precision=6)

@@ -1,1 +1,16 @@
-"""solvers."""
+"""The untrusted side: searches that propose a point and evidence for it."""
+
+from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.bundle import BundlePINGD
+from goldstein.solvers.pingd import PINGD
+
+#: method name -> solver class; a new solver is one line here.
+REGISTRY: dict[str, type[Solver]] = {
+    solver.name: solver
+    for solver in (
+        PINGD,
+        BundlePINGD,
+    )
+}
+
+__all__ = ["PINGD", "REGISTRY", "BundlePINGD", "Evidence", "Request", "Solver", "State"]

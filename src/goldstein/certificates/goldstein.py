@@ -1,0 +1,283 @@
+"""The Goldstein certificate: points near x, their gradients, and weights that nearly cancel them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.certificates.verification import LABELS, Label, Verification
+from goldstein.errors import GoldsteinError, InputError, KinkError
+from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.hull import min_norm_weights
+from goldstein.numerics.rounding import combination_norm_upper, distance_upper, gamma
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle, Oracle, as_oracle
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GoldsteinCertificate:
+    """Proof that x is (eps, delta)-Goldstein stationary.
+
+    Each point y_j lies within `delta` of `x`, g_j is the gradient there, and the convex
+    combination of the g_j with `weights` has norm at most `eps`. Both numbers are upper bounds in
+    float64. Nothing else is needed to believe the claim: neither a Lipschitz constant nor trust in
+    the solver.
+
+    Attributes
+    ----------
+    x : ndarray, shape (d,)
+    delta, eps : float
+    points, gradients : ndarray, shape (k, d)
+    weights : ndarray, shape (k,)
+    label : str
+        `conditional` for a black box: the algebra is checked, the gradients are believed.
+    meta : dict
+        JSON-able remarks: function name, seed, how it was found.
+    descent : ndarray or None
+        A direction along which f falls enough to contradict stationarity, if one was met.
+    """
+
+    x: Vector
+    delta: float
+    eps: float
+    points: Matrix
+    gradients: Matrix
+    weights: Vector
+    label: Label = "conditional"
+    meta: dict[str, Any] = field(default_factory=dict)
+    descent: Vector | None = None
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("x", "points", "gradients", "weights", "descent"):
+            raw = getattr(self, name)
+            if raw is None:
+                continue
+            array = np.array(raw, dtype=np.float64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        k, d = self.weights.size, self.x.size
+        if self.x.ndim != 1 or self.points.shape != (k, d) or self.gradients.shape != (k, d):
+            raise InputError(
+                f"a certificate needs x of shape (d,), points and gradients of shape (k, d) and "
+                f"weights of shape (k,); got {self.x.shape}, {self.points.shape}, "
+                f"{self.gradients.shape}, {self.weights.shape}."
+            )
+        if self.label not in LABELS:
+            raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
+
+    @classmethod
+    def from_gradients(
+        cls,
+        x: Vector,
+        points: Matrix,
+        gradients: Matrix,
+        weights: Vector | None = None,
+        *,
+        label: Label = "conditional",
+        meta: dict[str, Any] | None = None,
+        descent: Vector | None = None,
+    ) -> GoldsteinCertificate:
+        """Make the strongest claim these gradients support, rounded up."""
+        best = min_norm_weights(gradients)
+        if weights is not None and combination_norm_upper(
+            weights, gradients
+        ) < combination_norm_upper(best, gradients):
+            best = weights
+        used = np.flatnonzero(best > 0)
+        points, gradients, best = points[used], gradients[used], best[used]
+        return (
+            cls(
+                x=x,
+                delta=max(distance_upper(y, x) for y in points),
+                eps=combination_norm_upper(best, gradients),
+                points=points,
+                gradients=gradients,
+                weights=best / best.sum(),
+                label=label,
+                meta=dict(meta or {}),
+                descent=descent,
+            )
+            ._with_own_bound()
+            .sealed()
+        )
+
+    def _with_own_bound(self) -> GoldsteinCertificate:
+        """Normalising the weights rounds them: state the bound of the stored numbers."""
+        return replace(self, eps=combination_norm_upper(self.weights, self.gradients))
+
+    def reduce(self) -> GoldsteinCertificate:
+        """Return an equivalent certificate with at most d + 1 points (Caratheodory).
+
+        The combination is kept up to rounding; `eps` is recomputed for the stored numbers.
+        """
+        weights = sparse_weights(self.weights, self.gradients)
+        used = np.flatnonzero(weights > 0)
+        points = self.points[used]
+        return (
+            replace(
+                self,
+                points=points,
+                gradients=self.gradients[used],
+                weights=weights[used],
+                delta=min(self.delta, max(distance_upper(y, self.x) for y in points)),
+            )
+            ._with_own_bound()
+            .sealed()
+        )
+
+    def verify(
+        self,
+        fun: Oracle | Callable[..., Any],
+        jac: Callable[..., Any] | bool | None = None,
+        args: Sequence[Any] = (),
+        *,
+        seed: int = 0,
+    ) -> Verification:
+        """Re-derive every number of the certificate from the function.
+
+        The gradients are asked for again, at the stored points and at tiny random displacements of
+        them: a stored point that sits exactly on a kink, where a program may return anything, does
+        not survive the displacement.
+
+        Parameters
+        ----------
+        fun, jac, args
+            As in `minimize`.
+        seed : int
+            Seed of the displacements.
+
+        Returns
+        -------
+        Verification
+        """
+        return _verify(self, CountedOracle(as_oracle(fun, jac, args)), seed)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the certificate to one file that is safe to hand to a stranger."""
+        from goldstein.certificates.store import save_certificate
+
+        return save_certificate(self, path)
+
+    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return (kind, arrays, JSON fields) for the file."""
+        arrays: dict[str, NDArray[Any]] = {
+            name: getattr(self, name) for name in ("x", "points", "gradients", "weights")
+        }
+        if self.descent is not None:
+            arrays["descent"] = self.descent
+        fields = {name: getattr(self, name) for name in ("delta", "eps", "label", "meta", "digest")}
+        return "goldstein", arrays, fields
+
+    @classmethod
+    def from_record(
+        cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
+    ) -> GoldsteinCertificate:
+        """Rebuild from what `to_record` gave."""
+        return cls(**arrays, **fields)
+
+    def content_digest(self) -> str:
+        """Return a hash of every field."""
+        h = hashlib.sha256()
+        for array in (self.x, self.points, self.gradients, self.weights):
+            h.update(repr(array.shape).encode())
+            h.update(np.ascontiguousarray(array).tobytes())
+        h.update(b"" if self.descent is None else self.descent.tobytes())
+        rest = [float(self.delta).hex(), float(self.eps).hex(), self.label, self.meta]
+        h.update(json.dumps(rest, sort_keys=True).encode())
+        return h.hexdigest()
+
+    def sealed(self) -> GoldsteinCertificate:
+        """Return a copy that carries its own digest, so that a later change shows."""
+        return replace(self, digest=self.content_digest())
+
+    def summary(self) -> str:
+        """One line for people."""
+        return (
+            f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, "
+            f"{len(self.weights)} gradients, {self.label}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<GoldsteinCertificate {self.summary()}>"
+
+
+def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verification:
+    found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+    arrays = (cert.x, cert.points, cert.gradients, cert.weights)
+    finite = all(np.isfinite(a).all() for a in arrays) and cert.weights.size > 0
+    finite = finite and math.isfinite(cert.eps) and math.isfinite(cert.delta) and cert.delta >= 0
+    if not found.add("numbers", finite, "all entries finite" if finite else "non-finite or empty"):
+        return found
+    sealed = not cert.digest or cert.digest == cert.content_digest()
+    found.add("content", sealed, "unaltered" if sealed else "a field was changed after it was made")
+    simplex = bool((cert.weights >= 0).all() and abs(math.fsum(cert.weights) - 1.0) <= 1e-9)
+    if not found.add("weights", simplex, "nonnegative, sum 1" if simplex else "not convex weights"):
+        return found
+    label_ok = cert.label != "certified"
+    found.add("label", label_ok, f"claimed {cert.label}, this check can support conditional")
+
+    used = np.flatnonzero(cert.weights > 0)
+    found.delta = max(distance_upper(y, cert.x) for y in cert.points[used])
+    # The claim may be the exact radius; the recomputed one is an upper bound by a few roundings.
+    inside = found.delta <= cert.delta * (1.0 + 64 * gamma(cert.x.size + 8))
+    found.add("ball", inside, f"points within {found.delta:.6g}, claimed {cert.delta:.6g}")
+
+    try:
+        fresh = np.array([oracle.gradient(y.copy()) for y in cert.points[used]])
+        shaken = np.array(
+            [_shaken_gradient(oracle, y, seed, j) for j, y in enumerate(cert.points[used])]
+        )
+    except KinkError as kink:
+        found.add("gradients", False, f"the function has a kink at a stored point: {kink}")
+        return found
+    except GoldsteinError as failure:
+        found.add("gradients", False, f"the function could not be evaluated: {failure}")
+        return found
+    weights = cert.weights[used]
+    scale = float(np.sqrt((fresh**2).sum(axis=1)).max())
+    gap = float(np.sqrt(((fresh - cert.gradients[used]) ** 2).sum(axis=1)).max())
+    same = gap <= 1e-9 * scale
+    found.add(
+        "gradients",
+        same,
+        f"asked again, largest difference {gap:.3g}"
+        + ("" if same else "; this is another function, or its gradient is not deterministic"),
+    )
+    found.eps = combination_norm_upper(weights, fresh)
+    # Another machine may round the user's own code differently; more than that is a false claim.
+    slack = gamma(weights.size + 8) * 64 * scale
+    found.add(
+        "bound",
+        found.eps <= cert.eps + slack,
+        f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}",
+    )
+    displaced = combination_norm_upper(weights, shaken)
+    survives = displaced <= 1.05 * cert.eps + 1e-9 * scale
+    found.add(
+        "kinks",
+        survives,
+        f"eps {displaced:.6g} with every point displaced by a hair"
+        + ("" if survives else ": a stored point sits on a kink, where gradients mean nothing"),
+    )
+    if not survives:
+        found.eps = max(found.eps, displaced)
+    return found
+
+
+def _shaken_gradient(oracle: Oracle, y: Vector, seed: int, j: int) -> Vector:
+    """The gradient at y plus a random displacement of some hundred units in the last place."""
+    hair = 2.0**-44 * max(float(np.abs(y).max()), 2.0**-100)
+    noise = stream(seed, j, "verify").standard_normal(y.size)
+    return oracle.gradient(y + hair * noise)

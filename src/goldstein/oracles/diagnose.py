@@ -1,0 +1,150 @@
+"""Self-checks a user can run on a function before trusting a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goldstein.errors import InputError, KinkError
+from goldstein.numerics.streams import seed_from, stream
+from goldstein.oracles.base import Oracle
+from goldstein.oracles.counted import CountedOracle
+from goldstein.oracles.function import as_oracle
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GradientCheck:
+    """What `check_gradient` found.
+
+    Attributes
+    ----------
+    ok : bool
+    wrong_coordinates : list of int
+        Coordinates in which the gradient disagrees with differences of values.
+    worst_error : float
+        Largest disagreement relative to the size of the gradient.
+    message : str
+    """
+
+    ok: bool
+    wrong_coordinates: list[int]
+    worst_error: float
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        return f"<GradientCheck {'ok' if self.ok else 'FAILED'}: {self.message}>"
+
+
+def check_gradient(
+    fun: Oracle | Callable[..., Any],
+    jac: Callable[..., Any] | bool | None = None,
+    x: ArrayLike | None = None,
+    *,
+    args: Sequence[Any] = (),
+    points: int = 5,
+    radius: float = 1e-2,
+    tolerance: float = 1e-4,
+    max_coordinates: int = 100,
+    rng: int | np.random.Generator | None = 0,
+) -> GradientCheck:
+    """Compare the gradient with differences of values at random points near x.
+
+    Parameters
+    ----------
+    fun, jac, args
+        As in `minimize`.
+    x : array_like
+        Centre; the points are drawn around it, because x itself may sit on a kink.
+    points : int
+        Number of random points.
+    radius : float
+        How far from x, relative to max(1, |x_i|).
+    tolerance : float
+        Allowed disagreement relative to max(1, |gradient|).
+    max_coordinates : int
+        Beyond this dimension a random subset of the coordinates is checked.
+
+    Returns
+    -------
+    GradientCheck
+
+    Notes
+    -----
+    A point next to a kink fails for honest reasons; a coordinate is called wrong only if it
+    disagrees at more than half of the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_gradient(lambda x: np.abs(x).sum(), np.sign, [1.0, 2.0]).ok
+    True
+    >>> check_gradient(lambda x: np.abs(x).sum(), lambda x: np.array([1.0, 5.0]), [1.0, 2.0])
+    <GradientCheck FAILED: coordinate 1: gradient 5, differences of values say 1>
+    """
+    if x is None:
+        raise InputError("check_gradient needs a point x around which to look.")
+    if points < 1:
+        raise InputError(f"points must be at least 1, got {points}.")
+    oracle = CountedOracle(as_oracle(fun, jac, args))
+    centre = np.asarray(x, dtype=np.float64)
+    if centre.ndim != 1 or not np.isfinite(centre).all():
+        raise InputError(f"x must be a finite vector, got shape {centre.shape}.")
+    draw = stream(seed_from(rng), 0, "check_gradient")
+    looked_at = np.arange(centre.size)
+    if centre.size > max_coordinates:
+        looked_at = np.sort(draw.choice(centre.size, max_coordinates, replace=False))
+    errors = np.full((points, looked_at.size), np.nan)
+    pairs = np.zeros((points, looked_at.size, 2))
+    for p in range(points):
+        y = centre + radius * np.maximum(1.0, np.abs(centre)) * draw.uniform(-1, 1, centre.size)
+        try:
+            g = oracle.gradient(y)
+        except KinkError:
+            continue
+        size = max(1.0, float(np.abs(g).max()))
+        for j, i in enumerate(looked_at):
+            slope, error = _slope(oracle, y, int(i), float(g[i]))
+            errors[p, j] = error / size
+            pairs[p, j] = g[i], slope
+    if np.isnan(errors).all():
+        raise InputError("every random point hit a kink; give another x or a larger radius.")
+    typical = np.nanmedian(errors, axis=0)
+    bad = np.flatnonzero(typical > tolerance)
+    wrong = [int(looked_at[j]) for j in bad]
+    worst = float(typical.max())
+    if not wrong:
+        return GradientCheck(
+            True, [], worst, f"{looked_at.size} coordinates agree at {points} points"
+        )
+    shown = []
+    for j in bad[:3]:
+        p = int(np.nanargmax(errors[:, j]))
+        shown.append(
+            f"coordinate {looked_at[j]}: gradient {pairs[p, j, 0]:.6g}, "
+            f"differences of values say {pairs[p, j, 1]:.6g}"
+        )
+    more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+    return GradientCheck(False, wrong, worst, "; ".join(shown) + more)
+
+
+def _slope(oracle: Oracle, y: Vector, i: int, expected: float) -> tuple[float, float]:
+    """Central difference along coordinate i; the best of two step lengths."""
+    best = (np.nan, np.inf)
+    for relative in (6e-6, 1e-7):
+        h = relative * max(1.0, abs(y[i]))
+        ahead, behind = y.copy(), y.copy()
+        ahead[i] += h
+        behind[i] -= h
+        slope = (oracle.value(ahead) - oracle.value(behind)) / (ahead[i] - behind[i])
+        if abs(slope - expected) < best[1]:
+            best = (slope, abs(slope - expected))
+    return best

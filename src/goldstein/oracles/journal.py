@@ -1,0 +1,136 @@
+"""A checkpoint that needs nothing from the solver: the journal of all oracle answers.
+
+Solvers are deterministic given the seed, so a run is resumed bit for bit by replaying the answers
+that were paid for already. The file is appended to as the run goes; a half-written last record,
+the mark of a killed process, is dropped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from goldstein.errors import InputError
+from goldstein.oracles.base import Oracle, Vector
+
+_MAGIC = b"goldstein journal 1\n"
+_HEAD = struct.Struct("<c8sq")  # kind, digest of the point, number of floats
+
+
+class JournalOracle(Oracle):
+    """Answer from the journal as long as it lasts, then from the function, writing as we go.
+
+    Parameters
+    ----------
+    inner : Oracle
+    path : path of the journal
+    identity : dict
+        JSON-able description of the run; a journal of another run is refused.
+    """
+
+    def __init__(self, inner: Oracle, path: str | Path, identity: dict[str, Any]) -> None:
+        self.inner = inner
+        self.knows_kinks = inner.knows_kinks
+        self.dim = inner.dim
+        self.path = Path(path)
+        self._replay: list[tuple[bytes, bytes, bytes]] = []
+        self._next = 0
+        header = _MAGIC + json.dumps(identity, sort_keys=True).encode() + b"\n"
+        end = self._load(header) if self.path.exists() else None
+        self._file: BinaryIO = open(self.path, "r+b" if end is not None else "wb")  # noqa: SIM115
+        if end is None:
+            self._file.write(header)
+        else:
+            self._file.seek(end)
+            self._file.truncate()
+        self._file.flush()
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def replayed(self) -> int:
+        """Answers taken from the journal so far."""
+        return self._next
+
+    def close(self) -> None:
+        self._file.close()
+
+    def value(self, x: Vector) -> float:
+        stored = self._recall(b"v", x)
+        if stored is not None:
+            return float(np.frombuffer(stored)[0])
+        answer = float(self.inner.value(x))
+        self._write(b"v", x, struct.pack("<d", answer))
+        return answer
+
+    def gradient(self, y: Vector) -> Vector:
+        stored = self._recall(b"g", y)
+        if stored is not None:
+            return np.frombuffer(stored).copy()
+        answer = np.asarray(self.inner.gradient(y), dtype=np.float64)
+        self._write(b"g", y, answer.tobytes())
+        return answer
+
+    def _load(self, header: bytes) -> int:
+        blob = self.path.read_bytes()
+        if not blob.startswith(_MAGIC):
+            raise InputError(
+                f"checkpoint {self.path} is not a goldstein checkpoint; name another file."
+            )
+        if not blob.startswith(header):
+            raise InputError(
+                f"checkpoint {self.path} belongs to another problem, other options or another seed; "
+                "name another file, or delete it to start afresh."
+            )
+        at = len(header)
+        while at + _HEAD.size <= len(blob):
+            kind, digest, count = _HEAD.unpack_from(blob, at)
+            stop = at + _HEAD.size + 8 * count
+            if kind not in (b"v", b"g") or count < 0 or stop > len(blob):
+                break
+            self._replay.append((kind, digest, blob[at + _HEAD.size : stop]))
+            at = stop
+        return at
+
+    def _recall(self, kind: bytes, x: Vector) -> bytes | None:
+        if self._next >= len(self._replay):
+            return None
+        stored_kind, digest, payload = self._replay[self._next]
+        if stored_kind != kind or digest != _digest(x):
+            raise InputError(
+                f"checkpoint {self.path} does not fit this run (answer {self._next + 1} was for "
+                "another point); the function, the library or the machine has changed. "
+                "Delete the file to start afresh."
+            )
+        self._next += 1
+        return payload
+
+    def _write(self, kind: bytes, x: Vector, payload: bytes) -> None:
+        self._file.write(_HEAD.pack(kind, _digest(x), len(payload) // 8) + payload)
+        self._file.flush()
+
+
+def _digest(x: Vector) -> bytes:
+    return hashlib.blake2b(x.tobytes(), digest_size=8).digest()
+
+
+def seed_in(path: str | Path) -> int | None:
+    """Return the seed recorded in a journal, so that `rng=None` can resume it."""
+    source = Path(path)
+    if not source.exists():
+        return None
+    with open(source, "rb") as file:
+        if file.readline() != _MAGIC:
+            return None
+        try:
+            seed = json.loads(file.readline()).get("seed")
+        except ValueError:
+            return None
+    return seed if isinstance(seed, int) else None

@@ -1,0 +1,118 @@
+"""What a run hands back: status, history, result."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Status(enum.Enum):
+    """Why a run ended. Each member carries the message and what to do next."""
+
+    CERTIFIED = ("the requested stationarity was verified", "")
+    OUT_OF_CALLS = ("the budget of oracle calls is used up", "raise max_calls, eps or delta")
+    OUT_OF_TIME = ("the time limit was reached", "raise max_time, eps or delta")
+    ROUNDS_EXHAUSTED = (
+        "no certificate within the rounds the theory allows at one point",
+        "the Lipschitz constant is probably too small: pass a larger `lipschitz`, or none",
+    )
+    STEPS_EXHAUSTED = (
+        "more descent steps than f(x1) - inf f allows",
+        "the initial gap is larger than stated: raise `gap`, or leave it out",
+    )
+    STALLED = (
+        "no further progress is possible in float64 at this delta",
+        "raise delta or eps; certificate.eps is what was reached",
+    )
+    UNBOUNDED = ("the function fell below the value limit", "check that it is bounded below")
+    STOPPED = ("the callback asked to stop", "")
+    NOT_CERTIFIED = (
+        "the point was found, but the requested stationarity could not be proved",
+        "see certificate.eps and certificate.label for what was proved",
+    )
+    ESTIMATED = (
+        "a stochastic method ended; its output carries a guarantee in expectation only",
+        "call certify() with full gradients for a statement about this point",
+    )
+
+    def __init__(self, message: str, advice: str) -> None:
+        self.message = message
+        self.advice = advice
+
+
+@dataclass
+class History:
+    """The course of a run: one entry per accepted step, and one at the end."""
+
+    calls: list[int] = field(default_factory=list)
+    fun: list[float] = field(default_factory=list)
+    bound: list[float] = field(default_factory=list)
+    radius: list[float] = field(default_factory=list)
+    time: list[float] = field(default_factory=list)
+
+    def append(self, calls: int, fun: float, bound: float, radius: float, time: float) -> None:
+        self.calls.append(calls)
+        self.fun.append(fun)
+        self.bound.append(bound)
+        self.radius.append(radius)
+        self.time.append(time)
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+    def as_arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return the columns as arrays, for plots and files."""
+        return {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+
+
+@dataclass
+class Result:
+    """The answer of `minimize`: the point, and what was proved about it.
+
+    Works like SciPy's OptimizeResult: attributes or `result["x"]`.
+    """
+
+    x: NDArray[np.float64]
+    fun: float
+    success: bool
+    status: Status
+    message: str
+    nit: int
+    nfev: int
+    ngev: int
+    certificate: Any
+    history: History
+    seed: int
+    time: float
+    method: str = ""
+
+    def __getitem__(self, key: str) -> Any:
+        try:
+            return getattr(self, key)
+        except AttributeError:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> list[str]:
+        """Names of the fields."""
+        return [f.name for f in fields(self)]
+
+    def __repr__(self) -> str:
+        shown = np.array2string(self.x, threshold=8, edgeitems=3, precision=8)
+        lines = [
+            f"     status: {self.status.name} ({self.message})",
+            f"    success: {self.success}",
+            f"        fun: {self.fun:.12g}",
+            f"          x: {shown}",
+            f"certificate: {self.certificate.summary() if self.certificate is not None else None}",
+            f"      calls: {self.nfev} values + {self.ngev} gradients, {self.nit} steps, "
+            f"{self.time:.3g} s, method {self.method}, seed {self.seed}",
+        ]
+        return "\n".join(lines)

@@ -1,0 +1,98 @@
+"""What a solver is: `start` and `step` over a small state. The loop owns everything else."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.oracles import CountedOracle
+from goldstein.result import Status
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    eps: float
+    delta: float
+    seed: int
+    lipschitz: float | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a solver offers in support of a claim; the certificate layer re-derives it.
+
+    Attributes
+    ----------
+    x : ndarray
+    points : ndarray, shape (k, d)
+        Points within delta of x.
+    weights : ndarray, shape (k,)
+        A convex combination the solver believes in.
+    perturbed : ndarray of bool, shape (k,)
+        True where the point was drawn at random, so that the gradient there can be trusted.
+        The others are displaced at random before they are used.
+    gradients : ndarray, shape (k, d), or None
+        What the oracle answered there; used only when no call is left to ask again.
+    """
+
+    x: Vector
+    points: Matrix
+    weights: Vector
+    perturbed: NDArray[np.bool_]
+    gradients: Matrix | None = None
+
+
+@dataclass
+class State:
+    """Where a solver stands. Solvers subclass it with what they remember.
+
+    Attributes
+    ----------
+    x, fx : the best point so far and its value
+    bound : norm of the current combination of gradients
+    radius : the ball it was taken in
+    steps : descent steps made so far
+    moved : the last step changed x (the loop then records history)
+    evidence : set when the solver believes to have met the request
+    rejected : certificate layer's fresh (points, gradients) after evidence was turned down
+    status : set when the solver gives up
+    """
+
+    x: Vector
+    fx: float
+    bound: float = np.inf
+    radius: float = np.inf
+    steps: int = 0
+    moved: bool = False
+    evidence: Evidence | None = None
+    rejected: tuple[Matrix, Matrix] | None = None
+    status: Status | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+class Solver(ABC):
+    """A method. Instances hold options only; all that changes during a run lives in the state."""
+
+    #: The string `minimize(method=...)` knows it by.
+    name: str = ""
+
+    @abstractmethod
+    def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> Any:
+        """Return the first state."""
+
+    @abstractmethod
+    def step(self, oracle: CountedOracle, state: Any, request: Request) -> None:
+        """Advance the state by a few oracle calls."""
+
+    def best_evidence(self, state: Any) -> Evidence | None:
+        """Return the best evidence at the current x when the run ends without a certificate."""
+        return None

@@ -1,0 +1,93 @@
+"""Search for the shortest vector of the Goldstein set at one fixed point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.errors import KinkError, OutOfCalls
+from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.cone import conic_point, trial_point
+from goldstein.numerics.hull import Hull
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: A bound this small relative to the gradients is rounding error: nothing more to gain.
+_FLOOR = 1e-14
+
+
+@dataclass
+class Enrichment:
+    """Gradients of randomly drawn points near x; grows from call to call."""
+
+    points: list[Vector] = field(default_factory=list)
+    gradients: list[Vector] = field(default_factory=list)
+    #: A direction along which f falls by more than a quarter of radius times bound.
+    descent: Vector | None = None
+    kinks: int = 0
+
+
+def enrich(
+    oracle: CountedOracle,
+    x: Vector,
+    radius: float,
+    eps: float,
+    seed: int,
+    found: Enrichment,
+    *,
+    patience: int,
+    max_gradients: float = math.inf,
+) -> None:
+    """Add gradients to `found` until the bound is eps, stops improving, or calls run out.
+
+    Each new point lies on the tilted segment of Algorithm 1 against the current shortest vector,
+    so every gradient is one the vector has not yet accounted for.
+    """
+    rng = stream(seed, len(found.points), "certify")
+    hull = Hull(x.size, max(8, 2 * len(found.points)))
+    for g in found.gradients:
+        hull.add(g)
+    value_at_x: float | None = None
+    lipschitz = max((math.sqrt(g @ g) for g in found.gradients), default=0.0)
+    milestone, since, asked = math.inf, 0, 0
+    try:
+        while asked < max_gradients:
+            if hull.size == 0:
+                y = uniform_in_ball(rng, x, radius)
+            else:
+                m = hull.solve()[1]
+                norm = math.sqrt(m @ m)
+                if norm <= max(eps, _FLOOR * lipschitz):
+                    return
+                if norm <= 0.9 * milestone:
+                    milestone, since = norm, 0
+                ratio = min(norm / lipschitz, 1.0)
+                # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
+                if found.descent is None and (asked & (asked - 1) == 0 or since == patience - 1):
+                    if value_at_x is None:
+                        value_at_x = oracle.value(x)
+                    trial = trial_point(x, m, norm, radius, ratio)
+                    if oracle.value(trial) < value_at_x - 0.25 * radius * norm:
+                        found.descent = -m / norm
+                if since >= patience:
+                    return
+                y = conic_point(rng, x, m, norm, radius, ratio)
+            asked += 1
+            since += 1
+            try:
+                g = oracle.gradient(y)
+            except KinkError:
+                found.kinks += 1
+                continue
+            lipschitz = max(lipschitz, math.sqrt(g @ g))
+            found.points.append(y)
+            found.gradients.append(g)
+            hull.add(g)
+    except OutOfCalls:
+        return

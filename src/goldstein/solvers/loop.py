@@ -1,0 +1,143 @@
+"""The one loop: budgets, time limit, callbacks, history and progress live here and nowhere else."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.errors import OracleError, OutOfCalls
+from goldstein.oracles import CountedOracle
+from goldstein.result import History, Status
+from goldstein.solvers.base import Evidence, Request, Solver, State
+
+Vector = NDArray[np.float64]
+
+#: Below this value a function is called unbounded.
+VALUE_LIMIT = -1e100
+
+#: The clock is read every so many steps only: reading it costs as much as a small gradient.
+_CLOCK_EVERY = 16
+
+
+@dataclass
+class Outcome:
+    """How the loop ended."""
+
+    state: State
+    status: Status
+    certificate: Any
+    history: History
+    iterations: int
+
+
+@dataclass(frozen=True)
+class Intermediate:
+    """What a callback with an `intermediate_result` parameter receives (SciPy's new signature)."""
+
+    x: Vector
+    fun: float
+    bound: float
+    calls: int
+
+
+Judge = Callable[[Evidence], tuple[Any, Any]]
+
+
+def run(
+    solver: Solver,
+    oracle: CountedOracle,
+    x0: Vector,
+    request: Request,
+    *,
+    judge: Judge,
+    max_time: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    progress: Callable[[State, int], None] | None = None,
+) -> Outcome:
+    """Run a solver until its evidence is accepted or a limit is met.
+
+    `judge(evidence)` is the certificate layer: it returns (certificate, None) when the evidence
+    holds and (None, (points, gradients)) with the fresh gradients when it does not.
+    """
+    begin = time.perf_counter()
+    deadline = np.inf if max_time is None else begin + max_time
+    history = History()
+    notify = _adapt_callback(callback)
+    state: State | None = None
+    certificate: Any = None
+    iterations = 0
+
+    def record(s: State) -> None:
+        history.append(oracle.calls, s.fx, s.bound, s.radius, time.perf_counter() - begin)
+
+    try:
+        state = solver.start(oracle, x0, request)
+        record(state)
+        while True:
+            iterations += 1
+            state.moved = False
+            solver.step(oracle, state, request)
+            if state.moved:
+                record(state)
+                if notify is not None:
+                    notify(state, oracle.calls)
+                if state.fx < VALUE_LIMIT:
+                    status = Status.UNBOUNDED
+                    break
+            if state.evidence is not None:
+                evidence, state.evidence = state.evidence, None
+                certificate, state.rejected = judge(evidence)
+                if certificate is not None:
+                    status = Status.CERTIFIED
+                    break
+            if state.status is not None:
+                status = state.status
+                break
+            if iterations % _CLOCK_EVERY == 0:
+                if progress is not None:
+                    progress(state, oracle.calls)
+                if time.perf_counter() > deadline:
+                    status = Status.OUT_OF_TIME
+                    break
+    except OutOfCalls:
+        status = Status.OUT_OF_CALLS
+    except StopIteration:
+        status = Status.STOPPED
+    except OracleError as failure:
+        failure.last_good = None if state is None else state.x.copy()
+        raise
+    if state is None:  # not even the start could be evaluated
+        state = State(x=x0.copy(), fx=np.nan)
+    if progress is not None:
+        progress(state, oracle.calls)
+    record(state)
+    return Outcome(state, status, certificate, history, iterations)
+
+
+def _adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
+    """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
+    if callback is None:
+        return None
+    try:
+        modern = "intermediate_result" in inspect.signature(callback).parameters
+    except (TypeError, ValueError):
+        modern = False
+    user = callback
+
+    def notify(state: State, calls: int) -> None:
+        if modern:
+            answer = user(
+                intermediate_result=Intermediate(state.x.copy(), state.fx, state.bound, calls)
+            )
+        else:
+            answer = user(state.x.copy())
+        if answer is True:
+            raise StopIteration
+
+    return notify

@@ -1,0 +1,219 @@
+"""Algorithm 1: Perturbed INGD (Tian, Zhou, So 2022), corrected as in docs/errata.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.errors import InputError
+from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.cone import conic_point, trial_point
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle
+from goldstein.oracles.lipschitz import LipschitzGuard
+from goldstein.result import Status
+from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.schedules import (
+    CHEAP_ROUND_FAILURE,
+    averaging_weight,
+    descent_steps,
+    rounds,
+    steps_per_round,
+)
+
+Vector = NDArray[np.float64]
+
+
+@dataclass
+class RoundState(State):
+    """State shared by the methods that work in rounds at one point."""
+
+    guard: LipschitzGuard = field(default_factory=lambda: LipschitzGuard(None))
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    rounds_opened: int = 0
+    rounds_here: int = 0
+    failed_steps: int = 0
+    max_steps: int = 1
+    m: Vector | None = None
+
+
+@dataclass
+class PingdState(RoundState):
+    points: list[Vector] = field(default_factory=list)
+    gradients: list[Vector] = field(default_factory=list)
+    weights: Vector = field(default_factory=lambda: np.zeros(0))
+
+
+class RoundSolver(Solver):
+    """What Algorithm 1 and Bundle-PINGD share: rounds, the descent test, the guard of L.
+
+    Parameters
+    ----------
+    lipschitz : float, optional
+        L on the delta-neighbourhood of the sublevel set. Estimated and guarded if missing.
+    gamma : float
+        Allowed failure probability of the whole run.
+    gap : float, optional
+        An upper bound of f(x1) - inf f. With it the theory's limits on moves (T) and rounds (R)
+        apply; without it the call budget is the only limit.
+    round_failure : float
+        Failure probability of a single round (pi); sets the steps per round (K).
+    """
+
+    def __init__(
+        self,
+        *,
+        lipschitz: float | None = None,
+        gamma: float = 0.01,
+        gap: float | None = None,
+        round_failure: float = CHEAP_ROUND_FAILURE,
+    ) -> None:
+        for label, value in (("gamma", gamma), ("round_failure", round_failure)):
+            if not 0 < value < 1:
+                raise InputError(f"{label} must lie strictly between 0 and 1, got {value!r}.")
+        if gap is not None and not gap >= 0:
+            raise InputError(f"gap must be a nonnegative number or None, got {gap!r}.")
+        LipschitzGuard(lipschitz)  # refuses bad values with its own message
+        self.lipschitz = lipschitz
+        self.gamma = gamma
+        self.gap = gap
+        self.round_failure = round_failure
+
+    def _guard(self, request: Request) -> LipschitzGuard:
+        return LipschitzGuard(self.lipschitz if self.lipschitz is not None else request.lipschitz)
+
+    def _open_round(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
+        """Draw the first point of a round; give up where the theory says that is justified."""
+        if self.gap is not None:
+            moves = descent_steps(self.gap, request.eps, request.delta)
+            if state.steps >= moves:
+                state.status = Status.STEPS_EXHAUSTED
+                return
+            if state.rounds_here >= rounds(moves, self.gamma, self.round_failure):
+                state.status = Status.ROUNDS_EXHAUSTED
+                return
+        state.rounds_here += 1
+        state.rounds_opened += 1
+        state.rng = stream(request.seed, state.rounds_opened, self.name)
+        state.failed_steps = 0
+        y = uniform_in_ball(state.rng, state.x, request.delta)
+        g = oracle.gradient(y)
+        self._observe(state, g, request)
+        self._begin(state, y, g)
+
+    def _observe(self, state: RoundState, g: Vector, request: Request) -> bool:
+        raised = state.guard.observe(math.sqrt(g @ g))
+        if raised or state.failed_steps == 0:
+            level = max(state.guard.value, request.eps)
+            state.max_steps = steps_per_round(level, request.eps, self.round_failure)
+        return raised
+
+    def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
+        raise NotImplementedError
+
+    def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
+        raise NotImplementedError
+
+    def _evidence(self, state: RoundState) -> Evidence:
+        raise NotImplementedError
+
+    def best_evidence(self, state: RoundState) -> Evidence | None:
+        return None if state.m is None else self._evidence(state)
+
+    def step(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
+        if state.m is None or state.rejected is not None:
+            state.rejected = None
+            self._open_round(oracle, state, request)
+            if state.m is None or state.status is not None:
+                return
+        m = state.m
+        norm = math.sqrt(m @ m)
+        state.bound, state.radius = norm, request.delta
+        # The first test: nothing divides by |m| before it.
+        if norm <= request.eps:
+            state.evidence = self._evidence(state)
+            return
+        ratio = min(norm / state.guard.value, 1.0)
+        trial = trial_point(state.x, m, norm, request.delta, ratio)
+        value = oracle.value(trial)
+        if value - state.fx < -0.25 * request.delta * norm:
+            self._move(oracle, state, trial, value, m, norm, request)
+            return
+        state.failed_steps += 1
+        if state.failed_steps >= state.max_steps:
+            state.m = None  # a gradient whose m is never tested would be wasted
+            return
+        y = conic_point(state.rng, state.x, m, norm, request.delta, ratio)
+        g = oracle.gradient(y)
+        raised = self._observe(state, g, request)
+        if raised and self._restart_when_raised:
+            state.m = None
+            return
+        self._include(state, y, g, ratio)
+
+    _restart_when_raised = True
+
+    def _move(
+        self,
+        oracle: CountedOracle,
+        state: RoundState,
+        trial: Vector,
+        value: float,
+        m: Vector,
+        norm: float,
+        request: Request,
+    ) -> None:
+        state.x, state.fx = trial, value
+        state.steps += 1
+        state.rounds_here = 0
+        state.moved = True
+        state.m = None
+
+
+class PINGD(RoundSolver):
+    """Algorithm 1 as proved: gradients are averaged with the weight beta(|m|/L).
+
+    The reference implementation. It keeps the finite-time guarantee to the letter and is slow in
+    practice; `bundle` and `auto` keep the guarantee and are fast.
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> import numpy as np
+    >>> res = gs.minimize(lambda x: abs(x[0]), [0.7], np.sign, eps=0.3, delta=0.1,
+    ...                   method=gs.PINGD(lipschitz=1.0), rng=0)
+    >>> res.success
+    True
+    """
+
+    name = "pingd"
+
+    def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> PingdState:
+        return PingdState(x=x0.copy(), fx=oracle.value(x0), guard=self._guard(request))
+
+    def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
+        assert isinstance(state, PingdState)
+        state.points, state.gradients, state.weights = [y], [g], np.ones(1)
+        state.m = g
+
+    def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
+        assert isinstance(state, PingdState)
+        assert state.m is not None
+        beta = averaging_weight(ratio)
+        state.m = beta * state.m + (1.0 - beta) * g
+        state.points.append(y)
+        state.gradients.append(g)
+        state.weights = np.append(state.weights * beta, 1.0 - beta)
+
+    def _evidence(self, state: RoundState) -> Evidence:
+        assert isinstance(state, PingdState)
+        points, gradients = np.array(state.points), np.array(state.gradients)
+        # Thousands of averaged gradients prove no more than d + 1 of them.
+        weights = sparse_weights(state.weights, gradients)
+        used = np.flatnonzero(weights > 0)
+        safe = np.ones(used.size, dtype=bool)
+        return Evidence(state.x.copy(), points[used], weights[used], safe, gradients[used])
