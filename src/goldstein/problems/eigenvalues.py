@@ -1,0 +1,168 @@
+"""Functions of eigenvalues of matrices that depend on x."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.oracles.base import Vector
+from goldstein.problems.data import shipped
+from goldstein.problems.problem import Instance, Objective
+from goldstein.problems.registry import AnyDimension, problem
+
+FAMILY = "eigenvalues"
+
+
+@problem(
+    dims=196,
+    family=FAMILY,
+    best=-2.5244675520541815,
+    kind="literature",
+    formula="sum_{i<=7} log lambda_i(A o VV'), V = X with rows of length 1, 14 x 14",
+    citation="Burke, Lewis, Overton (2005), SIAM J. Optim. 15(3), 751-779; matrix of"
+    " Anstreicher, Lee (2004)",
+    reference=-2.5244675520541797,
+    note="undefined where a row of X vanishes",
+)
+def eigenvalue_product() -> Instance:
+    """Log of the product of the 7 largest eigenvalues; the minimum is badly degenerate."""
+    n, largest = 14, 7
+    covariance = shipped("anstreicher_lee63")["A"][:n, :n]
+    covariance = covariance / covariance.max()
+
+    def normalised(x: Vector) -> tuple[Vector, Vector]:
+        X = x.reshape(n, n)
+        lengths = np.sqrt(np.sum(X * X, axis=1))[:, None]
+        return np.asarray(X / lengths), lengths
+
+    def value(x: Vector) -> float:
+        V, _ = normalised(x)
+        return float(np.sum(np.log(np.linalg.eigvalsh(covariance * (V @ V.T))[n - largest :])))
+
+    def both(x: Vector) -> tuple[float, Vector]:
+        V, lengths = normalised(x)
+        spectrum, basis = np.linalg.eigh(covariance * (V @ V.T))
+        top, U = spectrum[n - largest :], basis[:, n - largest :]
+        G = 2.0 * (covariance * ((U / top) @ U.T)) @ V
+        G -= np.sum(G * V, axis=1)[:, None] * V
+        return float(np.sum(np.log(top))), (G / lengths).ravel()
+
+    x0 = np.random.default_rng(7).standard_normal(n * n)
+    return Instance(x0, Objective(value, lambda x: both(x)[1], both))
+
+
+def _symmetric(rng: np.random.Generator, m: int) -> Vector:
+    B = rng.uniform(-1.0, 1.0, (m, m))
+    return np.asarray((B + B.T) / 2.0)
+
+
+@problem(
+    dims=AnyDimension(1),
+    family=FAMILY,
+    formula="lambda_max(A0+sum x_i A_i), 15 x 15",
+    citation="Lewis, Wylie (2019), arXiv:1907.11742, eq. (8.7), own seed",
+    best=1.9955269678851322,
+    kind="best-found",
+    convex=True,
+    reference=1.9955269678851335,
+    note="value confirmed by semidefinite programming; few variables: bounded for d = 10",
+)
+def max_eigenvalue(d: int = 10, seed: int = 11) -> Instance:
+    """The largest eigenvalue of an affine matrix function."""
+    m = 15
+    rng = np.random.default_rng(seed)
+    matrices = np.stack([_symmetric(rng, m) for _ in range(d + 1)])
+    flat = matrices[1:].reshape(d, m * m)
+
+    def matrix(x: Vector) -> Vector:
+        return np.asarray(matrices[0] + (x @ flat).reshape(m, m))
+
+    def both(x: Vector) -> tuple[float, Vector]:
+        spectrum, basis = np.linalg.eigh(matrix(x))
+        u = basis[:, -1]
+        return float(spectrum[-1]), np.asarray(flat @ np.outer(u, u).ravel())
+
+    return Instance(
+        np.zeros(d),
+        Objective(lambda x: float(np.linalg.eigvalsh(matrix(x))[-1]), lambda x: both(x)[1], both),
+    )
+
+
+@problem(
+    dims=6,
+    family=FAMILY,
+    best=1.9204966156684031,
+    kind="best-found",
+    formula="lambda_max(A0+sum x_i A_i+sum x_i x_j B_ij), 10 x 10",
+    citation="Noll, Apkarian (2005), Math. Program. 104, 701-727, own seed",
+    reference=1.9204966156684031,
+)
+def bilinear_matrix_inequality(seed: int = 13) -> Instance:
+    """A nonconvex maximum eigenvalue function, kept coercive by its diagonal blocks."""
+    d, m = 6, 10
+    rng = np.random.default_rng(seed)
+    affine = np.stack([_symmetric(rng, m) for _ in range(d + 1)])
+    bilinear = np.stack([[0.5 * _symmetric(rng, m) for _ in range(d)] for _ in range(d)])
+    bilinear = 0.5 * (bilinear + bilinear.transpose(1, 0, 2, 3))
+    bilinear += 0.9 * np.eye(d)[:, :, None, None] * np.eye(m)
+    linear_flat, bilinear_flat = affine[1:].reshape(d, -1), bilinear.reshape(d * d, -1)
+
+    def matrix(x: Vector) -> Vector:
+        flat = x @ linear_flat + np.outer(x, x).ravel() @ bilinear_flat
+        return np.asarray(affine[0] + flat.reshape(m, m))
+
+    def both(x: Vector) -> tuple[float, Vector]:
+        spectrum, basis = np.linalg.eigh(matrix(x))
+        u = basis[:, -1]
+        rank_one = np.outer(u, u).ravel()
+        curved = (bilinear_flat @ rank_one).reshape(d, d)
+        return float(spectrum[-1]), np.asarray(linear_flat @ rank_one + 2.0 * curved @ x)
+
+    return Instance(
+        np.ones(d),
+        Objective(lambda x: float(np.linalg.eigvalsh(matrix(x))[-1]), lambda x: both(x)[1], both),
+    )
+
+
+@problem(
+    dims=4,
+    family="not-lipschitz",
+    formula="max Re eig(A+BKC), A 8 x 8, K 2 x 2",
+    citation="Burke, Lewis, Overton (2002), Linear Algebra Appl. 351-352, 117-145,"
+    " own random plant",
+    best=0.530764065905418,
+    kind="best-found",
+    reference=0.5926569641483315,
+    bounded=True,
+    locally_lipschitz=False,
+    note="not locally Lipschitz at defective matrices: outside the theory",
+)
+def static_output_feedback(seed: int = 21) -> Instance:
+    """The spectral abscissa of a closed loop."""
+    n, m, p = 8, 2, 2
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n)) / np.sqrt(n)
+    B, C = rng.standard_normal((n, m)), rng.standard_normal((p, n))
+
+    def closed_loop(x: Vector) -> Vector:
+        return np.asarray(A + B @ x.reshape(m, p) @ C)
+
+    def value(x: Vector) -> float:
+        return float(np.linalg.eigvals(closed_loop(x)).real.max())
+
+    def gradient(x: Vector) -> Vector:
+        M = closed_loop(x)
+        spectrum, right = np.linalg.eig(M)
+        k = int(np.argmax(spectrum.real))
+        u = _left_eigenvector(M, complex(spectrum[k]))
+        sensitivity = np.outer(B.T @ u, C @ right[:, k]) / (u @ right[:, k])
+        return np.asarray(sensitivity.real.ravel())
+
+    return Instance(np.zeros(m * p), Objective(value, gradient))
+
+
+def _left_eigenvector(M: Vector, eigenvalue: complex) -> NDArray[np.complex128]:
+    """Return u with u'M = eigenvalue u' (no conjugation)."""
+    spectrum, basis = np.linalg.eig(M.T)
+    nearest = int(np.argmin(np.abs(spectrum - eigenvalue)))
+    return np.asarray(basis[:, nearest], dtype=np.complex128)

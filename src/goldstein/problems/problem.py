@@ -1,0 +1,147 @@
+"""A test problem: an oracle that also knows its start, its best known value and its source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from goldstein.errors import InputError
+from goldstein.oracles import Oracle
+from goldstein.oracles.base import Vector
+
+ValueFunction = Callable[[Vector], float]
+GradientFunction = Callable[[Vector], Vector]
+PairFunction = Callable[[Vector], tuple[float, Vector]]
+BestValueKind = Literal["exact", "literature", "planted", "best-found", "none"]
+
+
+class Objective(NamedTuple):
+    """What a builder writes down: value, gradient, and both at once where that is cheaper."""
+
+    value: ValueFunction
+    gradient: GradientFunction
+    both: PairFunction | None = None
+
+
+class Instance(NamedTuple):
+    """What a builder returns: the start, the function, and its value at a planted solution."""
+
+    x0: Vector
+    objective: Objective
+    best_value: float | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Problem(Oracle):
+    """A test function with its start, facts and source; usable wherever an oracle is.
+
+    At a kink `jac` returns the gradient of one active piece, as automatic differentiation would;
+    it does not know that it stands on a kink (`knows_kinks` is False). Where the formula overflows
+    the value is `inf` and the gradient `nan`, never a warning.
+
+    Attributes
+    ----------
+    name, family, formula, citation, note : str
+        Identification in words.
+    x0 : ndarray
+        Standard start, read-only.
+    dim : int
+        Number of variables.
+    best_value : float or None
+        Best known value; `best_value_kind` says how it is known: `exact` (proved minimum),
+        `literature`, `planted` (value at the solution the data were made from), `best-found`
+        (our own solves) or `none`.
+    reference_value : float or None
+        What a reference BFGS reaches from `x0`: the fair target of a local method when the
+        function is not convex.
+    convex, smooth, bounded, locally_lipschitz : bool
+        `bounded` means bounded below; `locally_lipschitz` refers to the points where the
+        formula is finite.
+    parameters : dict
+        What the problem was built with.
+
+    Examples
+    --------
+    >>> from goldstein import problems
+    >>> problem = problems.get("chained_crescent_1", d=50)
+    >>> problem
+    <Problem chained_crescent_1, dim=50, best_value=0 (exact)>
+    >>> value, gradient = problem.fun_and_jac(problem.x0)
+    >>> value == problem.fun(problem.x0)
+    True
+    """
+
+    name: str = field(default="")
+    family: str
+    formula: str
+    citation: str
+    note: str
+    x0: Vector
+    objective: Objective
+    best_value: float | None
+    best_value_kind: BestValueKind
+    reference_value: float | None
+    convex: bool
+    smooth: bool
+    bounded: bool
+    locally_lipschitz: bool
+    parameters: dict[str, Any]
+    #: A function and its arguments that make this problem again: closures cannot be pickled.
+    recipe: tuple[Callable[..., Problem], tuple[Any, ...]]
+    dim: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        start = np.array(self.x0, dtype=np.float64)
+        start.setflags(write=False)
+        object.__setattr__(self, "x0", start)
+        object.__setattr__(self, "dim", start.size)
+
+    def _checked(self, x: ArrayLike) -> Vector:
+        point = np.asarray(x, dtype=np.float64)
+        if point.shape != (self.dim,):
+            raise InputError(
+                f"{self.name}: got a point of shape {point.shape}, expected ({self.dim},)."
+            )
+        return point
+
+    def value(self, x: ArrayLike) -> float:
+        """Return f(x)."""
+        point = self._checked(x)
+        with np.errstate(all="ignore"):
+            try:
+                return float(self.objective.value(point))
+            except (OverflowError, ZeroDivisionError):
+                return math.inf
+
+    def gradient(self, y: ArrayLike) -> Vector:
+        """Return the gradient at y, or that of one active piece at a kink."""
+        point = self._checked(y)
+        with np.errstate(all="ignore"):
+            try:
+                return self.objective.gradient(point)
+            except (OverflowError, ZeroDivisionError):
+                return np.full(self.dim, math.nan)
+
+    def fun_and_jac(self, x: ArrayLike) -> tuple[float, Vector]:
+        """Return f(x) and the gradient, sharing work where the formula allows."""
+        if self.objective.both is None:
+            return self.value(x), self.gradient(x)
+        point = self._checked(x)
+        with np.errstate(all="ignore"):
+            value, gradient = self.objective.both(point)
+        return float(value), gradient
+
+    fun = value
+    jac = gradient
+
+    def __reduce__(self) -> tuple[Callable[..., Problem], tuple[Any, ...]]:
+        return self.recipe
+
+    def __repr__(self) -> str:
+        best = "unknown" if self.best_value is None else f"{self.best_value:.10g}"
+        return f"<Problem {self.name}, dim={self.dim}, best_value={best} ({self.best_value_kind})>"

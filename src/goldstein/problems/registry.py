@@ -1,0 +1,241 @@
+"""The list of problems: one decorator line adds one; nothing is built before it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from goldstein.errors import InputError, InputTypeError
+from goldstein.problems.problem import BestValueKind, Instance, Problem
+
+Builder = Callable[..., Instance]
+
+
+@dataclass(frozen=True)
+class AnyDimension:
+    """A scalable problem: every d that is a multiple of `multiple` and at least `minimum`."""
+
+    minimum: int = 2
+    multiple: int = 1
+
+    def allows(self, d: int) -> bool:
+        return d >= self.minimum and d % self.multiple == 0
+
+    def __str__(self) -> str:
+        if self.multiple > 1:
+            return f"any multiple of {self.multiple} from {self.minimum} on"
+        return f"any d >= {self.minimum}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """The facts of a problem, and the function that builds it."""
+
+    name: str
+    builder: Builder
+    dims: int | AnyDimension
+    family: str
+    formula: str
+    citation: str
+    note: str
+    best: float | Callable[[int], float] | None
+    kind: BestValueKind
+    reference: float | None
+    convex: bool
+    smooth: bool
+    bounded: bool
+    locally_lipschitz: bool
+    public: bool
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters of the problem as it appears in the suite."""
+        signature = inspect.signature(self.builder)
+        return {name: parameter.default for name, parameter in signature.parameters.items()}
+
+    def build(self, d: int | None, parameters: dict[str, Any]) -> Problem:
+        """Check the parameters and build the problem."""
+        chosen = self._chosen(d, parameters)
+        instance = self.builder(**chosen)
+        standard = chosen == self.defaults
+        best = instance.best_value
+        if best is None and (standard or self.kind == "exact"):
+            best = self.best(instance.x0.size) if callable(self.best) else self.best
+        return Problem(
+            name=self.name,
+            family=self.family,
+            formula=self.formula,
+            citation=self.citation,
+            note=self.note,
+            x0=instance.x0,
+            objective=instance.objective,
+            best_value=best,
+            best_value_kind="none" if best is None else self.kind,
+            reference_value=self.reference if standard else None,
+            convex=self.convex,
+            smooth=self.smooth,
+            bounded=self.bounded,
+            locally_lipschitz=self.locally_lipschitz,
+            parameters=chosen,
+            recipe=(_rebuild, (self.name, chosen)),
+        )
+
+    def _chosen(self, d: int | None, parameters: dict[str, Any]) -> dict[str, Any]:
+        chosen = self.defaults
+        unknown = sorted(set(parameters) - (set(chosen) - {"d"}))
+        if unknown:
+            known = ", ".join(sorted(set(chosen) - {"d"})) or "none"
+            raise InputError(
+                f"{self.name}: unknown parameter {unknown[0]!r}; its parameters besides d: {known}."
+            )
+        chosen.update(parameters)
+        if d is None:
+            return chosen
+        try:
+            size = operator.index(d)
+        except TypeError:
+            raise InputTypeError(
+                f"{self.name}: d must be an integer, got {type(d).__name__} {d!r}."
+            ) from None
+        if isinstance(self.dims, AnyDimension):
+            if not self.dims.allows(size):
+                raise InputError(f"{self.name}: d = {size} is not possible; use {self.dims}.")
+            chosen["d"] = size
+        elif size != self.dims:
+            raise InputError(
+                f"{self.name}: d = {size} is not possible; it has exactly {self.dims} variables, "
+                "leave d out."
+            )
+        return chosen
+
+
+DEFINITIONS: dict[str, Definition] = {}
+
+
+def problem(
+    *,
+    dims: int | AnyDimension,
+    family: str,
+    formula: str,
+    citation: str,
+    best: float | Callable[[int], float] | None = 0.0,
+    kind: BestValueKind = "exact",
+    reference: float | None = None,
+    convex: bool = False,
+    smooth: bool = False,
+    bounded: bool = True,
+    locally_lipschitz: bool = True,
+    public: bool = True,
+    note: str = "",
+    name: str | None = None,
+) -> Callable[[Builder], Builder]:
+    """Add a problem under the builder's name (or `name`); its defaults are the suite's size.
+
+    `best` is a number or a function of d. Unless `kind` is "exact" it holds for the default
+    parameters only; a planted value is returned by the builder instead.
+    """
+
+    def register(builder: Builder) -> Builder:
+        key = name or builder.__name__
+        DEFINITIONS[key] = Definition(
+            name=key,
+            builder=builder,
+            dims=dims,
+            family=family,
+            formula=formula,
+            citation=citation,
+            note=note,
+            best=best,
+            kind=kind,
+            reference=reference,
+            convex=convex,
+            smooth=smooth,
+            bounded=bounded,
+            locally_lipschitz=locally_lipschitz,
+            public=public,
+        )
+        return builder
+
+    return register
+
+
+def names() -> list[str]:
+    """Return the names of all problems, sorted.
+
+    Examples
+    --------
+    >>> from goldstein import problems
+    >>> "maxq" in problems.names()
+    True
+    """
+    return sorted(DEFINITIONS)
+
+
+def get(name: str, d: int | None = None, **parameters: Any) -> Problem:
+    """Build a problem by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    d : int, optional
+        Number of variables, where the problem scales; its usual size when left out.
+    **parameters
+        Further parameters of some problems, such as `delta` of the counterexamples.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    InputError
+        The name is unknown (the message has close matches), or d is not possible.
+
+    Examples
+    --------
+    >>> from goldstein import problems
+    >>> problems.get("mifflin_2")
+    <Problem mifflin_2, dim=2, best_value=-1 (exact)>
+    >>> problems.get("kornowski_shamir", delta=0.1).x0
+    array([0., 0.])
+    """
+    if not isinstance(name, str):
+        raise InputTypeError(f"a problem's name is a string, got {type(name).__name__}.")
+    definition = DEFINITIONS.get(name)
+    if definition is None:
+        close = difflib.get_close_matches(name.lower(), DEFINITIONS, n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "no name is close."
+        raise InputError(
+            f"no problem is called {name!r}; {hint} goldstein.problems.names() lists all."
+        )
+    return definition.build(d, parameters)
+
+
+def _rebuild(name: str, parameters: dict[str, Any]) -> Problem:
+    return get(name, **parameters)
+
+
+def suite(name: str = "public") -> list[Problem]:
+    """Build a whole collection at its standard sizes, family by family.
+
+    Parameters
+    ----------
+    name : {"public", "all"}
+        The benchmark suite, or every problem there is.
+
+    Returns
+    -------
+    list of Problem
+    """
+    if name not in ("public", "all"):
+        raise InputError(f"no suite is called {name!r}; use 'public' or 'all'.")
+    return [
+        definition.build(None, {})
+        for definition in DEFINITIONS.values()
+        if definition.public or name == "all"
+    ]

@@ -1,0 +1,379 @@
+"""The classical small nonsmooth problems collected by Luksan and Vlcek as TEST19."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from goldstein.oracles.base import Vector
+from goldstein.problems.colville import colville_data
+from goldstein.problems.fitting import el_attar_fit, el_attar_start
+from goldstein.problems.forms import largest, signs, sum_of_moduli
+from goldstein.problems.haarala import chained_lq_objective, max_square, ramp_start
+from goldstein.problems.polynomials import penalised, rosen_suzuki_polynomials
+from goldstein.problems.problem import Instance, Objective
+from goldstein.problems.registry import AnyDimension, problem
+
+FAMILY = "test19"
+SOURCE = "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. "
+
+
+@problem(
+    dims=2,
+    family=FAMILY,
+    formula="100(x2-x1^2)^2+(1-x1)^2",
+    citation=SOURCE + "1",
+    smooth=True,
+    reference=0.0,
+)
+def rosenbrock() -> Instance:
+    """Rosenbrock's curved valley, the smooth one."""
+
+    def value(x: Vector) -> float:
+        a, b = x.tolist()
+        return float(100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2)
+
+    def gradient(x: Vector) -> Vector:
+        a, b = x.tolist()
+        r = b - a * a
+        return np.array([-400.0 * a * r - 2.0 * (1.0 - a), 200.0 * r])
+
+    return Instance(np.array([-1.2, 1.0]), Objective(value, gradient))
+
+
+@problem(
+    dims=2,
+    family=FAMILY,
+    formula="x2+|x1^2+(x2-1)^2-1|",
+    citation=SOURCE + "2",
+    reference=-9.448020225922091e-17,
+)
+def crescent() -> Instance:
+    """Two circles that touch at the minimiser 0."""
+
+    def value(x: Vector) -> float:
+        a, b = x.tolist()
+        return float(b + abs(a * a + (b - 1.0) ** 2 - 1.0))
+
+    def gradient(x: Vector) -> Vector:
+        a, b = x.tolist()
+        s = 2.0 if a * a + (b - 1.0) ** 2 >= 1.0 else -2.0
+        return np.array([s * a, s * (b - 1.0) + 1.0])
+
+    return Instance(np.array([-1.5, 2.0]), Objective(value, gradient))
+
+
+def cb3_value(a: float, b: float) -> tuple[float, int]:
+    """Return the largest of the three CB3 pieces and its number."""
+    pieces = (a**4 + b * b, (2.0 - a) ** 2 + (2.0 - b) ** 2, 2.0 * math.exp(b - a))
+    top = max(pieces)
+    return top, pieces.index(top)
+
+
+def cb3_gradient(a: float, b: float) -> Vector:
+    """Return the gradient of an active CB3 piece."""
+    top, active = cb3_value(a, b)
+    rows = ((4.0 * a**3, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-top, top))
+    return np.array(rows[active])
+
+
+@problem(
+    dims=2,
+    family=FAMILY,
+    formula="max{x1^4+x2^2, (2-x1)^2+(2-x2)^2, 2exp(x2-x1)}",
+    citation=SOURCE + "4 (Charalambous, Bandler)",
+    best=2.0,
+    convex=True,
+    reference=2.0,
+)
+def cb3() -> Instance:
+    """Minimiser (1, 1), where all three pieces meet."""
+    objective = Objective(lambda x: cb3_value(*x.tolist())[0], lambda x: cb3_gradient(*x.tolist()))
+    return Instance(np.array([2.0, 2.0]), objective)
+
+
+@problem(
+    dims=2,
+    family=FAMILY,
+    formula="max{5x1+x2, -5x1+x2, x1^2+x2^2+4x2}",
+    citation=SOURCE + "5 (Demyanov, Malozemov)",
+    best=-3.0,
+    convex=True,
+    reference=-3.0,
+)
+def dem() -> Instance:
+    """Minimiser (0, -3)."""
+
+    def value(x: Vector) -> float:
+        a, b = x.tolist()
+        return float(max(5.0 * abs(a) + b, a * a + b * b + 4.0 * b))
+
+    def gradient(x: Vector) -> Vector:
+        a, b = x.tolist()
+        if 5.0 * abs(a) + b >= a * a + b * b + 4.0 * b:
+            return np.array([5.0 if a >= 0.0 else -5.0, 1.0])
+        return np.array([2.0 * a, 2.0 * b + 4.0])
+
+    return Instance(np.array([1.0, 1.0]), Objective(value, gradient))
+
+
+@problem(
+    dims=2,
+    family=FAMILY,
+    formula="max{-x1-x2, -x1-x2+x1^2+x2^2-1}",
+    citation=SOURCE + "7",
+    best=-math.sqrt(2.0),
+    convex=True,
+    reference=-1.4142135623730951,
+)
+def lq() -> Instance:
+    """The one link of the chained LQ problem."""
+    return Instance(np.full(2, -0.5), chained_lq_objective())
+
+
+@problem(
+    dims=2,
+    family=FAMILY,
+    formula="-x1+20max{x1^2+x2^2-1, 0}",
+    citation=SOURCE + "8",
+    best=-1.0,
+    convex=True,
+    reference=-0.9999999999999348,
+    note="x0 lies on the kink",
+)
+def mifflin_1() -> Instance:
+    """Minimiser (1, 0)."""
+
+    def value(x: Vector) -> float:
+        a, b = x.tolist()
+        return float(-a + 20.0 * max(a * a + b * b - 1.0, 0.0))
+
+    def gradient(x: Vector) -> Vector:
+        a, b = x.tolist()
+        slope = 40.0 if a * a + b * b > 1.0 else 0.0
+        return np.array([slope * a - 1.0, slope * b])
+
+    return Instance(np.array([0.8, 0.6]), Objective(value, gradient))
+
+
+@problem(
+    dims=2,
+    family=FAMILY,
+    formula="-x1+2y+1.75|y|, y = x1^2+x2^2-1",
+    citation=SOURCE + "9",
+    best=-1.0,
+    reference=-1.0,
+)
+def mifflin_2() -> Instance:
+    """Minimiser (1, 0); not convex because |y| is not."""
+
+    def value(x: Vector) -> float:
+        a, b = x.tolist()
+        y = a * a + b * b - 1.0
+        return float(-a + 2.0 * y + 1.75 * abs(y))
+
+    def gradient(x: Vector) -> Vector:
+        a, b = x.tolist()
+        slope = 7.5 if a * a + b * b >= 1.0 else 0.5
+        return np.array([slope * a - 1.0, slope * b])
+
+    return Instance(np.array([-1.0, -1.0]), Objective(value, gradient))
+
+
+@problem(
+    dims=4,
+    family=FAMILY,
+    formula="q1+10max{0, q2, q3, q4}, Rosen and Suzuki's quadratics",
+    citation=SOURCE + "11",
+    best=-44.0,
+    convex=True,
+    reference=-44.000000000000014,
+)
+def rosen_suzuki() -> Instance:
+    """Minimiser (0, 1, 2, -1)."""
+    return Instance(np.zeros(4), penalised(rosen_suzuki_polynomials()))
+
+
+@problem(
+    dims=5,
+    family=FAMILY,
+    formula="sum d_j x_j^3+e'x+x'Cx+50max{0, max_i (b-Ax)_i}",
+    citation=SOURCE + "13 (Colville)",
+    best=-32.3486789657226,
+    kind="literature",
+    reference=-32.348678965722684,
+    bounded=False,
+    note="a local minimum: the cubic is unbounded below for x_j -> -inf",
+)
+def colville_1() -> Instance:
+    """Colville's first problem with an exact penalty."""
+    data = colville_data()
+
+    def both(x: Vector) -> tuple[float, Vector]:
+        slack = data.b - data.A @ x
+        i = int(np.argmax(slack))
+        Cx = data.C @ x
+        value = data.d @ x**3 + data.e @ x + x @ Cx + 50.0 * max(slack[i], 0.0)
+        gradient = 3.0 * data.d * x**2 + data.e + 2.0 * Cx
+        if slack[i] > 0.0:
+            gradient -= 50.0 * data.A[i]
+        return float(value), gradient
+
+    x0 = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
+    return Instance(x0, Objective(lambda x: both(x)[0], lambda x: both(x)[1], both))
+
+
+@problem(
+    dims=6,
+    family=FAMILY,
+    citation=SOURCE + "15 (El-Attar)",
+    formula="sum_{i<=51} |x1 exp(-x2 t)cos(x3 t+x4)+x5 exp(-x6 t)-y(t)|, t = (i-1)/10",
+    best=0.5598130653607176,
+    kind="literature",
+    reference=0.5598130653607202,
+)
+def el_attar() -> Instance:
+    """A least absolute deviation fit."""
+    residuals, _, pullback = el_attar_fit()
+    return Instance(el_attar_start(), sum_of_moduli(residuals, pullback))
+
+
+@problem(
+    dims=10,
+    family=FAMILY,
+    formula="max_{k<=5} x'A_k x-b_k'x",
+    citation=SOURCE + "16 (Lemarechal)",
+    best=-0.8414083345964147,
+    kind="literature",
+    convex=True,
+    reference=-0.8414083345963921,
+)
+def maxquad() -> Instance:
+    """Lemarechal's maximum of five convex quadratics."""
+    i = np.arange(1.0, 11.0)
+    k = np.arange(1.0, 6.0)[:, None]
+    ratio = np.minimum.outer(i, i) / np.maximum.outer(i, i)
+    matrices = np.sin(k)[:, :, None] * np.exp(ratio) * np.cos(np.outer(i, i))
+    on_diagonal = np.arange(10)
+    matrices[:, on_diagonal, on_diagonal] = 0.0
+    dominant = np.abs(np.sin(k)) * i / 10.0 + np.sum(np.abs(matrices), axis=2)
+    matrices[:, on_diagonal, on_diagonal] = dominant
+    vectors = np.exp(i / k) * np.sin(i * k)
+    objective = largest(
+        lambda x: np.asarray((matrices @ x) @ x - vectors @ x),
+        lambda x, j: np.asarray(2.0 * matrices[j] @ x - vectors[j]),
+    )
+    return Instance(np.ones(10), objective)
+
+
+@problem(
+    dims=12,
+    family=FAMILY,
+    formula="weighted sum of 13 distances between 6 movable points, 6 fixed points and 2 ends",
+    citation=SOURCE + "18",
+    best=16.703837553679037,
+    kind="literature",
+    convex=True,
+    reference=16.703837553679037,
+)
+def steiner_2() -> Instance:
+    """A Steiner tree of fixed topology; x holds six abscissas, then six ordinates."""
+    fixed = np.array([[0.0, 2, 3, 4, 5, 6], [2.0, 3, -1, -0.5, 2, 2]])
+    last = np.array([5.5, -1.0])
+    to_fixed, between = np.array([2.0, 1, 1, 5, 1, 1]), np.array([1.0, 1, 2, 3, 2])
+    weights = np.concatenate([[1.0, 1.0], to_fixed, between])
+
+    start = np.empty((2, 6))
+    start[:, 0] = (2.0 / 3.0, 5.0 / 3.0)
+    for j in range(1, 5):
+        start[:, j] = (start[:, j - 1] + fixed[:, j] + fixed[:, j + 1]) / 3.0
+    start[:, 5] = (start[:, 4] + fixed[:, 5] + last) / 3.0
+
+    def links(x: Vector) -> Vector:
+        z = x.reshape(2, 6)
+        return np.column_stack([z[:, 0], z[:, 5] - last, z - fixed, z[:, :-1] - z[:, 1:]])
+
+    def gradient(x: Vector) -> Vector:
+        r = links(x)
+        lengths = np.hypot(r[0], r[1])
+        pull = r * (weights / np.where(lengths > 0.0, lengths, np.inf))
+        g = pull[:, 2:8].copy()
+        g[:, 0] += pull[:, 0]
+        g[:, 5] += pull[:, 1]
+        g[:, :-1] += pull[:, 8:]
+        g[:, 1:] -= pull[:, 8:]
+        return g.ravel()
+
+    def value(x: Vector) -> float:
+        r = links(x)
+        return float(weights @ np.hypot(r[0], r[1]))
+
+    return Instance(start.ravel(), Objective(value, gradient))
+
+
+@problem(
+    dims=20,
+    family=FAMILY,
+    formula="max_i x_i^2",
+    citation=SOURCE + "19",
+    convex=True,
+    reference=1.7932198186884777e-15,
+)
+def maxq_20() -> Instance:
+    """MAXQ at its classical size."""
+    return Instance(ramp_start(20), max_square())
+
+
+@problem(
+    dims=AnyDimension(2),
+    family=FAMILY,
+    formula="d max_i x_i - sum x_i",
+    citation=SOURCE + "22",
+    convex=True,
+    reference=1.4240865171932562e-15,
+    note="every constant vector is a minimiser",
+)
+def goffin(d: int = 50) -> Instance:
+    """Goffin's polyhedral function."""
+
+    def gradient(x: Vector) -> Vector:
+        g = np.full(x.size, -1.0)
+        g[int(np.argmax(x))] += x.size
+        return g
+
+    objective = Objective(lambda x: float(x.size * x.max() - np.sum(x)), gradient)
+    return Instance(np.arange(1.0, d + 1.0) - 0.5 * (d + 1.0), objective)
+
+
+@problem(
+    dims=15,
+    family=FAMILY,
+    formula="2|sum d_j x_j^3|+x'Cx-b'y+100(sum max{0, A'y-2Cx-3dx^2-e}+sum max{0, -(x,y)})",
+    citation=SOURCE + "25",
+    best=32.3486789657226,
+    kind="literature",
+    reference=32.35036748331836,
+)
+def shell_dual() -> Instance:
+    """The dual of Colville's problem with an exact penalty; x has 5 entries, y has 10."""
+    A, b, C, cubic, e = colville_data()
+
+    def both(z: Vector) -> tuple[float, Vector]:
+        x, y = z[:5], z[5:]
+        Cx = C @ x
+        cube = float(cubic @ x**3)
+        violation = A.T @ y - 2.0 * Cx - 3.0 * cubic * x**2 - e
+        penalty = np.sum(np.maximum(violation, 0.0)) - np.sum(np.minimum(z, 0.0))
+        value = 2.0 * abs(cube) + x @ Cx - b @ y + 100.0 * penalty
+        active = (violation > 0.0).astype(np.float64)
+        g = np.empty(15)
+        g[:5] = 6.0 * float(signs(np.array(cube))) * cubic * x**2 + 2.0 * Cx
+        g[:5] -= 200.0 * (C @ active + 3.0 * cubic * x * active)
+        g[5:] = 100.0 * (A @ active) - b
+        g[z < 0.0] -= 100.0
+        return float(value), g
+
+    x0 = np.full(15, 1e-4)
+    x0[11] = 60.0
+    return Instance(x0, Objective(lambda z: both(z)[0], lambda z: both(z)[1], both))
