@@ -284,8 +284,12 @@ def _inclusion(
 ) -> Violation | None:
     allowed = modulus * float(np.linalg.norm(z - y))
     for element in _vertices(subdifferential, z):
+        limit = allowed + tolerance * (1.0 + float(np.linalg.norm(element)))
+        # A vertex that is near enough spares the projection.
+        if float(np.linalg.norm(inner - element, axis=1).min()) <= limit:
+            continue
         found = distance_to_hull(element, inner)
-        if found > allowed + tolerance * (1.0 + float(np.linalg.norm(element))):
+        if found > limit:
             return Violation(x, y, z, element, found, allowed)
     return None
 
@@ -322,6 +326,9 @@ def _centers(
 
 def _within(z: Vector, x: Vector, radius: float) -> bool:
     """Decide `|z - x| <= radius` exactly: a violation outside the closed ball would be none."""
+    rough = float(np.linalg.norm(z - x))
+    if abs(rough - radius) > 1e-9 * (radius + float(np.abs(x).max(initial=0.0))):
+        return rough < radius
     return squared_distance(z, x) <= Fraction(radius) ** 2
 
 
