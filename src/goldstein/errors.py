@@ -5,8 +5,6 @@ A message says what was given, what was expected, and what to do about it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 
@@ -54,7 +52,8 @@ class OracleError(GoldsteinError):
         self.point = point
         self.call = call
         self.last_good: np.ndarray | None = None
-        self.result: Any = None
+        #: The non-finite value, where that was the failure.
+        self.value: float | None = None
 
 
 class CertificateFileError(GoldsteinError, ValueError):

@@ -50,8 +50,23 @@ class CountedOracle(Oracle):
                 raise self._error(f"returned shape {np.shape(raw)}, expected a number", x) from None
             answer = float(np.asarray(raw).reshape(()))
         if not math.isfinite(answer):
-            raise self._error(f"returned {answer}, expected a finite number", x)
+            failure = self._error(f"returned {answer}, expected a finite number", x)
+            failure.value = answer
+            raise failure
         return answer
+
+    def trial_value(self, x: Vector) -> float:
+        """Return the value at a far trial point, where overflow or NaN only mean: too far (inf).
+
+        The solver steps back from such a point; it must ask `value` again if it cannot.
+        """
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self.value(x)
+        except OracleError as failure:
+            if failure.value is not None:
+                return math.inf
+            raise
 
     def gradient(self, y: Vector) -> Vector:
         if self.values + self.gradients >= self.limit:

@@ -1,5 +1,6 @@
 """The untrusted side: searches that propose a point and evidence for it."""
 
+from goldstein.solvers.auto import Auto
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.bundle import BundlePINGD
 from goldstein.solvers.pingd import PINGD
@@ -8,9 +9,11 @@ from goldstein.solvers.pingd import PINGD
 REGISTRY: dict[str, type[Solver]] = {
     solver.name: solver
     for solver in (
+        Auto,
         PINGD,
         BundlePINGD,
     )
 }
 
-__all__ = ["PINGD", "REGISTRY", "BundlePINGD", "Evidence", "Request", "Solver", "State"]
+__all__ = ["PINGD", "REGISTRY",
+    "Auto", "BundlePINGD", "Evidence", "Request", "Solver", "State"]
