@@ -1,1 +1,73 @@
-"""calculus."""
+"""Expressions, their kinks, and what both prove about stationarity."""
+
+from goldstein.calculus.affine import linear
+from goldstein.calculus.affine import sum_entries as sum
+from goldstein.calculus.atoms import absolute as abs
+from goldstein.calculus.atoms import (
+    capped_l1,
+    eps_insensitive,
+    gated_relu,
+    hard_tanh,
+    hinge,
+    huber,
+    leaky_relu,
+    log_sum,
+    logistic,
+    max_affine,
+    mcp,
+    norm1,
+    norm2,
+    pinball,
+    pseudo_huber,
+    ramp,
+    relu,
+    relu6,
+    scad,
+    smooth_function,
+    soft_threshold,
+    softmax_cross_entropy,
+    softplus,
+    square,
+    squared_hinge,
+    sum_squares,
+)
+from goldstein.calculus.atoms import maximum as max
+from goldstein.calculus.expression import Ball, Expression, Variable
+from goldstein.calculus.kinks import KinkForm
+
+__all__ = [
+    "Ball",
+    "Expression",
+    "KinkForm",
+    "Variable",
+    "abs",
+    "capped_l1",
+    "eps_insensitive",
+    "gated_relu",
+    "hard_tanh",
+    "hinge",
+    "huber",
+    "leaky_relu",
+    "linear",
+    "log_sum",
+    "logistic",
+    "max",
+    "max_affine",
+    "mcp",
+    "norm1",
+    "norm2",
+    "pinball",
+    "pseudo_huber",
+    "ramp",
+    "relu",
+    "relu6",
+    "scad",
+    "smooth_function",
+    "soft_threshold",
+    "softmax_cross_entropy",
+    "softplus",
+    "square",
+    "squared_hinge",
+    "sum",
+    "sum_squares",
+]

@@ -1,0 +1,542 @@
+"""Linear maps, sums, scalings and products of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+
+from goldstein.calculus.arithmetic import RATIONAL, Arithmetic
+from goldstein.calculus.enclosures import Enclosure
+from goldstein.calculus.expression import Bound, Expression, Jet, Vector
+from goldstein.errors import InputError, InputTypeError, NotCertifiableError
+from goldstein.numerics.spectral import spectral_norm_upper
+
+
+class _Affine(Expression):
+    """A node that is affine in its arguments."""
+
+    @property
+    def own_affine(self) -> bool:
+        return True
+
+
+class Linear(_Affine):
+    """A constant matrix times an expression: `A @ u`, with A dense, sparse or a LinearOperator."""
+
+    def __init__(self, A: Any, arg: Expression) -> None:
+        self.A = A
+        self.matrix_free = isinstance(A, LinearOperator)
+        self.exact = not self.matrix_free
+        super().__init__((arg,), (A.shape[0], *arg.shape[1:]))
+        self._exact_matrix: Any = None
+        if self.matrix_free:
+            self.knows_kinks = False
+
+    @cached_property
+    def norm(self) -> float:
+        """Spectral norm, rounded up (estimated for a LinearOperator)."""
+        if self.matrix_free:
+            from scipy.sparse.linalg import svds
+
+            if min(self.A.shape) <= 2:
+                return float(np.linalg.norm(self.A @ np.eye(self.A.shape[1]), 2))
+            return float(svds(self.A, k=1, return_singular_vectors=False, random_state=0)[0])
+        return spectral_norm_upper(self.A)
+
+    def _matrix(self, arithmetic: Arithmetic) -> Any:
+        if arithmetic is RATIONAL:
+            self._require_matrix()
+            if self._exact_matrix is None:
+                self._exact_matrix = RATIONAL.constant(self.A)
+            return self._exact_matrix
+        return self.A
+
+    def _require_matrix(self) -> None:
+        if self.matrix_free:
+            raise NotCertifiableError(
+                "a LinearOperator has no entries to compute with exactly; pass the matrix "
+                "(dense or sparse) to get certified results."
+            )
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        if isinstance(values[0], Enclosure):
+            self._require_matrix()
+        return self._matrix(arithmetic) @ values[0]
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        return (self._matrix(arithmetic).T @ cotangent,)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        return Bound(self.A @ b.value, self.norm * b.lipschitz, b.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        matrix = self._matrix(RATIONAL)
+        return [matrix @ coefficient for coefficient in jets[0]]
+
+    def _terms_of(self, index: int) -> list[tuple[int, Fraction]]:
+        """Pairs (argument's flat index, exact coefficient) of one entry."""
+        self._require_matrix()
+        columns = self.args[0].size // self.args[0].shape[0]
+        i, j = divmod(index, columns)
+        if sparse.issparse(self.A):
+            A = self._csr
+            span = slice(A.indptr[i], A.indptr[i + 1])
+            entries = zip(A.indices[span].tolist(), A.data[span].tolist())
+        else:
+            entries = enumerate(self.A[i].tolist())  # type: ignore[assignment]
+        return [(k * columns + j, Fraction(a)) for k, a in entries if a]
+
+    @cached_property
+    def _csr(self) -> Any:
+        return sparse.csr_array(self.A)
+
+    def row(self, index: int) -> dict[int, Fraction]:
+        return _combine((self.args[0].row(k), a) for k, a in self._terms_of(index))
+
+    def offset(self, index: int) -> Fraction:
+        inner = self.args[0]
+        return sum((a * inner.offset(k) for k, a in self._terms_of(index)), Fraction(0))
+
+    def magnitude(self) -> tuple[Vector, Vector]:
+        self._require_matrix()
+        inner = self.args[0]
+        gain, shift = inner.magnitude()
+        size = abs(self.A)
+        B = np.asarray(size @ shift.reshape(inner.shape)).ravel()
+        if inner is self.variable:
+            # Cauchy-Schwarz on the row itself is sharper than on its entries one by one.
+            squares = size.multiply(size) if sparse.issparse(size) else size * size
+            return np.sqrt(np.asarray(squares.sum(axis=1)).ravel()), B
+        return np.asarray(size @ gain.reshape(inner.shape)).ravel(), B
+
+
+class Gather(_Affine):
+    """Entries of an expression in another order or shape: slices, reshape, transpose."""
+
+    def __init__(self, arg: Expression, index: Any) -> None:
+        self.index: NDArray[np.intp] = np.asarray(index, dtype=np.intp)
+        super().__init__((arg,), self.index.shape)
+        flat = self.index.ravel()
+        self._start = int(flat[0]) if flat.size else 0
+        self._contiguous = bool(flat.size and (np.diff(flat) == 1).all())
+        self._distinct = self._contiguous or np.unique(flat).size == flat.size
+
+    def _take(self, value: Any) -> Any:
+        flat = value.reshape(-1)
+        if self._contiguous:
+            return flat[self._start : self._start + self.size].reshape(self.shape)
+        return flat[self.index]
+
+    def _put(self, cotangent: Any) -> Any:
+        if isinstance(cotangent, Enclosure):
+            if not self._distinct:
+                raise NotCertifiableError("an entry is used twice by one index; slice instead.")
+            return Enclosure(self._put(cotangent.mid), self._put(cotangent.rad))
+        out = np.zeros(self.args[0].size, dtype=cotangent.dtype)
+        if cotangent.dtype == object:
+            out = RATIONAL.zeros((self.args[0].size,))
+        if self._contiguous:
+            out[self._start : self._start + self.size] = cotangent.reshape(-1)
+        elif self._distinct:
+            out[self.index.ravel()] = cotangent.reshape(-1)
+        else:
+            np.add.at(out, self.index.ravel(), cotangent.reshape(-1))
+        return out.reshape(self.args[0].shape)
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        return self._take(values[0])
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        return (self._put(cotangent),)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        repeats = 1.0 if self._distinct else float(np.sqrt(np.bincount(self.index.ravel()).max()))
+        return Bound(self._take(b.value), repeats * b.lipschitz, b.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        return [self._take(coefficient) for coefficient in jets[0]]
+
+    def row(self, index: int) -> dict[int, Fraction]:
+        return self.args[0].row(int(self.index.flat[index]))
+
+    def offset(self, index: int) -> Fraction:
+        return self.args[0].offset(int(self.index.flat[index]))
+
+    def magnitude(self) -> tuple[Vector, Vector]:
+        gain, shift = self.args[0].magnitude()
+        return gain[self.index.ravel()], shift[self.index.ravel()]
+
+
+class Scale(_Affine):
+    """An expression times a constant number, or entrywise times a constant array."""
+
+    def __init__(self, arg: Expression, factor: Any) -> None:
+        self.factor: Vector = np.asarray(factor, dtype=np.float64)
+        if not np.isfinite(self.factor).all():
+            raise InputError(f"a factor must be finite, got {factor!r}.")
+        shape = np.broadcast_shapes(arg.shape, self.factor.shape)
+        if shape != arg.shape:
+            raise InputError(f"cannot multiply shape {arg.shape} by shape {self.factor.shape}.")
+        super().__init__((arg,), shape)
+
+    def _factor(self, arithmetic: Arithmetic) -> Any:
+        if arithmetic is RATIONAL:
+            return RATIONAL.constant(self.factor)
+        return self.factor
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        return values[0] * self._factor(arithmetic)
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        return (cotangent * self._factor(arithmetic),)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        largest = float(np.abs(self.factor).max(initial=0.0))
+        lipschitz = 0.0 if largest == 0.0 else largest * b.lipschitz
+        return Bound(b.value * self.factor, lipschitz, b.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        factor = self._factor(RATIONAL)
+        return [coefficient * factor for coefficient in jets[0]]
+
+    def _at(self, index: int) -> Fraction:
+        return Fraction(float(np.broadcast_to(self.factor, self.shape).flat[index]))
+
+    def row(self, index: int) -> dict[int, Fraction]:
+        factor = self._at(index)
+        return {k: a * factor for k, a in self.args[0].row(index).items() if factor}
+
+    def offset(self, index: int) -> Fraction:
+        return self._at(index) * self.args[0].offset(index)
+
+    def magnitude(self) -> tuple[Vector, Vector]:
+        gain, shift = self.args[0].magnitude()
+        factor = np.abs(np.broadcast_to(self.factor, self.shape)).ravel()
+        return factor * gain, factor * shift
+
+
+class Shift(_Affine):
+    """An expression plus a constant."""
+
+    def __init__(self, arg: Expression, constant: Any) -> None:
+        raw = np.asarray(constant, dtype=np.float64)
+        if not np.isfinite(raw).all():
+            raise InputError("a constant term must be finite.")
+        try:
+            self.constant: Vector = np.broadcast_to(raw, arg.shape)
+        except ValueError:
+            raise InputError(
+                f"cannot add a constant of shape {raw.shape} to an expression of shape {arg.shape}."
+            ) from None
+        super().__init__((arg,), arg.shape)
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        return values[0] + arithmetic.constant(self.constant)
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        return (cotangent,)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        return Bound(b.value + self.constant, b.lipschitz, b.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        first, *rest = jets[0]
+        return [first + RATIONAL.constant(self.constant), *rest]
+
+    def row(self, index: int) -> dict[int, Fraction]:
+        return self.args[0].row(index)
+
+    def offset(self, index: int) -> Fraction:
+        return self.args[0].offset(index) + Fraction(float(self.constant.flat[index]))
+
+    def magnitude(self) -> tuple[Vector, Vector]:
+        gain, shift = self.args[0].magnitude()
+        return gain, shift + np.abs(self.constant).ravel()
+
+
+class Add(_Affine):
+    """The sum of expressions of one shape."""
+
+    def __init__(self, args: Sequence[Expression]) -> None:
+        flat: list[Expression] = []
+        for a in args:
+            flat.extend(a.args if type(a) is Add else (a,))
+        shapes = {a.shape for a in flat}
+        if len(shapes) != 1:
+            raise InputError(f"cannot add expressions of shapes {sorted(shapes)}.")
+        super().__init__(flat, flat[0].shape)
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        total = values[0]
+        for value in values[1:]:
+            total = total + value
+        return total
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        return (cotangent,) * len(self.args)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        value = np.sum([b.value for b in bounds], axis=0)
+        return Bound(value, sum(b.lipschitz for b in bounds), bounds[0].radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        return add_jets(jets)
+
+    def row(self, index: int) -> dict[int, Fraction]:
+        return _combine((a.row(index), Fraction(1)) for a in self.args)
+
+    def offset(self, index: int) -> Fraction:
+        return sum((a.offset(index) for a in self.args), Fraction(0))
+
+    def magnitude(self) -> tuple[Vector, Vector]:
+        pairs = [a.magnitude() for a in self.args]
+        return np.sum([g for g, _ in pairs], axis=0), np.sum([s for _, s in pairs], axis=0)
+
+
+class Sum(_Affine):
+    """The sum of all entries."""
+
+    def __init__(self, arg: Expression) -> None:
+        super().__init__((arg,), ())
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        total = values[0].sum()
+        return total if isinstance(total, Enclosure) else np.asarray(total)
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        shape = self.args[0].shape
+        if isinstance(cotangent, Enclosure):
+            return (
+                Enclosure(
+                    np.broadcast_to(cotangent.mid, shape), np.broadcast_to(cotangent.rad, shape)
+                ),
+            )
+        return (np.broadcast_to(cotangent, shape),)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        return Bound(
+            np.asarray(b.value.sum()), float(np.sqrt(self.args[0].size)) * b.lipschitz, b.radius
+        )
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        return [np.asarray(coefficient.sum(), dtype=object) for coefficient in jets[0]]
+
+    def row(self, index: int) -> dict[int, Fraction]:
+        inner = self.args[0]
+        return _combine((inner.row(k), Fraction(1)) for k in range(inner.size))
+
+    def offset(self, index: int) -> Fraction:
+        inner = self.args[0]
+        return sum((inner.offset(k) for k in range(inner.size)), Fraction(0))
+
+    def magnitude(self) -> tuple[Vector, Vector]:
+        gain, shift = self.args[0].magnitude()
+        return np.array([gain.sum()]), np.array([shift.sum()])
+
+
+class Multiply(Expression):
+    """The entrywise product of two expressions."""
+
+    def __init__(self, left: Expression, right: Expression) -> None:
+        if left.shape != right.shape:
+            raise InputError(
+                f"cannot multiply expressions of shapes {left.shape} and {right.shape}; "
+                "reshape one of them."
+            )
+        super().__init__((left, right), left.shape)
+
+    @cached_property
+    def degree(self) -> float:
+        return self.args[0].degree + self.args[1].degree
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        return values[0] * values[1]
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        return cotangent * values[1], cotangent * values[0]
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        a, b = bounds
+        top_a = float(np.abs(a.value).max(initial=0.0)) + a.spread
+        top_b = float(np.abs(b.value).max(initial=0.0)) + b.spread
+        lipschitz = _product(top_a, b.lipschitz) + _product(top_b, a.lipschitz)
+        return Bound(a.value * b.value, lipschitz, a.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        return multiply_jets(jets[0], jets[1], lambda a, b: a * b)
+
+
+class MatMul(Expression):
+    """The matrix product of two expressions."""
+
+    def __init__(self, left: Expression, right: Expression) -> None:
+        shape = (np.empty(left.shape) @ np.empty(right.shape)).shape
+        super().__init__((left, right), shape)
+
+    @cached_property
+    def degree(self) -> float:
+        return self.args[0].degree + self.args[1].degree
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        out = values[0] @ values[1]
+        return out if isinstance(out, Enclosure) else np.asarray(out)
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        left, right = (a.shape for a in self.args)
+        rows = left[0] if len(left) == 2 else 1
+        columns = right[1] if len(right) == 2 else 1
+        g = cotangent.reshape(rows, columns)
+        a = values[0].reshape(rows, left[-1])
+        b = values[1].reshape(left[-1], columns)
+        return (g @ b.T).reshape(left), (a.T @ g).reshape(right)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        a, b = bounds
+        value = np.asarray(a.value @ b.value)
+        return Bound(value, _product(a.size, b.lipschitz) + _product(b.size, a.lipschitz), a.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        return multiply_jets(
+            jets[0], jets[1], lambda a, b: np.asarray(a @ b, dtype=object).reshape(self.shape)
+        )
+
+
+def _product(a: float, b: float) -> float:
+    return 0.0 if a == 0.0 or b == 0.0 else a * b
+
+
+def _combine(parts: Any) -> dict[int, Fraction]:
+    total: dict[int, Fraction] = {}
+    for row, factor in parts:
+        for k, a in row.items():
+            total[k] = total.get(k, Fraction(0)) + factor * a
+    return {k: a for k, a in total.items() if a}
+
+
+def add_jets(jets: Sequence[Jet]) -> Jet:
+    """Add polynomials of different degrees."""
+    longest = max(len(jet) for jet in jets)
+    total: Jet = []
+    for power in range(longest):
+        parts = [jet[power] for jet in jets if power < len(jet)]
+        total.append(sum(parts[1:], parts[0]))
+    return total
+
+
+def multiply_jets(left: Jet, right: Jet, times: Any) -> Jet:
+    """Multiply polynomials whose coefficients multiply by `times`."""
+    powers: list[list[Any]] = [[] for _ in range(len(left) + len(right) - 1)]
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            powers[i + j].append(times(a, b))
+    return [sum(parts[1:], parts[0]) for parts in powers]
+
+
+def linear(A: Any, u: Expression) -> Expression:
+    """Return `A @ u`; needed by name for a `LinearOperator`, whose `@` refuses expressions.
+
+    Examples
+    --------
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> from goldstein.calculus import Variable
+    >>> linear(aslinearoperator(np.eye(2)), Variable(2)).shape
+    (2,)
+    """
+    if not isinstance(u, Expression):
+        raise InputTypeError(f"expected an expression, got {type(u).__name__}.")
+    if isinstance(A, LinearOperator):
+        matrix: Any = A
+    elif sparse.issparse(A):
+        matrix = sparse.csr_array(A).astype(np.float64)
+        matrix.sum_duplicates()
+    else:
+        matrix = np.asarray(A, dtype=np.float64)
+        if matrix.ndim == 1 and u.ndim == 1:
+            return linear(matrix[None, :], u).reshape(())
+    if len(matrix.shape) != 2 or u.ndim not in (1, 2) or matrix.shape[1] != u.shape[0]:
+        raise InputError(f"cannot multiply a matrix of shape {matrix.shape} with shape {u.shape}.")
+    entries = matrix.data if sparse.issparse(matrix) else matrix
+    if not isinstance(A, LinearOperator) and not np.isfinite(entries).all():
+        raise InputError("the matrix has a NaN or an infinity; every entry must be finite.")
+    return Linear(matrix, u)
+
+
+def matmul(u: Expression, other: Any) -> Expression:
+    """Return `u @ other` for a constant or an expression."""
+    if isinstance(other, Expression):
+        try:
+            return MatMul(u, other)
+        except ValueError:
+            raise InputError(f"cannot multiply shapes {u.shape} and {other.shape}.") from None
+    if u.ndim == 1 and np.ndim(other) == 1:
+        return linear(other, u)
+    return linear(other.T if hasattr(other, "T") else np.asarray(other).T, u.T).T
+
+
+def add(u: Expression, other: Any) -> Expression:
+    """Return `u + other` for a constant or an expression."""
+    if isinstance(other, Expression):
+        return Add((u, other))
+    return Shift(u, other)
+
+
+def multiply(u: Expression, other: Any) -> Expression:
+    """Return `u * other`, entry by entry, for a constant or an expression."""
+    if isinstance(other, Expression):
+        return Multiply(u, other)
+    return Scale(u, other)
+
+
+def sum_entries(u: Expression) -> Expression:
+    """Return the sum of all entries (public name: `sum`).
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, sum
+    >>> sum(Variable(2)).value(np.array([1.0, 2.0]))
+    3.0
+    """
+    return Sum(u)
+
+
+__all__ = [
+    "Add",
+    "Gather",
+    "Linear",
+    "MatMul",
+    "Multiply",
+    "Scale",
+    "Shift",
+    "Sum",
+    "linear",
+    "matmul",
+    "sum_entries",
+]

@@ -1,0 +1,66 @@
+"""The atoms: functions with known kinks, slopes and constants.
+
+To add one: write its file, export it here, and add an example to `registry.EXAMPLES`; the contract
+tests pick it up.
+"""
+
+from goldstein.calculus.atoms.activations import (
+    absolute,
+    gated_relu,
+    hard_tanh,
+    leaky_relu,
+    relu,
+    relu6,
+    soft_threshold,
+)
+from goldstein.calculus.atoms.losses import (
+    eps_insensitive,
+    hinge,
+    huber,
+    pinball,
+    ramp,
+    square,
+    squared_hinge,
+    sum_squares,
+)
+from goldstein.calculus.atoms.maximum import max_affine, maximum
+from goldstein.calculus.atoms.norms import norm1, norm2
+from goldstein.calculus.atoms.penalties import capped_l1, log_sum, mcp, scad
+from goldstein.calculus.atoms.softmax import softmax_cross_entropy
+from goldstein.calculus.atoms.transcendental import (
+    logistic,
+    pseudo_huber,
+    smooth_function,
+    softplus,
+)
+
+__all__ = [
+    "absolute",
+    "capped_l1",
+    "eps_insensitive",
+    "gated_relu",
+    "hard_tanh",
+    "hinge",
+    "huber",
+    "leaky_relu",
+    "log_sum",
+    "logistic",
+    "max_affine",
+    "maximum",
+    "mcp",
+    "norm1",
+    "norm2",
+    "pinball",
+    "pseudo_huber",
+    "ramp",
+    "relu",
+    "relu6",
+    "scad",
+    "smooth_function",
+    "soft_threshold",
+    "softmax_cross_entropy",
+    "softplus",
+    "square",
+    "squared_hinge",
+    "sum_squares",
+]

@@ -1,0 +1,338 @@
+"""What every atom of one real variable answers, and the node that applies it entry by entry."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.calculus.affine import add_jets, multiply_jets
+from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, Arithmetic, rational
+from goldstein.calculus.enclosures import Enclosure
+from goldstein.calculus.expression import (
+    Bound,
+    ExactEntry,
+    Expression,
+    Jet,
+    KinkNode,
+    Leading,
+    Tie,
+    Vector,
+    leading_sign,
+)
+from goldstein.errors import InputError, InputTypeError
+
+Indices = NDArray[np.intp]
+
+
+class ScalarFunction(ABC):
+    """A continuous function of one real number, smooth between finitely many breakpoints.
+
+    Attributes
+    ----------
+    name : str
+    breakpoints : tuple of Fraction
+        Ascending; piece k lies between breakpoint k-1 and breakpoint k.
+    jumps : tuple of Fraction
+        Jump of the derivative at each breakpoint; a breakpoint with jump 0 is not a kink.
+    lipschitz : float
+        Global Lipschitz constant, `inf` if there is none.
+    curvature : float
+        Largest |second derivative| inside the pieces.
+    pivot_limit : float
+        The nearest-kink pivot rule is valid for every radius below this.
+    pivot_limit_attained : bool
+        Whether it is valid at the limit too.
+    """
+
+    name: str
+    breakpoints: tuple[Fraction, ...] = ()
+    jumps: tuple[Fraction, ...] = ()
+    lipschitz: float = math.inf
+    curvature: float = math.inf
+    pivot_limit: float = math.inf
+    pivot_limit_attained: bool = True
+    degree: float = math.inf
+
+    @abstractmethod
+    def value(self, u: Vector) -> Vector:
+        """Return the values in float64."""
+
+    @abstractmethod
+    def slope(self, u: Vector, piece: Indices) -> Vector:
+        """Return the derivatives of the given pieces in float64."""
+
+    @abstractmethod
+    def value_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
+        """Return the values of the given pieces in another arithmetic."""
+
+    @abstractmethod
+    def slope_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
+        """Return the derivatives of the given pieces in another arithmetic."""
+
+    @abstractmethod
+    def steepest(self, low: float, high: float) -> float:
+        """Return an upper bound of |derivative| on an interval."""
+
+    def compose_jet(self, u: Jet, piece: Indices) -> Jet:
+        """Return the function of a polynomial in t, exactly."""
+        raise InputTypeError(f"{self.name} is not a polynomial.")
+
+    @cached_property
+    def levels(self) -> Vector:
+        """The breakpoints as floats."""
+        return np.array([float(t) for t in self.breakpoints])
+
+    @cached_property
+    def kinks(self) -> tuple[float, ...]:
+        """The breakpoints where the derivative jumps."""
+        return tuple(float(t) for t, jump in zip(self.breakpoints, self.jumps) if jump)
+
+    @property
+    def is_smooth(self) -> bool:
+        return not self.kinks
+
+    def piece(self, u: Vector) -> Indices:
+        """Return the piece of every entry in float64 (the lower one at a breakpoint)."""
+        if len(self.levels) == 1:
+            return (u > self.levels[0]).astype(np.intp)
+        answer: Indices = np.searchsorted(self.levels, u)
+        return answer
+
+
+class PiecewisePolynomial(ScalarFunction):
+    """A continuous function given by one polynomial per piece, with exact coefficients.
+
+    Parameters
+    ----------
+    name : str
+    breakpoints : sequence of Fraction
+    pieces : sequence of sequences of Fraction
+        Coefficients by ascending power; one more piece than breakpoints.
+
+    Examples
+    --------
+    >>> relu = PiecewisePolynomial("relu", [0], [[0], [0, 1]])
+    >>> relu.jumps, relu.lipschitz, relu.curvature
+    ((Fraction(1, 1),), 1.0, 0.0)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        breakpoints: Sequence[Fraction | int],
+        pieces: Sequence[Sequence[Fraction | int]],
+        *,
+        pivot_limit: float = math.inf,
+        pivot_limit_attained: bool = True,
+    ) -> None:
+        self.name = name
+        self.breakpoints = tuple(Fraction(t) for t in breakpoints)
+        self.degree = max(1, max(len(c) for c in pieces) - 1)
+        width = int(self.degree) + 1
+        self.pieces = tuple(
+            tuple(Fraction(c[k]) if k < len(c) else Fraction(0) for k in range(width))
+            for c in pieces
+        )
+        self.slopes = tuple(
+            tuple((k + 1) * c[k + 1] for k in range(width - 1)) for c in self.pieces
+        )
+        self.jumps = tuple(
+            _horner(self.slopes[k + 1], t) - _horner(self.slopes[k], t)
+            for k, t in enumerate(self.breakpoints)
+        )
+        self.pivot_limit = pivot_limit
+        self.pivot_limit_attained = pivot_limit_attained
+        self.lipschitz = self.steepest(-math.inf, math.inf)
+        self.curvature = max((abs(float(c[1])) for c in self.slopes if len(c) > 1), default=0.0)
+        self._value_table = np.array([[float(a) for a in c] for c in self.pieces])
+        self._slope_table = np.array([[float(a) for a in c] for c in self.slopes])
+
+    def value(self, u: Vector) -> Vector:
+        return _evaluate(self._value_table, u, self.piece(u))
+
+    def slope(self, u: Vector, piece: Indices) -> Vector:
+        return _evaluate(self._slope_table, u, piece)
+
+    def value_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
+        return _evaluate_in(self.pieces, u, piece, arithmetic)
+
+    def slope_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
+        return _evaluate_in(self.slopes, u, piece, arithmetic)
+
+    def steepest(self, low: float, high: float) -> float:
+        top = 0.0
+        for k, slope in enumerate(self.slopes):
+            left = max(low, float(self.breakpoints[k - 1]) if k else -math.inf)
+            right = min(high, float(self.breakpoints[k]) if k < len(self.breakpoints) else math.inf)
+            if left > right:
+                continue
+            for end in (left, right):
+                if math.isinf(end):
+                    size = abs(float(slope[0])) if not any(slope[1:]) else math.inf
+                else:
+                    # Slopes are at most linear here: the ends of a piece are the extremes.
+                    size = abs(float(_horner(slope, Fraction(end))))
+                top = max(top, size)
+        return top
+
+    def compose_jet(self, u: Jet, piece: Indices) -> Jet:
+        table = np.empty((len(self.pieces), int(self.degree) + 1), dtype=object)
+        for k, coefficients in enumerate(self.pieces):
+            table[k] = [rational(a) for a in coefficients]
+        result: Jet = [table[piece, -1]]
+        for power in range(int(self.degree) - 1, -1, -1):
+            result = multiply_jets(result, u, lambda a, b: a * b)
+            result = add_jets([result, [table[piece, power]]])
+        return result
+
+
+def _horner(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:
+    total = Fraction(0)
+    for a in reversed(coefficients):
+        total = total * t + a
+    return total
+
+
+def _evaluate(table: NDArray[np.float64], u: Vector, piece: Indices) -> Vector:
+    total: Vector = table[piece, -1]
+    for power in range(table.shape[1] - 2, -1, -1):
+        total = total * u + table[piece, power]
+    return total
+
+
+def _evaluate_in(
+    table: Sequence[Sequence[Fraction]], u: Any, piece: Indices, arithmetic: Arithmetic
+) -> Any:
+    if arithmetic is FLOAT:
+        return _evaluate(np.array([[float(a) for a in c] for c in table]), u, piece)
+    if arithmetic is ENCLOSURE:
+        rows = [Enclosure.from_fractions(c) for c in table]
+        mid = np.array([r.mid for r in rows])
+        rad = np.array(
+            [
+                [
+                    0.0 if Fraction(m) == a else x
+                    for a, m, x in zip(c, r.mid.tolist(), r.rad.tolist())
+                ]
+                for c, r in zip(table, rows)
+            ]
+        )
+        total = Enclosure(mid[piece, -1], rad[piece, -1])
+        for power in range(len(table[0]) - 2, -1, -1):
+            total = total * u + Enclosure(mid[piece, power], rad[piece, power])
+        return total
+    exact = [[rational(a) for a in c] for c in table]
+    out = np.empty(piece.shape, dtype=object)
+    for place, (k, x) in enumerate(zip(piece.ravel().tolist(), u.ravel().tolist())):
+        total = exact[k][-1]
+        for a in reversed(exact[k][:-1]):
+            total = total * x + a
+        out.flat[place] = total
+    return out
+
+
+class Elementwise(KinkNode):
+    """A scalar function applied to every entry of an expression."""
+
+    def __init__(self, function: ScalarFunction, arg: Expression) -> None:
+        if not isinstance(arg, Expression):
+            raise InputTypeError(
+                f"{function.name} expects an expression, got {type(arg).__name__}; make a "
+                "Variable and build from it."
+            )
+        self.function = function
+        self.own_degree = function.degree
+        super().__init__((arg,), arg.shape)
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+    @property
+    def has_kinks(self) -> bool:
+        return not self.function.is_smooth
+
+    @property
+    def own_affine(self) -> bool:
+        return False
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        if arithmetic is FLOAT:
+            return self.function.value(values[0])
+        return self.function.value_in(values[0], piece, arithmetic)
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        (u,) = values
+        if arithmetic is FLOAT:
+            where = self.function.piece(u) if piece is None else piece
+            return (cotangent * self.function.slope(u, where),)
+        return (cotangent * self.function.slope_in(u, piece, arithmetic),)
+
+    @property
+    def needs_no_decision(self) -> bool:
+        return not self.function.breakpoints
+
+    def clear_piece(self, u: Vector, slack: Any) -> Indices | None:
+        """Return the pieces if no entry is within `slack` of a kink, else None."""
+        margin = np.reshape(slack, u.shape)
+        for t in self.function.kinks:
+            if (np.abs(u - t) <= margin + 2.0**-50 * abs(t)).any():
+                return None
+        return self.function.piece(u)
+
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
+        levels = self.function.breakpoints
+        flat = u.reshape(-1)
+        piece = np.zeros(flat.size, dtype=np.intp)
+        ties: list[Tie] = []
+        bent = False
+        for k, t in enumerate(levels):
+            gap = flat - ENCLOSURE.constant(t)
+            piece += gap.proven & (gap.mid > 0)
+            for i in np.flatnonzero(~gap.proven).tolist():
+                value = exact(i)
+                piece[i] += value > t
+                if value == t and self.function.jumps[k]:
+                    ties.append((i, k))
+                bent = bent or value == t
+        return piece.reshape(self.shape), ties, bent
+
+    def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
+        chosen = piece.copy()
+        for i, k in ties:
+            chosen.flat[i] = k + (leading_sign(leading(i)) > 0)
+        return chosen
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        low = float(np.min(b.value, initial=math.inf)) - b.spread
+        high = float(np.max(b.value, initial=-math.inf)) + b.spread
+        steepest = self.function.steepest(low, high)
+        value = self.function.value(b.value)
+        lipschitz = 0.0 if steepest == 0.0 or b.lipschitz == 0.0 else steepest * b.lipschitz
+        return Bound(value, lipschitz, b.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        if math.isinf(self.function.degree):
+            return super().jet(jets, piece)
+        return self.function.compose_jet(jets[0], piece)
+
+
+def positive(name: str, value: Any) -> Fraction:
+    """Return a positive parameter exactly, or refuse it."""
+    number = float(value)
+    if not (number > 0 and math.isfinite(number)):
+        raise InputError(f"{name} must be a positive finite number, got {value!r}.")
+    return Fraction(number)
+
+
+__all__ = ["Elementwise", "PiecewisePolynomial", "ScalarFunction", "positive"]

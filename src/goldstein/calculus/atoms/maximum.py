@@ -1,0 +1,129 @@
+"""The largest entry of an expression, and the maximum of affine functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from goldstein.calculus.arithmetic import Arithmetic
+from goldstein.calculus.enclosures import Enclosure
+from goldstein.calculus.expression import (
+    Bound,
+    ExactEntry,
+    Expression,
+    Jet,
+    KinkNode,
+    Leading,
+    Tie,
+    Vector,
+)
+from goldstein.errors import InputTypeError, NotCertifiableError
+
+
+class Max(KinkNode):
+    """The largest entry. A piece is the flat index of the entry that is the largest."""
+
+    def __init__(self, arg: Expression) -> None:
+        if not isinstance(arg, Expression):
+            raise InputTypeError(f"max expects an expression, got {type(arg).__name__}.")
+        super().__init__((arg,), ())
+
+    @property
+    def has_kinks(self) -> bool:
+        return self.args[0].size > 1
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        flat = values[0].reshape(-1)
+        return np.asarray(flat.max()) if piece is None else flat[piece]
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        out = arithmetic.zeros((self.args[0].size,))
+        at = 0 if piece is None else int(piece)
+        if isinstance(out, Enclosure):
+            spot = np.zeros(out.size)
+            spot[at] = 1.0
+            return ((cotangent * spot).reshape(self.args[0].shape),)
+        out[at] = np.asarray(cotangent).item()
+        return (out.reshape(self.args[0].shape),)
+
+    def clear_piece(self, u: Vector, slack: Any) -> Any:
+        flat, margin = u.reshape(-1), np.reshape(slack, -1)
+        top = int(flat.argmax())
+        rivals = flat + margin >= flat[top] - margin[top]
+        return top if rivals.sum() == 1 else None
+
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
+        flat = u.reshape(-1)
+        floor = float((flat.mid - flat.rad).max()) if np.isfinite(flat.rad).all() else -np.inf
+        reach = flat.mid + flat.rad
+        # The doubled margin covers the rounding of the two lines above.
+        rivals = np.flatnonzero(
+            ~(reach + 2.0**-50 * np.abs(reach) + 2.0**-1000 < floor - 2.0**-50 * abs(floor))
+        )
+        if rivals.size == 1:
+            return int(rivals[0]), [], False
+        values = {i: exact(i) for i in rivals.tolist()}
+        top = max(values.values())
+        tied = [i for i, value in values.items() if value == top]
+        if len(self._distinct(tied)) == 1:
+            return tied[0], [], False
+        return tied[0], [(i, 0) for i in tied], True
+
+    def _distinct(self, entries: list[int]) -> dict[Any, int]:
+        """One entry for every different affine function among the given ones."""
+        inner = self.args[0]
+        if not inner.is_affine:
+            return {i: i for i in entries}
+        kinds: dict[Any, int] = {}
+        for i in entries:
+            kinds.setdefault((tuple(sorted(inner.row(i).items())), inner.offset(i)), i)
+        return kinds
+
+    def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
+        paths = {i: list(leading(i)) for i in self._distinct([i for i, _ in ties]).values()}
+        length = max(len(path) for path in paths.values())
+        padded = {i: path + [Fraction(0)] * (length - len(path)) for i, path in paths.items()}
+        best = max(padded.values())
+        winners = [i for i, path in padded.items() if path == best]
+        if len(winners) > 1:
+            raise NotCertifiableError("the direction does not separate the tied entries of max.")
+        return winners[0]
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        return Bound(np.asarray(b.value.max()), b.lipschitz, b.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        return [np.asarray(c.reshape(-1)[piece], dtype=object) for c in jets[0]]
+
+
+def maximum(u: Expression) -> Expression:
+    """Return the largest entry (public name: `max`).
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, max
+    >>> max(Variable(3)).value(np.array([1.0, 5.0, 2.0]))
+    5.0
+    """
+    return Max(u)
+
+
+def max_affine(A: Any, b: Any, w: Expression) -> Expression:
+    """Return the maximum of the affine functions `A @ w + b`.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> max_affine([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]], 0.0, Variable(2)).value(np.array([1, 0]))
+    2.0
+    """
+    return Max(np.asarray(A, dtype=np.float64) @ w + b)
+
+
+__all__ = ["Max", "max_affine", "maximum"]

@@ -1,0 +1,138 @@
+"""Norms and squares: sum_squares, norm1, norm2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from goldstein.calculus.affine import multiply_jets, sum_entries
+from goldstein.calculus.arithmetic import FLOAT, RATIONAL, Arithmetic, Irrational
+from goldstein.calculus.atoms.activations import absolute
+from goldstein.calculus.enclosures import Enclosure
+from goldstein.calculus.expression import (
+    Bound,
+    ExactEntry,
+    Expression,
+    Jet,
+    KinkNode,
+    Leading,
+    Tie,
+    Vector,
+)
+from goldstein.errors import NotCertifiableError
+
+
+class SumSquares(Expression):
+    """The sum of the squares of all entries."""
+
+    own_degree = 2
+
+    def __init__(self, arg: Expression) -> None:
+        super().__init__((arg,), ())
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        flat = values[0].reshape(-1)
+        if arithmetic is FLOAT:
+            return np.asarray(flat @ flat)
+        return (flat * flat).sum()
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        return (values[0] * (cotangent * arithmetic.constant(np.asarray(2.0))),)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        value = np.asarray(float((b.value**2).sum()))
+        lipschitz = 0.0 if b.lipschitz == 0.0 else 2.0 * b.size * b.lipschitz
+        return Bound(value, lipschitz, b.radius)
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        return multiply_jets(jets[0], jets[0], lambda a, b: np.asarray((a * b).sum(), dtype=object))
+
+
+class Norm2(KinkNode):
+    """The Euclidean norm of all entries; its only kink is the origin.
+
+    A piece is None where the argument is not zero, else the direction in which it is left.
+    """
+
+    own_degree = float("inf")
+
+    def __init__(self, arg: Expression) -> None:
+        super().__init__((arg,), ())
+
+    @property
+    def has_kinks(self) -> bool:
+        return True
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        flat = values[0].reshape(-1)
+        if arithmetic is FLOAT:
+            return np.asarray(np.linalg.norm(flat))
+        if arithmetic is RATIONAL:
+            raise Irrational("norm2")
+        return (flat * flat).sum().root()
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        u = values[0] if not isinstance(piece, tuple) else np.reshape(piece, self.args[0].shape)
+        if arithmetic is FLOAT:
+            length = float(np.linalg.norm(u))
+            return (cotangent * (u / length),)
+        if arithmetic is RATIONAL:
+            raise Irrational("norm2")
+        if isinstance(piece, tuple):
+            u = Enclosure.from_fractions(piece).reshape(self.args[0].shape)
+        flat = u.reshape(-1)
+        return (u * (cotangent * (flat * flat).sum().root().reciprocal()),)
+
+    def clear_piece(self, u: Vector, slack: Any) -> Any:
+        return "away" if (np.abs(u) > np.reshape(slack, u.shape)).any() else None
+
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
+        if u.proven.any() or any(exact(i) for i in range(u.size)):
+            return None, [], False
+        return None, [(0, 0)], True
+
+    def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
+        paths = [leading(i) for i in range(self.args[0].size)]
+        for power in range(max(len(path) for path in paths)):
+            direction = tuple(path[power] if power < len(path) else 0 for path in paths)
+            if any(direction):
+                return direction
+        raise NotCertifiableError("the direction stays at the origin of a norm.")
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        (b,) = bounds
+        return Bound(np.asarray(np.linalg.norm(b.value)), b.lipschitz, b.radius)
+
+
+def norm1(u: Expression) -> Expression:
+    """Return the sum of the absolute values.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> norm1(Variable(2)).value(np.array([3.0, -4.0]))
+    7.0
+    """
+    return sum_entries(absolute(u))
+
+
+def norm2(u: Expression) -> Expression:
+    """Return the Euclidean norm.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> norm2(Variable(2)).value(np.array([3.0, -4.0]))
+    5.0
+    """
+    return Norm2(u)
+
+
+__all__ = ["Norm2", "SumSquares", "norm1", "norm2"]

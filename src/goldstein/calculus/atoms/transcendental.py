@@ -1,0 +1,204 @@
+"""Smooth losses without a rational form: logistic, softplus, pseudo_huber, and user functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from goldstein.calculus.arithmetic import RATIONAL, Arithmetic, Irrational, enclose_function
+from goldstein.calculus.atoms.base import Elementwise, Indices, ScalarFunction, positive
+from goldstein.calculus.enclosures import Enclosure, enclose
+from goldstein.calculus.expression import Expression, Vector
+from goldstein.errors import InputError, NotCertifiableError
+
+BallFunction = Callable[[Any, Any], Any]
+
+
+class _Smooth(ScalarFunction):
+    """One smooth piece, evaluated by floats or by balls."""
+
+    def _ball_value(self, flint: Any, ball: Any) -> Any:
+        raise NotImplementedError
+
+    def _ball_slope(self, flint: Any, ball: Any) -> Any:
+        raise NotImplementedError
+
+    def value_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
+        return self._in(u, arithmetic, self._ball_value)
+
+    def slope_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
+        return self._in(u, arithmetic, self._ball_slope)
+
+    def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
+        if arithmetic is RATIONAL:
+            raise Irrational(self.name)
+        return enclose_function(u, function)
+
+
+class Softplus(_Smooth):
+    """log(1 + exp(sign u))."""
+
+    lipschitz = 1.0
+    curvature = 0.25
+
+    def __init__(self, name: str, sign: float) -> None:
+        self.name = name
+        self._sign = sign
+
+    def value(self, u: Vector) -> Vector:
+        answer: Vector = np.logaddexp(0.0, self._sign * u)
+        return answer
+
+    def slope(self, u: Vector, piece: Indices) -> Vector:
+        # exp of a nonpositive number cannot overflow.
+        small = np.exp(-np.abs(u))
+        rising = np.where(self._sign * u >= 0, 1.0, small) / (1.0 + small)
+        answer: Vector = self._sign * rising
+        return answer
+
+    def _ball_value(self, flint: Any, ball: Any) -> Any:
+        t = ball * int(self._sign)
+        return ((-t).exp() + 1).log() + t if t > 0 else (t.exp() + 1).log()
+
+    def _ball_slope(self, flint: Any, ball: Any) -> Any:
+        return int(self._sign) / ((-int(self._sign) * ball).exp() + 1)
+
+    def steepest(self, low: float, high: float) -> float:
+        end = high if self._sign > 0 else -low
+        return 1.0 / (1.0 + math.exp(-min(max(end, -700.0), 700.0))) if end < 700.0 else 1.0
+
+
+class PseudoHuber(_Smooth):
+    """t^2 (sqrt(1 + (u/t)^2) - 1)."""
+
+    name = "pseudo_huber"
+    curvature = 1.0
+
+    def __init__(self, threshold: float) -> None:
+        self._t = positive("threshold", threshold)
+        self.lipschitz = float(self._t)
+
+    def value(self, u: Vector) -> Vector:
+        t = float(self._t)
+        # u^2 / (1 + sqrt) has no cancellation for small u.
+        answer: Vector = u * (u / (1.0 + np.hypot(1.0, u / t)))
+        return answer
+
+    def slope(self, u: Vector, piece: Indices) -> Vector:
+        answer: Vector = u / np.hypot(1.0, u / float(self._t))
+        return answer
+
+    def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
+        if arithmetic is RATIONAL:
+            raise Irrational(self.name)
+        ratio: Enclosure = u / enclose(self._t)
+        root = (ratio * ratio + 1.0).root()
+        if function == self._ball_slope:
+            return u / root
+        return u * u / (root + 1.0)
+
+    def steepest(self, low: float, high: float) -> float:
+        far = max(abs(low), abs(high))
+        return float(self._t) if math.isinf(far) else far / math.hypot(1.0, far / float(self._t))
+
+
+class UserSmooth(_Smooth):
+    """A smooth function given by callables: trusted in float64, never certified."""
+
+    def __init__(
+        self,
+        value: Callable[[Vector], Any],
+        derivative: Callable[[Vector], Any],
+        lipschitz: float,
+        smoothness: float,
+    ) -> None:
+        if not (lipschitz >= 0 and smoothness >= 0):
+            raise InputError(
+                f"lipschitz and smoothness must be nonnegative, got {lipschitz!r}, {smoothness!r}."
+            )
+        self.name = getattr(value, "__name__", "smooth")
+        self._value, self._derivative = value, derivative
+        self.lipschitz, self.curvature = float(lipschitz), float(smoothness)
+
+    def value(self, u: Vector) -> Vector:
+        return np.asarray(self._value(u), dtype=np.float64)
+
+    def slope(self, u: Vector, piece: Indices) -> Vector:
+        return np.asarray(self._derivative(u), dtype=np.float64)
+
+    def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
+        raise NotCertifiableError(
+            f"{self.name} is user code: its values are known in float64 only. Write it with the "
+            "library's atoms to get certified results."
+        )
+
+    def steepest(self, low: float, high: float) -> float:
+        return self.lipschitz
+
+
+def softplus(u: Expression) -> Expression:
+    """Return log(1 + exp(u)), entry by entry.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> softplus(Variable(1))(np.array([0.0])).round(6)
+    array([0.693147])
+    """
+    return Elementwise(Softplus("softplus", 1.0), u)
+
+
+def logistic(u: Expression) -> Expression:
+    """Return the logistic loss log(1 + exp(-u)) of a margin u.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> logistic(Variable(1))(np.array([-1000.0]))
+    array([1000.])
+    """
+    return Elementwise(Softplus("logistic", -1.0), u)
+
+
+def pseudo_huber(u: Expression, threshold: float = 1.0) -> Expression:
+    """Return t^2 (sqrt(1 + (u/t)^2) - 1), a smooth version of the Huber loss.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> pseudo_huber(Variable(1))(np.array([0.0]))
+    array([0.])
+    """
+    return Elementwise(PseudoHuber(threshold), u)
+
+
+def smooth_function(
+    u: Expression,
+    value: Callable[[Vector], Any],
+    derivative: Callable[[Vector], Any],
+    *,
+    lipschitz: float = math.inf,
+    smoothness: float = math.inf,
+) -> Expression:
+    """Apply a smooth function of your own, entry by entry.
+
+    Parameters
+    ----------
+    value, derivative : callable
+        Vectorised over arrays.
+    lipschitz, smoothness : float
+        Bounds of |derivative| and of |second derivative|, where known.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> smooth_function(Variable(1), np.sin, np.cos, lipschitz=1, smoothness=1)(np.zeros(1))
+    array([0.])
+    """
+    return Elementwise(UserSmooth(value, derivative, lipschitz, smoothness), u)
+
+
+__all__ = ["logistic", "pseudo_huber", "smooth_function", "softplus"]

@@ -1,0 +1,197 @@
+"""Arrays of rigorous enclosures: a float64 midpoint and a float64 radius for every entry.
+
+Every operation returns an array that contains all results of the operation on all members of its
+operands. Rounding follows the standard model (Higham, Accuracy and Stability of Numerical
+Algorithms, section 3.1): a sum of n products in any order errs by at most g(n) |a|.|b|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from goldstein.numerics.rounding import UNIT, gamma
+
+Floats = NDArray[np.float64]
+
+#: Larger than the absolute error of any operation that underflows, even if subnormals are flushed.
+_TINY = 2.0**-1000
+
+
+def _outward(radius: Any) -> Floats:
+    """Round a radius, computed with a handful of operations, upwards."""
+    return np.asarray(radius * (1.0 + 2.0**-49) + _TINY)
+
+
+class Enclosure:
+    """An array of closed intervals `[mid - rad, mid + rad]`.
+
+    Plain arrays and numbers mix in as exact constants.
+
+    Examples
+    --------
+    >>> third = Enclosure(np.array([1.0])) / Enclosure(np.array([3.0]))
+    >>> bool(abs(Fraction(float(third.mid[0])) - Fraction(1, 3)) <= Fraction(float(third.rad[0])))
+    True
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, mid: Any, rad: Any = None) -> None:
+        self.mid: Floats = np.asarray(mid, dtype=np.float64)
+        self.rad: Floats = (
+            np.zeros_like(self.mid) if rad is None else np.asarray(rad, dtype=np.float64)
+        )
+
+    @classmethod
+    def from_fractions(cls, values: Sequence[Fraction]) -> Enclosure:
+        """Return the tightest enclosures of some rationals."""
+        mid = np.array([_nearest(value) for value in values], dtype=np.float64)
+        with np.errstate(all="ignore"):
+            return cls(mid, _outward(UNIT * np.abs(mid)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.mid.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.mid.ndim
+
+    @property
+    def size(self) -> int:
+        return self.mid.size
+
+    @property
+    def T(self) -> Enclosure:
+        return Enclosure(self.mid.T, self.rad.T)
+
+    @property
+    def magnitude(self) -> Floats:
+        """Upper bound of the absolute values."""
+        return _outward(np.abs(self.mid) + self.rad)
+
+    @property
+    def proven(self) -> NDArray[np.bool_]:
+        """Where the sign is proved to differ from 0."""
+        answer: NDArray[np.bool_] = np.abs(self.mid) > _outward(self.rad)
+        return answer
+
+    def reshape(self, *shape: Any) -> Enclosure:
+        return Enclosure(self.mid.reshape(*shape), self.rad.reshape(*shape))
+
+    def ravel(self) -> Enclosure:
+        return self.reshape(-1)
+
+    def __getitem__(self, index: Any) -> Enclosure:
+        return Enclosure(self.mid[index], self.rad[index])
+
+    def __neg__(self) -> Enclosure:
+        return Enclosure(-self.mid, self.rad)
+
+    @np.errstate(all="ignore")
+    def __add__(self, other: Any) -> Enclosure:
+        b = enclose(other)
+        mid = self.mid + b.mid
+        return Enclosure(mid, _outward(self.rad + b.rad + UNIT * np.abs(mid)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Enclosure:
+        return self + (-enclose(other))
+
+    def __rsub__(self, other: Any) -> Enclosure:
+        return enclose(other) + (-self)
+
+    @np.errstate(all="ignore")
+    def __mul__(self, other: Any) -> Enclosure:
+        b = enclose(other)
+        mid = self.mid * b.mid
+        spread = np.abs(self.mid) * b.rad + np.abs(b.mid) * self.rad + self.rad * b.rad
+        return Enclosure(mid, _outward(spread + UNIT * np.abs(mid)))
+
+    __rmul__ = __mul__
+
+    @np.errstate(all="ignore")
+    def reciprocal(self) -> Enclosure:
+        """Return 1/self; the radius is infinite where 0 is not excluded."""
+        size = np.abs(self.mid)
+        gap = size * (1.0 - 2.0**-50) - self.rad
+        mid = 1.0 / self.mid
+        rad = _outward(_outward(self.rad / size) / gap + UNIT * np.abs(mid))
+        return Enclosure(mid, np.where(gap > 0, rad, np.inf))
+
+    def __truediv__(self, other: Any) -> Enclosure:
+        return self * enclose(other).reciprocal()
+
+    def __rtruediv__(self, other: Any) -> Enclosure:
+        return enclose(other) * self.reciprocal()
+
+    @np.errstate(all="ignore")
+    def root(self) -> Enclosure:
+        """Return the square root, for enclosures of nonnegative numbers."""
+        high = np.sqrt(np.maximum(self.mid + self.rad, 0.0)) * (1.0 + 2.0**-50) + 2.0**-490
+        low = np.sqrt(np.maximum(self.mid - self.rad, 0.0)) * (1.0 - 2.0**-50)
+        mid = low + 0.5 * (high - low)
+        return Enclosure(mid, _outward(np.maximum(high - mid, mid - low) + UNIT * high))
+
+    @np.errstate(all="ignore")
+    def __matmul__(self, other: Any) -> Enclosure:
+        if sparse.issparse(other):
+            return Enclosure.__rmatmul__(self.T, other.T).T
+        b = enclose(other)
+        terms = self.shape[-1]
+        mid = self.mid @ b.mid
+        size = np.abs(b.mid) + b.rad
+        spread = np.abs(self.mid) @ (b.rad + gamma(terms + 2) * np.abs(b.mid)) + self.rad @ size
+        return Enclosure(mid, _spread(spread, terms))
+
+    @np.errstate(all="ignore")
+    def __rmatmul__(self, other: Any) -> Enclosure:
+        # The matrix is exact: one product less than the general case.
+        terms = other.shape[-1]
+        mid = other @ self.mid
+        spread = abs(other) @ (self.rad + gamma(terms + 2) * np.abs(self.mid))
+        return Enclosure(mid, _spread(spread, terms))
+
+    @np.errstate(all="ignore")
+    def sum(self) -> Enclosure:
+        spread = (self.rad + gamma(self.size + 2) * np.abs(self.mid)).sum()
+        return Enclosure(self.mid.sum(), _spread(spread, self.size))
+
+    def hull(self, other: Enclosure) -> Enclosure:
+        """Return an enclosure of both."""
+        gap = np.abs(other.mid - self.mid) * (1.0 + 2.0**-50)
+        return Enclosure(self.mid, _outward(np.maximum(self.rad, other.rad + gap)))
+
+    def __repr__(self) -> str:
+        return f"Enclosure({self.mid!r}, {self.rad!r})"
+
+
+def _spread(spread: Any, terms: int) -> Floats:
+    """Charge the rounding of the radius' own sum, and underflow of every product."""
+    return _outward(spread * (1.0 + 4 * gamma(terms + 4)) + (terms + 2) * _TINY)
+
+
+def enclose(value: Any) -> Enclosure:
+    """Return a number or array as an enclosure; float64 data are exact."""
+    if isinstance(value, Enclosure):
+        return value
+    if isinstance(value, Fraction):
+        return Enclosure.from_fractions([value]).reshape(())
+    return Enclosure(value)
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+__all__ = ["Enclosure", "enclose"]

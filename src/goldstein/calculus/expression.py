@@ -1,0 +1,503 @@
+"""Expressions: functions whose structure is known, and therefore whose kinks are known.
+
+An expression is a graph of nodes over one variable. Every node answers the same few questions
+(`forward`, `backward`, `bound`, ...), so that one description serves float64 evaluation, rigorous
+enclosures and exact rationals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.calculus.arithmetic import FLOAT, Arithmetic
+from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
+from goldstein.oracles import Oracle
+
+if TYPE_CHECKING:
+    from goldstein.calculus.enclosures import Enclosure
+    from goldstein.calculus.kinks import KinkForm
+
+Vector = NDArray[np.float64]
+Pieces = dict[int, Any]
+#: Polynomials in t: coefficient arrays by power, for the path y + t v.
+Jet = list[Any]
+#: One exact coincidence of a kink node: (entry, breakpoint), or what the node needs.
+Tie = tuple[int, int]
+ExactEntry = Callable[[int], Fraction]
+Leading = Callable[[int], Sequence[Fraction]]
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A closed Euclidean ball: a bounded domain for Lipschitz constants.
+
+    Examples
+    --------
+    >>> Ball(np.zeros(2), 1.0).radius
+    1.0
+    """
+
+    centre: Vector
+    radius: float
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is known of a node on a ball: its value at the centre, its Lipschitz constant, a radius."""
+
+    value: Vector
+    lipschitz: float
+    radius: float
+
+    @property
+    def spread(self) -> float:
+        """How far the node's value moves on the ball; 0 when it does not depend on x."""
+        return 0.0 if self.lipschitz == 0.0 else self.lipschitz * self.radius
+
+    @property
+    def size(self) -> float:
+        """Largest norm on the ball."""
+        return float(np.linalg.norm(self.value)) + self.spread
+
+
+class Expression(Oracle):
+    """A function of one variable vector built from atoms, sums, products and linear maps.
+
+    A scalar expression is an oracle: it goes straight into `minimize` and `certify`. Its gradient
+    raises `KinkError` on every kink, decided exactly.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the value; `()` for a scalar.
+    args : tuple of Expression
+        The nodes this one is computed from.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> w = Variable(2)
+    >>> F = sum(abs(w))
+    >>> F.value(np.array([1.0, -2.0]))
+    3.0
+    >>> F.gradient(np.array([1.0, -2.0]))
+    array([ 1., -1.])
+    >>> F.gradient(np.array([0.0, 1.0]))
+    Traceback (most recent call last):
+        ...
+    goldstein.errors.KinkError: ...
+    """
+
+    knows_kinks = True
+    #: NumPy arrays on the left hand over to our reflected operators.
+    __array_ufunc__ = None
+    #: The value is a polynomial of this degree of the arguments' values, piece by piece.
+    own_degree: float = 1
+    #: False for nodes whose exact value is not available (a matrix-free operator, user code).
+    exact = True
+
+    def __init__(self, args: Sequence[Expression], shape: tuple[int, ...]) -> None:
+        self.args = tuple(args)
+        self.shape = tuple(int(n) for n in shape)
+        variables = {id(v): v for a in self.args for v in (a.variable,)}
+        if len(variables) > 1:
+            raise InputError(
+                "an expression has one variable, got two different Variable objects; make one of "
+                "the total length and slice it: w = Variable(5); a, b = w[:2], w[2:]."
+            )
+        if variables:
+            self.variable: Variable = next(iter(variables.values()))
+            self.dim = self.variable.dim
+
+    # --- the questions a node answers -----------------------------------------------------
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        """Return the node's value from its arguments' values."""
+        raise NotImplementedError
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        """Return the cotangent of every argument."""
+        raise NotImplementedError
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        """Return the bound of the node on a ball from its arguments' bounds."""
+        raise NotImplementedError
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        """Return the node along y + t v as an exact polynomial in t."""
+        raise NotCertifiableError(
+            f"{self.name} is not a polynomial along a line; a kink that depends on it cannot be "
+            "decided exactly."
+        )
+
+    @property
+    def has_kinks(self) -> bool:
+        """True when this node itself (not its arguments) has kinks."""
+        return False
+
+    @property
+    def own_affine(self) -> bool:
+        """True when this node is an affine function of its arguments."""
+        return False
+
+    def row(self, index: int) -> dict[int, Fraction]:
+        """Return the exact coefficients of one entry of an affine expression."""
+        raise NotImplementedError
+
+    def offset(self, index: int) -> Fraction:
+        """Return the exact constant of one entry of an affine expression."""
+        raise NotImplementedError
+
+    def magnitude(self) -> tuple[Vector, Vector]:
+        """Return (G, B): the terms of entry i of an affine expression sum to <= G_i |x| + B_i."""
+        raise NotImplementedError
+
+    # --- derived ---------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @cached_property
+    def is_affine(self) -> bool:
+        """True when the expression is affine in the variable."""
+        return self.own_affine and all(a.is_affine for a in self.args)
+
+    @cached_property
+    def degree(self) -> float:
+        """Degree of the polynomial in t along a line, on one piece (inf if none)."""
+        inner = max((a.degree for a in self.args), default=1)
+        return inner * self.own_degree
+
+    @cached_property
+    def plan(self) -> tuple[Expression, ...]:
+        """Every node once, arguments before the nodes that use them."""
+        order: list[Expression] = []
+        seen: set[int] = set()
+        stack: list[tuple[Expression, bool]] = [(self, False)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                order.append(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend((a, False) for a in reversed(node.args))
+        return tuple(order)
+
+    @cached_property
+    def kink_nodes(self) -> tuple[KinkNode, ...]:
+        """The nodes of the graph that have kinks."""
+        return tuple(n for n in self.plan if isinstance(n, KinkNode) and n.has_kinks)
+
+    def kink_form(self) -> KinkForm:
+        """Return the kink normal form, the object that certificates are checked against."""
+        return self._kink_form
+
+    @cached_property
+    def _kink_form(self) -> KinkForm:
+        from goldstein.calculus.kinks import KinkForm
+
+        self._require_scalar("kink_form")
+        return KinkForm(self)
+
+    def value(self, x: Vector) -> float:
+        """Return F(x)."""
+        self._require_scalar("value")
+        return float(self._values(self._point(x))[id(self)])
+
+    def __call__(self, x: Vector) -> Any:
+        """Return the value, scalar or array."""
+        return self._values(self._point(x))[id(self)]
+
+    def gradient(self, y: Vector) -> Vector:
+        """Return the gradient at y, or raise `KinkError` when y is on a kink."""
+        self._require_scalar("gradient")
+        point = self._point(y)
+        values = self._values(point)
+        pieces = self._pieces_if_clear(point, values)
+        if pieces is None:
+            pieces = self.kink_form().require_smooth_point(point)
+        return np.array(self.pull_back(values, FLOAT, pieces), dtype=np.float64)
+
+    def pull_back(self, values: dict[int, Any], arithmetic: Arithmetic, pieces: Pieces) -> Any:
+        """Return the gradient of a scalar expression, the pieces being chosen (reverse mode)."""
+        return self.cotangents(values, arithmetic, pieces)[id(self.variable)]
+
+    def cotangents(
+        self, values: dict[int, Any], arithmetic: Arithmetic, pieces: Pieces
+    ) -> dict[int, Any]:
+        """Return the derivative of the expression in the value of every node."""
+        found: dict[int, Any] = {id(self): arithmetic.one()}
+        for node in reversed(self.plan):
+            cotangent = found.get(id(node))
+            if cotangent is None or not node.args:
+                continue
+            # Derivatives of affine nodes do not depend on values, which may be costly.
+            inputs = () if node.own_affine else [values[id(a)] for a in node.args]
+            parts = node.backward(cotangent, inputs, arithmetic, pieces.get(id(node)))
+            for argument, part in zip(node.args, parts):
+                before = found.get(id(argument))
+                total = part if before is None else before + part
+                found[id(argument)] = arithmetic.shaped(total, argument.shape)
+        if id(self.variable) not in found:
+            found[id(self.variable)] = arithmetic.zeros(self.variable.shape)
+        return found
+
+    def lipschitz(self, domain: Ball | tuple[Any, float] | None = None) -> float:
+        """Return a Lipschitz constant on a domain: a `Ball`, a pair (centre, radius), or everywhere.
+
+        Parameters
+        ----------
+        domain : Ball, tuple or None
+            None asks for a global constant, which is `inf` where none exists.
+
+        Examples
+        --------
+        >>> from goldstein.calculus import Variable, sum_squares
+        >>> sum_squares(Variable(2)).lipschitz((np.array([3.0, 4.0]), 1.0))
+        12.0
+        """
+        if domain is None:
+            ball = Ball(np.zeros(self.variable.size), math.inf)
+        elif isinstance(domain, Ball):
+            ball = domain
+        else:
+            ball = Ball(np.asarray(domain[0], dtype=np.float64), float(domain[1]))
+        return self.bound_on(ball).lipschitz
+
+    def bound_on(self, ball: Ball) -> Bound:
+        """Return value at the centre and Lipschitz constant of this expression on a ball."""
+        found: dict[int, Bound] = {}
+        for node in self.plan:
+            if isinstance(node, Variable):
+                found[id(node)] = Bound(self._point(ball.centre), 1.0, float(ball.radius))
+            else:
+                found[id(node)] = node.bound([found[id(a)] for a in node.args])
+        return found[id(self)]
+
+    # --- float64 evaluation ------------------------------------------------------------------
+
+    def _values(self, point: Vector) -> dict[int, Any]:
+        # One pass answers value and gradient at a point; the pair is replaced as a whole.
+        key = point.tobytes()
+        last: tuple[bytes, dict[int, Any]] | None = self.__dict__.get("_last")
+        if last is not None and last[0] == key:
+            return last[1]
+        own = point.copy()
+        values: dict[int, Any] = {}
+        for node in self.plan:
+            inputs = [values[id(a)] for a in node.args]
+            values[id(node)] = own if not inputs else node.forward(inputs, FLOAT, None)
+        self._last = key, values
+        return values
+
+    def _pieces_if_clear(self, point: Vector, values: dict[int, Any]) -> Pieces | None:
+        """Return the pieces when a cheap error bound proves every sign; None when in doubt."""
+        pieces: Pieces = {}
+        length = float(np.linalg.norm(point))
+        for node in self.kink_nodes:
+            inner = node.args[0]
+            if not inner.is_affine:
+                return None
+            slack = inner.slack(length)
+            piece = node.clear_piece(values[id(inner)], slack)
+            if piece is None:
+                return None
+            pieces[id(node)] = piece
+        return pieces
+
+    def slack(self, length: float) -> Any:
+        """Return a bound of the rounding error of an affine expression at |x| = length."""
+        gain, shift = self._magnitude
+        return self._unit * (gain * length + shift) + 2.0**-1000 * (1 + self._terms)
+
+    @cached_property
+    def _magnitude(self) -> tuple[Vector, Vector]:
+        return self.magnitude()
+
+    @cached_property
+    def _terms(self) -> int:
+        # Every entry passes through at most this many operations on its way.
+        return sum(node.args[0].size if node.args else 1 for node in self.plan) + 8
+
+    @cached_property
+    def _unit(self) -> float:
+        return 4.0 * self._terms * 2.0**-53
+
+    def _point(self, x: Any) -> Vector:
+        point = np.ascontiguousarray(x, dtype=np.float64)
+        if point.shape != self.variable.shape:
+            raise InputError(f"got a point of shape {point.shape}, expected {self.variable.shape}.")
+        return point
+
+    def _require_scalar(self, what: str) -> None:
+        if self.shape != ():
+            raise InputTypeError(
+                f"{what} needs a scalar expression, this one has shape {self.shape}; reduce it "
+                "with sum(...), sum_squares(...), max(...) or norm2(...)."
+            )
+
+    # --- building ----------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Expression:
+        from goldstein.calculus.affine import add
+
+        return add(self, other)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Expression:
+        return self * -1.0
+
+    def __sub__(self, other: Any) -> Expression:
+        return self + (-other if isinstance(other, Expression) else -np.asarray(other))
+
+    def __rsub__(self, other: Any) -> Expression:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Expression:
+        from goldstein.calculus.affine import multiply
+
+        return multiply(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Expression:
+        if isinstance(other, Expression):
+            raise InputTypeError("dividing by an expression is not supported.")
+        return self * (1.0 / np.asarray(other, dtype=np.float64))
+
+    def __rmatmul__(self, other: Any) -> Expression:
+        from goldstein.calculus.affine import linear
+
+        return linear(other, self)
+
+    def __matmul__(self, other: Any) -> Expression:
+        from goldstein.calculus.affine import matmul
+
+        return matmul(self, other)
+
+    def __getitem__(self, index: Any) -> Expression:
+        from goldstein.calculus.affine import Gather
+
+        return Gather(self, np.arange(self.size).reshape(self.shape)[index])
+
+    def reshape(self, *shape: int) -> Expression:
+        """Return the same entries in another shape."""
+        from goldstein.calculus.affine import Gather
+
+        return Gather(self, np.arange(self.size).reshape(*shape))
+
+    @property
+    def T(self) -> Expression:
+        """The transpose."""
+        from goldstein.calculus.affine import Gather
+
+        return Gather(self, np.arange(self.size).reshape(self.shape).T)
+
+    def __iter__(self) -> Any:
+        raise InputTypeError("an expression is not iterable; use slices, w[:k], or reshape.")
+
+    def __repr__(self) -> str:
+        return f"{self.name}(shape={self.shape}, dim={self.dim})"
+
+
+class KinkNode(Expression):
+    """A node that chooses between smooth pieces; its only argument decides which."""
+
+    @property
+    def needs_no_decision(self) -> bool:
+        """True when there is one piece only."""
+        return False
+
+    def clear_piece(self, u: Vector, slack: Any) -> Any:
+        """Return the pieces at u if errors of size `slack` cannot change them, else None."""
+        raise NotImplementedError
+
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
+        """Return (pieces, exact ties, whether some entry sits on any breakpoint).
+
+        `exact(i)` gives the exact value of entry i; it is asked only where `u` does not decide.
+        """
+        raise NotImplementedError
+
+    def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
+        """Return the pieces just beside the point, where the ties are broken by a direction.
+
+        `leading(i)` gives the coefficients of t, t^2, ... of entry i along that direction.
+        """
+        raise NotImplementedError
+
+
+def leading_sign(coefficients: Sequence[Fraction]) -> int:
+    """Return the sign of a polynomial for small t > 0; refuse the zero polynomial."""
+    for c in coefficients:
+        if c:
+            return 1 if c > 0 else -1
+    raise NotCertifiableError(
+        "the direction stays on a kink: it does not show a point of differentiability."
+    )
+
+
+class Variable(Expression):
+    """The unknown vector.
+
+    Parameters
+    ----------
+    dim : int
+        Its length.
+
+    Examples
+    --------
+    >>> w = Variable(3)
+    >>> (np.eye(3) @ w + 1.0).shape
+    (3,)
+    """
+
+    def __init__(self, dim: int) -> None:
+        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
+            raise InputError(f"a Variable needs a positive number of entries, got {dim!r}.")
+        super().__init__((), (int(dim),))
+        self.variable = self
+        self.dim = int(dim)
+
+    @property
+    def own_affine(self) -> bool:
+        return True
+
+    def row(self, index: int) -> dict[int, Fraction]:
+        return {index: Fraction(1)}
+
+    def offset(self, index: int) -> Fraction:
+        return Fraction(0)
+
+    def magnitude(self) -> tuple[Vector, Vector]:
+        return np.ones(self.size), np.zeros(self.size)
+
+
+def kink_error(point: Any, where: str) -> KinkError:
+    """Return the error for a gradient asked for on a kink."""
+    return KinkError(
+        f"the function is not differentiable (or not provably so) at this point: {where}; "
+        "ask for the gradient at a nearby point.",
+        np.array(point, dtype=np.float64),
+    )
+
+
+__all__ = ["Ball", "Bound", "Expression", "Variable"]

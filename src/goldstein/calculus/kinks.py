@@ -1,0 +1,363 @@
+"""The kink form: which smooth piece rules at a point and just beside it, decided exactly.
+
+Let y be a point and v a direction such that every kink decision is strict on (y, y + t0 v] for some
+t0 > 0. Then F is smooth there, and the limit of its gradients as t -> 0+ is an element of the Clarke
+subdifferential of F at y. It equals the gradient at y of the pieces chosen beside y. This needs no
+rank condition, no constants, and no convexity of the pieces' domains; for affine kinks and
+v = y_j - y it is the transport theorem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.calculus.affine import Linear
+from goldstein.calculus.arithmetic import (
+    ENCLOSURE,
+    FLOAT,
+    RATIONAL,
+    Arithmetic,
+    Irrational,
+    rationals,
+    to_fraction,
+)
+from goldstein.calculus.enclosures import Enclosure
+from goldstein.calculus.expression import (
+    Expression,
+    Jet,
+    KinkNode,
+    Pieces,
+    Tie,
+    Variable,
+    Vector,
+    kink_error,
+)
+from goldstein.errors import InputError, NotCertifiableError
+from goldstein.numerics.exact import to_fractions
+
+#: Above this many multiplications per gradient, enclosures replace rationals.
+RATIONAL_WORK = 6000
+
+#: Exact midpoints and radii of a gradient.
+GradientEnclosure = tuple[list[Fraction], list[Fraction]]
+
+
+@dataclass
+class Kink:
+    """One kink that passes exactly through a point: entry and breakpoint of a node."""
+
+    node: KinkNode
+    entry: int
+    level: int
+
+
+@dataclass
+class Examination:
+    """What holds at one exact point: enclosed values, pieces, and the exact ties."""
+
+    form: KinkForm
+    point: tuple[Fraction, ...]
+    pieces: Pieces = field(default_factory=dict)
+    ties: dict[int, list[Tie]] = field(default_factory=dict)
+    #: Nodes with an entry exactly on a breakpoint, kink or not: their polynomials are one-sided.
+    bent: set[int] = field(default_factory=set)
+    _rows: dict[tuple[int, int], dict[int, Fraction]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        #: Enclosures of the nodes' values, and exact values; both on demand.
+        self.values = _Values(self, ENCLOSURE, _enclosed_point(self.point))
+        self.exact = _Values(self, RATIONAL, rationals(np.array(self.point, dtype=object)))
+
+    @property
+    def is_smooth(self) -> bool:
+        """True when no kink passes through the point."""
+        return not self.ties
+
+    def entry(self, node: Expression, index: int) -> Fraction:
+        """Return the exact value of one entry of a node."""
+        if node.is_affine:
+            terms = self.row(node, index).items()
+            return node.offset(index) + sum((a * self.point[k] for k, a in terms), Fraction(0))
+        try:
+            return to_fraction(self.exact[id(node)].reshape(-1)[index])
+        except Irrational as what:
+            raise NotCertifiableError(
+                f"whether an argument of a kink is exactly on it cannot be decided: it contains "
+                f"{what}, and its enclosure straddles the kink."
+            ) from None
+
+    def row(self, node: Expression, index: int) -> dict[int, Fraction]:
+        """Return the exact coefficients of an affine entry, kept for the next question."""
+        key = (id(node), index)
+        if key not in self._rows:
+            self._rows[key] = node.row(index)
+        return self._rows[key]
+
+
+class KinkForm:
+    """A scalar expression seen through its kinks.
+
+    Parameters
+    ----------
+    root : Expression
+        A scalar expression.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> form = KinkForm(sum(abs(Variable(1))))
+    >>> (right, _), (left, _) = form.limiting_gradients([0.0], [[1.0], [-1.0]])
+    >>> right, left
+    ([Fraction(1, 1)], [Fraction(-1, 1)])
+    """
+
+    def __init__(self, root: Expression) -> None:
+        self.root = root
+        self.dim = root.variable.size
+        self._last: Examination | None = None
+
+    def examine(self, point: Sequence[Any] | NDArray[Any]) -> Examination:
+        """Decide exactly, for every kink, on which side of it a point lies, or that it is on it."""
+        exact = tuple(to_fractions(point))
+        if len(exact) != self.dim:
+            raise InputError(f"got a point of length {len(exact)}, expected {self.dim}.")
+        last = self._last
+        if last is not None and last.point == exact:
+            return last
+        found = Examination(self, exact)
+        for node in self.root.plan:
+            # Smooth atoms with breakpoints need their pieces too, so all of them are decided.
+            if isinstance(node, KinkNode):
+                self._decide(node, found)
+        self._last = found
+        return found
+
+    def _decide(self, node: KinkNode, found: Examination) -> None:
+        inner = node.args[0]
+        if node.needs_no_decision:
+            found.pieces[id(node)] = np.zeros(node.shape, dtype=np.intp)
+            return
+        u = found.values[id(inner)]
+        piece, ties, bent = node.examine(u, lambda i: found.entry(inner, i))
+        found.pieces[id(node)] = piece
+        if inner.is_affine:
+            # An entry that does not depend on x never crosses its kink.
+            ties = [tie for tie in ties if self._moves(node, tie, found)]
+        if ties:
+            found.ties[id(node)] = ties
+        if bent:
+            found.bent.add(id(node))
+
+    @staticmethod
+    def _moves(node: KinkNode, tie: Tie, found: Examination) -> bool:
+        inner = node.args[0]
+        if node.size == inner.size:
+            return bool(found.row(inner, tie[0]))
+        return any(found.row(inner, i) for i in range(inner.size))
+
+    def require_smooth_point(self, point: Vector) -> Pieces:
+        """Return the pieces at a point, or raise `KinkError` if it is not surely off all kinks."""
+        if not np.isfinite(point).all():
+            raise InputError(f"the point has a non-finite entry: {point}.")
+        try:
+            found = self.examine(point)
+        except NotCertifiableError as why:
+            if not self._has_exact_nodes():
+                return self._float_pieces(point)
+            raise kink_error(point, str(why)) from None
+        if found.ties:
+            node = next(n for n in self.root.kink_nodes if id(n) in found.ties)
+            raise kink_error(point, f"{node.name} has its argument exactly on a kink")
+        return found.pieces
+
+    def _has_exact_nodes(self) -> bool:
+        return all(node.exact for node in self.root.plan)
+
+    def _float_pieces(self, point: Vector) -> Pieces:
+        """Without the entries of a matrix, floats are all there is: refuse visible kinks only."""
+        values = self.root._values(point)
+        pieces: Pieces = {}
+        for node in self.root.kink_nodes:
+            u = values[id(node.args[0])]
+            piece = node.clear_piece(u, np.zeros(u.shape))
+            if piece is None:
+                raise kink_error(point, f"{node.name} has its argument on a kink")
+            pieces[id(node)] = piece
+        return pieces
+
+    def pieces_beside(self, found: Examination, direction: Sequence[Any]) -> Pieces:
+        """Return the pieces that rule at y + t v for all small t > 0."""
+        steps = to_fractions(direction)
+        if len(steps) != self.dim:
+            raise InputError(f"got a direction of length {len(steps)}, expected {self.dim}.")
+        pieces = dict(found.pieces)
+        path = _Path(found, steps, pieces)
+        for node in self.root.kink_nodes:
+            ties = found.ties.get(id(node))
+            if ties:
+                inner = node.args[0]
+                pieces[id(node)] = node.split(
+                    pieces[id(node)], ties, lambda i, inner=inner: path.leading(inner, i)
+                )
+        return pieces
+
+    def limiting_gradients(
+        self, point: Sequence[Any], directions: Sequence[Sequence[Any]] | NDArray[Any]
+    ) -> list[GradientEnclosure]:
+        """Return enclosures of the limits of gradients at `point` along `directions`.
+
+        Each limit is an element of the Clarke subdifferential at the point. A direction that stays
+        on a kink is refused.
+
+        Parameters
+        ----------
+        point : sequence of Fraction or float
+        directions : sequence of vectors
+
+        Returns
+        -------
+        list of (midpoints, radii)
+            Exact rationals; the radii are 0 where the arithmetic was exact.
+
+        Raises
+        ------
+        NotCertifiableError
+            When a direction does not show an element, or the function is not known exactly.
+        """
+        found = self.examine(point)
+        choices = [self.pieces_beside(found, v) for v in directions]
+        if self._work * len(choices) <= RATIONAL_WORK:
+            try:
+                return [(g, [Fraction(0)] * self.dim) for g in self._rational(found, choices)]
+            except Irrational:
+                pass
+        return [self._enclosed(found, pieces) for pieces in choices]
+
+    def _rational(self, found: Examination, choices: list[Pieces]) -> list[list[Fraction]]:
+        return [
+            [to_fraction(g) for g in self.root.pull_back(found.exact, RATIONAL, pieces)]
+            for pieces in choices
+        ]
+
+    def _enclosed(self, found: Examination, pieces: Pieces) -> GradientEnclosure:
+        g = self.root.pull_back(found.values, ENCLOSURE, pieces)
+        if not isinstance(g, Enclosure):
+            g = Enclosure(g)
+        mid, rad = np.broadcast_to(g.mid, (self.dim,)), np.broadcast_to(g.rad, (self.dim,))
+        if not (np.isfinite(mid).all() and np.isfinite(rad).all()):
+            raise NotCertifiableError(
+                "the gradient could not be enclosed: it overflows, or divides by an interval "
+                "around 0. Rescale the data."
+            )
+        return to_fractions(mid), to_fractions(rad)
+
+    @property
+    def _work(self) -> int:
+        return sum(
+            int(np.prod(node.A.shape)) * (node.size // node.shape[0])
+            for node in self.root.plan
+            if isinstance(node, Linear)
+        ) + sum(node.size for node in self.root.plan)
+
+    def gradient_enclosure(self, point: Vector) -> tuple[Vector, Vector]:
+        """Return float64 midpoints and proved radii of the gradient at a differentiable point.
+
+        Raises
+        ------
+        KinkError
+            When the point is on a kink, or cannot be proved not to be.
+        """
+        pieces = self.require_smooth_point(point)
+        found = self.examine(point)
+        g = self.root.pull_back(found.values, ENCLOSURE, pieces)
+        if not isinstance(g, Enclosure):
+            g = Enclosure(g)
+        return g.mid.copy(), g.rad.copy()
+
+    # --- float64, for the search ---------------------------------------------------------------
+
+    def active_kinks(self, found: Examination) -> list[Kink]:
+        """Return the kinks through a point, those of all nodes in one list."""
+        return [
+            Kink(node, entry, level)
+            for node in self.root.kink_nodes
+            for entry, level in found.ties.get(id(node), [])
+        ]
+
+    def float_gradient(self, point: Vector, pieces: Pieces) -> Vector:
+        """Return the gradient at a float point of the given pieces."""
+        g: Vector = self.root.pull_back(self.root._values(point), FLOAT, pieces)
+        return np.array(np.broadcast_to(g, (self.dim,)))
+
+
+class _Values(dict[int, Any]):
+    """Values of nodes at the examined point, computed when something asks for them."""
+
+    def __init__(self, found: Examination, arithmetic: Arithmetic, point: Any) -> None:
+        root = found.form.root
+        super().__init__({id(root.variable): point})
+        self._arithmetic, self._pieces = arithmetic, found.pieces
+        self._nodes = {id(node): node for node in root.plan}
+
+    def __missing__(self, key: int) -> Any:
+        node = self._nodes[key]
+        inputs = [self[id(a)] for a in node.args]
+        value = node.forward(inputs, self._arithmetic, self._pieces.get(key))
+        self[key] = self._arithmetic.shaped(value, node.shape)
+        return self[key]
+
+
+@dataclass
+class _Path:
+    """The line y + t v: exact polynomials in t, under the pieces chosen so far."""
+
+    found: Examination
+    steps: list[Fraction]
+    pieces: Pieces
+    _jets: dict[int, Jet] = field(default_factory=dict)
+
+    def leading(self, node: Expression, index: int) -> list[Fraction]:
+        """Return the coefficients of t, t^2, ... of one entry."""
+        if node.is_affine:
+            row = self.found.row(node, index)
+            return [sum((a * self.steps[k] for k, a in row.items()), Fraction(0))]
+        try:
+            jet = self._jet(node)
+        except Irrational as what:
+            raise NotCertifiableError(f"{what} has no polynomial along a line.") from None
+        return [to_fraction(c.reshape(-1)[index]) for c in jet[1:]]
+
+    def _jet(self, node: Expression) -> Jet:
+        if id(node) not in self._jets:
+            if isinstance(node, Variable):
+                jet: Jet = [
+                    self.found.exact[id(node)],
+                    rationals(np.array(self.steps, dtype=object)),
+                ]
+            else:
+                if id(node) in self.found.bent and id(node) not in self.found.ties:
+                    raise NotCertifiableError(
+                        f"{node.name} changes its polynomial exactly here; take another point."
+                    )
+                jets = [self._jet(a) for a in node.args]
+                jet = node.jet(jets, self.pieces.get(id(node)))
+            self._jets[id(node)] = [RATIONAL.shaped(c, node.shape) for c in jet]
+        return self._jets[id(node)]
+
+
+def _enclosed_point(exact: tuple[Fraction, ...]) -> Enclosure:
+    """Enclose a rational point; coordinates that are floats stay exact."""
+    point = Enclosure.from_fractions(exact)
+    same = [
+        Fraction(m) == q if np.isfinite(m) else False for m, q in zip(point.mid.tolist(), exact)
+    ]
+    return Enclosure(point.mid, np.where(same, 0.0, point.rad))
+
+
+__all__ = ["Examination", "GradientEnclosure", "Kink", "KinkForm"]
