@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from goldstein.oracles.base import Vector
 from goldstein.problems.data import shipped
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import problem
 
 FAMILY = "eigenvalues"
 
@@ -57,7 +57,7 @@ def _symmetric(rng: np.random.Generator, m: int) -> Vector:
 
 
 @problem(
-    dims=AnyDimension(1),
+    dims=10,
     family=FAMILY,
     formula="lambda_max(A0+sum x_i A_i), 15 x 15",
     citation="Lewis, Wylie (2019), arXiv:1907.11742, eq. (8.7), own seed",
@@ -65,11 +65,11 @@ def _symmetric(rng: np.random.Generator, m: int) -> Vector:
     kind="best-found",
     convex=True,
     reference=1.9955269678851335,
-    note="value confirmed by semidefinite programming; few variables: bounded for d = 10",
+    note="value confirmed by semidefinite programming",
 )
-def max_eigenvalue(d: int = 10, seed: int = 11) -> Instance:
+def max_eigenvalue(seed: int = 11) -> Instance:
     """The largest eigenvalue of an affine matrix function."""
-    m = 15
+    d, m = 10, 15
     rng = np.random.default_rng(seed)
     matrices = np.stack([_symmetric(rng, m) for _ in range(d + 1)])
     flat = matrices[1:].reshape(d, m * m)
@@ -133,7 +133,6 @@ def bilinear_matrix_inequality(seed: int = 13) -> Instance:
     best=0.530764065905418,
     kind="best-found",
     reference=0.5926569641483315,
-    bounded=True,
     locally_lipschitz=False,
     note="not locally Lipschitz at defective matrices: outside the theory",
 )

@@ -234,12 +234,12 @@ def brown_2(d: int = 50) -> Instance:
     citation=SOURCE + "8",
     public=False,
     formula="sum_{i<d} -x_i + 2y_i + 1.75|y_i|, y_i = x_i^2+x_{i+1}^2-1",
-    best=-34.795,
+    best=-34.79518140954764,
     kind="literature",
-    note="literature: -34.795 at d = 50, -706.55 at d = 1000; other sizes unknown",
+    note="best value known at d = 50, 100, 200 and 1000",
 )
 def chained_mifflin_2(d: int = 50) -> Instance:
-    """The best value depends on d in no closed form."""
+    """At the best points known all y_i vanish but the second and the last."""
 
     def value(x: Vector) -> float:
         squares = x * x
@@ -251,11 +251,8 @@ def chained_mifflin_2(d: int = 50) -> Instance:
         slope = 4.0 + 3.5 * signs(squares[:-1] + squares[1:] - 1.0)
         return _chain(slope * x[:-1] - 1.0, slope * x[1:])
 
-    return Instance(
-        np.full(d, -1.0),
-        Objective(value, gradient),
-        {2: -1.0, 1000: -706.55}.get(d),
-    )
+    refined = {100: -70.15018778111931, 200: -140.86070717286947, 1000: -706.5460085828998}
+    return Instance(np.full(d, -1.0), Objective(value, gradient), refined.get(d))
 
 
 @problem(

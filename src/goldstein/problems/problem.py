@@ -17,6 +17,8 @@ from goldstein.oracles.base import Vector
 ValueFunction = Callable[[Vector], float]
 GradientFunction = Callable[[Vector], Vector]
 PairFunction = Callable[[Vector], tuple[float, Vector]]
+#: How arithmetic gives up far away: floats overflow or divide by zero, eigenvalues of inf fail.
+BREAKDOWN = (OverflowError, ZeroDivisionError, np.linalg.LinAlgError)
 BestValueKind = Literal["exact", "literature", "planted", "best-found", "none"]
 
 
@@ -42,7 +44,7 @@ class Problem(Oracle):
 
     At a kink `jac` returns the gradient of one active piece, as automatic differentiation would;
     it does not know that it stands on a kink (`knows_kinks` is False). Where the formula overflows
-    the value is `inf` and the gradient `nan`, never a warning.
+    the answer is not finite; there is neither a warning nor an exception.
 
     Attributes
     ----------
@@ -115,7 +117,7 @@ class Problem(Oracle):
         with np.errstate(all="ignore"):
             try:
                 return float(self.objective.value(point))
-            except (OverflowError, ZeroDivisionError):
+            except BREAKDOWN:
                 return math.inf
 
     def gradient(self, y: ArrayLike) -> Vector:
@@ -124,7 +126,7 @@ class Problem(Oracle):
         with np.errstate(all="ignore"):
             try:
                 return self.objective.gradient(point)
-            except (OverflowError, ZeroDivisionError):
+            except BREAKDOWN:
                 return np.full(self.dim, math.nan)
 
     def fun_and_jac(self, x: ArrayLike) -> tuple[float, Vector]:
@@ -133,7 +135,10 @@ class Problem(Oracle):
             return self.value(x), self.gradient(x)
         point = self._checked(x)
         with np.errstate(all="ignore"):
-            value, gradient = self.objective.both(point)
+            try:
+                value, gradient = self.objective.both(point)
+            except BREAKDOWN:
+                return self.value(x), self.gradient(x)
         return float(value), gradient
 
     fun = value

@@ -354,6 +354,9 @@ def goffin(d: int = 50) -> Instance:
     best=32.3486789657226,
     kind="literature",
     reference=32.35036748331836,
+    bounded=False,
+    note="a local minimum: far away the penalty is too weak, where mixed signs"
+    " of x with sum d_j x_j^3 = 0 let y grow like |x|^2",
 )
 def shell_dual() -> Instance:
     """The dual of Colville's problem with an exact penalty; x has 5 entries, y has 10."""
