@@ -17,14 +17,19 @@ SIZES = ((5, 10), (10, 10), (11, 10), (30, 50), (30, 1000), (50, 100), (200, 100
 
 
 def microseconds(job: Callable[[], object], budget: float = 0.3) -> float:
-    """Median time of a call within a time budget."""
+    """Typical undisturbed time of a call within a time budget."""
     times = []
     end = time.perf_counter() + budget
     while len(times) < 5 or (time.perf_counter() < end and len(times) < 2000):
         start = time.perf_counter()
         job()
         times.append(time.perf_counter() - start)
-    return 1e6 * float(np.median(times))
+    return typical(times)
+
+
+def typical(seconds: list[float]) -> float:
+    """A low quantile, in microseconds: other processes only ever make a call slower."""
+    return 1e6 * float(np.quantile(seconds, 0.2))
 
 
 def instance(count: int, dim: int, seed: int) -> np.ndarray:
@@ -73,7 +78,7 @@ def main() -> None:
             warm()
             times.append(time.perf_counter() - start)
             reset()
-        add_solve = 1e6 * float(np.median(times))
+        add_solve = typical(times)
         cold_time = microseconds(cold)
         one_shot = microseconds(lambda rows=rows: min_norm_weights(rows))
         reference = microseconds(lambda rows=rows: by_nnls(rows))

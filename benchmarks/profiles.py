@@ -91,8 +91,10 @@ def certificate_profiles(runs: Sequence[Run]) -> plt.Figure:
             axes.grid(alpha=0.3)
     grid[0, 0].set_ylabel("share of problems certified")
     grid[1, 0].set_ylabel("share of problems certified")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    shown = {
+        text: handle for axes in grid[0] for handle, text in zip(*axes.get_legend_handles_labels())
+    }
+    figure.legend(shown.values(), shown, loc="outside lower center", ncols=6, frameon=False)
     return figure
 
 
