@@ -225,8 +225,8 @@ def certify(
     >>> import goldstein as gs
     >>> import numpy as np
     >>> cert = gs.certify(lambda x: abs(x[0]), [0.0], np.sign, delta=1e-3, rng=0)
-    >>> cert.eps
-    0.0
+    >>> cert.eps < 1e-12
+    True
     >>> gs.certify(lambda x: abs(x[0]), [1.0], np.sign, delta=1e-3, rng=0).descent
     array([-1.])
     """

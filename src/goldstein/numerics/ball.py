@@ -15,6 +15,16 @@ def shrink(dim: int) -> float:
     return 1.0 - 2.0**-40 - dim * 2.0**-50
 
 
+def inner_radius(centre: Vector, radius: float) -> float:
+    """Return a slightly smaller radius: what is drawn within it stays in the ball after rounding.
+
+    Adding an offset to the centre rounds each coordinate to a unit of |y_i| <= |x_i| + radius. In a
+    ball too small for that to matter half of the radius is kept.
+    """
+    rounding = 2.0**-51 * (math.sqrt(centre.dot(centre)) + radius)
+    return max(radius * shrink(centre.size) - rounding, 0.5 * radius)
+
+
 def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> Vector:
     """Draw a uniform point of the closed ball, safely inside it in floating point.
 
@@ -28,7 +38,8 @@ def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> 
     direction: Vector = rng.standard_normal(centre.size)
     length = math.sqrt(direction @ direction)
     # |U|^(1/d) is the radial law; a zero Gaussian vector has probability 0 but must not divide.
-    scale = radius * shrink(centre.size) * rng.random() ** (1.0 / centre.size) / (length or 1.0)
+    share = rng.random() ** (1.0 / centre.size)
+    scale = inner_radius(centre, radius) * share / (length or 1.0)
     direction *= scale
     direction += centre
     return direction

@@ -30,7 +30,8 @@ def sparse_weights(weights: Vector, rows: Matrix) -> Vector:
     while True:
         used = np.flatnonzero(w > 0)
         if used.size <= d + 1:
-            return w / w.sum()
+            w /= w.sum()
+            return w
         # d + 2 vectors of R^d are affinely dependent: a null vector moves weight off one of them.
         few = used[: d + 2]
         scale = np.abs(rows[few]).max() or 1.0

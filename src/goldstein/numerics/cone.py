@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.numerics.ball import shrink, sphere_shadow
+from goldstein.numerics.ball import inner_radius, sphere_shadow
 
 Vector = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def conic_point(
     >>> bool(0 < np.linalg.norm(y - x) <= 0.1)
     True
     """
-    reach = shrink(x.size) * radius * (1.0 - rng.random())  # in (0, 1]: never the apex x itself
+    reach = inner_radius(x, radius) * (1.0 - rng.random())  # in (0, 1]: never the apex x itself
     y = tilt(rng, m, norm)
     y *= reach * ratio / 8.0
     y -= (reach * (1.0 - ratio / 8.0) / norm) * m

@@ -57,5 +57,6 @@ def seed_from(rng: int | np.integer | np.random.Generator | None) -> int:
             raise InputError(f"rng must be a non-negative integer, got {rng}.")
         return int(rng)
     raise InputTypeError(
-        f"rng must be None, a non-negative int or a numpy.random.Generator, got {type(rng).__name__}."
+        "rng must be None, a non-negative int or a numpy.random.Generator, "
+        f"got {type(rng).__name__}."
     )

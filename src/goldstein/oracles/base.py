@@ -14,8 +14,8 @@ class Oracle(ABC):
     """A function that answers `value(x)` everywhere and `gradient(y)` almost everywhere.
 
     `value` is total. `gradient` returns the gradient at a point of differentiability, and raises
-    `KinkError` elsewhere *if the function is able to know* (`knows_kinks`). A black box cannot know;
-    it is then trusted, which is why its certificates are labelled `conditional`.
+    `KinkError` elsewhere *if the function is able to know* (`knows_kinks`). A black box cannot
+    know; it is then trusted, which is why its certificates are labelled `conditional`.
     """
 
     #: True when `gradient` raises `KinkError` at every point of non-differentiability.

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.errors import GoldsteinError, KinkError, OracleError, OutOfCalls
+from goldstein.errors import GoldsteinError, OracleError, OutOfCalls
+from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
 from goldstein.oracles.base import Oracle, Vector
 
 
@@ -42,18 +43,14 @@ class CountedOracle(Oracle):
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls("value")
         self.values += 1
-        raw = self._ask(self.inner.value, x, "value")
+        # The user gets a copy: a function that works in place must not move our points.
+        raw = self._ask(self.inner.value, x.copy(), "value")
         try:
-            answer = float(raw)
-        except (TypeError, ValueError):
-            if np.size(raw) != 1:
-                raise self._error(f"returned shape {np.shape(raw)}, expected a number", x) from None
-            answer = float(np.asarray(raw).reshape(()))
-        if not math.isfinite(answer):
-            failure = self._error(f"returned {answer}, expected a finite number", x)
-            failure.value = answer
-            raise failure
-        return answer
+            return as_value(raw)
+        except BadAnswer as bad:
+            failure = self._error(str(bad), x)
+            failure.value = bad.value
+            raise failure from None
 
     def trial_value(self, x: Vector) -> float:
         """Return the value at a far trial point, where overflow or NaN only mean: too far (inf).
@@ -72,27 +69,16 @@ class CountedOracle(Oracle):
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls("gradient")
         self.gradients += 1
-        raw = self._ask(self.inner.gradient, y, "gradient")
+        raw = self._ask(self.inner.gradient, y.copy(), "gradient")
         try:
-            answer = np.asarray(raw, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise self._error(
-                f"gradient is {type(raw).__name__}, expected an array of numbers", y
-            ) from None
-        if answer.shape != y.shape:
-            raise self._error(f"gradient has shape {answer.shape}, expected {y.shape}", y)
-        # A finite sum of squares proves all entries finite in one pass without a temporary.
-        if not math.isfinite(float(answer @ answer)) and not np.isfinite(answer).all():
-            bad = int(np.flatnonzero(~np.isfinite(answer))[0])
-            raise self._error(f"gradient is {answer[bad]} at coordinate {bad}", y)
-        return answer
+            return as_gradient(raw, y.shape)
+        except BadAnswer as bad:
+            raise self._error(str(bad), y) from None
 
     def _ask(self, question: Callable[[Vector], Any], at: Vector, what: str) -> Any:
         try:
             return question(at)
-        except (KinkError, OracleError, OutOfCalls, StopIteration):
-            raise
-        except GoldsteinError:
+        except GoldsteinError:  # a kink, a refused checkpoint: messages of our own
             raise
         except Exception as failure:
             raise self._error(f"{what} raised {type(failure).__name__}: {failure}", at) from failure

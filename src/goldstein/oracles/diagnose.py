@@ -144,7 +144,12 @@ def _slope(oracle: Oracle, y: Vector, i: int, expected: float) -> tuple[float, f
         ahead, behind = y.copy(), y.copy()
         ahead[i] += h
         behind[i] -= h
-        slope = (oracle.value(ahead) - oracle.value(behind)) / (ahead[i] - behind[i])
-        if abs(slope - expected) < best[1]:
-            best = (slope, abs(slope - expected))
+        high, low = oracle.value(ahead), oracle.value(behind)
+        width = ahead[i] - behind[i]
+        slope = (high - low) / width
+        # Values are rounded too: differences say nothing finer than this.
+        blur = 16 * np.finfo(float).eps * max(abs(high), abs(low)) / width
+        error = max(abs(slope - expected) - blur, 0.0)
+        if error < best[1]:
+            best = (slope, error)
     return best

@@ -78,8 +78,10 @@ def as_oracle(
     args: Sequence[Any] = (),
 ) -> Oracle:
     """Return `fun` as an Oracle, or explain what is missing."""
+    if not isinstance(args, tuple | list):
+        args = (args,)
     if isinstance(fun, Oracle):
-        if jac is not None or tuple(args):
+        if jac is not None or args:
             raise InputTypeError(
                 f"fun is already an oracle ({fun.name}) and brings its own gradient; "
                 "drop jac and args."
@@ -90,8 +92,6 @@ def as_oracle(
             f"fun must be a callable, a goldstein.Oracle or a goldstein.Expression, "
             f"got {type(fun).__name__}."
         )
-    if not isinstance(args, tuple | list):
-        args = (args,)
     if jac is True or callable(jac):
         return FunctionOracle(fun, jac, args)
     raise InputTypeError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from goldstein.errors import InputError
 
 
@@ -21,7 +23,8 @@ class LipschitzGuard:
     """
 
     def __init__(self, given: float | None) -> None:
-        if given is not None and not (math.isfinite(given) and given > 0):
+        number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+        if given is not None and not (number and math.isfinite(given) and given > 0):
             raise InputError(
                 f"lipschitz must be a positive number or None (estimate it), got {given!r}."
             )
