@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import math
 import sys
 import time
@@ -127,17 +128,21 @@ def minimize(
             "bounds and constraints are not supported yet; put them into fun as an exact penalty."
         )
     budget = _budget(max_calls, 50_000 + 100 * start.size)
-    if max_time is not None and not max_time > 0:
-        raise InputError(f"max_time must be positive or None, got {max_time!r}.")
+    if max_time is not None and not (_is_number(max_time) and max_time > 0):
+        raise InputError(f"max_time must be positive seconds or None, got {max_time!r}.")
+    if callback is not None and not callable(callback):
+        raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
     solver = _solver(method, options)
     oracle = _sized(as_oracle(fun, jac, args), start)
     seed = seed_from(rng)
     begin = time.perf_counter()
     if checkpoint is not None and rng is None:
-        seed = seed_in(checkpoint) or seed
+        recorded = seed_in(checkpoint)
+        seed = seed if recorded is None else recorded
     request = Request(float(eps), float(delta), seed, lipschitz)
     identity = {
-        "function": oracle.name, "x0": start.tolist(), "eps": request.eps, "delta": request.delta,
+        "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
+        "eps": request.eps, "delta": request.delta,
         "method": solver.name, "options": repr(sorted(vars(solver).items())), "seed": seed,
         "stationarity": stationarity, "lipschitz": lipschitz,
     }  # fmt: skip
@@ -154,11 +159,15 @@ def minimize(
             callback=callback,
             progress=_status_line if progress is True else progress or None,
         )
-        certificate = outcome.certificate
+        certificate, status = outcome.certificate, outcome.status
         if certificate is None:
-            certificate = _last_evidence(solver, outcome, judge)
+            certificate, fresh = _last_evidence(solver, outcome, judge)
+            if fresh and certificate is not None and certificate.eps <= request.eps:
+                status = Status.CERTIFIED  # the run was cut short with the proof in its hands
+        if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
+            _check_replayed(certificate, oracle, base)
     state = outcome.state
-    if delta * eps / 4 < 8 * 2.0**-53 * abs(state.fx) and outcome.status is not Status.CERTIFIED:
+    if delta * eps / 4 < 8 * 2.0**-53 * abs(state.fx) and status is not Status.CERTIFIED:
         warnings.warn(
             f"the descent test compares values to {delta * eps / 4:.3g}, but |f| = "
             f"{abs(state.fx):.3g} is only exact to {abs(state.fx) * 2.0**-52:.3g}; "
@@ -166,15 +175,15 @@ def minimize(
             PrecisionWarning,
             stacklevel=2,
         )
-    success = outcome.status is Status.CERTIFIED
-    message = outcome.status.message
-    if outcome.status.advice and not success:
-        message += f"; {outcome.status.advice}"
+    success = status is Status.CERTIFIED
+    message = status.message
+    if status.advice and not success:
+        message += f"; {status.advice}"
     return Result(
         x=state.x.copy(),
         fun=state.fx,
         success=success,
-        status=outcome.status,
+        status=status,
         message=message,
         nit=state.steps,
         nfev=counted.values,
@@ -231,9 +240,8 @@ def certify(
     array([-1.])
     """
     point = _vector(x, "x")
-    _check_target(max(eps, np.finfo(float).tiny), delta, point)
-    if eps < 0:
-        raise InputError(f"eps must not be negative, got {eps!r}.")
+    eps = _tolerance(eps)
+    _check_target(1.0, delta, point)
     oracle = _sized(as_oracle(fun, jac, args), point)
     seed = seed_from(rng)
     counted = CountedOracle(oracle, _budget(max_calls, 8 * point.size + 400))
@@ -304,8 +312,9 @@ def stationarity_curve(
     radii = np.sort(
         np.atleast_1d(np.logspace(-6, 0, 7) if deltas is None else _vector(deltas, "deltas"))
     )
+    eps = _tolerance(eps)
     for radius in radii:
-        _check_target(max(eps, np.finfo(float).tiny), float(radius), point)
+        _check_target(1.0, float(radius), point)
     oracle = _sized(as_oracle(fun, jac, args), point)
     seed = seed_from(rng)
     counted = CountedOracle(oracle, _budget(max_calls, radii.size * (8 * point.size + 400)))
@@ -317,7 +326,10 @@ def stationarity_curve(
             counted, point, float(radius), eps, seed, found,
             patience=max(30, min(point.size, 200)),
         )  # fmt: skip
-        certificates.append(_from_enrichment(found, point, float(radius), oracle, seed, x))
+        certificate = _from_enrichment(found, point, float(radius), oracle, seed, x)
+        if certificates and certificates[-1].eps < certificate.eps:
+            certificate = certificates[-1]  # what holds in a ball holds in every larger one
+        certificates.append(certificate)
     return StationarityCurve(radii, np.array([c.eps for c in certificates]), certificates)
 
 
@@ -368,19 +380,36 @@ def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float) -> V
     return uniform_in_ball(rng, x + offset, JITTER * delta * shrink(x.size))
 
 
-def _last_evidence(solver: Solver, outcome: Outcome, judge: _Judge) -> GoldsteinCertificate | None:
-    """A run without success still says what it can prove, with the calls that are left."""
+def _last_evidence(
+    solver: Solver, outcome: Outcome, judge: _Judge
+) -> tuple[GoldsteinCertificate | None, bool]:
+    """A run without success still says what it can prove, with the calls that are left.
+
+    The second answer says whether the gradients were asked for again.
+    """
     evidence = solver.best_evidence(outcome.state)
     if evidence is None or not np.array_equal(evidence.x, outcome.state.x):
-        return None
+        return None, False
     try:
-        return judge.weigh(evidence)[0]
+        return judge.weigh(evidence)[0], True
     except OutOfCalls:
         safe = evidence.perturbed
         if evidence.gradients is None or not safe.any():
-            return None
-        return GoldsteinCertificate.from_gradients(
+            return None, False
+        certificate = GoldsteinCertificate.from_gradients(
             evidence.x, evidence.points[safe], evidence.gradients[safe], meta=judge.meta
+        )
+        return certificate, False
+
+
+def _check_replayed(
+    certificate: GoldsteinCertificate, oracle: Oracle, journal: JournalOracle
+) -> None:
+    """What rests on a checkpoint is believed only after asking the function itself."""
+    if not certificate.verify(oracle).ok:
+        raise InputError(
+            f"checkpoint {journal.path} was made with another function: the certificate does not "
+            "hold for this one. Name another file, or delete it to start afresh."
         )
 
 
@@ -393,11 +422,14 @@ def _from_enrichment(
             "raise max_calls or delta."
         )
     inside = [distance_upper(y, x) <= delta for y in found.points]
+    meta = _meta(oracle, "certify", seed, given)
+    if found.descent is not None:
+        meta["descent_step"] = found.descent_step
     return GoldsteinCertificate.from_gradients(
         x,
         np.array(found.points)[inside],
         np.array(found.gradients)[inside],
-        meta=_meta(oracle, "certify", seed, given),
+        meta=meta,
         descent=found.descent,
     )
 
@@ -433,6 +465,8 @@ def _solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
 
 def _vector(values: ArrayLike, name: str) -> Vector:
     try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers have no order")
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as failure:
         raise InputTypeError(f"{name} must be a vector of numbers: {failure}.") from failure
@@ -453,9 +487,22 @@ def _sized(oracle: Oracle, x: Vector) -> Oracle:
     return oracle
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+
+
+def _tolerance(eps: float) -> float:
+    """The `eps` of certify: 0 asks for the smallest bound the budget allows."""
+    if not _is_number(eps):
+        raise InputTypeError(f"eps must be a number, got {type(eps).__name__}.")
+    if not (math.isfinite(eps) and eps >= 0):
+        raise InputError(f"eps must be finite and not negative, got {eps!r}.")
+    return float(eps)
+
+
 def _check_target(eps: float, delta: float, x: Vector) -> None:
     for name, value in (("eps", eps), ("delta", delta)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
+        if not _is_number(value):
             raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"{name} must be a positive finite number, got {value!r}.")

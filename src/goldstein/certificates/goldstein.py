@@ -1,4 +1,4 @@
-"""The Goldstein certificate: points near x, their gradients, and weights that nearly cancel them."""
+"""The Goldstein certificate: points near x, their gradients, weights that nearly cancel them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.verification import LABELS, Label, Verification
-from goldstein.errors import GoldsteinError, InputError, KinkError
+from goldstein.errors import GoldsteinError, InputError, InputTypeError, KinkError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.rounding import combination_norm_upper, distance_upper, gamma
+from goldstein.numerics.rounding import combination_norm_upper, distance_upper, gamma, norm_upper
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 
@@ -45,7 +45,10 @@ class GoldsteinCertificate:
     meta : dict
         JSON-able remarks: function name, seed, how it was found.
     descent : ndarray or None
-        A direction along which f falls enough to contradict stationarity, if one was met.
+        A unit direction along which f falls, if one was met; how far along is
+        `meta["descent_step"]`.
+    digest : str
+        Hash of all other fields, made at construction; a later change of any field shows.
     """
 
     x: Vector
@@ -74,8 +77,19 @@ class GoldsteinCertificate:
                 f"weights of shape (k,); got {self.x.shape}, {self.points.shape}, "
                 f"{self.gradients.shape}, {self.weights.shape}."
             )
+        if self.descent is not None and self.descent.shape != (d,):
+            raise InputError(f"descent has shape {self.descent.shape}, expected ({d},).")
+        for name in ("delta", "eps"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, int | float | np.number):
+                raise InputTypeError(f"{name} must be a number, got {type(number).__name__}.")
+            object.__setattr__(self, name, float(number))
         if self.label not in LABELS:
             raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
+        if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
+            raise InputTypeError("meta must be a dict and digest a str.")
+        if not self.digest:
+            object.__setattr__(self, "digest", self.content_digest())
 
     @classmethod
     def from_gradients(
@@ -97,44 +111,37 @@ class GoldsteinCertificate:
             best = weights
         used = np.flatnonzero(best > 0)
         points, gradients, best = points[used], gradients[used], best[used]
-        return (
-            cls(
-                x=x,
-                delta=max(distance_upper(y, x) for y in points),
-                eps=combination_norm_upper(best, gradients),
-                points=points,
-                gradients=gradients,
-                weights=best / best.sum(),
-                label=label,
-                meta=dict(meta or {}),
-                descent=descent,
-            )
-            ._with_own_bound()
-            .sealed()
+        best = best / best.sum()
+        return cls(
+            x=x,
+            delta=max(distance_upper(y, x) for y in points),
+            eps=combination_norm_upper(best, gradients),
+            points=points,
+            gradients=gradients,
+            weights=best,
+            label=label,
+            meta=dict(meta or {}),
+            descent=descent,
         )
-
-    def _with_own_bound(self) -> GoldsteinCertificate:
-        """Normalising the weights rounds them: state the bound of the stored numbers."""
-        return replace(self, eps=combination_norm_upper(self.weights, self.gradients))
 
     def reduce(self) -> GoldsteinCertificate:
         """Return an equivalent certificate with at most d + 1 points (Caratheodory).
 
-        The combination is kept up to rounding; `eps` is recomputed for the stored numbers.
+        The combination is kept up to rounding, or shortened; `eps` is recomputed for the stored
+        numbers. The new certificate is as good as this one: an altered one stays altered.
         """
         weights = sparse_weights(self.weights, self.gradients)
         used = np.flatnonzero(weights > 0)
-        points = self.points[used]
-        return (
-            replace(
-                self,
-                points=points,
-                gradients=self.gradients[used],
-                weights=weights[used],
-                delta=min(self.delta, max(distance_upper(y, self.x) for y in points)),
-            )
-            ._with_own_bound()
-            .sealed()
+        points, gradients, weights = self.points[used], self.gradients[used], weights[used]
+        unaltered = self.digest == self.content_digest()
+        return replace(
+            self,
+            points=points,
+            gradients=gradients,
+            weights=weights,
+            delta=min(self.delta, max(distance_upper(y, self.x) for y in points)),
+            eps=combination_norm_upper(weights, gradients),
+            digest="" if unaltered else self.digest,
         )
 
     def verify(
@@ -184,23 +191,35 @@ class GoldsteinCertificate:
     def from_record(
         cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
     ) -> GoldsteinCertificate:
-        """Rebuild from what `to_record` gave."""
-        return cls(**arrays, **fields)
+        """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
+        needed = {"x", "points", "gradients", "weights"}
+        if not needed <= set(arrays) <= needed | {"descent"}:
+            raise InputError(f"arrays {sorted(arrays)} are not those of a Goldstein certificate.")
+        if set(fields) != {"delta", "eps", "label", "meta", "digest"} or not fields["digest"]:
+            raise InputError(f"fields {sorted(fields)} are not those of a Goldstein certificate.")
+        for name, array in arrays.items():
+            if array.dtype != np.float64 or not np.isfinite(array).all():
+                raise InputError(f"{name} must hold finite float64 numbers.")
+        everything: dict[str, Any] = {**arrays, **fields}
+        certificate = cls(**everything)
+        if not (math.isfinite(certificate.eps) and math.isfinite(certificate.delta)):
+            raise InputError("eps and delta must be finite.")
+        return certificate
 
     def content_digest(self) -> str:
-        """Return a hash of every field."""
+        """Return a hash of every field but the digest itself."""
         h = hashlib.sha256()
-        for array in (self.x, self.points, self.gradients, self.weights):
-            h.update(repr(array.shape).encode())
-            h.update(np.ascontiguousarray(array).tobytes())
-        h.update(b"" if self.descent is None else self.descent.tobytes())
+        for array in (self.x, self.points, self.gradients, self.weights, self.descent):
+            h.update(repr(None if array is None else array.shape).encode())
+            h.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
         rest = [float(self.delta).hex(), float(self.eps).hex(), self.label, self.meta]
-        h.update(json.dumps(rest, sort_keys=True).encode())
+        try:
+            h.update(json.dumps(rest, sort_keys=True).encode())
+        except (TypeError, ValueError) as failure:
+            raise InputTypeError(
+                f"meta must hold plain numbers, strings, lists and dicts: {failure}."
+            ) from failure
         return h.hexdigest()
-
-    def sealed(self) -> GoldsteinCertificate:
-        """Return a copy that carries its own digest, so that a later change shows."""
-        return replace(self, digest=self.content_digest())
 
     def summary(self) -> str:
         """One line for people."""
@@ -217,10 +236,10 @@ def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verificati
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
     arrays = (cert.x, cert.points, cert.gradients, cert.weights)
     finite = all(np.isfinite(a).all() for a in arrays) and cert.weights.size > 0
-    finite = finite and math.isfinite(cert.eps) and math.isfinite(cert.delta) and cert.delta >= 0
+    finite = finite and all(math.isfinite(v) and v >= 0 for v in (cert.eps, cert.delta))
     if not found.add("numbers", finite, "all entries finite" if finite else "non-finite or empty"):
         return found
-    sealed = not cert.digest or cert.digest == cert.content_digest()
+    sealed = cert.digest == cert.content_digest()
     found.add("content", sealed, "unaltered" if sealed else "a field was changed after it was made")
     simplex = bool((cert.weights >= 0).all() and abs(math.fsum(cert.weights) - 1.0) <= 1e-9)
     if not found.add("weights", simplex, "nonnegative, sum 1" if simplex else "not convex weights"):
@@ -246,9 +265,9 @@ def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verificati
         found.add("gradients", False, f"the function could not be evaluated: {failure}")
         return found
     weights = cert.weights[used]
-    scale = float(np.sqrt((fresh**2).sum(axis=1)).max())
-    gap = float(np.sqrt(((fresh - cert.gradients[used]) ** 2).sum(axis=1)).max())
-    same = gap <= 1e-9 * scale
+    scale = max(norm_upper(g) for g in fresh)
+    gap = max(distance_upper(g, stored) for g, stored in zip(fresh, cert.gradients[used]))
+    same = gap <= 1e-9 * scale < math.inf
     found.add(
         "gradients",
         same,
@@ -273,7 +292,25 @@ def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verificati
     )
     if not survives:
         found.eps = max(found.eps, displaced)
+    if cert.descent is not None:
+        _check_descent(found, cert, oracle)
     return found
+
+
+def _check_descent(found: Verification, cert: GoldsteinCertificate, oracle: Oracle) -> None:
+    """The direction is advice, not part of the claim; but what is stored must be true."""
+    assert cert.descent is not None
+    step: Any = cert.meta.get("descent_step")
+    length = norm_upper(cert.descent)
+    usable = isinstance(step, float) and 0 < step < math.inf and abs(length - 1.0) <= 1e-9
+    if not found.add("direction", usable, "unit length" if usable else "no unit direction or step"):
+        return
+    try:
+        here, there = oracle.value(cert.x.copy()), oracle.value(cert.x + step * cert.descent)
+    except GoldsteinError as failure:
+        found.add("descent", False, f"the function could not be evaluated: {failure}")
+        return
+    found.add("descent", there < here, f"f goes from {here:.6g} to {there:.6g} along it")
 
 
 def _shaken_gradient(oracle: Oracle, y: Vector, seed: int, j: int) -> Vector:

@@ -15,6 +15,9 @@ from goldstein.result import Status
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+#: Below this value a function is called unbounded.
+VALUE_LIMIT = -1e100
+
 
 @dataclass(frozen=True)
 class Request:

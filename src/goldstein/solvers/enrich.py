@@ -30,6 +30,8 @@ class Enrichment:
     gradients: list[Vector] = field(default_factory=list)
     #: A direction along which f falls by more than a quarter of radius times bound.
     descent: Vector | None = None
+    #: How far along it.
+    descent_step: float = 0.0
     kinks: int = 0
 
 
@@ -75,6 +77,7 @@ def enrich(
                     trial = trial_point(x, m, norm, radius, ratio)
                     if oracle.value(trial) < value_at_x - 0.25 * radius * norm:
                         found.descent = -m / norm
+                        found.descent_step = radius * (1.0 - ratio / 8.0)
                 if since >= patience:
                     return
                 y = conic_point(rng, x, m, norm, radius, ratio)

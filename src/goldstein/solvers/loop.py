@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 from goldstein.errors import OracleError, OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
-from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
 
 Vector = NDArray[np.float64]
 
-#: Below this value a function is called unbounded.
-VALUE_LIMIT = -1e100
-
-#: The clock is read every so many steps only: reading it costs as much as a small gradient.
-_CLOCK_EVERY = 16
+#: Seconds between two calls of `progress`.
+_PROGRESS_EVERY = 0.1
 
 
 @dataclass
@@ -72,6 +69,7 @@ def run(
     state: State | None = None
     certificate: Any = None
     iterations = 0
+    shown = begin
 
     def record(s: State) -> None:
         history.append(oracle.calls, s.fx, s.bound, s.radius, time.perf_counter() - begin)
@@ -99,12 +97,13 @@ def run(
             if state.status is not None:
                 status = state.status
                 break
-            if iterations % _CLOCK_EVERY == 0:
-                if progress is not None:
-                    progress(state, oracle.calls)
-                if time.perf_counter() > deadline:
-                    status = Status.OUT_OF_TIME
-                    break
+            now = time.perf_counter()
+            if progress is not None and now - shown >= _PROGRESS_EVERY:
+                progress(state, oracle.calls)
+                shown = now
+            if now > deadline:
+                status = Status.OUT_OF_TIME
+                break
     except OutOfCalls:
         status = Status.OUT_OF_CALLS
     except StopIteration:
@@ -137,7 +136,7 @@ def _adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int
             )
         else:
             answer = user(state.x.copy())
-        if answer is True:
+        if isinstance(answer, bool | np.bool_) and answer:
             raise StopIteration
 
     return notify

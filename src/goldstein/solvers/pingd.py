@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import InputError
+from goldstein.errors import InputError, KinkError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.cone import conic_point, trial_point
@@ -45,7 +45,8 @@ class RoundState(State):
 class PingdState(RoundState):
     points: list[Vector] = field(default_factory=list)
     gradients: list[Vector] = field(default_factory=list)
-    weights: Vector = field(default_factory=lambda: np.zeros(0))
+    #: beta of each averaging step: all weights follow from them.
+    decays: list[float] = field(default_factory=list)
 
 
 class RoundSolver(Solver):
@@ -101,7 +102,10 @@ class RoundSolver(Solver):
         state.rng = stream(request.seed, state.rounds_opened, self.name)
         state.failed_steps = 0
         y = uniform_in_ball(state.rng, state.x, request.delta)
-        g = oracle.gradient(y)
+        try:
+            g = oracle.gradient(y)
+        except KinkError:  # possible in float64, with probability about 0: draw again
+            return
         self._observe(state, g, request)
         self._begin(state, y, g)
 
@@ -122,11 +126,13 @@ class RoundSolver(Solver):
         raise NotImplementedError
 
     def best_evidence(self, state: RoundState) -> Evidence | None:
-        return None if state.m is None else self._evidence(state)
+        # After a failed round its gradients still speak about this x; after a move they do not.
+        return self._evidence(state) if state.rounds_here > 0 else None
 
     def step(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
         if state.m is None or state.rejected is not None:
             state.rejected = None
+            state.m = None
             self._open_round(oracle, state, request)
             if state.m is None or state.status is not None:
                 return
@@ -148,7 +154,10 @@ class RoundSolver(Solver):
             state.m = None  # a gradient whose m is never tested would be wasted
             return
         y = conic_point(state.rng, state.x, m, norm, request.delta, ratio)
-        g = oracle.gradient(y)
+        try:
+            g = oracle.gradient(y)
+        except KinkError:
+            return
         raised = self._observe(state, g, request)
         if raised and self._restart_when_raised:
             state.m = None
@@ -197,7 +206,7 @@ class PINGD(RoundSolver):
 
     def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
         assert isinstance(state, PingdState)
-        state.points, state.gradients, state.weights = [y], [g], np.ones(1)
+        state.points, state.gradients, state.decays = [y], [g], []
         state.m = g
 
     def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
@@ -207,13 +216,17 @@ class PINGD(RoundSolver):
         state.m = beta * state.m + (1.0 - beta) * g
         state.points.append(y)
         state.gradients.append(g)
-        state.weights = np.append(state.weights * beta, 1.0 - beta)
+        state.decays.append(beta)
 
     def _evidence(self, state: RoundState) -> Evidence:
         assert isinstance(state, PingdState)
         points, gradients = np.array(state.points), np.array(state.gradients)
+        decays = np.array([0.0, *state.decays])
+        # A gradient enters with 1 - beta and shrinks with every later step.
+        later = np.append(np.cumprod(decays[:0:-1])[::-1], 1.0)
+        averaged = (1.0 - decays) * later
         # Thousands of averaged gradients prove no more than d + 1 of them.
-        weights = sparse_weights(state.weights, gradients)
+        weights = sparse_weights(averaged, gradients)
         used = np.flatnonzero(weights > 0)
         safe = np.ones(used.size, dtype=bool)
         return Evidence(state.x.copy(), points[used], weights[used], safe, gradients[used])
