@@ -430,6 +430,10 @@ class KinkNode(Expression):
         """Return the pieces at u if errors of size `slack` cannot change them, else None."""
         raise NotImplementedError
 
+    def nearest_piece(self, u: Vector) -> Any:
+        """Return the pieces that float64 sees at u."""
+        raise NotImplementedError
+
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
         """Return (pieces, exact ties, whether some entry sits on any breakpoint).
 

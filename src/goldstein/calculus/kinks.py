@@ -290,6 +290,11 @@ class KinkForm:
             for entry, level in found.ties.get(id(node), [])
         ]
 
+    def float_pieces(self, point: Vector) -> Pieces:
+        """Return the pieces that float64 sees at a point; entries on a kink get either side."""
+        values = self.root._values(np.ascontiguousarray(point))
+        return {id(n): n.nearest_piece(values[id(n.args[0])]) for n in self.root.kink_nodes}
+
     def float_gradient(self, point: Vector, pieces: Pieces) -> Vector:
         """Return the gradient at a float point of the given pieces."""
         g: Vector = self.root.pull_back(self.root._values(point), FLOAT, pieces)

@@ -289,6 +289,9 @@ class Elementwise(KinkNode):
                 return None
         return self.function.piece(u)
 
+    def nearest_piece(self, u: Vector) -> Any:
+        return self.function.piece(u)
+
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
         levels = self.function.breakpoints
         flat = u.reshape(-1)

@@ -57,6 +57,9 @@ class Max(KinkNode):
         rivals = flat + margin >= flat[top] - margin[top]
         return top if rivals.sum() == 1 else None
 
+    def nearest_piece(self, u: Vector) -> Any:
+        return int(u.reshape(-1).argmax())
+
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
         flat = u.reshape(-1)
         floor = float((flat.mid - flat.rad).max()) if np.isfinite(flat.rad).all() else -np.inf

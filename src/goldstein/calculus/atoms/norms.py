@@ -93,6 +93,9 @@ class Norm2(KinkNode):
     def clear_piece(self, u: Vector, slack: Any) -> Any:
         return "away" if (np.abs(u) > np.reshape(slack, u.shape)).any() else None
 
+    def nearest_piece(self, u: Vector) -> Any:
+        return "away" if u.any() else tuple(np.ones(u.size))
+
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
         if u.proven.any() or any(exact(i) for i in range(u.size)):
             return None, [], False

@@ -1,0 +1,127 @@
+"""The Clarke subdifferential at one point: a base gradient, and one term for every kink through it.
+
+When all kinks through y are kinks of affine entries and none feeds another, the gradients of the
+pieces around y are `base + sum of slope_i row_i over the kinks on whose upper side the piece lies`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic, Irrational
+from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.enclosures import Enclosure
+from goldstein.calculus.expression import Pieces, Vector
+from goldstein.calculus.kinks import Examination, Kink
+
+Matrix = NDArray[np.float64]
+Row = dict[int, Fraction]
+
+
+def is_additive(kinks: list[Kink]) -> bool:
+    """Return True when every choice of sides adds its own term to the gradient."""
+    nodes = {id(kink.node): kink.node for kink in kinks}
+    if not all(isinstance(n, Elementwise) and n.args[0].is_affine for n in nodes.values()):
+        return False
+    # A kink inside another one would multiply with it instead.
+    return not any(
+        id(inner) in nodes and inner is not node for node in nodes.values() for inner in node.plan
+    )
+
+
+def exact_rows(found: Examination, kinks: list[Kink]) -> list[Row]:
+    """Return the exact coefficients of the entries that are on their kinks."""
+    return [found.row(kink.node.args[0], kink.entry) for kink in kinks]
+
+
+def dense(rows: list[Row], dim: int) -> Matrix:
+    """Return exact rows in float64."""
+    out = np.zeros((len(rows), dim))
+    for i, row in enumerate(rows):
+        for k, a in row.items():
+            out[i, k] = float(a)
+    return out
+
+
+@dataclass
+class LocalModel:
+    """The pieces around a point in float64.
+
+    Attributes
+    ----------
+    base : ndarray, shape (d,)
+        Gradient of the piece below all kinks.
+    rows : ndarray, shape (k, d)
+    slopes : ndarray, shape (k,)
+        Jump of the derivative along each row.
+    """
+
+    base: Vector
+    rows: Matrix
+    slopes: Vector
+
+    @property
+    def terms(self) -> Matrix:
+        """What each kink adds to the gradient on its upper side."""
+        return self.slopes[:, None] * self.rows
+
+
+def local_model(found: Examination) -> LocalModel:
+    """Return the float64 model at an examined point whose kinks are additive."""
+    form = found.form
+    kinks = form.active_kinks(found)
+    point = np.array([float(q) for q in found.point])
+    cotangents = form.root.cotangents(form.root._values(point), FLOAT, found.pieces)
+    base = np.array(np.broadcast_to(cotangents[id(form.root.variable)], (form.dim,)), dtype=float)
+    slopes = np.array([_slope(cotangents, kink, FLOAT) for kink in kinks], dtype=float)
+    return LocalModel(base, dense(exact_rows(found, kinks), form.dim), slopes)
+
+
+def proven_slopes(found: Examination) -> list[Any]:
+    """Return the slopes of the kinks through a point: Fractions, or enclosures where irrational."""
+    kinks = found.form.active_kinks(found)
+    root = found.form.root
+    try:
+        exact = root.cotangents(found.exact, RATIONAL, found.pieces)
+        return [_slope(exact, kink, RATIONAL) for kink in kinks]
+    except Irrational:
+        enclosed = root.cotangents(found.values, ENCLOSURE, found.pieces)
+        return [_slope(enclosed, kink, ENCLOSURE) for kink in kinks]
+
+
+def proven_base(found: Examination) -> Enclosure:
+    """Return an enclosure of the gradient of the piece below all kinks."""
+    g = found.form.root.pull_back(found.values, ENCLOSURE, found.pieces)
+    return g if isinstance(g, Enclosure) else Enclosure(g)
+
+
+def _slope(cotangents: dict[int, Any], kink: Kink, arithmetic: Arithmetic) -> Any:
+    assert isinstance(kink.node, Elementwise)
+    jump = kink.node.function.jumps[kink.level]
+    outer = cotangents.get(id(kink.node))
+    if outer is None:
+        return arithmetic.constant(Fraction(0))
+    if isinstance(outer, Enclosure):
+        wide = Enclosure(
+            np.broadcast_to(outer.mid, kink.node.shape), np.broadcast_to(outer.rad, kink.node.shape)
+        )
+        return wide.reshape(-1)[kink.entry] * ENCLOSURE.constant(jump)
+    entry = np.broadcast_to(outer, kink.node.shape).reshape(-1)[kink.entry]
+    return entry * (float(jump) if arithmetic is FLOAT else arithmetic.constant(jump))
+
+
+__all__ = [
+    "LocalModel",
+    "Pieces",
+    "dense",
+    "exact_rows",
+    "is_additive",
+    "local_model",
+    "proven_base",
+    "proven_slopes",
+]

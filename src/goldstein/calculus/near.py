@@ -1,0 +1,443 @@
+"""From a Goldstein certificate to a near certificate: find a pivot, prove what holds there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear, root
+
+from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.kinks import Examination, KinkForm
+from goldstein.calculus.local_model import LocalModel, is_additive, local_model
+from goldstein.calculus.transport import Equation, Flat, KinkTable
+from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.near import NearCertificate
+from goldstein.errors import NotCertifiableError
+from goldstein.numerics.hull import min_norm_weights
+from goldstein.numerics.rounding import distance_upper
+from goldstein.numerics.streams import stream
+
+Matrix = NDArray[np.float64]
+
+#: Rounds of adding kinks that a projection crossed.
+REPAIRS = 12
+
+#: Kinks added or dropped, one by one, from one start.
+EXCHANGES = 40
+
+#: A flat of more dimensions than this is searched without differences of gradients.
+NEWTON_DIM = 300
+
+
+def near_certificate(
+    fun: Expression,
+    certificate: GoldsteinCertificate,
+    delta: float,
+    eps: float,
+    *,
+    seed: int = 0,
+) -> NearCertificate | None:
+    """Turn evidence of Goldstein stationarity into a proof of near stationarity.
+
+    Parameters
+    ----------
+    fun : Expression
+        The function; its kinks are known.
+    certificate : GoldsteinCertificate
+        Points and weights; only a hint where to look.
+    delta : float
+        The pivot must lie within this distance of `certificate.x`.
+    eps : float
+        The search stops at the first proof at least this good.
+    seed : int
+        Seed of the search for directions.
+
+    Returns
+    -------
+    NearCertificate or None
+        The best proof found with `delta` kept. Its `eps` may exceed the requested one: compare.
+        None when no pivot was found.
+
+    Raises
+    ------
+    NotCertifiableError
+        When the function contains parts that are known in float64 only.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> F = sum(abs(Variable(1)))
+    >>> around = GoldsteinCertificate.from_gradients(
+    ...     np.array([0.05]), np.array([[0.1], [-0.01]]), np.array([[1.0], [-1.0]]))
+    >>> near_certificate(F, around, delta=0.1, eps=0.01)
+    <NearCertificate (0, 0.05)-near stationary, 2 subgradients at the pivot, certified>
+    """
+    search = _Search(fun, certificate, float(delta), float(eps), seed)
+    best: NearCertificate | None = None
+    for pivot in search.pivots():
+        proof = search.prove(pivot)
+        if proof is not None and (best is None or proof.eps < best.eps):
+            best = proof
+        if best is not None and best.eps <= eps:
+            break
+    return best
+
+
+@dataclass
+class Evidence:
+    """Directions out of a point, and how to weigh the limits of gradients along them."""
+
+    directions: Matrix
+    weights: Vector
+    eps: float
+
+
+class _Search:
+    def __init__(
+        self,
+        fun: Expression,
+        certificate: GoldsteinCertificate,
+        delta: float,
+        eps: float,
+        seed: int,
+    ) -> None:
+        self.fun, self.delta, self.eps = fun, delta, eps
+        self.form: KinkForm = fun.kink_form()
+        self.table = KinkTable(self.form)
+        self.x: Vector = certificate.x
+        used = certificate.weights > 0
+        self.points: Matrix = certificate.points[used]
+        weights = certificate.weights[used]
+        self.mean: Vector = (weights / weights.sum()) @ self.points
+        self.rng = stream(seed, 0, "near")
+        self._tried: set[Any] = set()
+        if not all(node.exact for node in fun.plan):
+            raise NotCertifiableError(
+                "the function contains a LinearOperator, whose entries are not known; pass the "
+                "matrix to get a near certificate."
+            )
+
+    # --- where to look -------------------------------------------------------------------------
+
+    def pivots(self) -> Iterator[list[Fraction]]:
+        """Yield exact candidate pivots within delta of x, the most promising first."""
+        for equations, base in self._starts():
+            for flat, point in self._exchanges(equations, base):
+                key = (tuple(sorted(e.key for e in flat.equations)), point.round(12).tobytes())
+                if key in self._tried:
+                    continue
+                self._tried.add(key)
+                exact = flat.project_exactly(point)
+                if exact is not None:
+                    yield exact
+
+    def _starts(self) -> Iterator[tuple[list[Equation], Vector]]:
+        gaps = np.array([self.table.sides(y) for y in self.points])
+        mixed = np.flatnonzero((gaps > 0).any(axis=0) & (gaps <= 0).any(axis=0))
+        straddled = [self.table.equation(int(i)) for i in mixed] + self.table.grouped(self.points)
+        straddled = [e for e in straddled if e.row]
+        for base in (self.mean, self.x):
+            yield straddled, base
+        for base in (self.mean, self.x):
+            for part in (1.0, 0.1, 0.01):
+                yield self._close(base, part * self.delta), base
+        yield [], self.x
+
+    def _close(self, base: Vector, radius: float) -> list[Equation]:
+        gaps = np.abs(self.table.sides(base))
+        # |gap| <= radius |row| needs the row; a generous float bound of all gaps comes first.
+        order = np.argsort(gaps, kind="stable")[: 4 * base.size]
+        close = []
+        for i in order.tolist():
+            equation = self.table.equation(i)
+            length = float(np.sqrt(sum(float(a) ** 2 for _, a in equation.row)))
+            if equation.row and gaps[i] <= radius * length:
+                close.append(equation)
+        return close
+
+    def _exchanges(self, equations: list[Equation], base: Vector) -> Iterator[tuple[Flat, Vector]]:
+        """Walk from flat to flat: add the kink that is met, drop the kinks that are not needed."""
+        placed = self._repaired(equations, base)
+        if placed is None:
+            return
+        flat, point = placed
+        for _ in range(EXCHANGES):
+            target = self._smooth_step(flat, point)
+            crossing, stop = self._first_crossing(flat, point, target)
+            if crossing is not None:
+                flat = Flat([*flat.equations, crossing], point.size, stop)
+                point = flat.project(stop)
+                continue
+            point = target
+            yield flat, point
+            needed = self._needed(flat, point)
+            if len(needed) == len(flat.equations):
+                return
+            flat = Flat(needed, point.size, point)
+
+    def _repaired(self, equations: list[Equation], base: Vector) -> tuple[Flat, Vector] | None:
+        """Project on the kinks; kinks crossed on the way from the points are added."""
+        here = list(equations)
+        for _ in range(REPAIRS):
+            flat = Flat(here, base.size, base)
+            point = flat.project(base)
+            if not np.isfinite(point).all():
+                return None
+            crossed = self._crossed(point, {e.key for e in here})
+            if not crossed:
+                break
+            here = here + crossed
+        return (flat, point) if self._inside(point) else None
+
+    def _crossed(self, point: Vector, known: set[tuple[int, int, int]]) -> list[Equation]:
+        gaps = np.array([self.table.sides(y) for y in self.points])
+        at = self.table.sides(point)
+        same = (gaps > 0).all(axis=0) | (gaps <= 0).all(axis=0)
+        scale = 1e-12 * (1.0 + np.abs(gaps).max(axis=0, initial=0.0))
+        wrong = same & (np.sign(gaps[0]) * at < -scale)
+        found = [self.table.equation(int(i)) for i in np.flatnonzero(wrong)[: 2 * point.size]]
+        return [e for e in found if e.row and e.key not in known]
+
+    def _inside(self, point: Vector) -> bool:
+        return distance_upper(point, self.x) <= self.delta * (1.0 + 1e-12)
+
+    def _first_crossing(
+        self, flat: Flat, point: Vector, target: Vector
+    ) -> tuple[Equation | None, Vector]:
+        """Return the first kink between two points of a flat, and where it is met."""
+        before, after = self.table.sides(point), self.table.sides(target)
+        scale = 1e-11 * (1.0 + np.abs(before))
+        crossed = np.flatnonzero((before * after < 0) & (np.abs(before) > scale))
+        known = {e.key for e in flat.equations}
+        shares = np.abs(before[crossed]) / np.abs(before[crossed] - after[crossed])
+        for i in np.argsort(shares).tolist():
+            equation = self.table.equation(int(crossed[i]))
+            if equation.row and equation.key not in known:
+                return equation, point + shares[i] * (target - point)
+        return None, target
+
+    def _smooth_step(self, flat: Flat, point: Vector) -> Vector:
+        """Return a stationary point of the present piece along the flat, kept within the ball."""
+        tangent = flat.tangent
+        if tangent.shape[1] == 0:
+            return point
+        pieces = self.form.float_pieces(point)
+
+        def slope(z: Vector) -> Vector:
+            answer: Vector = tangent.T @ self.form.float_gradient(point + tangent @ z, pieces)
+            return answer
+
+        room = max(self.delta - float(np.linalg.norm(point - self.x)), 0.0)
+        best = _stationary(slope, np.zeros(tangent.shape[1]), self.delta + room)
+        share = 1.0
+        while share > 1e-3:
+            candidate = flat.project(point + share * (tangent @ best))
+            if self._inside(candidate):
+                return candidate
+            share *= 0.5
+        return point
+
+    def _needed(self, flat: Flat, point: Vector) -> list[Equation]:
+        """Return the equations whose kinks the shortest box combination uses in the interior."""
+        if not flat.equations or any(e.key[0] < 0 for e in flat.equations):
+            return flat.equations
+        exact = flat.project_exactly(point)
+        if exact is None:
+            return flat.equations
+        found = self.form.examine(exact)
+        kinks = self.form.active_kinks(found)
+        if not is_additive(kinks):
+            return flat.equations
+        shares = _box(local_model(found))
+        inner = {
+            (id(kink.node), kink.entry, kink.level)
+            for kink, share in zip(kinks, shares)
+            if 1e-7 < share < 1.0 - 1e-7
+        }
+        nodes = self.table._elementwise
+        return [e for e in flat.equations if (id(nodes[e.key[0]]), *e.key[1:]) in inner]
+
+    # --- what holds there ------------------------------------------------------------------------
+
+    def prove(self, pivot: list[Fraction]) -> NearCertificate | None:
+        """Return the best proof at a pivot, or None."""
+        try:
+            found = self.form.examine(pivot)
+        except NotCertifiableError:
+            return None
+        evidence = self.evidence(found)
+        if evidence is None:
+            return None
+        try:
+            proof = NearCertificate.prove(
+                self.fun, self.x, pivot, evidence.directions, evidence.weights
+            )
+        except NotCertifiableError:
+            return None
+        return proof if proof.delta <= self.delta else None
+
+    def evidence(self, found: Examination) -> Evidence | None:
+        """Search directions whose limits of gradients nearly cancel."""
+        kinks = self.form.active_kinks(found)
+        point = np.array([float(q) for q in found.point])
+        if not kinks:
+            return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
+        hints = self.points - point
+        if is_additive(kinks):
+            return additive_evidence(local_model(found), hints, self.eps, self.rng)
+        return self._generic_evidence(found, point, hints)
+
+    def _generic_evidence(
+        self, found: Examination, point: Vector, hints: Matrix
+    ) -> Evidence | None:
+        radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0
+        more = self.rng.standard_normal((4 * point.size + 16, point.size))
+        ways = np.vstack([hints, more * radius / np.sqrt(point.size)])
+        usable, gradients = [], []
+        for v in ways:
+            try:
+                pieces = self.form.pieces_beside(found, v)
+            except NotCertifiableError:
+                continue
+            usable.append(v)
+            gradients.append(self.form.float_gradient(point, pieces))
+        if not usable:
+            return None
+        weights = min_norm_weights(np.array(gradients))
+        used = np.flatnonzero(weights > 0)
+        rest = weights @ np.array(gradients)
+        return Evidence(np.array(usable)[used], weights[used], float(np.linalg.norm(rest)))
+
+
+def _stationary(slope: Callable[[Vector], Vector], z: Vector, radius: float) -> Vector:
+    """Newton's method for slope(z) = 0 with differences of slopes, kept while |slope| shrinks."""
+    g = slope(z)
+    if z.size > NEWTON_DIM:
+        solution = root(slope, z, method="krylov", options={"maxiter": 20, "disp": False})
+        moved = solution.x
+        shorter = np.linalg.norm(slope(moved)) < np.linalg.norm(g)
+        return moved if np.isfinite(moved).all() and shorter else z
+    step = 1e-4 * radius
+    for _ in range(4):
+        size = float(np.linalg.norm(g))
+        if size < 1e-14:
+            break
+        columns = [(slope(z + step * e) - slope(z - step * e)) / (2 * step) for e in np.eye(z.size)]
+        trial = z + np.linalg.lstsq(np.array(columns).T, -g, rcond=1e-9)[0]
+        after = slope(trial)
+        if not float(np.linalg.norm(after)) < 0.9 * size:
+            break
+        z, g = trial, after
+    return z
+
+
+def _box(model: LocalModel) -> Vector:
+    """Return the shares in [0, 1] that make `base + shares @ terms` shortest."""
+    terms = model.terms
+    if not np.any(terms):
+        return np.zeros(len(terms))
+    answer: Vector = lsq_linear(terms.T, -model.base, bounds=(0.0, 1.0), method="bvls").x
+    return answer
+
+
+def additive_evidence(
+    model: LocalModel, hints: Matrix, eps: float, rng: np.random.Generator
+) -> Evidence | None:
+    """Search directions at a point whose kinks are additive.
+
+    Independent kinks allow every choice of sides, so the box's shortest vector is split into
+    choices. Otherwise directions are generated against the current shortest vector, as long as
+    they help.
+    """
+    pool = _Pool(model)
+    pool.offer(hints)
+    pool.offer(_threshold_directions(model, _box(model)))
+    pool.offer(rng.standard_normal((32, model.base.size)))
+    pool.offer(rng.standard_normal((64, len(model.rows))) @ model.rows)
+    if not pool.ways:
+        return None
+    best = pool.solve()
+    for _ in range(60):
+        if best.eps <= 0.5 * eps:
+            break
+        if not pool.offer(_descent_directions(model, best, pool.shortest, rng)):
+            break
+        better = pool.solve()
+        stalled = better.eps > best.eps * (1.0 - 1e-6)
+        best = better if better.eps < best.eps else best
+        if stalled:
+            break
+    return best
+
+
+class _Pool:
+    """Directions with different choices of sides, and the gradients they show."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self.model = model
+        self.lengths = np.linalg.norm(model.rows, axis=1)
+        self.ways: list[Vector] = []
+        self._sides: list[NDArray[np.bool_]] = []
+        self._seen: set[bytes] = set()
+        self.shortest: Vector = model.base
+
+    def offer(self, directions: Matrix) -> bool:
+        """Take the directions that show something new; return whether there was one."""
+        news = False
+        for v in directions:
+            length = float(np.linalg.norm(v))
+            if not (0.0 < length < np.inf):
+                continue
+            rates = self.model.rows @ v
+            # Too close to a kink to be a convincing direction.
+            if (np.abs(rates) <= 1e-11 * self.lengths * length).any():
+                continue
+            key = np.packbits(rates > 0).tobytes()
+            if key not in self._seen:
+                self._seen.add(key)
+                self.ways.append(v)
+                self._sides.append(rates > 0)
+                news = True
+        return news
+
+    def solve(self) -> Evidence:
+        """Return the best weights of the directions taken so far."""
+        gradients = self.model.base + np.array(self._sides, dtype=float) @ self.model.terms
+        weights = min_norm_weights(gradients)
+        self.shortest = weights @ gradients
+        used = np.flatnonzero(weights > 0)
+        return Evidence(
+            np.array(self.ways)[used], weights[used], float(np.linalg.norm(self.shortest))
+        )
+
+
+def _threshold_directions(model: LocalModel, shares: Vector) -> Matrix:
+    """Directions whose sides are the level sets of the shares: they average to the shares."""
+    levels = np.unique(np.concatenate([[0.0], shares[(shares > 1e-9) & (shares < 1 - 1e-9)]]))
+    sides = np.array([np.where(shares > t + 1e-12, 1.0, -1.0) for t in levels])
+    answer: Matrix = np.linalg.lstsq(
+        model.rows, (sides * np.linalg.norm(model.rows, axis=1)).T, rcond=None
+    )[0].T
+    return answer
+
+
+def _descent_directions(
+    model: LocalModel, best: Evidence, shortest: Vector, rng: np.random.Generator
+) -> Matrix:
+    """Directions whose gradients point against the shortest vector, ties broken at random."""
+    wanted = -np.sign(model.slopes) * (model.rows @ shortest)
+    aim = np.linalg.lstsq(model.rows, wanted, rcond=None)[0]
+    size = float(np.linalg.norm(aim)) or 1.0
+    noise = rng.standard_normal((12, aim.size)) / np.sqrt(aim.size)
+    ways = [aim + scale * size * e for e, scale in zip(noise, np.geomspace(1e-9, 1.0, 12))]
+    mixed = [best.weights @ best.directions + size * 1e-3 * e for e in noise[:2]]
+    answer: Matrix = np.array([*ways, *mixed])
+    return answer
+
+
+__all__ = ["near_certificate"]

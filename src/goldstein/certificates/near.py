@@ -1,0 +1,331 @@
+"""The near certificate: a pivot near x, and limits of gradients there that nearly cancel.
+
+The evidence is a rational pivot y, directions v_j and weights a_j. Along y + t v_j, t -> 0+, the
+function is differentiable and its gradients tend to some g_j; every such limit belongs to the Clarke
+subdifferential at y, which is convex. So |sum a_j g_j| / sum a_j bounds its distance from 0.
+The checker decides in exact arithmetic; it needs no constant and believes nothing that is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.certificates.verification import LABELS, Label, Verification
+from goldstein.errors import GoldsteinError, InputError, InputTypeError
+from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.exact import (
+    exact_combination,
+    fraction_upper,
+    sqrt_upper,
+    squared_distance,
+    squared_norm,
+)
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: A rational with more digits than this is refused when a file is read.
+_LONGEST = 2_000_000
+
+
+class LimitingGradients(Protocol):
+    """What the checker asks of a function whose kinks are known."""
+
+    dim: int
+
+    def limiting_gradients(
+        self, point: Sequence[Fraction], directions: Any
+    ) -> list[tuple[list[Fraction], list[Fraction]]]:
+        """Return exact enclosures of the limits of gradients at `point` along `directions`."""
+        ...
+
+
+@runtime_checkable
+class HasKinkForm(Protocol):
+    """A function whose kinks are known exactly."""
+
+    def kink_form(self) -> LimitingGradients: ...
+
+
+@dataclass(frozen=True, eq=False)
+class NearCertificate:
+    """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
+
+    Attributes
+    ----------
+    x : ndarray, shape (d,)
+    exact_pivot : tuple of Fraction
+        The pivot y, |y - x| <= delta.
+    delta, eps : float
+        Both rounded up.
+    directions : ndarray, shape (k, d)
+        Ways to leave the pivot; along each the gradients have a limit.
+    weights : ndarray, shape (k,)
+        Nonnegative.
+    gradients : ndarray, shape (k, d)
+        The limits of gradients in float64, for people; the checker computes them again.
+    errors : ndarray, shape (k,)
+        How far each of them is from the exact one, at most.
+    label : str
+    meta : dict
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> F = sum(abs(Variable(1)))
+    >>> cert = NearCertificate.prove(F, [0.05], [0], [[1.0], [-1.0]], [0.5, 0.5])
+    >>> cert.eps, cert.delta, cert.label
+    (0.0, 0.05, 'certified')
+    >>> cert.verify(F).ok
+    True
+    """
+
+    x: Vector
+    exact_pivot: tuple[Fraction, ...]
+    delta: float
+    eps: float
+    directions: Matrix
+    weights: Vector
+    gradients: Matrix
+    errors: Vector
+    label: Label = "certified"
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("x", "directions", "weights", "gradients", "errors"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "exact_pivot", tuple(Fraction(q) for q in self.exact_pivot))
+        k, d = self.weights.size, self.x.size
+        shapes = [a.shape for a in (self.directions, self.gradients, self.weights, self.errors)]
+        wanted = [(k, d), (k, d), (k,), (k,)]
+        if self.x.ndim != 1 or len(self.exact_pivot) != d or shapes != wanted:
+            raise InputError(
+                f"a near certificate needs x and pivot of length d, directions and gradients of "
+                f"shape (k, d), weights and errors of shape (k,); got {self.x.shape}, "
+                f"{len(self.exact_pivot)}, {shapes}."
+            )
+        if self.label not in LABELS:
+            raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
+
+    @classmethod
+    def prove(
+        cls,
+        fun: HasKinkForm,
+        x: Any,
+        pivot: Sequence[Any],
+        directions: Any,
+        weights: Any,
+        meta: dict[str, Any] | None = None,
+    ) -> NearCertificate:
+        """Derive eps and delta from the function, and state them.
+
+        Raises
+        ------
+        NotCertifiableError
+            When the directions do not show elements of the subdifferential.
+        """
+        point = np.array(x, dtype=np.float64)
+        ways = np.atleast_2d(np.array(directions, dtype=np.float64))
+        shares = np.array(weights, dtype=np.float64)
+        if not _sound(point, ways, shares):
+            raise InputError(
+                "x, directions and weights must be finite, weights >= 0 and not all 0."
+            )
+        used = np.flatnonzero(shares > 0)
+        exact = tuple(Fraction(q) for q in pivot)
+        limits = _form_of(fun).limiting_gradients(exact, ways[used])
+        rounded = [_rounded(mid, rad) for mid, rad in limits]
+        return cls(
+            x=point,
+            exact_pivot=exact,
+            delta=sqrt_upper(squared_distance(exact, point)),
+            eps=_combination(shares[used], limits),
+            directions=ways[used],
+            weights=shares[used],
+            gradients=np.array([g for g, _ in rounded]),
+            errors=np.array([e for _, e in rounded]),
+            meta=dict(meta or {}),
+        )
+
+    @cached_property
+    def pivot(self) -> Vector:
+        """The pivot rounded to float64; the exact one is `exact_pivot`."""
+        return np.array([float(q) for q in self.exact_pivot])
+
+    def verify(self, fun: HasKinkForm) -> Verification:
+        """Re-derive the distance, the subgradients and their combination in exact arithmetic.
+
+        Parameters
+        ----------
+        fun : Expression
+            The function; its structure must be known.
+
+        Returns
+        -------
+        Verification
+        """
+        form = _form_of(fun)
+        found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+        sound = _sound(self.x, self.directions, self.weights) and self.eps >= 0 and self.delta >= 0
+        if not found.add("numbers", sound, "finite, weights nonnegative" if sound else "unusable"):
+            return found
+        fits = form.dim == self.x.size
+        if not found.add("dimension", fits, f"{self.x.size}, the function has {form.dim}"):
+            return found
+        found.delta = sqrt_upper(squared_distance(self.exact_pivot, self.x))
+        inside = squared_distance(self.exact_pivot, self.x) <= _square(self.delta)
+        found.add("ball", inside, f"pivot at distance {found.delta:.6g}, claimed {self.delta:.6g}")
+        try:
+            used = np.flatnonzero(self.weights > 0)
+            limits = form.limiting_gradients(self.exact_pivot, self.directions[used])
+            found.eps = _combination(self.weights[used], limits)
+        except GoldsteinError as failure:
+            found.add("subgradients", False, str(failure))
+            return found
+        found.add("subgradients", True, f"{self.weights.size} limits of gradients at the pivot")
+        found.add(
+            "bound",
+            found.eps <= self.eps,
+            f"recomputed eps {found.eps:.6g}, claimed {self.eps:.6g}",
+        )
+        if found.ok:
+            found.label = "certified"
+        supported = self.label in ("certified", "conditional", "estimated")
+        found.add("label", supported, f"claimed {self.label}, this check proves {found.label}")
+        return found
+
+    def reduce(self) -> NearCertificate:
+        """Return an equivalent certificate with at most d + 1 directions (Caratheodory).
+
+        `eps` is recomputed from the stored gradients and their error bounds.
+        """
+        weights = sparse_weights(self.weights, self.gradients)
+        used = np.flatnonzero(weights > 0)
+        if used.size == self.weights.size:
+            return self
+        limits = [
+            ([Fraction(g) for g in row], [Fraction(e)] * self.x.size)
+            for row, e in zip(self.gradients[used].tolist(), self.errors[used].tolist())
+        ]
+        return replace(
+            self,
+            directions=self.directions[used],
+            weights=weights[used],
+            gradients=self.gradients[used],
+            errors=self.errors[used],
+            eps=_combination(weights[used], limits),
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the certificate to one file that is safe to hand to a stranger."""
+        from goldstein.certificates.store import save_certificate
+
+        return save_certificate(self, path)
+
+    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return (kind, arrays, JSON fields) for the file."""
+        arrays: dict[str, NDArray[Any]] = {
+            name: getattr(self, name)
+            for name in ("x", "directions", "weights", "gradients", "errors")
+        }
+        # Hexadecimal: converting long integers to decimal digits takes quadratic time.
+        pivot = [f"{hex(q.numerator)}/{hex(q.denominator)}" for q in self.exact_pivot]
+        fields = {
+            "pivot": pivot, "delta": self.delta, "eps": self.eps, "label": self.label,
+            "meta": self.meta, "digest": self.content_digest(),
+        }  # fmt: skip
+        return "near", arrays, fields
+
+    @classmethod
+    def from_record(
+        cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
+    ) -> NearCertificate:
+        """Rebuild from what `to_record` gave."""
+        rest = dict(fields)
+        digest = rest.pop("digest")
+        pivot = tuple(_parse(text) for text in rest.pop("pivot"))
+        certificate = cls(exact_pivot=pivot, **arrays, **rest)
+        if certificate.content_digest() != digest:
+            raise InputError("the near certificate was changed after it was made.")
+        return certificate
+
+    def content_digest(self) -> str:
+        """Return a hash of every field."""
+        h = hashlib.sha256()
+        for array in (self.x, self.directions, self.weights, self.gradients, self.errors):
+            h.update(repr(array.shape).encode())
+            h.update(np.ascontiguousarray(array).tobytes())
+        for q in self.exact_pivot:
+            h.update(f"{hex(q.numerator)}/{hex(q.denominator)};".encode())
+        rest = [float(self.delta).hex(), float(self.eps).hex(), self.label, self.meta]
+        h.update(json.dumps(rest, sort_keys=True).encode())
+        return h.hexdigest()
+
+    def summary(self) -> str:
+        """One line for people."""
+        return (
+            f"({self.eps:.3g}, {self.delta:.3g})-near stationary, "
+            f"{len(self.weights)} subgradients at the pivot, {self.label}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<NearCertificate {self.summary()}>"
+
+
+def _sound(x: Vector, directions: Matrix, weights: Vector) -> bool:
+    finite = all(np.isfinite(a).all() for a in (x, directions, weights))
+    return bool(finite and (weights >= 0).all() and weights.any())
+
+
+def _combination(weights: Vector, limits: list[tuple[list[Fraction], list[Fraction]]]) -> float:
+    """Return an upper bound of |sum a_j g_j| / sum a_j over all members of the enclosures."""
+    shares = [Fraction(float(a)) for a in weights]
+    mid = exact_combination(shares, [m for m, _ in limits])
+    rad = exact_combination(shares, [r for _, r in limits])
+    total = sum(shares, Fraction(0))
+    square = squared_norm([abs(m) + r for m, r in zip(mid, rad, strict=True)])
+    return sqrt_upper(square / (total * total))
+
+
+def _rounded(mid: list[Fraction], rad: list[Fraction]) -> tuple[list[float], float]:
+    """Return the midpoint in float64 and a bound of every entry's distance from the exact one."""
+    nearest = [float(m) for m in mid]
+    error = max(abs(Fraction(f) - m) + r for f, m, r in zip(nearest, mid, rad, strict=True))
+    return nearest, fraction_upper(error)
+
+
+def _square(value: float) -> Fraction | float:
+    return math.inf if math.isinf(value) else Fraction(value) ** 2
+
+
+def _parse(text: Any) -> Fraction:
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise InputError("a coordinate of the pivot is not a rational in hexadecimal.")
+    top, _, bottom = text.partition("/")
+    return Fraction(int(top, 16), int(bottom, 16))
+
+
+def _form_of(fun: Any) -> LimitingGradients:
+    if not isinstance(fun, HasKinkForm):
+        raise InputTypeError(
+            f"a near certificate is about a function whose kinks are known; got "
+            f"{type(fun).__name__}. Build the function as a goldstein Expression."
+        )
+    return fun.kink_form()
+
+
+__all__ = ["HasKinkForm", "LimitingGradients", "NearCertificate"]
