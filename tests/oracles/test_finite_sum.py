@@ -67,11 +67,11 @@ def test_full_gradient_never_holds_more_than_a_block_of_rows() -> None:
 @pytest.mark.parametrize(
     ("arguments", "kind", "word"),
     [
-        (dict(grad_i=3, n=2, batch_size=1), InputTypeError, "grad_i"),
-        (dict(grad_i=np.sign, n=0, batch_size=1), InputError, "n = 0"),
-        (dict(grad_i=np.sign, n=2.5, batch_size=1), InputTypeError, "n is float"),
-        (dict(grad_i=np.sign, n=2, batch_size=3), InputError, "exceeds"),
-        (dict(grad_i=np.sign, n=2, batch_size=1, value_i=1.0), InputTypeError, "value_i"),
+        ({"grad_i": 3, "n": 2, "batch_size": 1}, InputTypeError, "grad_i"),
+        ({"grad_i": np.sign, "n": 0, "batch_size": 1}, InputError, "n = 0"),
+        ({"grad_i": np.sign, "n": 2.5, "batch_size": 1}, InputTypeError, "n is float"),
+        ({"grad_i": np.sign, "n": 2, "batch_size": 3}, InputError, "exceeds"),
+        ({"grad_i": np.sign, "n": 2, "batch_size": 1, "value_i": 1.0}, InputTypeError, "value_i"),
     ],
 )
 def test_bad_constructions_say_what_to_do(arguments: dict, kind: type, word: str) -> None:

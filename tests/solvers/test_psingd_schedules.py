@@ -66,7 +66,7 @@ def test_window_radius_never_exceeds_delta(
     scale = schedules.gradient_scale(lipschitz, noise)
     s = schedules.psingd_theory(ratio * scale, delta, lipschitz=lipschitz, noise=noise, gap=1.0)
     assert s.radius <= delta * (1 + 1e-12)
-    assert 0.0 < s.perturbation
+    assert s.perturbation > 0.0
     # The weight of everything older than the window is at most eps / (16 G).
     assert s.window * math.log(s.averaging) <= -math.log(16.0 / ratio) * (1 - 1e-6)
 

@@ -46,8 +46,8 @@ class FiniteSum(StochasticOracle):
     batch_size : int
         Terms per noisy gradient, drawn without replacement.
     value_i : callable, optional
-        `value_i(x, i)` returns the value of term i (an array of values when vectorized). Without
-        it the objective has no value; the stochastic methods and their certificates do not need one.
+        `value_i(x, i)` returns the value of term i (an array of values when vectorized). Without it
+        the objective has no value; the stochastic methods and their certificates do not need one.
     vectorized : bool
         Whether the callables take arrays of indices.
 

@@ -1,9 +1,9 @@
 """Every parameter of the stochastic methods, one small function each.
 
 Notation of Algorithm 2 of Tian, Zhou and So (ICML 2022): `L` bounds the Lipschitz constant and
-`sigma` the noise, `G = sqrt(L^2 + sigma^2)`, `Delta = f(x1) - inf f`. Two corrections to the printed
-algorithm are built in: the window `K` is rounded up, and the slack is therefore
-`omega = delta p - K` (the printed slack lets a rounded window leave the ball).
+`sigma` the noise, `G = sqrt(L^2 + sigma^2)`, `Delta = f(x1) - inf f`. Two corrections to the
+printed algorithm are built in: the window `K` is rounded up, and the slack is therefore `omega =
+delta p - K` (the printed slack lets a rounded window leave the ball).
 """
 
 from __future__ import annotations
@@ -238,7 +238,8 @@ def o2nc_optimal(eps: float, delta: float, *, scale: float, gap: float) -> O2NCS
     """Return the optimal-rate schedule: `N = O(Delta G^2 / (delta eps^3))` gradients.
 
     From `E dist <= Delta / (D N) + 3 G / (2 sqrt M)` (Cutkosky, Mehta and Orabona 2023), each term
-    at most `eps / 2`: `M = ceil(9 G^2 / eps^2)`, `D = delta / M`, `N = ceil(2 Delta M / (delta eps))`.
+    at most `eps / 2`: `M = ceil(9 G^2 / eps^2)`, `D = delta / M`, `N = ceil(2 Delta M / (delta
+    eps))`.
 
     Examples
     --------

@@ -1,0 +1,30 @@
+"""PyTorch: optimizers with a finite-time guarantee, oracles, certificates for trained models."""
+
+from __future__ import annotations
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as missing:
+    from goldstein.errors import MissingExtraError
+
+    raise MissingExtraError(
+        "goldstein.torch needs PyTorch, which is not installed; pip install 'goldstein[torch]'."
+    ) from missing
+
+from goldstein.torch.certificate import certify
+from goldstein.torch.data_oracle import DataOracle
+from goldstein.torch.o2nc import O2NC
+from goldstein.torch.oracle import TensorOracle, oracle
+from goldstein.torch.psingd import PSINGD
+from goldstein.torch.replicas import DesynchronisedError, check_replicas
+
+__all__ = [
+    "O2NC",
+    "PSINGD",
+    "DataOracle",
+    "DesynchronisedError",
+    "TensorOracle",
+    "certify",
+    "check_replicas",
+    "oracle",
+]

@@ -1,0 +1,88 @@
+"""Certify the weights of a trained model, however it was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from goldstein.api import certify as certify_point
+from goldstein.certificates import GoldsteinCertificate
+from goldstein.torch.data_oracle import DataOracle
+
+#: Oracle calls unless the caller says otherwise; each is a pass over the data.
+CALLS = 600
+
+#: Numbers a search may keep (points and gradients): about one gigabyte.
+KEPT_NUMBERS = 2**27
+
+
+def certify(
+    model: torch.nn.Module,
+    loss_fn: Callable[[Any, Any], Any],
+    data: Iterable[Any],
+    *,
+    delta: float,
+    eps: float = 0.0,
+    seed: int = 0,
+    max_calls: int | None = None,
+    distributed: bool = False,
+) -> GoldsteinCertificate:
+    """Prove how stationary a trained model is, for the mean loss over all of `data`.
+
+    A private copy is evaluated in float64 and in evaluation mode, batch by batch: the model is left
+    alone, memory does not grow with the number of samples, and no graph is retained. Gradients are
+    taken at random points near the weights only, never at the weights themselves, because
+    automatic differentiation is wrong on kinks.
+
+    Parameters
+    ----------
+    model : Module
+    loss_fn : callable
+        `loss_fn(output, target)`, a mean over the batch.
+    data : iterable of (input, target) batches
+        A DataLoader or a list; iterated once per oracle call.
+    delta : float
+        Radius of the ball around the weights, in the norm of all weights together.
+    eps : float
+        Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
+    seed : int
+    max_calls : int, optional
+        Passes over the data; default at most 600.
+    distributed : bool
+        Every rank calls this with its own share of the data (nothing twice) and gets the same
+        certificate, that of all the data. Differing replicas raise `DesynchronisedError`.
+
+    Returns
+    -------
+    GoldsteinCertificate
+        Labelled `conditional`: autograd is trusted at the random points. `meta` records samples,
+        dtype and mode. Verify it with ``certificate.verify(DataOracle(model, loss_fn, data))``.
+
+    Examples
+    --------
+    >>> import torch, goldstein.torch
+    >>> model = torch.nn.Linear(1, 1, bias=False, dtype=torch.float64)
+    >>> _ = torch.nn.init.constant_(model.weight, 2.0)
+    >>> data = [(torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]))]
+    >>> certificate = goldstein.torch.certify(model, torch.nn.L1Loss(), data, delta=1e-3)
+    >>> certificate.eps < 1e-12
+    True
+    """
+    objective = DataOracle(model, loss_fn, data, distributed)
+    if max_calls is None:
+        max_calls = max(40, min(CALLS, KEPT_NUMBERS // (2 * objective.start.size)))
+    found = certify_point(
+        objective, objective.start, delta=delta, eps=eps, rng=seed, max_calls=max_calls
+    )
+    meta: dict[str, Any] = {
+        "samples": objective.samples,
+        "evaluated_in": "float64, evaluation mode",
+        "processes": dist.get_world_size() if distributed else 1,
+    }
+    if objective.converted_from is not None:
+        meta["converted_from"] = objective.converted_from
+    return replace(found, meta={**found.meta, **meta}, digest="")

@@ -1,0 +1,106 @@
+"""Several processes with one model each: reduce sums, and notice when the replicas differ."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from goldstein.errors import GoldsteinError, InputError
+from goldstein.torch.accumulate import LongSum
+
+
+class DesynchronisedError(GoldsteinError):
+    """The replicas of a model differ between processes.
+
+    Attributes
+    ----------
+    ranks : list of int
+        The ranks that differ from rank 0.
+    """
+
+    def __init__(self, message: str, ranks: list[int]) -> None:
+        super().__init__(message)
+        self.ranks = ranks
+
+
+def require_processes() -> None:
+    """Refuse to work across processes before the process group exists."""
+    if not (dist.is_available() and dist.is_initialized()):
+        raise InputError(
+            "distributed=True, but there is no process group; call "
+            "torch.distributed.init_process_group first (torchrun sets the environment)."
+        )
+
+
+def check_replicas(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
+    """Raise `DesynchronisedError` unless all processes hold the same model, bit for bit.
+
+    Every rank must call it. Parameters, buffers and, where given, the settings of the optimizer
+    (its seed, step and learning rates) are compared with those of rank 0.
+
+    Parameters
+    ----------
+    model : Module
+        Plain or wrapped in DistributedDataParallel.
+    optimizer : Optimizer, optional
+        Its parameter groups' settings are compared as well.
+    """
+    require_processes()
+    own = {name: _digest(tensor) for name, tensor in unwrap(model).state_dict().items()}
+    if optimizer is not None:
+        for index, group in enumerate(optimizer.param_groups):
+            settings = {key: value for key, value in group.items() if key != "params"}
+            for key, value in settings.items():
+                own[f"optimizer group {index}, {key}"] = repr(value)
+    compare(own)
+
+
+def compare(own: Mapping[str, str]) -> None:
+    """Compare named fingerprints between ranks and report the first difference."""
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, dict(own))
+    differing = [rank for rank, other in enumerate(everyone) if other != everyone[0]]
+    if not differing:
+        return
+    names = [
+        name
+        for name in everyone[0]
+        if any(everyone[rank].get(name) != everyone[0][name] for rank in differing)
+    ]
+    where = names[0] if names else "the list of parameters"
+    raise DesynchronisedError(
+        f"the replicas differ: rank(s) {', '.join(map(str, differing))} disagree with rank 0, "
+        f"first in {where} ({len(names)} entries differ). Give every rank the same seed and the "
+        "same start, and let DistributedDataParallel reduce the gradients.",
+        differing,
+    )
+
+
+def reduce_sum(own: LongSum) -> torch.Tensor:
+    """Return the sum over all ranks, the same bits on each."""
+    world = dist.get_world_size()
+    mine = torch.stack([own.high, own.low])
+    everyone = [torch.empty_like(mine) for _ in range(world)]
+    dist.all_gather(everyone, mine)
+    total = LongSum(own.high.numel(), own.high.device)
+    for high, low in everyone:
+        total.add(high)
+        total.low += low
+    return total.total()
+
+
+def unwrap(model: torch.nn.Module) -> torch.nn.Module:
+    """Return the module inside DistributedDataParallel, or the module itself."""
+    if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        inner: torch.nn.Module = model.module
+        return inner
+    return model
+
+
+def _digest(tensor: torch.Tensor) -> str:
+    raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return hashlib.sha256(raw.numpy().tobytes()).hexdigest()
