@@ -137,7 +137,7 @@ def chained_cb3_1(d: int = 50) -> Instance:
         p, q, r = _cb3_terms(x)
         a, b = x[:-1], x[1:]
         first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
-        left = np.where(first, 4.0 * a**3, np.where(second, 2.0 * a - 4.0, -r))
+        left = np.where(first, 4.0 * a * a * a, np.where(second, 2.0 * a - 4.0, -r))
         right = np.where(first, 2.0 * b, np.where(second, 2.0 * b - 4.0, r))
         return _chain(left, right)
 
@@ -166,7 +166,7 @@ def chained_cb3_2(d: int = 50) -> Instance:
         active = sums.index(max(sums))
         a, b = x[:-1], x[1:]
         if active == 0:
-            g = _chain(4.0 * a**3, 2.0 * b)
+            g = _chain(4.0 * a * a * a, 2.0 * b)
         elif active == 1:
             g = _chain(2.0 * a - 4.0, 2.0 * b - 4.0)
         else:

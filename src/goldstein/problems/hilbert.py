@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import fft
 
 from goldstein.oracles.base import Vector
 from goldstein.problems.forms import Pieces
@@ -18,6 +17,8 @@ def hilbert_product(d: int) -> Pieces:
         index = np.arange(d)
         matrix = 1.0 / (index[:, None] + index + 1.0)
         return lambda x: np.asarray(matrix @ x)
+
+    from scipy import fft  # imported here: only large problems pay for it
 
     # Hx is a convolution of 1/k with x reversed; wrap-around only reaches entries we drop.
     length = fft.next_fast_len(2 * d - 1, real=True)

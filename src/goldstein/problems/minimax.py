@@ -7,6 +7,7 @@ import numpy as np
 from goldstein.oracles.base import Vector
 from goldstein.problems.forms import largest
 from goldstein.problems.polynomials import (
+    Polynomial,
     SparsePolynomials,
     Term,
     penalised,
@@ -109,6 +110,22 @@ def polak_6() -> Instance:
     return Instance(np.zeros(4), largest(pieces, row))
 
 
+def wong_1_polynomials() -> list[Polynomial]:
+    """Objective and four constraints of Hock and Schittkowski's problem 100."""
+    p0: list[Term] = [
+        (1, 1, 2, 10), (5, 2, 2, 12), (1, 3, 4, 0), (3, 4, 2, 11), (10, 5, 6, 0),
+        (7, 6, 2, 0), (1, 7, 4, 0), (-10, 6, 1, 0), (-8, 7, 1, 0),
+    ]  # fmt: skip
+    return [
+        (0.0, p0, [(-4, 6, 7)]),
+        (-127.0, [(2, 1, 2, 0), (3, 2, 4, 0), (1, 3, 1, 0), (4, 4, 2, 0), (5, 5, 1, 0)], []),
+        (-282.0, [(7, 1, 1, 0), (3, 2, 1, 0), (10, 3, 2, 0), (1, 4, 1, 0), (-1, 5, 1, 0)], []),
+        (-196.0, [(23, 1, 1, 0), (1, 2, 2, 0), (6, 6, 2, 0), (-8, 7, 1, 0)], []),
+        (0.0, [(4, 1, 2, 0), (1, 2, 2, 0), (2, 3, 2, 0), (5, 6, 1, 0), (-11, 7, 1, 0)],
+         [(-3, 1, 2)]),
+    ]  # fmt: skip
+
+
 @problem(
     dims=7,
     family=FAMILY,
@@ -121,40 +138,19 @@ def polak_6() -> Instance:
 )
 def wong_1() -> Instance:
     """Wong's first problem, exactly penalised."""
-    p0: list[Term] = [
-        (1, 1, 2, 10), (5, 2, 2, 12), (1, 3, 4, 0), (3, 4, 2, 11), (10, 5, 6, 0),
-        (7, 6, 2, 0), (1, 7, 4, 0), (-10, 6, 1, 0), (-8, 7, 1, 0),
-    ]  # fmt: skip
-    objective = penalised([
-        (0.0, p0, [(-4, 6, 7)]),
-        (-127.0, [(2, 1, 2, 0), (3, 2, 4, 0), (1, 3, 1, 0), (4, 4, 2, 0), (5, 5, 1, 0)], []),
-        (-282.0, [(7, 1, 1, 0), (3, 2, 1, 0), (10, 3, 2, 0), (1, 4, 1, 0), (-1, 5, 1, 0)], []),
-        (-196.0, [(23, 1, 1, 0), (1, 2, 2, 0), (6, 6, 2, 0), (-8, 7, 1, 0)], []),
-        (0.0, [(4, 1, 2, 0), (1, 2, 2, 0), (2, 3, 2, 0), (5, 6, 1, 0), (-11, 7, 1, 0)],
-         [(-3, 1, 2)]),
-    ])  # fmt: skip
+    objective = penalised(wong_1_polynomials())
     return Instance(np.array([1.0, 2, 0, 4, 0, 1, 1]), objective)
 
 
-@problem(
-    dims=20,
-    family=FAMILY,
-    formula="max{p0, p0+10p_k}, 17 polynomial constraints",
-    citation=SOURCE + "21",
-    best=133.72827616781444,
-    kind="literature",
-    convex=True,
-    reference=133.72827616782362,
-)
-def wong_3() -> Instance:
-    """Wong's third problem, exactly penalised."""
+def wong_3_polynomials() -> list[Polynomial]:
+    """Objective and seventeen constraints."""
     p0: list[Term] = [
         (1, 1, 2, 0), (1, 2, 2, 0), (-14, 1, 1, 0), (-16, 2, 1, 0), (1, 3, 2, 10), (4, 4, 2, 5),
         (1, 5, 2, 3), (2, 6, 2, 1), (5, 7, 2, 0), (7, 8, 2, 11), (2, 9, 2, 10), (1, 10, 2, 7),
         (1, 11, 2, 9), (10, 12, 2, 1), (5, 13, 2, 7), (4, 14, 2, 14), (27, 15, 2, 1),
         (1, 16, 4, 0), (1, 17, 2, 2), (13, 18, 2, 2), (1, 19, 2, 3), (1, 20, 2, 0),
     ]  # fmt: skip
-    objective = penalised([
+    return [
         (95.0, p0, [(1, 1, 2)]),
         (-120.0, [(3, 1, 2, 2), (4, 2, 2, 3), (2, 3, 2, 0), (-7, 4, 1, 0)], []),
         (-40.0, [(5, 1, 2, 0), (8, 2, 1, 0), (1, 3, 2, 6), (-2, 4, 1, 0)], []),
@@ -173,7 +169,22 @@ def wong_3() -> Instance:
         (-68.0, [(5, 1, 2, 0), (2, 2, 1, 0), (9, 17, 4, 0), (-1, 18, 1, 0)], []),
         (19.0, [(1, 1, 2, 0), (-1, 2, 1, 0), (19, 19, 1, 0), (-20, 20, 1, 0)], []),
         (0.0, [(7, 1, 2, 0), (5, 2, 2, 0), (1, 19, 2, 0), (-30, 20, 1, 0)], []),
-    ])  # fmt: skip
+    ]  # fmt: skip
+
+
+@problem(
+    dims=20,
+    family=FAMILY,
+    formula="max{p0, p0+10p_k}, 17 polynomial constraints",
+    citation=SOURCE + "21",
+    best=133.72827616781444,
+    kind="literature",
+    convex=True,
+    reference=133.72827616782362,
+)
+def wong_3() -> Instance:
+    """Wong's third problem, exactly penalised."""
+    objective = penalised(wong_3_polynomials())
     x0 = np.array([2.0, 3, 5, 5, 1, 2, 7, 3, 6, 10, 2, 2, 6, 15, 1, 2, 1, 2, 1, 3])
     return Instance(x0, objective)
 

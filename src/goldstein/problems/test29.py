@@ -129,8 +129,13 @@ def boundary_value(d: int = 50) -> Instance:
     """A discretised boundary value problem."""
     t = np.arange(1.0, d + 1.0) / (d + 1.0)
     weight = 0.5 / (d + 1.0) ** 2
+
+    def diagonal(x: Vector) -> Vector:
+        u = x + t + 1.0
+        return np.asarray(2.0 * x + weight * u * u * u)
+
     objective = _tridiagonal(
-        lambda x: 2.0 * x + weight * (x + t + 1.0) ** 3,
+        diagonal,
         lambda u, i: 2.0 + 3.0 * weight * (u + float(t[i]) + 1.0) ** 2,
         -1.0,
         -1.0,
