@@ -479,8 +479,8 @@ def linear(A: Any, u: Expression) -> Expression:
         matrix.sum_duplicates()
     else:
         matrix = np.asarray(A, dtype=np.float64)
-        if matrix.ndim == 1 and u.ndim == 1:
-            return linear(matrix[None, :], u).reshape(())
+        if matrix.ndim == 1:
+            return linear(matrix[None, :], u).reshape(*u.shape[1:])
     if len(matrix.shape) != 2 or u.ndim not in (1, 2) or matrix.shape[1] != u.shape[0]:
         raise InputError(f"cannot multiply a matrix of shape {matrix.shape} with shape {u.shape}.")
     entries = matrix.data if sparse.issparse(matrix) else matrix
@@ -496,9 +496,10 @@ def matmul(u: Expression, other: Any) -> Expression:
             return MatMul(u, other)
         except ValueError:
             raise InputError(f"cannot multiply shapes {u.shape} and {other.shape}.") from None
-    if u.ndim == 1 and np.ndim(other) == 1:
-        return linear(other, u)
-    return linear(other.T if hasattr(other, "T") else np.asarray(other).T, u.T).T
+    matrix = other if sparse.issparse(other) else np.asarray(other, dtype=np.float64)
+    if matrix.ndim == 1:
+        return linear(matrix, u.T)
+    return linear(matrix.T, u.T).T
 
 
 def add(u: Expression, other: Any) -> Expression:

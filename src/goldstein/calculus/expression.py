@@ -402,7 +402,7 @@ class Expression(Oracle):
         """Return the same entries in another shape."""
         from goldstein.calculus.affine import Gather
 
-        return Gather(self, np.arange(self.size).reshape(*shape))
+        return Gather(self, np.arange(self.size).reshape(shape))
 
     @property
     def T(self) -> Expression:

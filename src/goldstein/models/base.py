@@ -1,0 +1,95 @@
+"""What all models share: an expression with a start point and a fused float64 pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from goldstein.calculus.arithmetic import Arithmetic
+from goldstein.calculus.expression import Bound, Expression, Jet, Vector
+from goldstein.errors import InputError
+from goldstein.numerics.streams import seed_from, stream
+
+Matrix = NDArray[np.float64]
+
+
+class Model(Expression):
+    """An objective built from data. The tree defines it; the fused pass only evaluates it faster.
+
+    Attributes
+    ----------
+    tree : Expression
+        The same function, node by node. Everything that certifies uses the tree.
+    """
+
+    def __init__(self, tree: Expression) -> None:
+        super().__init__((tree,), ())
+        self.tree = tree
+
+    @property
+    def own_affine(self) -> bool:
+        return True
+
+    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
+        return values[0]
+
+    def backward(
+        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
+    ) -> tuple[Any, ...]:
+        return (cotangent,)
+
+    def bound(self, bounds: Sequence[Bound]) -> Bound:
+        return bounds[0]
+
+    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
+        return jets[0]
+
+    def start(self, rng: int | np.random.Generator | None = None) -> Vector:
+        """Return a start point of the usual size; same seed, same point."""
+        if isinstance(rng, np.random.Generator):
+            return self._start(rng)
+        return self._start(stream(seed_from(rng), 0, "start"))
+
+    def _start(self, rng: np.random.Generator) -> Vector:
+        raise NotImplementedError
+
+    def solver_lipschitz(self, x: Vector, delta: float) -> float:
+        """Return a Lipschitz constant on the delta-neighbourhood of {F <= F(x)}; inf if none."""
+        raise NotImplementedError
+
+
+def data_matrix(data: Any, name: str) -> Any:
+    """Return finite data of shape (n, d), dense or sparse."""
+    if sparse.issparse(data):
+        matrix = sparse.csr_array(data).astype(np.float64)
+        entries = matrix.data
+    else:
+        matrix = np.array(data, dtype=np.float64)
+        entries = matrix
+    if len(matrix.shape) != 2 or 0 in matrix.shape:
+        raise InputError(f"{name} must have shape (n, d), got {matrix.shape}.")
+    if not np.isfinite(entries).all():
+        raise InputError(f"{name} has a NaN or an infinity; clean the data first.")
+    return matrix
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """Return a nonnegative finite parameter, or refuse it."""
+    number = float(value)
+    if not (number >= 0.0 and np.isfinite(number)):
+        raise InputError(f"{name} must be a nonnegative finite number, got {value!r}.")
+    return number
+
+
+def row_norms(matrix: Any) -> Vector:
+    """Return the Euclidean norms of the rows."""
+    squares = matrix.multiply(matrix) if sparse.issparse(matrix) else matrix * matrix
+    answer: Vector = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    return answer
+
+
+__all__ = ["Model", "data_matrix", "nonnegative", "row_norms"]

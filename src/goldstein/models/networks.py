@@ -1,0 +1,133 @@
+"""The fused pass that the one- and two-layer networks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from goldstein.calculus.expression import Expression, Vector
+from goldstein.errors import InputError
+from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, row_norms
+from goldstein.models.losses import Loss, make_loss
+from goldstein.numerics.spectral import spectral_norm_upper
+
+
+@dataclass
+class Setting:
+    """Data and options of a network, checked once."""
+
+    X: Any
+    loss: Loss
+    width: int
+    ridge: float
+    scale: float
+
+    @classmethod
+    def make(
+        cls, X: Any, y: Any, width: int, loss: str, ridge: float, bias: bool, mean: bool,
+        threshold: float,
+    ) -> Setting:  # fmt: skip
+        data = data_matrix(X, "X")
+        n = data.shape[0]
+        if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
+            raise InputError(f"width must be a positive integer, got {width!r}.")
+        if bias:
+            ones = np.ones((n, 1))
+            data = (
+                sparse.csr_array(sparse.hstack([data, ones]))
+                if sparse.issparse(data)
+                else np.hstack([data, ones])
+            )
+        return cls(
+            data,
+            make_loss(loss, y, n, threshold),
+            int(width),
+            nonnegative("ridge", ridge),
+            1.0 / n if mean else 1.0,
+        )
+
+    @property
+    def hidden_size(self) -> int:
+        """Number of hidden weights, biases included."""
+        return self.width * int(self.X.shape[1])
+
+
+class ReLUNetwork(Model):
+    """loss(relu(X W^T) V + c) + ridge/2 |parameters|^2, evaluated in one pass."""
+
+    def __init__(self, tree: Expression, setting: Setting) -> None:
+        super().__init__(tree)
+        self.setting = setting
+        d = setting.X.shape[1]
+        self._slack: Vector = 4.0 * (d + 8) * 2.0**-53 * row_norms(setting.X)
+        self._last_pass: tuple[bytes, Matrix, Matrix, Matrix] | None = None
+
+    def _outer(self, theta: Vector) -> tuple[Matrix, Any]:
+        """Return output weights and output bias (or None)."""
+        raise NotImplementedError
+
+    def _outer_gradient(self, active: Matrix, slope: Matrix) -> list[Vector]:
+        """Return the gradient in the parameters behind the hidden layer."""
+        raise NotImplementedError
+
+    def _hidden(self, theta: Vector) -> Matrix:
+        s = self.setting
+        return theta[: s.hidden_size].reshape(s.width, s.X.shape[1])
+
+    def _pass(self, theta: Vector) -> tuple[Matrix, Matrix, Matrix]:
+        key = theta.tobytes()
+        last = self._last_pass
+        if last is None or last[0] != key:
+            inner = self.setting.X @ self._hidden(theta).T
+            active = np.maximum(inner, 0.0)
+            weights, shift = self._outer(theta)
+            out = active @ weights
+            if shift is not None:
+                out = out + shift
+            last = self._last_pass = (key, inner, active, out)
+        return last[1:]
+
+    def value(self, x: Vector) -> float:
+        theta = self._point(x)
+        *_, out = self._pass(theta)
+        s = self.setting
+        return s.scale * s.loss.value(out) + 0.5 * s.ridge * float(theta @ theta)
+
+    def gradient(self, y: Vector) -> Vector:
+        theta = self._point(y)
+        inner, active, out = self._pass(theta)
+        s = self.setting
+        hidden = self._hidden(theta)
+        sizes = np.sqrt(np.einsum("ij,ij->i", hidden, hidden))
+        doubtful = np.abs(inner) <= np.outer(self._slack, sizes) + 2.0**-900
+        if doubtful.any() or not np.isfinite(out).all():
+            return super().gradient(theta)
+        slope = s.scale * s.loss.slope(out)
+        weights, _ = self._outer(theta)
+        back = np.outer(slope, weights) if slope.ndim == 1 else slope @ weights.T
+        back *= inner > 0.0
+        parts = [(s.X.T @ back).T.ravel(), *self._outer_gradient(active, slope)]
+        answer: Vector = np.concatenate(parts)
+        if s.ridge:
+            answer += s.ridge * theta
+        return answer
+
+    def _start(self, rng: np.random.Generator) -> Vector:
+        s = self.setting
+        size = np.sqrt(2.0 / s.X.shape[1])
+        hidden = size * rng.standard_normal(s.hidden_size)
+        rest = rng.standard_normal(self.variable.size - s.hidden_size) / np.sqrt(s.width)
+        return np.concatenate([hidden, rest])
+
+    @property
+    def data_norm(self) -> float:
+        """Spectral norm of the data, the constant feature included."""
+        if not hasattr(self, "_data_norm"):
+            self._data_norm = spectral_norm_upper(self.setting.X)
+        return self._data_norm
+
+
+__all__ = ["ReLUNetwork", "Setting"]

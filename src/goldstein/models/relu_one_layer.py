@@ -1,0 +1,116 @@
+"""A ReLU layer with fixed output weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from goldstein.calculus import Variable, relu, sum_squares
+from goldstein.calculus.expression import Vector
+from goldstein.errors import InputError
+from goldstein.models.base import Matrix
+from goldstein.models.networks import ReLUNetwork, Setting
+
+
+class ReLUOneLayer(ReLUNetwork):
+    """scale * loss(relu(X W^T) c) + ridge/2 |W|^2 in the hidden weights W, with c fixed."""
+
+    def __init__(self, setting: Setting, output: Matrix) -> None:
+        self.output = output
+        theta = Variable(setting.hidden_size)
+        W = theta.reshape(setting.width, setting.X.shape[1])
+        out = relu(setting.X @ W.T) @ output
+        tree = setting.loss.expression(out)
+        if setting.scale != 1.0:
+            tree = tree * setting.scale
+        if setting.ridge:
+            tree = tree + (0.5 * setting.ridge) * sum_squares(theta)
+        super().__init__(tree, setting)
+
+    @property
+    def name(self) -> str:
+        return "relu_one_layer"
+
+    def _outer(self, theta: Vector) -> tuple[Matrix, Any]:
+        return self.output, None
+
+    def _outer_gradient(self, active: Matrix, slope: Matrix) -> list[Vector]:
+        return []
+
+    def solver_lipschitz(self, x: Vector, delta: float) -> float:
+        """Return the constant of the sublevel set: loss part plus ridge part."""
+        s = self.setting
+        reach = float(np.linalg.norm(self.output, 2 if self.output.ndim == 2 else None))
+        gain = reach * self.data_norm
+        level = self.value(x)
+        ridge = math.sqrt(2.0 * s.ridge * level) + s.ridge * delta
+        if math.isfinite(s.loss.slope_limit):
+            return s.scale * s.loss.slope_limit * math.sqrt(s.X.shape[0]) * gain + ridge
+        return gain * (math.sqrt(2.0 * s.scale * level) + s.scale * gain * delta) + ridge
+
+
+def relu_one_layer(
+    X: Any,
+    y: Any,
+    width: int,
+    *,
+    loss: str = "squared",
+    output_weights: Any = None,
+    ridge: float = 0.0,
+    bias: bool = True,
+    mean: bool = False,
+    threshold: float = 1.0,
+) -> ReLUOneLayer:
+    """Return the training objective of a ReLU layer with fixed output weights.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, shape (n, d)
+    y : array, shape (n,) or (n, q)
+        Targets, or labels for the logistic loss.
+    width : int
+        Number of neurons.
+    loss : {"squared", "huber", "pseudo_huber", "logistic"}
+        The squared loss is |out - y|^2 / 2.
+    output_weights : array, shape (width,) or (width, q), optional
+        Default: alternating signs +1, -1.
+    ridge : float
+        Weight of |W|^2 / 2.
+    bias : bool
+        Give every neuron a trainable bias.
+    mean : bool
+        Average over the samples instead of summing.
+    threshold : float
+        Of the Huber losses.
+
+    Returns
+    -------
+    ReLUOneLayer
+        An Expression with `start(rng)` and `solver_lipschitz(x, delta)`.
+
+    Examples
+    --------
+    >>> F = relu_one_layer([[1.0], [2.0]], [1.0, 0.0], width=1, bias=False)
+    >>> F.value(np.array([1.0]))
+    2.0
+    """
+    setting = Setting.make(X, y, width, loss, ridge, bias, mean, threshold)
+    q = setting.loss.outputs
+    if output_weights is None:
+        signs = np.where(np.arange(setting.width) % 2 == 0, 1.0, -1.0)
+        # Different outputs see the neurons with different signs.
+        table = [np.roll(signs, k) * (-1.0) ** (k // 2) for k in range(q)]
+        output = signs if q == 1 and setting.loss.target_is_vector else np.array(table).T
+    else:
+        output = np.array(output_weights, dtype=np.float64)
+    wanted = (setting.width,) if setting.loss.target_is_vector else (setting.width, q)
+    if output.shape != wanted or not np.isfinite(output).all():
+        raise InputError(
+            f"output_weights must be finite with shape {wanted}, got shape {output.shape}."
+        )
+    return ReLUOneLayer(setting, output)
+
+
+__all__ = ["ReLUOneLayer", "relu_one_layer"]
