@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import ddot
 
 from goldstein.oracles.base import Vector
 
@@ -47,18 +48,20 @@ def as_gradient(raw: Any, shape: tuple[int, ...]) -> Vector:
 
     It is always a copy: a buffer that the user's code reuses must not change under us.
     """
+    array = raw
     if not isinstance(raw, np.ndarray):
         try:
-            raw = np.asarray(raw)
+            array = np.asarray(raw)
         except (TypeError, ValueError, RuntimeError):
             raise BadAnswer(f"gradient is {_kind(raw)}, expected an array of numbers") from None
-    if raw.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub":
         raise BadAnswer(f"gradient is {_kind(raw)}, expected an array of numbers")
-    if raw.shape != shape:
-        raise BadAnswer(f"gradient has shape {raw.shape}, expected {shape}")
-    answer: Vector = np.array(raw, dtype=np.float64)
-    # A finite sum of squares proves all entries finite in one pass without a temporary.
-    if not math.isfinite(np.dot(answer, answer)) and not np.isfinite(answer).all():
+    if array.shape != shape:
+        raise BadAnswer(f"gradient has shape {array.shape}, expected {shape}")
+    answer: Vector = np.array(array, dtype=np.float64)
+    # A finite sum of squares proves all entries finite in one pass, without a temporary; BLAS
+    # itself keeps silent about an overflow.
+    if not math.isfinite(ddot(answer, answer)) and not np.isfinite(answer).all():
         bad = int(np.flatnonzero(~np.isfinite(answer))[0])
         raise BadAnswer(f"gradient is {answer[bad]} at coordinate {bad}")
     return answer

@@ -1,0 +1,54 @@
+"""Plain callables as oracles: SciPy's conventions, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import goldstein as gs
+from goldstein.oracles import as_oracle
+
+
+def test_jac_true_asks_once_for_a_value_and_a_gradient_at_one_point() -> None:
+    calls = []
+
+    def both(x: np.ndarray) -> tuple[float, np.ndarray]:
+        calls.append(x.copy())
+        return float(x @ x), 2 * x
+
+    oracle = as_oracle(both, True)
+    x = np.array([1.0, 2.0])
+    assert oracle.value(x) == 5.0
+    assert np.array_equal(oracle.gradient(x), [2.0, 4.0])
+    assert len(calls) == 1
+    assert np.array_equal(oracle.gradient(x + 1), [4.0, 6.0])
+    assert len(calls) == 2
+
+
+def test_args_reach_both() -> None:
+    oracle = as_oracle(lambda x, a: a * x.sum(), lambda x, a: a * np.ones(2), args=(3.0,))
+    assert oracle.value(np.ones(2)) == 6.0
+    assert np.array_equal(oracle.gradient(np.ones(2)), [3.0, 3.0])
+    assert as_oracle(lambda x, a: a, lambda x, a: a, args=7).value(np.ones(1)) == 7  # type: ignore[arg-type]
+
+
+def test_no_gradient_says_what_to_pass() -> None:
+    with pytest.raises(TypeError, match=r"Pass jac=your_gradient, or jac=True"):
+        as_oracle(lambda x: 0.0)
+    with pytest.raises(TypeError, match="no gradient: jac is '2-point'"):
+        as_oracle(lambda x: 0.0, "2-point")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="fun must be a callable"):
+        as_oracle(3.0)  # type: ignore[arg-type]
+
+
+def test_an_oracle_brings_its_own_gradient() -> None:
+    oracle = as_oracle(lambda x: 0.0, lambda x: x)
+    assert as_oracle(oracle) is oracle
+    with pytest.raises(TypeError, match="brings its own gradient"):
+        as_oracle(oracle, lambda x: x)
+
+
+def test_jac_true_without_a_pair() -> None:
+    oracle = as_oracle(lambda x: 1.0, True)
+    with pytest.raises(gs.InputTypeError, match=r"returns a pair \(value, gradient\)"):
+        oracle.value(np.ones(1))
