@@ -1,0 +1,444 @@
+"""A local minimiser of the rho-margin objective: Newton's method while the kinks are rounded off less and less.
+
+The path has three parts. (1) The hinge loss, smoothed: convex, so the start does not matter. (2) The
+flat part of the loss moves in from far away, so that outliers drop out one after the other. (3) The
+rounding shrinks to nothing; by then only the few rows that can still change piece are looked at.
+The last step solves the optimality conditions of the rows that sit on their kink. Nothing here is
+trusted: the certificate is made and checked elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, cg
+
+from goldstein.sklearn.hinge_qp import solve_hinge_qp
+from goldstein.sklearn.margin_problem import MarginProblem, Smoothing
+
+Vector = NDArray[np.float64]
+
+#: Up to this many variables the Newton system is solved directly.
+DIRECT_LIMIT = 300
+
+#: The continuation itself runs on at most this many rows.
+SUBSAMPLE = 8192
+
+#: Distances of the flat part, in units of rho, and roundings that go with them.
+_TRUNCATION = ((4.0, 0.5), (2.0, 0.5), (1.0, 0.5), (0.5, 0.3), (0.25, 0.2), (0.0, 0.1))
+
+#: Most rows that enter a Newton matrix.
+HESSIAN_ROWS = 6000
+
+#: Most rows whose kink is kept in one convex subproblem.
+MOST_HINGES = 1500
+
+#: Most convex subproblems.
+_ROUNDS = 60
+
+#: Each rounding is this part of the one before, down to the last one, in units of rho.
+_SHRINK = 0.25
+_LAST_WIDTH = 0.01
+
+#: Where the curvature is concave, steps are at most 1 / (1 - this) times the safe ones.
+_CONCAVE_CAP = 0.75
+
+#: Part of eps that the search uses up.
+_SAFETY = 0.9
+
+
+@dataclass(frozen=True)
+class LocalMinimum:
+    """What the search found.
+
+    Attributes
+    ----------
+    v : ndarray
+    active : ndarray of int
+        Rows that sit on the convex kink.
+    shares : ndarray
+        The part in [0, 1] of each active row's slope that balances the gradient.
+    iterations : int
+        Newton steps, passes over all rows and over few rows alike.
+    passes : int
+        Passes over all rows.
+    """
+
+    v: Vector
+    active: NDArray[np.intp]
+    shares: Vector
+    iterations: int
+    passes: int
+
+
+class _Search:
+    """Newton iterations on one problem, with counters."""
+
+    def __init__(self) -> None:
+        self.iterations = 0
+        self.passes = 0
+
+    def settle(
+        self,
+        problem: MarginProblem,
+        v: Vector,
+        s: Smoothing,
+        *,
+        tolerance: float,
+        steps: int,
+        radius: float = np.inf,
+        full: bool = True,
+    ) -> tuple[Vector, Vector, bool]:
+        """Minimise the smoothed objective from v; return (v, Z v, stayed within radius)."""
+        start = v
+        u, value, gradient = problem.smooth_pass(v, s)
+        self.passes += full
+        for _ in range(steps):
+            if np.sqrt(gradient @ gradient) <= tolerance:
+                break
+            direction = _newton_direction(problem, u, gradient, s)
+            slope = float(gradient @ direction)
+            if slope >= 0.0:
+                break
+            self.iterations += 1
+            self.passes += full
+            v_new = v + direction
+            u_new, value_new, gradient_new = problem.smooth_pass(v_new, s)
+            if value_new > value + 1e-4 * slope:
+                step = _line_search(problem, v, u, direction, u_new - u, value, slope, s)
+                if step == 0.0:
+                    break
+                v_new = v + step * direction
+                u_new = u + step * (u_new - u)
+                value_new = problem.smooth_value(v_new, u_new, s)
+                gradient_new = problem.smooth_gradient(v_new, u_new, s)
+            stalled = value - value_new <= 1e-15 * abs(value)
+            v, u, value, gradient = v_new, u_new, value_new, gradient_new
+            if np.linalg.norm(v - start) > radius:
+                return v, u, False
+            if stalled:
+                break
+        return v, u, True
+
+
+def _newton_direction(
+    problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing
+) -> Vector:
+    rows, c = problem.curvature(u, s)
+    if rows.size > HESSIAN_ROWS:
+        # Every k-th of many rows tells the curvature well enough.
+        every = -(-rows.size // HESSIAN_ROWS)
+        c = c[::every] * every
+        rows = rows[::every]
+    Z = problem.Z[rows]
+    # The intercept is not penalised: without rows in reach its curvature would be 0.
+    floor = 1e-8 * max(float(problem.ridge.max()), 1e-8)
+    diagonal = np.maximum(problem.ridge, floor)
+    if problem.dim > DIRECT_LIMIT:
+        return _conjugate_direction(Z, c, diagonal, gradient)
+    up = c > 0
+    convex = _curvature_matrix(Z[up], c[up], diagonal)
+    lower = linalg.cholesky(convex, lower=True, check_finite=False)
+    scaled = linalg.solve_triangular(lower, gradient, lower=True, check_finite=False)
+    if not up.all():
+        # In the metric of the convex part the concave part has eigenvalues mu >= 0, and the Newton
+        # step is 1 / (1 - mu) times the safe one. Where mu is near or above 1 go a few times as far.
+        concave = _curvature_matrix(Z[~up], -c[~up], np.zeros(problem.dim))
+        half = linalg.solve_triangular(lower, concave, lower=True, check_finite=False)
+        relative = linalg.solve_triangular(lower, half.T, lower=True, check_finite=False)
+        mu, Q = linalg.eigh(relative, check_finite=False)
+        scaled = Q @ ((Q.T @ scaled) / (1.0 - np.minimum(mu, _CONCAVE_CAP)))
+    return np.asarray(-linalg.solve_triangular(lower.T, scaled, check_finite=False))
+
+
+def _curvature_matrix(Z: Any, c: Vector, diagonal: Vector) -> Vector:
+    H = Z.T @ (sparse.diags(c) @ Z if sparse.issparse(Z) else c[:, None] * Z)
+    H = H.toarray() if sparse.issparse(H) else np.asarray(H)
+    H[np.diag_indices_from(H)] += diagonal
+    return H
+
+
+def _conjugate_direction(Z: Any, c: Vector, diagonal: Vector, gradient: Vector) -> Vector:
+    """Newton direction without a matrix; concave curvature is left out to stay definite."""
+    weights = np.maximum(c, 0.0)
+    k = gradient.size
+    H = LinearOperator(
+        (k, k),
+        matvec=lambda x: diagonal * x + Z.T @ (weights * (Z @ x)),
+        dtype=np.float64,
+    )
+    squares = Z.multiply(Z) if sparse.issparse(Z) else np.square(Z)
+    scale = diagonal + np.asarray(squares.T @ weights).ravel()
+    jacobi = LinearOperator((k, k), matvec=lambda x: x / scale, dtype=np.float64)
+    answer, _ = cg(H, -gradient, rtol=1e-2, maxiter=100, M=jacobi)
+    return np.asarray(answer)
+
+
+def _line_search(
+    problem: MarginProblem,
+    v: Vector,
+    u: Vector,
+    direction: Vector,
+    du: Vector,
+    value: float,
+    slope: float,
+    s: Smoothing,
+) -> float:
+    """Backtrack along a direction; costs no product with the data."""
+    step = 0.5
+    while step > 1e-10:
+        there = problem.smooth_value(v + step * direction, u + step * du, s)
+        if there <= value + 1e-4 * step * slope:
+            return step
+        step *= 0.5
+    return 0.0
+
+
+def minimise_margin(
+    problem: MarginProblem,
+    *,
+    start: Vector | None = None,
+    rng: np.random.Generator,
+    eps: float,
+    subsample: int = SUBSAMPLE,
+) -> LocalMinimum:
+    """Return a local minimiser, or the best point on the way to one.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+    start : ndarray, optional
+        Warm start: parts (1) and (2) of the path are skipped.
+    rng : Generator
+        Draws the rows the path begins on when there are more than `subsample`.
+    eps : float
+        Gradient norm that counts as zero on the way.
+    """
+    search = _Search()
+    rho = problem.rho
+    if start is None:
+        few = problem
+        if problem.rows > subsample:
+            few = problem.take(np.sort(rng.choice(problem.rows, subsample, replace=False)))
+        v = _outlier_path(search, few, full=few is problem)
+        width = _TRUNCATION[-1][1] * rho
+    else:
+        v, width = start.copy(), 0.05 * rho
+    while True:
+        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=0.3 * eps, steps=12)
+        gradient = problem.gradient(v, u)
+        search.passes += 1
+        if np.sqrt(gradient @ gradient) <= _SAFETY * eps and _clear_of_kinks(problem, u):
+            none = np.zeros(0)
+            return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
+        if width <= _LAST_WIDTH * rho:
+            return _finish(search, problem, v, u, width, _SAFETY * eps)
+        width *= _SHRINK
+
+
+def _clear_of_kinks(problem: MarginProblem, u: Vector) -> bool:
+    """True when no row sits on a kink as far as rounding can tell."""
+    margin = u - problem.shift
+    gap = np.minimum(np.abs(margin), np.abs(margin - problem.rho))
+    return bool((gap > 1e-12 * (1.0 + np.abs(u))).all())
+
+
+def _outlier_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector:
+    """Parts (1) and (2): from the smoothed hinge loss to the flat part in its place."""
+    rho = problem.rho
+    v = np.zeros(problem.dim)
+    scale = float(np.linalg.norm(problem.gradient(v, np.full(problem.rows, problem.shift + rho / 2))))
+    tolerance = 1e-3 * scale
+    v, u, _ = search.settle(
+        problem, v, Smoothing(2.0 * rho, np.inf), tolerance=tolerance, steps=30, full=full
+    )
+    for give, width in _TRUNCATION:
+        s = Smoothing(width * rho, give * rho)
+        if u.min() > problem.shift - s.give - s.width:
+            continue  # no row is that far on the wrong side: nothing changes
+        v, u, _ = search.settle(problem, v, s, tolerance=tolerance, steps=10, full=full)
+    return v
+
+
+def _finish(
+    search: _Search, problem: MarginProblem, v: Vector, u: Vector, width: float, eps: float
+) -> LocalMinimum:
+    """Part (3): the kinks as they are, on the rows within reach of one.
+
+    The concave kinks are replaced by their tangents at v, which majorises F; so every round lowers
+    F. It ends when the rows that changed side no longer matter.
+    """
+    typical = float(np.median(problem.row_norms)) or 1.0
+    radius = 4.0 * width / typical
+    value = problem.value(v, u)
+    for _ in range(_ROUNDS):
+        convex = _majorised_minimum(problem, v, u, radius)
+        search.iterations += 1
+        search.passes += 1
+        u_new = problem.product(convex.v)
+        residual = _residual(problem, convex, u_new)
+        value_new = problem.value(convex.v, u_new)
+        if residual <= eps and value_new <= value + 1e-12 * abs(value):
+            return _balance(search, problem, convex, u_new, eps)
+        step = _best_step(problem, v, u, convex.v - v, u_new - u, value)
+        if step == 0.0:
+            break
+        moved = step * float(np.linalg.norm(convex.v - v))
+        v, u = v + step * (convex.v - v), u + step * (u_new - u)
+        before, value = value, problem.value(v, u)
+        if before - value <= 1e-14 * abs(value):
+            break
+        radius = 2.0 * max(radius, moved) if not convex.inside else max(radius, moved)
+    margin = problem.product(v) - problem.shift
+    on_kink = np.flatnonzero(np.abs(margin - problem.rho) <= 1e-7 * problem.rho)
+    return LocalMinimum(v, on_kink, np.full(on_kink.size, 0.5), search.iterations, search.passes)
+
+
+@dataclass(frozen=True)
+class _Convex:
+    """Minimiser of the convex majorant: hinges on `near`, slopes `pull` frozen on the other rows."""
+
+    v: Vector
+    near: NDArray[np.intp]
+    shares: Vector
+    pull: Vector
+    imbalance: Vector
+    inside: bool
+
+
+def _majorised_minimum(
+    problem: MarginProblem, v: Vector, u: Vector, radius: float
+) -> _Convex:
+    """Minimise the convex majorant at v."""
+    margin = u - problem.shift
+    distance = np.abs(margin - problem.rho) / np.maximum(problem.row_norms, 1e-300)
+    near = np.flatnonzero(distance <= radius)
+    if near.size > MOST_HINGES:
+        near = np.sort(np.argpartition(distance, MOST_HINGES)[:MOST_HINGES])
+        radius = float(distance[near].max())
+    pull = _frozen_pull(problem, margin, near)
+    slope = problem.slope - problem.transposed_product(pull)
+    # A weak proximal term keeps the unpenalised intercept from running away.
+    weak = 1e-9 * max(float(problem.ridge.max()), 1e-9)
+    hold = np.where(problem.ridge > 0, 0.0, weak)
+    M, q = problem.Z[near], problem.weights[near] / problem.rho
+    answer, forces = solve_hinge_qp(
+        problem.ridge + hold, slope - hold * v, M, q, problem.shift + problem.rho, v
+    )
+    imbalance = problem.ridge * answer + slope - M.T @ forces
+    inside = bool(np.linalg.norm(answer - v) <= radius)
+    return _Convex(answer, near, forces / q, pull, imbalance, inside)
+
+
+def _frozen_pull(problem: MarginProblem, margin: Vector, near: NDArray[np.intp]) -> Vector:
+    """The slopes of the rows that are not modelled as hinges."""
+    pull = np.where((margin > 0) & (margin < problem.rho), problem.weights / problem.rho, 0.0)
+    pull[near] = 0.0
+    return pull
+
+
+def _residual(problem: MarginProblem, convex: _Convex, u: Vector) -> float:
+    """Norm of the gradient that remains at the majorant's minimiser once every row has its true side."""
+    change = _frozen_pull(problem, u - problem.shift, convex.near) - convex.pull
+    rows = np.flatnonzero(change)
+    return float(np.linalg.norm(convex.imbalance - problem.Z[rows].T @ change[rows]))
+
+
+def _best_step(
+    problem: MarginProblem, v: Vector, u: Vector, dv: Vector, du: Vector, value: float
+) -> float:
+    """Halve or double the step while F falls; costs no product with the data."""
+
+    def at(step: float) -> float:
+        return problem.value(v + step * dv, u + step * du)
+
+    step, here = 1.0, at(1.0)
+    while here > value:
+        step *= 0.5
+        if step < 1e-6:
+            return 0.0
+        here = at(step)
+    while step >= 1.0 and step < 64.0:
+        farther = at(2.0 * step)
+        if farther >= here:
+            break
+        step, here = 2.0 * step, farther
+    return step
+
+
+def _balance(
+    search: _Search, problem: MarginProblem, convex: _Convex, u: Vector, eps: float
+) -> LocalMinimum:
+    """Solve the optimality conditions with the rows on their kink held there exactly."""
+    margin = u - problem.shift
+    v = convex.v
+    between = (convex.shares > 1e-7) & (convex.shares < 1.0 - 1e-7)
+    on_kink = np.abs(margin[convex.near] - problem.rho) <= 1e-5 * problem.rho
+    chosen = between & on_kink
+    active = convex.near[chosen]
+    shares = convex.shares[chosen]
+    found = LocalMinimum(v, active, shares, search.iterations, search.passes)
+    if active.size == 0 or active.size > MOST_HINGES:
+        return found
+    M, group = distinct_rows(problem.Z[active])
+    slopes = np.bincount(group, problem.weights[active] / problem.rho)
+    pull = _frozen_pull(problem, margin, active)
+    constant = problem.slope - problem.transposed_product(pull)
+    solution = _solve_conditions(
+        M, slopes, problem.ridge, constant, problem.shift + problem.rho, v
+    )
+    if solution is None:
+        return found
+    v_new, shares_new = solution
+    margin_new = problem.product(v_new) - problem.shift
+    unchanged = np.array_equal(_frozen_pull(problem, margin_new, active), pull)
+    if not unchanged or shares_new.min() < 0.0 or shares_new.max() > 1.0:
+        return found
+    return LocalMinimum(v_new, active, shares_new[group], search.iterations, search.passes)
+
+
+def _solve_conditions(
+    M: Vector,
+    slopes: Vector,
+    ridge: Vector,
+    constant: Vector,
+    level: float,
+    v: Vector,
+) -> tuple[Vector, Vector] | None:
+    """Solve ridge v + constant = M'(slopes * shares), M v = level, for (v, shares)."""
+    k = M.shape[0]
+    if np.linalg.matrix_rank(M) < k:
+        return None
+    # Where ridge is 0 (the intercept) the first equation does not determine v: solve both at once.
+    penalised = ridge > 0
+    N = M[:, penalised] / ridge[penalised]
+    gram = N @ M[:, penalised].T
+    free = M[:, ~penalised]
+    f = free.shape[1]
+    system = np.zeros((k + f, k + f))
+    system[:k, :k] = gram
+    system[:k, k:] = free
+    system[k:, :k] = free.T
+    right = np.concatenate([level + N @ constant[penalised], constant[~penalised]])
+    try:
+        answer = np.linalg.solve(system, right)
+    except np.linalg.LinAlgError:
+        return None
+    forces = answer[:k]
+    v_new = v.copy()
+    v_new[penalised] = (M[:, penalised].T @ forces - constant[penalised]) / ridge[penalised]
+    v_new[~penalised] = answer[k:]
+    if not np.isfinite(v_new).all():
+        return None
+    return v_new, forces / slopes
+
+
+def distinct_rows(rows: Any) -> tuple[Vector, NDArray[np.intp]]:
+    """Return the distinct rows and, for each given row, its place among them."""
+    dense = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+    distinct, group = np.unique(dense, axis=0, return_inverse=True)
+    return distinct, np.asarray(group).ravel()

@@ -1,0 +1,197 @@
+"""The weighted rho-margin objective as arrays: fused passes over the data, and exact screening.
+
+    F(v) = sum_k ridge_k v_k^2 / 2 + sum_i p_i phi_rho(z_i.v - shift) + slope.v + constant
+
+where phi_rho(u) = min(1, max(0, 1 - u / rho)) has a concave kink at u = 0 (a row becomes an outlier)
+and a convex one at u = rho (a row becomes correct). `slope` and `constant` are 0 for the whole data;
+they carry the rows that were screened away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Vector = NDArray[np.float64]
+
+#: Bytes of data per block: a block stays in the cache between its two products.
+BLOCK_BYTES = 2**19
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How the two kinks are rounded off: quadratically within `width`, and where the flat part is.
+
+    `give` moves the concave kink to -give: rows that far on the wrong side still count. An infinite
+    `give` is the hinge loss, which is convex.
+    """
+
+    width: float
+    give: float = 0.0
+
+
+@dataclass(frozen=True)
+class MarginProblem:
+    """Data of the objective.
+
+    Attributes
+    ----------
+    Z : ndarray or sparse matrix, shape (n, k)
+        Rows y_i (x_i, 1): label times features, and the intercept's column if there is one.
+    weights : ndarray, shape (n,)
+        p_i > 0.
+    ridge : ndarray, shape (k,)
+        Penalty per variable; 0 for the intercept.
+    rho, shift : float
+        Width of the ramp, and where it begins.
+    row_norms : ndarray, shape (n,)
+        Norms |z_i|.
+    slope, constant
+        The affine part.
+    """
+
+    Z: Any
+    weights: Vector
+    ridge: Vector
+    rho: float
+    shift: float
+    row_norms: Vector
+    slope: Vector
+    constant: float = 0.0
+
+    @classmethod
+    def from_rows(
+        cls, Z: Any, weights: Vector, ridge: Vector, *, rho: float, shift: float = 0.0
+    ) -> MarginProblem:
+        """Return the problem of the whole data."""
+        if sparse.issparse(Z):
+            norms = np.sqrt(np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
+        else:
+            norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        return cls(Z, weights, ridge, rho, shift, norms, np.zeros(Z.shape[1]))
+
+    @property
+    def dim(self) -> int:
+        return int(self.Z.shape[1])
+
+    @property
+    def rows(self) -> int:
+        return int(self.Z.shape[0])
+
+    def take(self, rows: NDArray[Any]) -> MarginProblem:
+        """Return the problem of some rows, their weights scaled up to the same total."""
+        weights = self.weights[rows]
+        weights = weights * (self.weights.sum() / weights.sum())
+        return MarginProblem(
+            self.Z[rows], weights, self.ridge, self.rho, self.shift, self.row_norms[rows],
+            self.slope, self.constant,
+        )  # fmt: skip
+
+    def restrict(self, v: Vector, u: Vector, radius: float) -> MarginProblem:
+        """Return the problem of the rows that can change piece within `radius` of v.
+
+        It equals the whole objective on that ball: every other row stays on one linear piece there,
+        because |z_i.(y - v)| <= radius |z_i|.
+        """
+        reach = radius * self.row_norms
+        margin = u - self.shift
+        near = (np.abs(margin) <= reach) | (np.abs(margin - self.rho) <= reach)
+        kept = np.flatnonzero(near)
+        flat = ~near & (margin < 0)
+        ramp = ~near & (margin > 0) & (margin < self.rho)
+        pull = np.where(ramp, self.weights / self.rho, 0.0)
+        return MarginProblem(
+            self.Z[kept], self.weights[kept], self.ridge, self.rho, self.shift,
+            self.row_norms[kept], self.slope - self.transposed_product(pull),
+            self.constant + float(self.weights[flat].sum())
+            + float(pull.sum()) * (self.rho + self.shift),
+        )  # fmt: skip
+
+    def product(self, v: Vector) -> Vector:
+        """Return Z v."""
+        return np.asarray(self.Z @ v)
+
+    def transposed_product(self, a: Vector) -> Vector:
+        """Return Z'a."""
+        return np.asarray(self.Z.T @ a)
+
+    def penalty(self, v: Vector) -> float:
+        """Return everything but the losses."""
+        return float(0.5 * (self.ridge * v) @ v + self.slope @ v + self.constant)
+
+    def value(self, v: Vector, u: Vector | None = None) -> float:
+        """Return F(v); `u` is Z v if it is known."""
+        margin = (self.product(v) if u is None else u) - self.shift
+        return self.penalty(v) + float(self.weights @ np.clip(1.0 - margin / self.rho, 0.0, 1.0))
+
+    def gradient(self, v: Vector, u: Vector | None = None) -> Vector:
+        """Return the gradient of F at v, which must not lie on a kink."""
+        margin = (self.product(v) if u is None else u) - self.shift
+        pull = np.where((margin > 0) & (margin < self.rho), self.weights / self.rho, 0.0)
+        return self.ridge * v + self.slope - self.transposed_product(pull)
+
+    def smooth_value(self, v: Vector, u: Vector, s: Smoothing) -> float:
+        """Return the value of the smoothed objective."""
+        return self.penalty(v) + _loss(u, self.weights, self.rho, self.shift, s)
+
+    def smooth_pass(self, v: Vector, s: Smoothing) -> tuple[Vector, float, Vector]:
+        """Return (Z v, value, gradient) of the smoothed objective in one pass over the data."""
+        gradient = self.ridge * v + self.slope
+        value = self.penalty(v)
+        if sparse.issparse(self.Z):
+            u = self.product(v)
+            value += _loss(u, self.weights, self.rho, self.shift, s)
+            gradient += self.transposed_product(
+                _slope(u, self.weights, self.rho, self.shift, s)
+            )
+            return u, value, gradient
+        u = np.empty(self.rows)
+        block = max(64, BLOCK_BYTES // (8 * self.dim))
+        for start in range(0, self.rows, block):
+            stop = min(start + block, self.rows)
+            Z, p = self.Z[start:stop], self.weights[start:stop]
+            part = np.dot(Z, v, out=u[start:stop])
+            value += _loss(part, p, self.rho, self.shift, s)
+            gradient += _slope(part, p, self.rho, self.shift, s) @ Z
+        return u, value, gradient
+
+    def smooth_gradient(self, v: Vector, u: Vector, s: Smoothing) -> Vector:
+        """Return the gradient of the smoothed objective, Z v being known."""
+        pull = _slope(u, self.weights, self.rho, self.shift, s)
+        return self.ridge * v + self.slope + self.transposed_product(pull)
+
+    def curvature(self, u: Vector, s: Smoothing) -> tuple[NDArray[np.intp], Vector]:
+        """Return (rows, c): the smoothed losses have Hessian sum over rows of c_i z_i z_i'."""
+        margin = u - self.shift
+        c = (np.abs(margin - self.rho) < s.width).astype(np.float64)
+        if np.isfinite(s.give):
+            c -= np.abs(margin + s.give) < s.width
+        rows = np.flatnonzero(c)
+        return rows, c[rows] * self.weights[rows] / (2.0 * s.width * self.rho)
+
+
+def _bend(r: Vector, width: float) -> Vector:
+    """max(r, 0), rounded off quadratically within `width` of 0."""
+    inside = np.clip(r + width, 0.0, 2.0 * width)
+    return inside * inside / (4.0 * width) + np.maximum(r - width, 0.0)
+
+
+def _loss(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> float:
+    losses = _bend(shift + rho - u, s.width)
+    if np.isfinite(s.give):
+        losses -= _bend(shift - s.give - u, s.width)
+    return float(p @ losses) / rho
+
+
+def _slope(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> Vector:
+    scale = 1.0 / (2.0 * s.width)
+    slope = np.clip((shift + rho + s.width - u) * scale, 0.0, 1.0)
+    if np.isfinite(s.give):
+        slope -= np.clip((shift - s.give + s.width - u) * scale, 0.0, 1.0)
+    slope *= p
+    slope *= -1.0 / rho
+    return slope

@@ -1,0 +1,321 @@
+"""A support vector machine with the rho-margin (ramp) loss, and a proof of its stationarity."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from goldstein.errors import InputError
+from goldstein.sklearn import validation as check
+from goldstein.sklearn.margin_fit import MarginFit, fit_margin
+from goldstein.sklearn.margin_problem import MarginProblem
+
+Vector = NDArray[np.float64]
+
+
+class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear classifier that minimises |w|^2 / 2 + C sum_i phi_rho(y_i (w.x_i + b) - shift).
+
+    The loss phi_rho(u) = min(1, max(0, 1 - u / rho)) does not grow beyond 1: a mislabelled or far-out
+    row costs a constant and pulls no more. The price is that the problem is not convex; what is
+    proved about the answer is how stationary it is.
+
+    Parameters
+    ----------
+    rho : float
+        Width of the ramp.
+    C : float
+        Weight of the losses.
+    shift : float
+        Where the ramp begins. The ramp loss min(1 - s, max(0, 1 - u)) of the literature is
+        (1 - s) phi_{1-s}(u - s): see `from_ramp`.
+    eps, delta : float
+        Stationarity to reach, for the mean objective (the one above divided by C times the sum of
+        the sample weights) in the variables (w, b).
+    fit_intercept : bool
+        Whether there is an intercept; it is not penalised.
+    class_weight : dict, "balanced" or None
+    warm_start : bool
+        Start the next fit at the present coefficients.
+    n_init : int
+        Searches per machine, the first from the hinge solution and the others from solutions on
+        random parts of the rows; the best one is kept.
+    certificate : {"near", "goldstein"}
+        Whether to look for a near certificate, the stronger kind, after the Goldstein one.
+    max_calls : int, optional
+        Limit of oracle calls of the fallback search.
+    n_jobs : int, optional
+        Machines fitted in parallel when there are more than two classes.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    coef_, intercept_ : ndarray
+        One row per machine: one machine for two classes, else one per class against the rest.
+    certificate_ : NearCertificate or GoldsteinCertificate
+        The weakest over the machines, near where obtained.
+    certificates_ : list
+        One per machine.
+    near_stationarity_ : (float, float) or None
+        (eps, delta) that hold for every machine; None when a machine has no near certificate.
+    goldstein_stationarity_ : (float, float)
+    objective_ : float
+        The objective above, summed over the machines.
+    n_iter_ : int
+        Iterations of the longest search.
+    outliers_ : ndarray of bool
+        Training rows on the flat part of the loss of their own class's machine.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.sklearn import RhoMarginSVC
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0], [9.0]])
+    >>> y = np.array([0, 0, 1, 1, 0])
+    >>> machine = RhoMarginSVC(C=10.0).fit(X, y)
+    >>> machine.predict(X)
+    array([0, 0, 1, 1, 1])
+    >>> machine.outliers_
+    array([False, False, False, False,  True])
+    """
+
+    def __init__(
+        self,
+        rho: float = 1.0,
+        C: float = 1.0,
+        *,
+        shift: float = 0.0,
+        eps: float = 1e-3,
+        delta: float = 1e-3,
+        fit_intercept: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
+        n_init: int = 1,
+        certificate: str = "near",
+        max_calls: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.rho = rho
+        self.C = C
+        self.shift = shift
+        self.eps = eps
+        self.delta = delta
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_init = n_init
+        self.certificate = certificate
+        self.max_calls = max_calls
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @classmethod
+    def from_ramp(cls, truncation: float, C: float = 1.0, **parameters: Any) -> Self:
+        """Return the machine of the ramp loss: |w|^2 / 2 + C sum_i min(1 - s, max(0, 1 - u_i)).
+
+        With s = `truncation` < 1 this is exactly rho = 1 - s, shift = s and weight C (1 - s).
+
+        Examples
+        --------
+        >>> RhoMarginSVC.from_ramp(-1.0, C=3.0)
+        RhoMarginSVC(C=6.0, rho=2.0, shift=-1.0)
+        """
+        if not check.finite("truncation", truncation) < 1:
+            raise InputError(f"truncation must be less than 1, got {truncation!r}.")
+        width = 1.0 - truncation
+        return cls(rho=width, C=C * width, shift=truncation, **parameters)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n, d)
+        y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+            Nonnegative; a row of weight 0 is as good as absent.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
+        )
+        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        check_classification_targets(y)
+        labels, weights, kept = self._labels_and_weights(y, weights)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        starts = self._starts()
+        rows = X if kept.all() else X[kept]
+        jobs = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._fit_machine)(rows, signs, weights, seed, start)
+            for signs, start in zip(self._signs(labels), starts)
+        )
+        self._store(list(jobs), X, y, float(weights.sum()))
+        return self
+
+    def objectives(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> list[Any]:
+        """Return the mean objective of each machine, to verify certificates against.
+
+        `machine.certificate_.verify(machine.objectives(X, y)[0])` re-derives the claim from the data.
+        """
+        check_is_fitted(self)
+        X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
+        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        labels, weights, kept = self._labels_and_weights(y, weights)
+        from goldstein.sklearn.margin_oracle import MarginOracle
+
+        return [
+            MarginOracle(self._problem(X[kept], signs, weights), 2.0 * self.delta)
+            for signs in self._signs(labels)
+        ]
+
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Return w.x + b, one column per machine (a vector for two classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class of each row."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def _check_parameters(self) -> None:
+        for name in ("rho", "C", "eps", "delta"):
+            check.positive(name, getattr(self, name))
+        check.finite("shift", self.shift)
+        check.at_least("n_init", self.n_init, 1)
+        check.one_of("certificate", self.certificate, ("near", "goldstein"))
+
+    def _labels_and_weights(
+        self, y: NDArray[Any], weights: Vector
+    ) -> tuple[NDArray[np.intp], Vector, NDArray[np.bool_]]:
+        """Drop rows without weight; return class numbers, weights with class weights, kept rows."""
+        kept = weights > 0
+        classes = np.unique(y[kept])
+        if len(classes) < 2:
+            raise InputError(
+                f"a classifier needs at least two classes, got one class: {classes[0]!r}."
+            )
+        self.classes_ = classes
+        labels = np.searchsorted(classes, y[kept])
+        factors = check.class_weights(self.class_weight, classes, y[kept], weights[kept])
+        return labels, weights[kept] * factors[labels], kept
+
+    def _signs(self, labels: NDArray[np.intp]) -> list[Vector]:
+        if len(self.classes_) == 2:
+            return [np.where(labels == 1, 1.0, -1.0)]
+        return [np.where(labels == k, 1.0, -1.0) for k in range(len(self.classes_))]
+
+    def _starts(self) -> list[Vector | None]:
+        machines = 1 if len(self.classes_) == 2 else len(self.classes_)
+        old = getattr(self, "coef_", None)
+        if not self.warm_start or old is None or old.shape != (machines, self.n_features_in_):
+            return [None] * machines
+        if self.fit_intercept:
+            return list(np.column_stack([old, self.intercept_]))
+        return list(old)
+
+    def _problem(self, X: Any, signs: Vector, weights: Vector) -> MarginProblem:
+        n, d = X.shape
+        columns = d + bool(self.fit_intercept)
+        total = float(weights.sum())
+        ridge = np.zeros(columns)
+        ridge[:d] = 1.0 / (self.C * total)
+        Z: Any
+        if sparse.issparse(X):
+            Z = sparse.diags(signs) @ X
+            if self.fit_intercept:
+                Z = sparse.hstack([Z, sparse.csr_matrix(signs[:, None])])
+            Z = Z.tocsr()
+        else:
+            Z = np.empty((n, columns))
+            np.multiply(X, signs[:, None], out=Z[:, :d])
+            if self.fit_intercept:
+                Z[:, d] = signs
+        return MarginProblem.from_rows(Z, weights / total, ridge, rho=self.rho, shift=self.shift)
+
+    def _fit_machine(
+        self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None
+    ) -> MarginFit:
+        return fit_margin(
+            self._problem(X, signs, weights),
+            eps=self.eps,
+            delta=self.delta,
+            seed=seed,
+            start=start,
+            n_init=self.n_init,
+            max_calls=self.max_calls,
+            near=self.certificate == "near",
+        )
+
+    def _store(self, fits: list[MarginFit], X: Any, y: NDArray[Any], total: float) -> None:
+        d = self.n_features_in_
+        V = np.array([fit.v for fit in fits])
+        self.coef_ = V[:, :d].copy()
+        self.intercept_ = V[:, d].copy() if self.fit_intercept else np.zeros(len(fits))
+        self.objective_ = self.C * total * sum(fit.value for fit in fits)
+        self.n_iter_ = max(fit.iterations for fit in fits)
+        self.certificates_ = [fit.near or fit.goldstein for fit in fits]
+        self.goldstein_stationarity_ = weakest([fit.goldstein for fit in fits])
+        self.near_stationarity_ = weakest([fit.near for fit in fits])
+        self.certificate_ = max(
+            [fit.goldstein for fit in fits if fit.near is None] or self.certificates_,
+            key=lambda c: c.eps,
+        )
+        self.outliers_ = self._own_margin(X, y) < self.shift
+        warn_unless_reached(self, [fit.goldstein for fit in fits])
+
+    def _own_margin(self, X: Any, y: NDArray[Any]) -> Vector:
+        """The margin of each row in the machine of its class; infinite for an unknown class."""
+        scores = np.atleast_2d(np.asarray(X @ self.coef_.T) + self.intercept_)
+        if len(self.classes_) == 2:
+            return np.asarray(np.where(y == self.classes_[1], scores[:, 0], -scores[:, 0]))
+        margin = np.full(len(y), np.inf)
+        for k, c in enumerate(self.classes_):
+            margin[y == c] = scores[y == c, k]
+        return margin
+
+
+def weakest(certificates: list[Any]) -> tuple[float, float] | None:
+    """Return the (eps, delta) that holds for all, or None when one of them is missing."""
+    if any(c is None for c in certificates):
+        return None
+    return max(c.eps for c in certificates), max(c.delta for c in certificates)
+
+
+def warn_unless_reached(estimator: Any, certificates: list[Any]) -> None:
+    """Say what was reached and what to change when the target was missed."""
+    reached = max(c.eps for c in certificates)
+    if reached > estimator.eps:
+        warnings.warn(
+            f"reached eps = {reached:.3g} at delta = {estimator.delta:g}, asked for "
+            f"eps = {estimator.eps:g}; raise max_calls, eps or delta, or scale the features.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
