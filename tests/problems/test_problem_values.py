@@ -62,6 +62,15 @@ def test_the_gradient_is_the_derivative_of_the_value(name: str) -> None:
         check_gradient(problem, spread * noise[1], rng)
 
 
+def test_the_second_residual_of_watson_has_the_right_gradient() -> None:
+    problem = problems.get("watson")
+    rng = np.random.default_rng(6)
+    x = 1e-3 * rng.standard_normal(20)
+    x[:2] += (2.0, -1.0)
+    assert problem.fun(x) == abs(x[1] - x[0] ** 2 - 1.0)
+    check_gradient(problem, x, rng)
+
+
 @pytest.mark.parametrize("name", SCALABLE)
 def test_the_gradient_is_right_at_other_sizes(name: str) -> None:
     rng = np.random.default_rng(8)
