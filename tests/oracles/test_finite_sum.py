@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles.finite_sum import FiniteSum, FullBatch, SampleStream, as_stochastic
+from goldstein.oracles.finite_sum import FiniteSum, SampleStream, as_stochastic
 from goldstein.oracles.function import FunctionOracle
 
 
@@ -107,7 +107,10 @@ def test_reading_fun_and_jac() -> None:
 
     finite = FiniteSum(lambda x, i: x, 3)
     assert as_stochastic(finite) is finite
-    assert as_stochastic(np.sum, finite) is finite
+    valued = as_stochastic(np.sum, finite)
+    assert isinstance(valued, FiniteSum)
+    assert valued.value(np.ones(3)) == 3.0
+    assert not finite.has_value
     stream = as_stochastic(np.sum, noisy)
     assert isinstance(stream, SampleStream)
     assert stream.has_value
@@ -118,8 +121,6 @@ def test_reading_fun_and_jac() -> None:
 
 
 def test_an_ordinary_oracle_is_a_noiseless_one() -> None:
-    inner = FunctionOracle(lambda x: float(np.abs(x).sum()), np.sign)
-    oracle = FullBatch(inner)
+    oracle = FunctionOracle(lambda x: float(np.abs(x).sum()), np.sign)
     x = np.array([2.0, -1.0])
-    assert oracle.value(x) == 3.0
     np.testing.assert_array_equal(oracle.sample(x, np.random.default_rng(0)), oracle.gradient(x))

@@ -2,6 +2,14 @@
 
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
+from goldstein.oracles.finite_sum import FiniteSum, SampleStream
 from goldstein.oracles.function import FunctionOracle, as_oracle
 
-__all__ = ["CountedOracle", "FunctionOracle", "Oracle", "as_oracle"]
+__all__ = [
+    "CountedOracle",
+    "FiniteSum",
+    "FunctionOracle",
+    "Oracle",
+    "SampleStream",
+    "as_oracle",
+]

@@ -24,6 +24,12 @@ class Oracle(ABC):
     #: Number of variables, or None when any length is accepted.
     dim: int | None = None
 
+    #: False when `value` cannot be asked.
+    has_value: bool = True
+
+    #: False when `gradient` cannot be asked, because only noisy samples of it exist.
+    has_gradient: bool = True
+
     @abstractmethod
     def value(self, x: Vector) -> float:
         """Return f(x)."""
@@ -31,6 +37,10 @@ class Oracle(ABC):
     @abstractmethod
     def gradient(self, y: Vector) -> Vector:
         """Return the gradient of f at y, or raise `KinkError`."""
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        """Return a noisy gradient at x, its mean over `rng` the gradient; here without noise."""
+        return self.gradient(x)
 
     @property
     def name(self) -> str:

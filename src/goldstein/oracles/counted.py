@@ -26,6 +26,8 @@ class CountedOracle(Oracle):
         self.inner = inner
         self.knows_kinks = inner.knows_kinks
         self.dim = inner.dim
+        self.has_value = inner.has_value
+        self.has_gradient = inner.has_gradient
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
@@ -66,10 +68,17 @@ class CountedOracle(Oracle):
             raise
 
     def gradient(self, y: Vector) -> Vector:
+        return self._gradient(self.inner.gradient, y, "gradient")
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        """Ask for a noisy gradient; it counts like any gradient."""
+        return self._gradient(lambda z: self.inner.sample(z, rng), x, "noisy gradient")
+
+    def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
         if self.values + self.gradients >= self.limit:
-            raise OutOfCalls("gradient")
+            raise OutOfCalls(what)
         self.gradients += 1
-        raw = self._ask(self.inner.gradient, y.copy(), "gradient")
+        raw = self._ask(question, y.copy(), what)
         try:
             return as_gradient(raw, y.shape)
         except BadAnswer as bad:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,21 +17,7 @@ from goldstein.oracles.base import Oracle, Vector
 BLOCK = 256
 
 
-class StochasticOracle(Oracle):
-    """An oracle that can also draw an unbiased noisy gradient, at the price of a few terms."""
-
-    #: True when `gradient` is the gradient of the whole objective, so that it may certify.
-    has_full_gradient: bool = True
-
-    #: True when `value` can be asked.
-    has_value: bool = True
-
-    @abstractmethod
-    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
-        """Return a noisy gradient at x, whose mean over `rng` is the gradient."""
-
-
-class FiniteSum(StochasticOracle):
+class FiniteSum(Oracle):
     """The mean of n terms, `f(x) = (f_0(x) + ... + f_{n-1}(x)) / n`.
 
     Solvers draw batches; certificates use all n terms, so they carry no sampling error.
@@ -88,13 +74,23 @@ class FiniteSum(StochasticOracle):
             raise InputError(
                 f"batch_size = {batch_size} exceeds n = {n}; use at most n terms per batch."
             )
+        self._value: Callable[[Vector], Any] | None = None
         self.has_value = value_i is not None
 
     @property
     def name(self) -> str:
         return f"FiniteSum of {self.n} terms"
 
+    def with_value(self, value: Callable[[Vector], Any]) -> FiniteSum:
+        """Return the same sum with its values taken from `value(x)`."""
+        other = copy.copy(self)
+        other._value, other.has_value = value, True
+        return other
+
     def value(self, x: Vector) -> float:
+        if self._value is not None:
+            answer: float = self._value(x)
+            return answer
         if self._value_i is None:
             raise InputTypeError(
                 "this FiniteSum knows gradients only; pass value_i=... to ask for values."
@@ -145,7 +141,7 @@ class FiniteSum(StochasticOracle):
         return total
 
 
-class SampleStream(StochasticOracle):
+class SampleStream(Oracle):
     """An endless stream: `grad(x, rng)` draws a sample and returns its gradient.
 
     There is no last sample, hence no full gradient and no deterministic certificate; see
@@ -159,7 +155,7 @@ class SampleStream(StochasticOracle):
     array([1.])
     """
 
-    has_full_gradient = False
+    has_gradient = False
 
     def __init__(
         self,
@@ -176,6 +172,10 @@ class SampleStream(StochasticOracle):
     def name(self) -> str:
         return getattr(self._grad, "__name__", type(self._grad).__name__)
 
+    def with_value(self, value: Callable[[Vector], Any]) -> SampleStream:
+        """Return the same stream with its values taken from `value(x)`."""
+        return SampleStream(self._grad, value)
+
     def value(self, x: Vector) -> float:
         if self._value is None:
             raise InputTypeError(
@@ -187,9 +187,9 @@ class SampleStream(StochasticOracle):
 
     def gradient(self, y: Vector) -> Vector:
         raise InputTypeError(
-            f"{self.name} is a stream of samples and has no full gradient; use FiniteSum for data "
-            "that can be visited completely, or goldstein.confidence_bound for a bound with "
-            "confidence."
+            f"{self.name} is a stream of samples and has no full gradient; use method='o2nc' or "
+            "'psingd', FiniteSum for data that can be visited completely, and "
+            "goldstein.certificates.confidence_bound for a bound with confidence."
         )
 
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
@@ -201,40 +201,19 @@ class SampleStream(StochasticOracle):
         return row
 
 
-class FullBatch(StochasticOracle):
-    """An ordinary oracle seen as a noisy one with no noise."""
-
-    def __init__(self, inner: Oracle) -> None:
-        self.inner = inner
-        self.knows_kinks = inner.knows_kinks
-        self.dim = inner.dim
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    def value(self, x: Vector) -> float:
-        return self.inner.value(x)
-
-    def gradient(self, y: Vector) -> Vector:
-        return self.inner.gradient(y)
-
-    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
-        return self.inner.gradient(x)
-
-
-def as_stochastic(fun: Any, jac: Any = None) -> StochasticOracle | None:
+def as_stochastic(fun: Any, jac: Any = None) -> FiniteSum | SampleStream | None:
     """Read `fun` and `jac` as a noisy problem, or return None when they describe an ordinary one.
 
-    Understood are a `StochasticOracle` in either place, and a gradient `grad(x, rng)` of two
-    required arguments in either place.
+    Understood are a `FiniteSum` or `SampleStream` in either place, and in either place a gradient
+    `grad(x, rng)` whose second argument is called rng. A callable `fun` beside it gives the values.
     """
-    if isinstance(jac, StochasticOracle):
-        return jac
-    if isinstance(fun, StochasticOracle) and jac is None:
+    value = fun if callable(fun) and not isinstance(fun, Oracle) else None
+    if isinstance(jac, FiniteSum | SampleStream):
+        return jac if value is None else jac.with_value(value)
+    if isinstance(fun, FiniteSum | SampleStream) and jac is None:
         return fun
     if _takes_rng(jac):
-        return SampleStream(jac, value=fun if callable(fun) else None)
+        return SampleStream(jac, value=value)
     if jac is None and _takes_rng(fun):
         return SampleStream(fun)
     return None

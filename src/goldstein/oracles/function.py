@@ -9,6 +9,7 @@ import numpy as np
 
 from goldstein.errors import InputTypeError
 from goldstein.oracles.base import Oracle, Vector
+from goldstein.oracles.finite_sum import as_stochastic
 
 
 class FunctionOracle(Oracle):
@@ -80,6 +81,9 @@ def as_oracle(
     """Return `fun` as an Oracle, or explain what is missing."""
     if not isinstance(args, tuple | list):
         args = (args,)
+    noisy = as_stochastic(fun, jac)
+    if noisy is not None and not args:
+        return noisy
     if isinstance(fun, Oracle):
         if jac is not None or args:
             raise InputTypeError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -39,6 +40,8 @@ class JournalOracle(Oracle):
         self.inner = inner
         self.knows_kinks = inner.knows_kinks
         self.dim = inner.dim
+        self.has_value = inner.has_value
+        self.has_gradient = inner.has_gradient
         self.path = Path(path)
         self._replay: list[tuple[bytes, bytes, bytes]] = []
         self._next = 0
@@ -88,14 +91,20 @@ class JournalOracle(Oracle):
         return answer
 
     def gradient(self, y: Vector) -> Vector:
+        return self._gradient(self.inner.gradient, y)
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        return self._gradient(lambda z: self.inner.sample(z, rng), x)
+
+    def _gradient(self, question: Callable[[Vector], Vector], y: Vector) -> Vector:
         stored = self._recall(b"g", y)
         if stored is not None:
             answer = np.frombuffer(stored).copy()
             if self._doubt():
-                self._compare(answer, self.inner.gradient(y))
+                self._compare(answer, question(y))
             return answer
         try:
-            raw = self.inner.gradient(y)
+            raw = question(y)
         except KinkError:
             self._write(b"k", y, b"")
             raise

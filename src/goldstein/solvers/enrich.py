@@ -71,7 +71,8 @@ def enrich(
                     milestone, since = norm, 0
                 ratio = min(norm / lipschitz, 1.0)
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
-                if found.descent is None and (asked & (asked - 1) == 0 or since == patience - 1):
+                look = asked & (asked - 1) == 0 or since == patience - 1
+                if look and found.descent is None and oracle.has_value:
                     if value_at_x is None:
                         value_at_x = oracle.value(x)
                     trial = trial_point(x, m, norm, radius, ratio)
