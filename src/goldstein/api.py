@@ -167,7 +167,8 @@ def minimize(
         if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
             _check_replayed(certificate, oracle, base)
     state = outcome.state
-    if delta * eps / 4 < 8 * 2.0**-53 * abs(state.fx) and status is not Status.CERTIFIED:
+    done = status in (Status.CERTIFIED, Status.UNBOUNDED)
+    if delta * eps / 4 < 8 * 2.0**-53 * abs(state.fx) and not done:
         warnings.warn(
             f"the descent test compares values to {delta * eps / 4:.3g}, but |f| = "
             f"{abs(state.fx):.3g} is only exact to {abs(state.fx) * 2.0**-52:.3g}; "
