@@ -51,7 +51,7 @@ class Ball:
 
 @dataclass(frozen=True)
 class Bound:
-    """What is known of a node on a ball: its value at the centre, its Lipschitz constant, a radius."""
+    """What is known of a node on a ball: value at the centre, Lipschitz constant, radius."""
 
     value: Vector
     lipschitz: float
@@ -260,7 +260,7 @@ class Expression(Oracle):
         return found
 
     def lipschitz(self, domain: Ball | tuple[Any, float] | None = None) -> float:
-        """Return a Lipschitz constant on a domain: a `Ball`, a pair (centre, radius), or everywhere.
+        """Return a Lipschitz constant on a `Ball`, a pair (centre, radius), or everywhere.
 
         Parameters
         ----------
@@ -363,13 +363,17 @@ class Expression(Oracle):
     __radd__ = __add__
 
     def __neg__(self) -> Expression:
-        return self * -1.0
+        from goldstein.calculus.affine import Scale
+
+        return Scale(self, -1.0)
 
     def __sub__(self, other: Any) -> Expression:
         return self + (-other if isinstance(other, Expression) else -np.asarray(other))
 
     def __rsub__(self, other: Any) -> Expression:
-        return -self + other
+        from goldstein.calculus.affine import add
+
+        return add(-self, other)
 
     def __mul__(self, other: Any) -> Expression:
         from goldstein.calculus.affine import multiply

@@ -1,9 +1,9 @@
 """The kink form: which smooth piece rules at a point and just beside it, decided exactly.
 
-Let y be a point and v a direction such that every kink decision is strict on (y, y + t0 v] for some
-t0 > 0. Then F is smooth there, and the limit of its gradients as t -> 0+ is an element of the Clarke
-subdifferential of F at y. It equals the gradient at y of the pieces chosen beside y. This needs no
-rank condition, no constants, and no convexity of the pieces' domains; for affine kinks and
+Let y be a point and v a direction such that every kink decision is strict on (y, y + t0 v] for
+some t0 > 0. Then F is smooth there, and the limit of its gradients as t -> 0+ is an element of the
+Clarke subdifferential of F at y. It equals the gradient at y of the pieces chosen beside y. This
+needs no rank condition, no constants, and no convexity of the pieces' domains; for affine kinks and
 v = y_j - y it is the transport theorem.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -201,10 +202,8 @@ class KinkForm:
         for node in self.root.kink_nodes:
             ties = found.ties.get(id(node))
             if ties:
-                inner = node.args[0]
-                pieces[id(node)] = node.split(
-                    pieces[id(node)], ties, lambda i, inner=inner: path.leading(inner, i)
-                )
+                leading = partial(path.leading, node.args[0])
+                pieces[id(node)] = node.split(pieces[id(node)], ties, leading)
         return pieces
 
     def limiting_gradients(
@@ -232,7 +231,7 @@ class KinkForm:
         """
         found = self.examine(point)
         choices = [self.pieces_beside(found, v) for v in directions]
-        if self._work * len(choices) <= RATIONAL_WORK:
+        if self.is_small and self._work * len(choices) <= 10 * RATIONAL_WORK:
             try:
                 return [(g, [Fraction(0)] * self.dim) for g in self._rational(found, choices)]
             except Irrational:
@@ -258,6 +257,11 @@ class KinkForm:
         return to_fractions(mid), to_fractions(rad)
 
     @property
+    def is_small(self) -> bool:
+        """True when exact rationals are affordable for a whole gradient."""
+        return self._work <= RATIONAL_WORK
+
+    @cached_property
     def _work(self) -> int:
         return sum(
             int(np.prod(node.A.shape)) * (node.size // node.shape[0])

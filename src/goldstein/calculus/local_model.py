@@ -6,6 +6,7 @@ pieces around y are `base + sum of slope_i row_i over the kinks on whose upper s
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,11 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic, Irrational
+from goldstein.calculus.arithmetic import (
+    ENCLOSURE,
+    FLOAT,
+    RATIONAL,
+    Arithmetic,
+    Irrational,
+    rational,
+    to_fraction,
+)
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.enclosures import Enclosure
-from goldstein.calculus.expression import Pieces, Vector
+from goldstein.calculus.expression import Vector
 from goldstein.calculus.kinks import Examination, Kink
+from goldstein.numerics.exact import to_fractions
 
 Matrix = NDArray[np.float64]
 Row = dict[int, Fraction]
@@ -82,22 +92,39 @@ def local_model(found: Examination) -> LocalModel:
     return LocalModel(base, dense(exact_rows(found, kinks), form.dim), slopes)
 
 
-def proven_slopes(found: Examination) -> list[Any]:
-    """Return the slopes of the kinks through a point: Fractions, or enclosures where irrational."""
-    kinks = found.form.active_kinks(found)
-    root = found.form.root
-    try:
-        exact = root.cotangents(found.exact, RATIONAL, found.pieces)
-        return [_slope(exact, kink, RATIONAL) for kink in kinks]
-    except Irrational:
-        enclosed = root.cotangents(found.values, ENCLOSURE, found.pieces)
-        return [_slope(enclosed, kink, ENCLOSURE) for kink in kinks]
+#: An exact number, or an interval around it: (midpoint, radius).
+Proven = tuple[Fraction, Fraction]
 
 
-def proven_base(found: Examination) -> Enclosure:
-    """Return an enclosure of the gradient of the piece below all kinks."""
-    g = found.form.root.pull_back(found.values, ENCLOSURE, found.pieces)
-    return g if isinstance(g, Enclosure) else Enclosure(g)
+@dataclass
+class ProvenModel:
+    """The pieces around a point with proved numbers: midpoints and radii, exact rows."""
+
+    base: list[Proven]
+    rows: list[Row]
+    slopes: list[Proven]
+
+
+def proven_model(found: Examination) -> ProvenModel:
+    """Return the model at an examined point whose kinks are additive, with proved numbers."""
+    form = found.form
+    kinks = form.active_kinks(found)
+    rows = exact_rows(found, kinks)
+    if form.is_small:
+        with contextlib.suppress(Irrational):
+            exact = form.root.cotangents(found.exact, RATIONAL, found.pieces)
+            base = [(to_fraction(g), Fraction(0)) for g in exact[id(form.root.variable)]]
+            slopes = [(to_fraction(_slope(exact, k, RATIONAL)), Fraction(0)) for k in kinks]
+            return ProvenModel(base, rows, slopes)
+    enclosed = form.root.cotangents(found.values, ENCLOSURE, found.pieces)
+    gradient = enclosed[id(form.root.variable)]
+    mid, rad = (np.broadcast_to(part, (form.dim,)) for part in (gradient.mid, gradient.rad))
+    sizes = [_slope(enclosed, k, ENCLOSURE) for k in kinks]
+    return ProvenModel(
+        list(zip(to_fractions(mid), to_fractions(rad))),
+        rows,
+        [(Fraction(float(s.mid)), Fraction(float(s.rad))) for s in sizes],
+    )
 
 
 def _slope(cotangents: dict[int, Any], kink: Kink, arithmetic: Arithmetic) -> Any:
@@ -105,23 +132,24 @@ def _slope(cotangents: dict[int, Any], kink: Kink, arithmetic: Arithmetic) -> An
     jump = kink.node.function.jumps[kink.level]
     outer = cotangents.get(id(kink.node))
     if outer is None:
-        return arithmetic.constant(Fraction(0))
+        return arithmetic.zeros(())
     if isinstance(outer, Enclosure):
         wide = Enclosure(
             np.broadcast_to(outer.mid, kink.node.shape), np.broadcast_to(outer.rad, kink.node.shape)
         )
         return wide.reshape(-1)[kink.entry] * ENCLOSURE.constant(jump)
     entry = np.broadcast_to(outer, kink.node.shape).reshape(-1)[kink.entry]
-    return entry * (float(jump) if arithmetic is FLOAT else arithmetic.constant(jump))
+    return entry * (float(jump) if arithmetic is FLOAT else rational(jump))
 
 
 __all__ = [
     "LocalModel",
-    "Pieces",
+    "Proven",
+    "ProvenModel",
+    "Row",
     "dense",
     "exact_rows",
     "is_additive",
     "local_model",
-    "proven_base",
-    "proven_slopes",
+    "proven_model",
 ]

@@ -1,4 +1,4 @@
-"""Moving a Goldstein certificate to one point: which kinks its points straddle, and where they meet.
+"""Moving a Goldstein certificate to one point: which kinks it straddles, and where they meet.
 
 Everything here is search in float64 and may be wrong; `NearCertificate.prove` decides.
 """

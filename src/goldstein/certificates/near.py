@@ -1,8 +1,8 @@
 """The near certificate: a pivot near x, and limits of gradients there that nearly cancel.
 
 The evidence is a rational pivot y, directions v_j and weights a_j. Along y + t v_j, t -> 0+, the
-function is differentiable and its gradients tend to some g_j; every such limit belongs to the Clarke
-subdifferential at y, which is convex. So |sum a_j g_j| / sum a_j bounds its distance from 0.
+function is differentiable and its gradients tend to some g_j; every such limit belongs to the
+Clarke subdifferential at y, which is convex. So |sum a_j g_j| / sum a_j bounds its distance from 0.
 The checker decides in exact arithmetic; it needs no constant and believes nothing that is stored.
 """
 
@@ -258,7 +258,8 @@ class NearCertificate:
         rest = dict(fields)
         digest = rest.pop("digest")
         pivot = tuple(_parse(text) for text in rest.pop("pivot"))
-        certificate = cls(exact_pivot=pivot, **arrays, **rest)
+        content: dict[str, Any] = {**arrays, **rest}
+        certificate = cls(exact_pivot=pivot, **content)
         if certificate.content_digest() != digest:
             raise InputError("the near certificate was changed after it was made.")
         return certificate

@@ -62,7 +62,8 @@ class MarginSVM(Model):
 
     def _start(self, rng: np.random.Generator) -> Vector:
         typical = float(row_norms(self.Z).mean()) or 1.0
-        return rng.standard_normal(self.Z.shape[1]) * self.rho / typical
+        answer: Vector = rng.standard_normal(self.Z.shape[1]) * (self.rho / typical)
+        return answer
 
     @cached_property
     def _norm(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.calculus.affine import multiply
 from goldstein.calculus.atoms.base import Elementwise, Indices, PiecewisePolynomial, positive
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
@@ -123,7 +124,7 @@ def gated_relu(a: Any, b: Expression) -> Expression:
     >>> gated_relu(w[0], w[1]).value(np.array([3.0, 2.0]))
     6.0
     """
-    return relu(b) * a
+    return multiply(relu(b), a)
 
 
 __all__ = [

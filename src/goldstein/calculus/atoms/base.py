@@ -101,7 +101,7 @@ class ScalarFunction(ABC):
     def piece(self, u: Vector) -> Indices:
         """Return the piece of every entry in float64 (the lower one at a breakpoint)."""
         if len(self.levels) == 1:
-            return (u > self.levels[0]).astype(np.intp)
+            return np.asarray(u > self.levels[0], dtype=np.intp)
         answer: Indices = np.searchsorted(self.levels, u)
         return answer
 

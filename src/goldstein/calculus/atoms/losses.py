@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial, positive
 from goldstein.calculus.expression import Expression
@@ -63,7 +64,7 @@ def eps_insensitive(u: Expression, eps: float) -> Expression:
     array([0.5, 0. ])
     """
     e = positive("eps", eps)
-    pieces = [[-e, -1], [0], [-e, 1]]
+    pieces: list[list[Any]] = [[-e, -1], [0], [-e, 1]]
     # The slope set at one kink misses the other kink's slopes: both must not be in reach.
     function = PiecewisePolynomial(
         "eps_insensitive", [-e, e], pieces, pivot_limit=float(e), pivot_limit_attained=False
@@ -83,7 +84,7 @@ def huber(u: Expression, threshold: float = 1.0) -> Expression:
     """
     t = positive("threshold", threshold)
     half = Fraction(1, 2)
-    pieces = [[-half * t * t, -t], [0, 0, half], [-half * t * t, t]]
+    pieces: list[list[Any]] = [[-half * t * t, -t], [0, 0, half], [-half * t * t, t]]
     return Elementwise(PiecewisePolynomial("huber", [-t, t], pieces), u)
 
 

@@ -60,9 +60,9 @@ def scad(u: Expression, lam: float = 1.0, a: float = 3.7) -> Expression:
         raise InputError(f"scad needs a > 2, got {a!r}.")
     outer = l * l * (k + 1) / 2
     bend = 1 / (2 * (k - 1))
-    right: list[Any] = [-l * l * bend, 2 * k * l * bend, -bend]
+    right = [-l * l * bend, 2 * k * l * bend, -bend]
     left = [right[0], -right[1], right[2]]
-    pieces = [[outer], left, [0, -l], [0, l], right, [outer]]
+    pieces: list[list[Any]] = [[outer], left, [0, -l], [0, l], right, [outer]]
     return Elementwise(PiecewisePolynomial("scad", [-k * l, -l, 0, l, k * l], pieces), u)
 
 
@@ -80,7 +80,7 @@ def mcp(u: Expression, lam: float = 1.0, gamma: float = 2.0) -> Expression:
     if g <= 1:
         raise InputError(f"mcp needs gamma > 1, got {gamma!r}.")
     outer, bend = g * l * l / 2, -1 / (2 * g)
-    pieces = [[outer], [0, -l, bend], [0, l, bend], [outer]]
+    pieces: list[list[Any]] = [[outer], [0, -l, bend], [0, l, bend], [outer]]
     return Elementwise(PiecewisePolynomial("mcp", [-g * l, 0, g * l], pieces), u)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -36,9 +37,14 @@ ELEMENTWISE: dict[str, Example] = {
     "pseudo_huber": lambda u: atoms.pseudo_huber(u, 0.8),
 }
 
+
+def _summed(atom: Example, u: Expression) -> Expression:
+    return sum_entries(atom(u))
+
+
 #: Every atom as a scalar expression.
 EXAMPLES: dict[str, Example] = {
-    **{name: (lambda u, atom=atom: sum_entries(atom(u))) for name, atom in ELEMENTWISE.items()},
+    **{name: partial(_summed, atom) for name, atom in ELEMENTWISE.items()},
     "sum_squares": atoms.sum_squares,
     "max": atoms.maximum,
     "max_affine": lambda u: atoms.max_affine(

@@ -1,0 +1,155 @@
+"""The shortest vector of a Clarke subdifferential, searched in float64.
+
+The answer is evidence: directions out of the point, and weights. Nothing here is trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from goldstein.calculus.expression import Vector
+from goldstein.calculus.kinks import Examination
+from goldstein.calculus.local_model import LocalModel
+from goldstein.errors import NotCertifiableError
+from goldstein.numerics.hull import min_norm_weights
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass
+class Evidence:
+    """Directions out of a point, and how to weigh the limits of gradients along them."""
+
+    directions: Matrix
+    weights: Vector
+    eps: float
+
+
+def box_shares(model: LocalModel) -> Vector:
+    """Return the shares in [0, 1] that make `base + shares @ terms` shortest."""
+    terms = model.terms
+    if not np.any(terms):
+        return np.zeros(len(terms))
+    answer: Vector = lsq_linear(terms.T, -model.base, bounds=(0.0, 1.0), method="bvls").x
+    return answer
+
+
+def generic_evidence(found: Examination, ways: Matrix) -> Evidence | None:
+    """Weigh the limits of gradients along given directions, whatever kinks there are."""
+    point = np.array([float(q) for q in found.point])
+    usable, gradients = [], []
+    for v in ways:
+        try:
+            pieces = found.form.pieces_beside(found, v)
+        except NotCertifiableError:
+            continue
+        usable.append(v)
+        gradients.append(found.form.float_gradient(point, pieces))
+    if not usable:
+        return None
+    weights = min_norm_weights(np.array(gradients))
+    used = np.flatnonzero(weights > 0)
+    rest = weights @ np.array(gradients)
+    return Evidence(np.array(usable)[used], weights[used], float(np.linalg.norm(rest)))
+
+
+def additive_evidence(
+    model: LocalModel, hints: Matrix, eps: float, rng: np.random.Generator
+) -> Evidence | None:
+    """Search directions at a point whose kinks are additive.
+
+    Independent kinks allow every choice of sides, so the box's shortest vector is split into
+    choices. Otherwise directions are generated against the current shortest vector, as long as
+    they help.
+    """
+    pool = _Pool(model)
+    pool.offer(hints)
+    pool.offer(_threshold_directions(model, box_shares(model)))
+    pool.offer(rng.standard_normal((32, model.base.size)))
+    pool.offer(rng.standard_normal((64, len(model.rows))) @ model.rows)
+    if not pool.ways:
+        return None
+    best = pool.solve()
+    for _ in range(60):
+        if best.eps <= 0.5 * eps:
+            break
+        if not pool.offer(_descent_directions(model, best, pool.shortest, rng)):
+            break
+        better = pool.solve()
+        stalled = better.eps > best.eps * (1.0 - 1e-6)
+        best = better if better.eps < best.eps else best
+        if stalled:
+            break
+    return best
+
+
+class _Pool:
+    """Directions with different choices of sides, and the gradients they show."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self.model = model
+        self.lengths = np.linalg.norm(model.rows, axis=1)
+        self.ways: list[Vector] = []
+        self._sides: list[NDArray[np.bool_]] = []
+        self._seen: set[bytes] = set()
+        self.shortest: Vector = model.base
+
+    def offer(self, directions: Matrix) -> bool:
+        """Take the directions that show something new; return whether there was one."""
+        news = False
+        for v in directions:
+            length = float(np.linalg.norm(v))
+            if not (0.0 < length < np.inf):
+                continue
+            rates = self.model.rows @ v
+            # Too close to a kink to be a convincing direction.
+            if (np.abs(rates) <= 1e-11 * self.lengths * length).any():
+                continue
+            key = np.packbits(rates > 0).tobytes()
+            if key not in self._seen:
+                self._seen.add(key)
+                self.ways.append(v)
+                self._sides.append(rates > 0)
+                news = True
+        return news
+
+    def solve(self) -> Evidence:
+        """Return the best weights of the directions taken so far."""
+        gradients = self.model.base + np.array(self._sides, dtype=float) @ self.model.terms
+        weights = min_norm_weights(gradients)
+        self.shortest = weights @ gradients
+        used = np.flatnonzero(weights > 0)
+        return Evidence(
+            np.array(self.ways)[used], weights[used], float(np.linalg.norm(self.shortest))
+        )
+
+
+def _threshold_directions(model: LocalModel, shares: Vector) -> Matrix:
+    """Directions whose sides are the level sets of the shares: they average to the shares."""
+    levels = np.unique(np.concatenate([[0.0], shares[(shares > 1e-9) & (shares < 1 - 1e-9)]]))
+    sides = np.array([np.where(shares > t + 1e-12, 1.0, -1.0) for t in levels])
+    answer: Matrix = np.linalg.lstsq(
+        model.rows, (sides * np.linalg.norm(model.rows, axis=1)).T, rcond=None
+    )[0].T
+    return answer
+
+
+def _descent_directions(
+    model: LocalModel, best: Evidence, shortest: Vector, rng: np.random.Generator
+) -> Matrix:
+    """Directions whose gradients point against the shortest vector, ties broken at random."""
+    wanted = -np.sign(model.slopes) * (model.rows @ shortest)
+    aim = np.linalg.lstsq(model.rows, wanted, rcond=None)[0]
+    size = float(np.linalg.norm(aim)) or 1.0
+    noise = rng.standard_normal((12, aim.size)) / np.sqrt(aim.size)
+    ways = [aim + scale * size * e for e, scale in zip(noise, np.geomspace(1e-9, 1.0, 12))]
+    mixed = [best.weights @ best.directions + size * 1e-3 * e for e in noise[:2]]
+    answer: Matrix = np.array([*ways, *mixed])
+    return answer
+
+
+__all__ = ["Evidence", "additive_evidence", "box_shares", "generic_evidence"]
