@@ -262,6 +262,9 @@ class Hull:
             self._order[active] = entering
             self._active = active + 1
             self._descend(gram, exact)
+            if self._active == count and not exact:
+                # All rows carry weight: no one is left to enter.
+                return
 
     def _descend(self, gram: Matrix, exact: bool) -> None:
         """Walk to the affine shortest vector of the active set, dropping weights that reach 0."""
@@ -293,7 +296,14 @@ class Hull:
 
     def _affine(self, gram: Matrix, active: Indices, exact: bool) -> Vector | None:
         """Weights (of any sign, summing to one) of the shortest vector in the affine hull."""
-        if not exact:
+        if not exact and len(active) == 2:
+            i, j = active.tolist()
+            first, mixed, last = gram.item(i, i), gram.item(i, j), gram.item(j, j)
+            gap = first - 2.0 * mixed + last
+            if gap > UNIT * (first + last):
+                share = (first - mixed) / gap
+                return np.array([1.0 - share, share])
+        elif not exact:
             block = gram.take(active, 0).take(active, 1)
             diagonal = block.diagonal()
             # Adding a constant to the Gram matrix changes the length of the solution only.
@@ -383,7 +393,8 @@ class Hull:
         if total > 0.0:
             weights /= total
         self._collect()
-        self._disturbed = True
+        # Dropping rows without weight leaves the shortest vector where it was.
+        self._disturbed |= abs(total - 1.0) > 4.0 * UNIT * self.size
         self._settled = self.size if total > 0.0 else 0
         self.point = weights @ self.gradients
 
@@ -392,8 +403,6 @@ class Hull:
         first = int(self._order[0])
         return math.sqrt(gram.item(first, first))
 
-    # Squares beyond the float range become inf without a word; `solve` looks for them.
-    @np.errstate(over="ignore", invalid="ignore")
     def _multiply(self, index: int) -> None:
         products = self._rows[: self.size] @ self._rows[index]
         self._gram[index, : self.size] = products
