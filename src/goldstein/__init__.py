@@ -21,9 +21,9 @@ _NAMES = {
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": ["Check", "GoldsteinCertificate", "Verification", "load_certificate"],
-    "goldstein.oracles": ["FunctionOracle", "Oracle"],
+    "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
-    "goldstein.solvers": ["PINGD", "BundlePINGD", "Solver"],
+    "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
     "goldstein.errors": [
         "CertificateFileError", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
         "MissingExtraError", "NotCertifiableError", "OracleError",

@@ -3,7 +3,9 @@
 from goldstein.solvers.auto import Auto
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.bundle import BundlePINGD
+from goldstein.solvers.o2nc import O2NC
 from goldstein.solvers.pingd import PINGD
+from goldstein.solvers.psingd import PSINGD
 
 #: method name -> solver class; a new solver is one line here.
 REGISTRY: dict[str, type[Solver]] = {
@@ -12,8 +14,20 @@ REGISTRY: dict[str, type[Solver]] = {
         Auto,
         PINGD,
         BundlePINGD,
+        PSINGD,
+        O2NC,
     )
 }
 
-__all__ = ["PINGD", "REGISTRY",
-    "Auto", "BundlePINGD", "Evidence", "Request", "Solver", "State"]
+__all__ = [
+    "O2NC",
+    "PINGD",
+    "PSINGD",
+    "REGISTRY",
+    "Auto",
+    "BundlePINGD",
+    "Evidence",
+    "Request",
+    "Solver",
+    "State",
+]

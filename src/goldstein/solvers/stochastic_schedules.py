@@ -88,8 +88,8 @@ class PSINGDSchedule:
         `beta`, weight of the old average.
     inverse_longest_step : float
         `p`.
-    offset : float
-        `q`; the step is `m / (p |m| + q)`.
+    offset : float or None
+        `q`; the step is `m / (p |m| + q)`. None means `p G` with G measured during the run.
     window : int
         `K`, how many recent gradients the average effectively holds.
     perturbation : float
@@ -103,7 +103,7 @@ class PSINGDSchedule:
 
     averaging: float
     inverse_longest_step: float
-    offset: float
+    offset: float | None
     window: int
     perturbation: float
     steps: int
@@ -141,18 +141,11 @@ def psingd_theory(
     )
 
 
-def psingd_practice(
-    radius: float,
-    steps: int,
-    *,
-    scale: float = 1.0,
-    averaging: float = 0.9,
-    offset_ratio: float = 1.0,
-) -> PSINGDSchedule:
+def psingd_practice(radius: float, steps: int, *, averaging: float = 0.9) -> PSINGDSchedule:
     """Return a schedule that works at ordinary budgets; it keeps the window invariant.
 
-    The window holds 95 % of the average's weight, `radius` is the ball of the first window, and
-    step and perturbation decay linearly.
+    The offset follows the measured scale of the gradients. The window holds 95 % of the average's
+    weight, `radius` is the ball of the first window, and step and perturbation decay linearly.
 
     Parameters
     ----------
@@ -160,12 +153,8 @@ def psingd_practice(
         Radius of the first window (about ten times the final `delta` works well).
     steps : int
         Gradient budget.
-    scale : float
-        Typical norm of a stochastic gradient.
     averaging : float
         Weight of the old average.
-    offset_ratio : float
-        `q / (p G)`; the theorem has 4.
 
     Examples
     --------
@@ -174,7 +163,6 @@ def psingd_practice(
     (29, 0.5)
     """
     _positive("radius", radius)
-    _positive("scale", scale)
     if not 0.0 <= averaging < 1.0:
         raise InputError(f"averaging = {averaging} must lie in [0, 1); 0.9 is a good start.")
     if steps < 1:
@@ -185,7 +173,7 @@ def psingd_practice(
     return PSINGDSchedule(
         averaging=averaging,
         inverse_longest_step=p,
-        offset=offset_ratio * scale * p,
+        offset=None,
         window=window,
         perturbation=slack / p,
         steps=steps,

@@ -71,7 +71,7 @@ class O2NC(CentredOptimizer):
         *,
         lr: float = 1.0,
         seed: int = 0,
-        radius: float = 0.05,
+        radius: float = 0.15,
         window: int = 21,
         gradient_scale: float | None = None,
         foreach: bool | None = None,

@@ -22,6 +22,13 @@ from goldstein.torch.optimizer import (
 #: Share of the average's weight that a window holds.
 WINDOW_SHARE = 0.95
 
+#: The scale of the gradients is updated every so many steps, with this weight on the past.
+SCALE_EVERY = 4
+SCALE_MEMORY = 0.9
+
+#: Keeps the gain finite when all gradients are zero.
+TINY = 1e-300
+
 #: Coordinates perturbed per step; a larger model is perturbed part after part, in turn.
 FRESH = 2**15
 
@@ -35,9 +42,10 @@ class PSINGD(CentredOptimizer):
     An average `m` of stochastic gradients moves the iterate by `lr m / (p |m| + q)`, a step never
     longer than `lr / p`; the next gradient is taken at a random, slightly perturbed point of that
     step. With the constants of `goldstein.solvers.stochastic_schedules.psingd_theory` this is
-    Algorithm 2 of Tian, Zhou and So (2022); the defaults are the values that Zhang et al. (2020)
-    trained ResNets with. Between steps the parameters hold the query point; use `at_center` to
-    evaluate, save or certify.
+    Algorithm 2 of Tian, Zhou and So (2022). The default follows its rule `q ~ p G` with the scale
+    `G` of the gradients measured on the way, so that nothing depends on the scale of the loss; let
+    `lr` decay to 0. Between steps the parameters hold the query point; use `at_center` to evaluate,
+    save or certify.
 
     Parameters
     ----------
@@ -49,8 +57,11 @@ class PSINGD(CentredOptimizer):
         All draws are a function of (seed, step): give all replicas the same seed.
     averaging : float
         `beta`, weight of the old average.
-    slope, offset : float
-        `p` and `q`.
+    slope : float
+        `p`, the inverse of the longest step.
+    offset : float, optional
+        `q`; None takes p times the recent root mean square of the gradient norms. Zhang et al.
+        (2020) trained ResNets with slope 1 and offset 10.
     perturbation : float
         `zeta` as a share of the longest step `lr / p`; 0 switches the perturbation off. See Notes.
     foreach : bool, optional
@@ -69,7 +80,7 @@ class PSINGD(CentredOptimizer):
     --------
     >>> import torch, goldstein.torch
     >>> w = torch.nn.Parameter(torch.tensor([3.0, -2.0], dtype=torch.float64))
-    >>> opt = goldstein.torch.PSINGD([w], lr=1.0)
+    >>> opt = goldstein.torch.PSINGD([w], lr=0.1)
     >>> for _ in range(300):
     ...     opt.zero_grad()
     ...     w.abs().sum().backward()
@@ -87,14 +98,14 @@ class PSINGD(CentredOptimizer):
         seed: int = 0,
         averaging: float = 0.9,
         slope: float = 1.0,
-        offset: float = 10.0,
+        offset: float | None = None,
         perturbation: float = 1e-3,
         foreach: bool | None = None,
     ) -> None:
         if not 0.0 <= averaging < 1.0:
             raise InputError(f"averaging = {averaging} must lie in [0, 1); 0.9 is the default.")
         for name, number in (("slope", slope), ("offset", offset)):
-            if not (math.isfinite(number) and number > 0.0):
+            if number is not None and not (math.isfinite(number) and number > 0.0):
                 raise InputError(f"{name} = {number} must be a positive finite number.")
         if not (math.isfinite(perturbation) and perturbation >= 0.0):
             raise InputError(f"perturbation = {perturbation} must be zero or more.")
@@ -108,6 +119,8 @@ class PSINGD(CentredOptimizer):
                 "slope": slope,
                 "offset": offset,
                 "perturbation": perturbation,
+                "square_mean": 0.0,
+                "square_weight": 0.0,
             },
         )
 
@@ -152,7 +165,7 @@ class PSINGD(CentredOptimizer):
             for block in blocks:
                 torch._foreach_zero_(block.buffer("average"))
             raise not_finite(settings["step"])
-        gain = 1.0 / (settings["slope"] * norm + settings["offset"])
+        gain = 1.0 / (settings["slope"] * norm + self._offset(blocks))
         draw = stream(settings["seed"], settings["step"], "psingd")
         position = draw.random()
         for block in blocks:
@@ -161,6 +174,18 @@ class PSINGD(CentredOptimizer):
             block.group["owed"] = (1.0 - position) * step
         if settings["perturbation"] > 0.0:
             self._perturb(blocks, draw)
+
+    def _offset(self, blocks: list[Block]) -> float:
+        """Return `q`: what was given, or p times the recent root mean square of gradient norms."""
+        settings = self.settings
+        if settings["offset"] is not None:
+            return float(settings["offset"])
+        if settings["step"] % SCALE_EVERY == 0:
+            norm = global_norm([g for block in blocks for g in block.gradients])
+            settings["square_mean"] += (1.0 - SCALE_MEMORY) * (norm**2 - settings["square_mean"])
+            settings["square_weight"] += (1.0 - SCALE_MEMORY) * (1.0 - settings["square_weight"])
+        scale = math.sqrt(settings["square_mean"] / settings["square_weight"])
+        return max(float(settings["slope"]) * scale, TINY)
 
     def _perturb(self, blocks: list[Block], draw: np.random.Generator) -> None:
         """Move the query point by fresh noise of norm at most `zeta`."""
