@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import OracleError, OutOfCalls
+from goldstein.errors import KinkError, OracleError, OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
@@ -80,7 +81,9 @@ def run(
         while True:
             iterations += 1
             state.moved = False
-            solver.step(oracle, state, request)
+            # Float64 has finitely many points: a random one can be a kink. The next one is not.
+            with contextlib.suppress(KinkError):
+                solver.step(oracle, state, request)
             if state.moved:
                 record(state)
                 if notify is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import InputError, KinkError
+from goldstein.errors import InputError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.cone import conic_point, trial_point
@@ -39,6 +39,7 @@ class RoundState(State):
     failed_steps: int = 0
     max_steps: int = 1
     m: Vector | None = None
+    informed: bool = False  # some gradient near the current x is known
 
 
 @dataclass
@@ -102,12 +103,10 @@ class RoundSolver(Solver):
         state.rng = stream(request.seed, state.rounds_opened, self.name)
         state.failed_steps = 0
         y = uniform_in_ball(state.rng, state.x, request.delta)
-        try:
-            g = oracle.gradient(y)
-        except KinkError:  # possible in float64, with probability about 0: draw again
-            return
+        g = oracle.gradient(y)
         self._observe(state, g, request)
         self._begin(state, y, g)
+        state.informed = True
 
     def _observe(self, state: RoundState, g: Vector, request: Request) -> bool:
         raised = state.guard.observe(math.sqrt(g @ g))
@@ -127,7 +126,7 @@ class RoundSolver(Solver):
 
     def best_evidence(self, state: RoundState) -> Evidence | None:
         # After a failed round its gradients still speak about this x; after a move they do not.
-        return self._evidence(state) if state.rounds_here > 0 else None
+        return self._evidence(state) if state.informed else None
 
     def step(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
         if state.m is None or state.rejected is not None:
@@ -154,10 +153,7 @@ class RoundSolver(Solver):
             state.m = None  # a gradient whose m is never tested would be wasted
             return
         y = conic_point(state.rng, state.x, m, norm, request.delta, ratio)
-        try:
-            g = oracle.gradient(y)
-        except KinkError:
-            return
+        g = oracle.gradient(y)
         raised = self._observe(state, g, request)
         if raised and self._restart_when_raised:
             state.m = None
@@ -181,6 +177,7 @@ class RoundSolver(Solver):
         state.rounds_here = 0
         state.moved = True
         state.m = None
+        state.informed = False
 
 
 class PINGD(RoundSolver):
