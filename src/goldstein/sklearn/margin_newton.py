@@ -275,27 +275,32 @@ def _finish(
     typical = float(np.median(problem.row_norms)) or 1.0
     radius = 4.0 * width / typical
     value = problem.value(v, u)
+    best = (np.inf, v, np.zeros(0, dtype=np.intp), np.zeros(0))
     for _ in range(_ROUNDS):
         convex = _majorised_minimum(problem, v, u, radius)
         search.iterations += 1
         search.passes += 1
         u_new = problem.product(convex.v)
-        residual = _residual(problem, convex, u_new)
         value_new = problem.value(convex.v, u_new)
-        if residual <= eps and value_new <= value + 1e-12 * abs(value):
-            return _balance(search, problem, convex, u_new, eps)
+        if value_new <= value + 1e-12 * abs(value):
+            residual = _residual(problem, convex, u_new)
+            if residual < best[0]:
+                best = (residual, convex.v, convex.active, convex.shares)
+            if residual <= eps:
+                break
         step = _best_step(problem, v, u, convex.v - v, u_new - u, value)
         if step == 0.0:
-            break
+            if convex.inside:
+                break
+            radius *= 2.0
+            continue
         moved = step * float(np.linalg.norm(convex.v - v))
         v, u = v + step * (convex.v - v), u + step * (u_new - u)
         before, value = value, problem.value(v, u)
-        if before - value <= 1e-14 * abs(value):
+        if before - value <= 1e-14 * abs(value) and convex.inside:
             break
         radius = 2.0 * max(radius, moved) if not convex.inside else max(radius, moved)
-    margin = problem.product(v) - problem.shift
-    on_kink = np.flatnonzero(np.abs(margin - problem.rho) <= 1e-7 * problem.rho)
-    return LocalMinimum(v, on_kink, np.full(on_kink.size, 0.5), search.iterations, search.passes)
+    return LocalMinimum(*best[1:], search.iterations, search.passes)
 
 
 @dataclass(frozen=True)
@@ -304,9 +309,10 @@ class _Convex:
 
     v: Vector
     near: NDArray[np.intp]
+    active: NDArray[np.intp]
     shares: Vector
     pull: Vector
-    imbalance: Vector
+    slope: Vector
     inside: bool
 
 
@@ -316,6 +322,8 @@ def _majorised_minimum(
     """Minimise the convex majorant at v."""
     margin = u - problem.shift
     distance = np.abs(margin - problem.rho) / np.maximum(problem.row_norms, 1e-300)
+    # A row on the flat part costs 1 at most wherever it goes: the constant 1 is its majorant.
+    distance[margin <= 0] = np.inf
     near = np.flatnonzero(distance <= radius)
     if near.size > MOST_HINGES:
         near = np.sort(np.argpartition(distance, MOST_HINGES)[:MOST_HINGES])
@@ -325,13 +333,25 @@ def _majorised_minimum(
     # A weak proximal term keeps the unpenalised intercept from running away.
     weak = 1e-9 * max(float(problem.ridge.max()), 1e-9)
     hold = np.where(problem.ridge > 0, 0.0, weak)
+    level = problem.shift + problem.rho
     M, q = problem.Z[near], problem.weights[near] / problem.rho
-    answer, forces = solve_hinge_qp(
-        problem.ridge + hold, slope - hold * v, M, q, problem.shift + problem.rho, v
+    answer, forces = solve_hinge_qp(problem.ridge + hold, slope - hold * v, M, q, level, v)
+    gap = M @ answer - level
+    shares = forces / q
+    on_kink = (shares > 1e-6) & (shares < 1 - 1e-6) & (np.abs(gap) <= 1e-3 * problem.rho)
+    chosen = np.flatnonzero(on_kink)
+    shares = shares[chosen]
+    below = np.where(on_kink, 0.0, np.where(gap < 0, q, 0.0))
+    exact = _solve_conditions(
+        *distinct_rows(M[chosen]), q[chosen], problem.ridge, slope - M.T @ below, level, answer
     )
-    imbalance = problem.ridge * answer + slope - M.T @ forces
+    if exact is not None:
+        gap_exact = M @ exact[0] - level
+        same_side = np.array_equal((gap_exact < 0)[~on_kink], (gap < 0)[~on_kink])
+        if same_side and exact[1].min() >= 0.0 and exact[1].max() <= 1.0:
+            answer, shares = exact
     inside = bool(np.linalg.norm(answer - v) <= radius)
-    return _Convex(answer, near, forces / q, pull, imbalance, inside)
+    return _Convex(answer, near, near[chosen], shares, pull, slope, inside)
 
 
 def _frozen_pull(problem: MarginProblem, margin: Vector, near: NDArray[np.intp]) -> Vector:
@@ -342,10 +362,13 @@ def _frozen_pull(problem: MarginProblem, margin: Vector, near: NDArray[np.intp])
 
 
 def _residual(problem: MarginProblem, convex: _Convex, u: Vector) -> float:
-    """Norm of the gradient that remains at the majorant's minimiser once every row has its true side."""
-    change = _frozen_pull(problem, u - problem.shift, convex.near) - convex.pull
+    """Norm of the gradient at the majorant's minimiser once every row has its true side."""
+    pull = _frozen_pull(problem, u - problem.shift, convex.active)
+    pull[convex.active] = convex.shares * problem.weights[convex.active] / problem.rho
+    change = pull - convex.pull
     rows = np.flatnonzero(change)
-    return float(np.linalg.norm(convex.imbalance - problem.Z[rows].T @ change[rows]))
+    rest = problem.ridge * convex.v + convex.slope - problem.Z[rows].T @ change[rows]
+    return float(np.linalg.norm(rest))
 
 
 def _best_step(
@@ -370,57 +393,30 @@ def _best_step(
     return step
 
 
-def _balance(
-    search: _Search, problem: MarginProblem, convex: _Convex, u: Vector, eps: float
-) -> LocalMinimum:
-    """Solve the optimality conditions with the rows on their kink held there exactly."""
-    margin = u - problem.shift
-    v = convex.v
-    between = (convex.shares > 1e-7) & (convex.shares < 1.0 - 1e-7)
-    on_kink = np.abs(margin[convex.near] - problem.rho) <= 1e-5 * problem.rho
-    chosen = between & on_kink
-    active = convex.near[chosen]
-    shares = convex.shares[chosen]
-    found = LocalMinimum(v, active, shares, search.iterations, search.passes)
-    if active.size == 0 or active.size > MOST_HINGES:
-        return found
-    M, group = distinct_rows(problem.Z[active])
-    slopes = np.bincount(group, problem.weights[active] / problem.rho)
-    pull = _frozen_pull(problem, margin, active)
-    constant = problem.slope - problem.transposed_product(pull)
-    solution = _solve_conditions(
-        M, slopes, problem.ridge, constant, problem.shift + problem.rho, v
-    )
-    if solution is None:
-        return found
-    v_new, shares_new = solution
-    margin_new = problem.product(v_new) - problem.shift
-    unchanged = np.array_equal(_frozen_pull(problem, margin_new, active), pull)
-    if not unchanged or shares_new.min() < 0.0 or shares_new.max() > 1.0:
-        return found
-    return LocalMinimum(v_new, active, shares_new[group], search.iterations, search.passes)
-
-
 def _solve_conditions(
     M: Vector,
-    slopes: Vector,
+    group: NDArray[np.intp],
+    q: Vector,
     ridge: Vector,
     constant: Vector,
     level: float,
     v: Vector,
 ) -> tuple[Vector, Vector] | None:
-    """Solve ridge v + constant = M'(slopes * shares), M v = level, for (v, shares)."""
-    k = M.shape[0]
-    if np.linalg.matrix_rank(M) < k:
+    """Solve ridge v + constant = sum_i q_i shares_i m_i, m_i.v = level, for (v, shares).
+
+    M holds the distinct rows and `group` the place of each row among them; rows that are equal get
+    equal shares. None when the rows are dependent.
+    """
+    k = len(M)
+    if k == 0 or k > M.shape[1] or np.linalg.matrix_rank(M) < k:
         return None
     # Where ridge is 0 (the intercept) the first equation does not determine v: solve both at once.
     penalised = ridge > 0
     N = M[:, penalised] / ridge[penalised]
-    gram = N @ M[:, penalised].T
     free = M[:, ~penalised]
     f = free.shape[1]
     system = np.zeros((k + f, k + f))
-    system[:k, :k] = gram
+    system[:k, :k] = N @ M[:, penalised].T
     system[:k, k:] = free
     system[k:, :k] = free.T
     right = np.concatenate([level + N @ constant[penalised], constant[~penalised]])
@@ -428,13 +424,12 @@ def _solve_conditions(
         answer = np.linalg.solve(system, right)
     except np.linalg.LinAlgError:
         return None
-    forces = answer[:k]
     v_new = v.copy()
-    v_new[penalised] = (M[:, penalised].T @ forces - constant[penalised]) / ridge[penalised]
+    v_new[penalised] = (M[:, penalised].T @ answer[:k] - constant[penalised]) / ridge[penalised]
     v_new[~penalised] = answer[k:]
     if not np.isfinite(v_new).all():
         return None
-    return v_new, forces / slopes
+    return v_new, (answer[:k] / np.bincount(group, q))[group]
 
 
 def distinct_rows(rows: Any) -> tuple[Vector, NDArray[np.intp]]:
