@@ -86,9 +86,10 @@ def test_incremental_is_optimal_after_every_row(rows):
         assert hull.add(row) == count - 1
         weights, point = hull.solve()
         assert_shortest(weights, rows[:count])
-        np.testing.assert_array_equal(point, weights @ rows[:count])
+        scale = np.linalg.norm(rows, axis=1).max()
+        np.testing.assert_allclose(point, weights @ rows[:count], rtol=0, atol=1e-14 * scale)
         length = np.linalg.norm(point)
-        assert length <= shortest + 1e-13 * np.linalg.norm(rows, axis=1).max()
+        assert length <= shortest + 1e-13 * scale
         shortest = length
 
 

@@ -133,6 +133,8 @@ class Hull:
         self._active = 0  # how many entries of _order are in use
         self._settled = 0  # rows already seen by the last solve
         self._disturbed = False  # weights no longer minimise over the active set
+        self._squared = 0.0  # |point|^2
+        self._shortest, self._longest = math.inf, 0.0  # squared lengths among the rows
 
     @property
     def gradients(self) -> Matrix:
@@ -172,6 +174,7 @@ class Hull:
         self._rows[index] = gradient
         self._weights[index] = 0.0
         self._multiply(index)
+        self._disturbed = True
         self._restart()
 
     def keep(self, indices: ArrayLike) -> None:
@@ -183,11 +186,15 @@ class Hull:
         self._gram[:count, :count] = self.gram[np.ix_(kept, kept)]
         self._weights[:count] = self.weights[kept]
         self.size = count
+        # Rows that no solve has seen yet may still have to enter.
+        self._disturbed |= bool((kept >= self._settled).any())
         self._restart()
 
     def clear(self) -> None:
         """Drop all rows; the storage stays."""
         self.size = self._active = self._settled = 0
+        self._disturbed = False
+        self._shortest, self._longest = math.inf, 0.0
         self.point = np.zeros(self.dim)
 
     def solve(self) -> tuple[Vector, Vector]:
@@ -201,70 +208,109 @@ class Hull:
         count = self.size
         if count == 0:
             raise InputError("the hull is empty: add a gradient before solving.")
-        gram = self._gram[:count, :count]
-        diagonal = gram.diagonal()
         weights, rows = self._weights[:count], self._rows[:count]
-        if not diagonal.item(int(diagonal.argmax())) < math.inf:
-            # Squares overflow (the largest is inf or nan): the one-shot solver rescales.
+        if not self._longest < math.inf:
+            # Squares overflow: the one-shot solver rescales.
             weights[:] = min_norm_weights(rows)
             self._restart()
             return weights, self.point
+        gram = self._gram[:count, :count]
+        entering = None
         if self._active == 0:
-            self._start_at(int(diagonal.argmin()))
+            self._start_at(int(gram.diagonal().argmin()))
         if count - self._settled > MANY_NEW:
             self._guess(gram)
         if self._disturbed:
             self._descend(gram, exact=False)
-            self._disturbed = False
-        self._search(gram, exact=False)
+        elif self._settled == count - 1 > 0:
+            # One newcomer: it alone can have changed anything.
+            entering = self._settled
+            product = float(rows[entering].dot(self.point))
+            if not self._enters(entering, product, self._squared, math.sqrt(self._squared)):
+                self._settled = count
+                return weights, self.point
+        self._search(gram, entering)
         point = weights @ rows
-        largest = diagonal[self._order[: self._active]]
-        if point.dot(point) <= GRAM_LIMIT**2 * largest.item(int(largest.argmax())):
-            self._search(gram, exact=True)
+        squared = float(point.dot(point))
+        if squared <= GRAM_LIMIT**2 * self._longest and self._is_short(squared):
+            self._search_in_rows(gram)
             point = weights @ rows
-        shortest = int(diagonal.argmin())
-        if point.dot(point) > diagonal.item(shortest):
+            squared = float(point.dot(point))
+        if squared > self._shortest:
             # Only rounding among rows of very different lengths can do this.
+            shortest = int(gram.diagonal().argmin())
             self._start_at(shortest)
             point = rows[shortest].copy()
-        self.point = point
-        self._settled = count
+            squared = self._shortest
+        self.point, self._squared = point, squared
+        self._settled, self._disturbed = count, False
         return weights, point
 
-    def _search(self, gram: Matrix, *, exact: bool) -> None:
+    def _search(self, gram: Matrix, entering: int | None) -> None:
         """Run Wolfe's method from the current weights; never makes |m| longer."""
         count = self.size
-        rows, weights = self._rows[:count], self._weights[:count]
-        kept, active, best = weights, self._active, math.inf
-        if exact:
-            self._descend(gram, exact)
+        weights = self._weights[:count]
+        kept, best = weights, math.inf
         for _ in range(3 * count + 10):
-            if exact:
-                point = weights @ rows
-                products = rows @ point
-                squared = point.dot(point)
-            else:
+            if self._active == count:
+                return  # all rows carry weight: no one is left to enter
+            if entering is None:
                 products = gram @ weights
-                squared = products.dot(weights)
+                squared = float(products.dot(weights))
+                if squared >= best:
+                    self._return_to(kept)
+                    return
+                entering = int(products.argmin())
+                first = int(self._order[0])
+                length = math.sqrt(gram.item(first, first))
+                if not self._enters(entering, products.item(entering), squared, length):
+                    return
+                best, kept = squared, weights.copy()
+            self._let_in(entering)
+            entering = None
+            self._descend(gram, exact=False)
+
+    def _search_in_rows(self, gram: Matrix) -> None:
+        """The same in the accuracy of the rows, for vectors much shorter than the rows."""
+        count = self.size
+        weights, rows = self._weights[:count], self._rows[:count]
+        kept, best = weights, math.inf
+        self._descend(gram, exact=True)
+        for _ in range(3 * count + 10):
+            point = weights @ rows
+            squared = float(point.dot(point))
             if squared >= best:
-                # Rounding has the last word: stay with the better weights.
-                weights[:] = kept
-                self._collect()
+                self._return_to(kept)
                 return
+            products = rows @ point
             entering = int(products.argmin())
-            length = math.sqrt(squared) if exact else self._typical_length(gram)
-            noise = 4.0 * UNIT * length * math.sqrt(gram.item(entering, entering))
-            if products.item(entering) >= squared * (1.0 - SLACK) - noise:
+            if not self._enters(entering, products.item(entering), squared, math.sqrt(squared)):
                 return
-            if weights.item(entering) > 0.0:
-                return
-            best, kept, active = squared, weights.copy(), self._active
-            self._order[active] = entering
-            self._active = active + 1
-            self._descend(gram, exact)
-            if self._active == count and not exact:
-                # All rows carry weight: no one is left to enter.
-                return
+            best, kept = squared, weights.copy()
+            self._let_in(entering)
+            self._descend(gram, exact=True)
+
+    def _enters(self, index: int, product: float, squared: float, length: float) -> bool:
+        """Does <m, g> fall below |m|^2 by more than its rounding error, for a row outside?
+
+        `length` is that of the vectors the product was computed with.
+        """
+        noise = 4.0 * UNIT * length * math.sqrt(self._gram.item(index, index))
+        return product < squared * (1.0 - SLACK) - noise and self._weights.item(index) <= 0.0
+
+    def _let_in(self, index: int) -> None:
+        self._order[self._active] = index
+        self._active += 1
+
+    def _return_to(self, weights: Vector) -> None:
+        """Rounding has the last word: stay with the better weights."""
+        self.weights[:] = weights
+        self._collect()
+
+    def _is_short(self, squared: float) -> bool:
+        """Is m so short against the rows it is made of that their Gram matrix is too coarse?"""
+        lengths = self._gram.diagonal()[self._order[: self._active]]
+        return squared <= GRAM_LIMIT**2 * float(lengths.max())
 
     def _descend(self, gram: Matrix, exact: bool) -> None:
         """Walk to the affine shortest vector of the active set, dropping weights that reach 0."""
@@ -397,16 +443,20 @@ class Hull:
         self._disturbed |= abs(total - 1.0) > 4.0 * UNIT * self.size
         self._settled = self.size if total > 0.0 else 0
         self.point = weights @ self.gradients
-
-    def _typical_length(self, gram: Matrix) -> float:
-        """Length of a typical active row: the size of rounding errors in products with m."""
-        first = int(self._order[0])
-        return math.sqrt(gram.item(first, first))
+        self._squared = float(self.point @ self.point)
+        diagonal = self.gram.diagonal()
+        self._shortest = float(diagonal.min(initial=math.inf))
+        self._longest = float(diagonal.max(initial=0.0))
 
     def _multiply(self, index: int) -> None:
         products = self._rows[: self.size] @ self._rows[index]
         self._gram[index, : self.size] = products
         self._gram[: self.size, index] = products
+        square = products.item(index)
+        if square < self._shortest:
+            self._shortest = square
+        if not square <= self._longest:
+            self._longest = square  # also when it is nan
 
     def _allocate(self, capacity: int) -> None:
         self._rows: Matrix = np.empty((capacity, self.dim))
