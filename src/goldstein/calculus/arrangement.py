@@ -1,0 +1,248 @@
+"""The arrangement of kinks of an expression, and pivots on it (rules R2, R3, R3').
+
+Every kink argument is an affine function of the variable. Where these are linearly independent, all
+kinks that a ball meets can be met at one point, the pivot, at a distance of at most `factor` times
+the radius of the ball.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.atoms.maximum import Max
+from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.modulus import tree_of
+from goldstein.calculus.rules import max_pivot, nearest_kink_pivot
+from goldstein.calculus.rules.compositions import row_norms_upper
+from goldstein.errors import NotCertifiableError
+from goldstein.numerics.directed import product_up, quotient_down, root_sum_squares_up
+from goldstein.numerics.exact import exact_rank
+from goldstein.numerics.rounding import gamma
+from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
+
+Matrix = NDArray[np.float64]
+
+
+class MissingAssumption(NotCertifiableError):
+    """A rule does not apply.
+
+    Attributes
+    ----------
+    node : Expression
+        The innermost node at which it fails.
+    missing : str
+        The assumption that does not hold.
+    """
+
+    def __init__(self, node: Expression, missing: str, advice: str) -> None:
+        super().__init__(f"{node.name}: {missing}; {advice}")
+        self.node = node
+        self.missing = missing
+        self.advice = advice
+
+
+@dataclass
+class KinkGroup:
+    """Rows that decide one kink together: one row of an elementwise atom, all rows of a max."""
+
+    node: Expression
+    rows: list[dict[int, Fraction]]
+    offsets: list[Fraction]
+    norm: float = 0.0
+
+    @property
+    def spread(self) -> float:
+        """How far the pivot moves the group, in units of its reach."""
+        if isinstance(self.node, Max):
+            return math.sqrt(len(self.rows) / 2.0) * (1.0 + 2.0**-50)
+        return 1.0
+
+    @property
+    def limit(self) -> tuple[float, bool]:
+        """Largest radius at which the pivot rule holds, and whether it holds there."""
+        if isinstance(self.node, Elementwise):
+            return self.node.function.pivot_limit, self.node.function.pivot_limit_attained
+        return math.inf, True
+
+    def settle(self, u: Vector, radius: float) -> Vector:
+        """Return the pivot of the group's values."""
+        if isinstance(self.node, Elementwise):
+            kinks = self.node.function.kinks
+            return np.array([nearest_kink_pivot(float(u[0]), kinks, radius)])
+        return max_pivot(u, radius)
+
+
+@dataclass
+class Component:
+    """Groups of kinks that share variables."""
+
+    groups: list[KinkGroup]
+    columns: list[int]
+    matrix: Matrix
+    factor: float = math.nan
+
+
+class Arrangement:
+    """All kinks of an expression whose arguments are affine and independent.
+
+    Parameters
+    ----------
+    fun : Expression
+
+    Attributes
+    ----------
+    components : list of Component
+    factor : float
+        A pivot for reach eta lies within `factor * eta`.
+
+    Raises
+    ------
+    MissingAssumption
+        If a kink depends on a nonlinear expression, or rows are dependent.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, ramp, sum
+    >>> Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])
+    >>> round(Arrangement(sum(ramp(Z @ Variable(3)))).factor / 2**0.5, 6)
+    1.649472
+    """
+
+    def __init__(self, fun: Expression) -> None:
+        self.dim = fun.variable.size
+        groups = list(_groups(tree_of(fun)))
+        self.components = [_component(part) for part in _connected(groups)]
+        self.factor = root_sum_squares_up(part.factor for part in self.components)
+
+    @property
+    def is_empty(self) -> bool:
+        """True when there is no kink at all."""
+        return not self.components
+
+    def largest_reach(self, pivot_radius: float) -> float:
+        """Return the largest reach that keeps pivots within a radius and atoms within limits."""
+        if self.is_empty:
+            return math.inf
+        reach = quotient_down(pivot_radius, self.factor)
+        for group in (g for part in self.components for g in part.groups):
+            limit, attained = group.limit
+            if math.isfinite(limit):
+                allowed = quotient_down(limit, group.norm)
+                reach = min(reach, allowed if attained else math.nextafter(allowed, 0.0))
+        return reach
+
+    def pivot(self, x: Vector, reach: float) -> Vector:
+        """Return the pivot of a point for a reach (in float64)."""
+        y = np.array(x, dtype=np.float64)
+        for part in self.components:
+            local = x[part.columns]
+            u = part.matrix @ local
+            moved = np.zeros_like(u)
+            at = 0
+            for group in part.groups:
+                span = slice(at, at + len(group.rows))
+                value = u[span] + [float(b) for b in group.offsets]
+                moved[span] = group.settle(value, product_up(reach, group.norm)) - value
+                at = span.stop
+            if moved.any():
+                y[part.columns] = local + np.linalg.lstsq(part.matrix, moved, rcond=None)[0]
+        return y
+
+
+def _groups(root: Expression) -> Iterator[KinkGroup]:
+    for node in root.kink_nodes:
+        inner = node.args[0]
+        if not isinstance(node, Elementwise | Max):
+            raise MissingAssumption(
+                node,
+                "its modulus grows without bound near its kink",
+                "use a transported certificate, which needs no modulus",
+            )
+        if not inner.is_affine:
+            raise MissingAssumption(
+                node,
+                f"its argument {inner.name} is not affine in the variable",
+                "use a transported certificate, which follows curved kinks exactly",
+            )
+        rows = [inner.row(k) for k in range(inner.size)]
+        offsets = [inner.offset(k) for k in range(inner.size)]
+        if isinstance(node, Max):
+            yield KinkGroup(node, rows, offsets)
+            continue
+        for row, offset in zip(rows, offsets, strict=True):
+            if row:  # a constant argument never crosses its kink
+                yield KinkGroup(node, [row], [offset])
+
+
+def _connected(groups: list[KinkGroup]) -> list[list[KinkGroup]]:
+    parts: list[tuple[set[int], list[KinkGroup]]] = []
+    for group in groups:
+        columns, members = {k for row in group.rows for k in row}, [group]
+        apart = []
+        for part in parts:
+            if columns.isdisjoint(part[0]):
+                apart.append(part)
+            else:
+                columns |= part[0]
+                members = part[1] + members
+        parts = [*apart, (columns, members)]
+    return [members for _, members in parts]
+
+
+def _component(groups: list[KinkGroup]) -> Component:
+    columns = sorted({k for group in groups for row in group.rows for k in row})
+    place = {k: j for j, k in enumerate(columns)}
+    count = sum(len(group.rows) for group in groups)
+    matrix = np.zeros((count, len(columns)))
+    scaled = np.zeros_like(matrix)
+    exact: list[list[Fraction]] = []
+    at = 0
+    for group in groups:
+        for row in group.rows:
+            line = [Fraction(0)] * len(columns)
+            for k, a in row.items():
+                line[place[k]] = a
+            exact.append(line)
+            matrix[at] = [float(a) for a in line]
+            at += 1
+        block = slice(at - len(group.rows), at)
+        alone = len(group.rows) == 1
+        group.norm = float(
+            row_norms_upper(matrix[block])[0] if alone else spectral_norm_upper(matrix[block])
+        )
+        scaled[block] = matrix[block] / group.norm
+    part = Component(groups, columns, matrix)
+    if count > len(columns):
+        _refuse_rank(part, f"at most {len(columns)}")
+    # The stored rows round the exact ones, and the scaling rounds once more.
+    rounding = gamma(len(columns) + 16) * 1.01 * math.sqrt(count)
+    smallest = singular_bounds(scaled).smallest - rounding
+    if smallest <= 0.0:
+        rank = exact_rank(exact)
+        if rank < count:
+            _refuse_rank(part, str(rank))
+        raise MissingAssumption(
+            groups[0].node,
+            f"its {count} x {len(columns)} kink matrix is too close to rank {count - 1} for floats",
+            "use a transported certificate, which needs no rank",
+        )
+    moved = root_sum_squares_up(group.spread for group in groups)
+    part.factor = product_up(moved, math.nextafter(1.0 / smallest, math.inf))
+    return part
+
+
+def _refuse_rank(part: Component, rank: str) -> None:
+    rows, columns = part.matrix.shape
+    raise MissingAssumption(
+        part.groups[0].node,
+        f"its kink matrix is {rows} x {columns} with rank {rank}, but rank {rows} is needed "
+        "(linearly independent rows)",
+        "use a transported certificate, which needs no rank",
+    )

@@ -1,0 +1,331 @@
+"""Why a triple holds: the proof tree of an expression, or what is missing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from goldstein.calculus.affine import Linear, MatMul
+from goldstein.calculus.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
+from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.modulus import Bend, Domain, Modulus, piece_modulus, steepest, tree_of
+from goldstein.calculus.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.rules import (
+    linear_composition,
+    partially_separable_sum,
+    rescale,
+    separable_sum,
+)
+from goldstein.calculus.rules.checks import positive
+from goldstein.errors import NotCertifiableError
+from goldstein.numerics.directed import product_up
+
+#: Which statement of Tian, Zhou and So (ICML 2022) a rule corrects or uses.
+PROPOSITIONS = {
+    "R1": "smooth regularization (correct)",
+    "R2": "separable sum (loose as printed, E4)",
+    "R3": "linear composition (correct, E20)",
+    "R3'": "linear composition, row by row (E19, E20)",
+    "R4": "rescaling (false as printed, E1)",
+    "R6": "partially separable sum (E22)",
+    "R8": "pieces (not in the paper)",
+    "1.2": "NAS by GAS (correct)",
+}
+
+
+@dataclass(repr=False)
+class Explanation:
+    """One step of a proof and the steps it rests on.
+
+    Attributes
+    ----------
+    claim : str
+        What is shown.
+    rule : str
+        The rule used, with the paper's proposition.
+    constants : dict
+        Numbers that enter.
+    steps : list of Explanation
+        What the claim rests on.
+    ok : bool
+        False where an assumption is missing; then `claim` says which.
+    triple : OuterLipschitz or None
+        The result, at the root of a successful proof.
+    """
+
+    claim: str
+    rule: str = ""
+    constants: dict[str, float] = field(default_factory=dict)
+    steps: list[Explanation] = field(default_factory=list)
+    ok: bool = True
+    triple: OuterLipschitz | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(0))
+
+    __repr__ = __str__
+
+    def _lines(self, depth: int) -> Iterator[str]:
+        mark = "" if self.ok else "MISSING "
+        numbers = ", ".join(f"{name} = {value:.9g}" for name, value in self.constants.items())
+        parts = [
+            f"{'  ' * depth}{mark}{self.claim}",
+            f"[{self.rule}]" if self.rule else "",
+            numbers,
+        ]
+        yield "  ".join(part for part in parts if part)
+        for step in self.steps:
+            yield from step._lines(depth + 1)
+
+    def obstacle(self) -> Explanation | None:
+        """Return the innermost step whose assumption is missing, or None."""
+        for step in self.steps:
+            found = step.obstacle()
+            if found is not None:
+                return found
+        return None if self.ok else self
+
+
+def outer_lipschitz(
+    fun: Expression, *, pivot_radius: float, domain: Domain = None
+) -> OuterLipschitz:
+    """Return a triple of an expression for a wanted pivot radius.
+
+    Parameters
+    ----------
+    fun : Expression
+        Scalar; its kinks sit on affine, linearly independent rows.
+    pivot_radius : float
+        How far a pivot may lie from its point.
+    domain : Ball, (centre, radius), sequence of Block, or None
+        Where the modulus must hold. It must contain the points, their reach and their pivots. None
+        means everywhere.
+
+    Raises
+    ------
+    MissingAssumption
+        With the innermost node and the assumption that fails.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, ramp, sum, sum_squares
+    >>> Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])
+    >>> w = Variable(3)
+    >>> triple = outer_lipschitz(0.5 * sum_squares(w) + sum(ramp(Z @ w)), pivot_radius=0.1)
+    >>> round(triple.reach, 7), triple.modulus
+    (0.0428687, 1.0)
+    """
+    radius = positive(pivot_radius, "pivot_radius")
+    arrangement = Arrangement(fun)
+    modulus = _finite(fun, piece_modulus(fun, domain))
+    return _triple(arrangement, modulus, radius)
+
+
+def pivot(fun: Expression, x: Vector, *, pivot_radius: float) -> Vector:
+    """Return the pivot of a point: every kink within reach is moved onto, if it can be reached.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> pivot(sum(abs(Variable(2))), np.array([0.05, 2.0]), pivot_radius=0.1)
+    array([0., 2.])
+    """
+    arrangement = Arrangement(fun)
+    point = np.asarray(x, dtype=np.float64)
+    if arrangement.is_empty:
+        return point.copy()
+    reach = arrangement.largest_reach(positive(pivot_radius, "pivot_radius"))
+    return arrangement.pivot(point, reach)
+
+
+def explain(fun: Expression, *, pivot_radius: float = 0.1, domain: Domain = None) -> Explanation:
+    """Return the proof tree of an expression's triple, or the missing assumption.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> print(explain(sum(abs(np.array([[1.0, 0.0], [2.0, 0.0]]) @ Variable(2)))))
+    MISSING no triple for sum
+      MISSING abs: its kink matrix is 2 x 1 with rank at most 1, but rank 2 is needed ...
+    """
+    root = tree_of(fun)
+    steps: list[Explanation] = []
+    arrangement, modulus = None, None
+    try:
+        arrangement = Arrangement(fun)
+        steps.append(_explain_arrangement(arrangement))
+    except MissingAssumption as failure:
+        steps.append(_missing(failure, "R3'"))
+    try:
+        modulus = _finite(fun, piece_modulus(fun, domain))
+        steps.append(_explain_modulus(modulus, root))
+    except MissingAssumption as failure:
+        steps.append(_missing(failure, "R8"))
+    except NotCertifiableError as failure:
+        steps.append(Explanation(str(failure), _cite("R8"), ok=False))
+    name = _label(fun)
+    if arrangement is None or modulus is None:
+        return Explanation(f"no triple for {name}", steps=steps, ok=False)
+    triple = _triple(arrangement, modulus, positive(pivot_radius, "pivot_radius"))
+    constants = {
+        "pivot_radius": triple.pivot_radius,
+        "reach": triple.reach,
+        "modulus": triple.modulus,
+    }
+    return Explanation(f"{name} has a triple", _cite("R3'", "R8"), constants, steps, triple=triple)
+
+
+def _triple(arrangement: Arrangement, modulus: Modulus, radius: float) -> OuterLipschitz:
+    if arrangement.is_empty:
+        return OuterLipschitz(0.0, math.inf, modulus.total)
+    reach = arrangement.largest_reach(radius)
+    moved = min(radius, product_up(arrangement.factor, reach))
+    return OuterLipschitz(moved, reach, modulus.total)
+
+
+def _finite(fun: Expression, modulus: Modulus) -> Modulus:
+    if math.isfinite(modulus.total):
+        return modulus
+    worst = next(bend for bend in modulus.bends if not math.isfinite(bend.amount))
+    node, what = worst.node, f"its part of the modulus, {worst.rule}, has no bound here"
+    # The cause is the first node whose own derivative is unbounded although its arguments' are not.
+    for candidate in tree_of(fun).plan:
+        inner = [modulus.ranges[id(a)].lipschitz for a in candidate.args]
+        outer = modulus.ranges[id(candidate)].lipschitz
+        if not math.isfinite(outer) and all(map(math.isfinite, inner)) and candidate in node.plan:
+            node, what = candidate, "its derivative has no bound here"
+            break
+    raise MissingAssumption(
+        node, what, "give a bounded domain, for example domain=(centre, radius)"
+    )
+
+
+def _missing(failure: MissingAssumption, rule: str) -> Explanation:
+    text = f"{_label(failure.node)}: {failure.missing}; {failure.advice}"
+    return Explanation(text, _cite(rule), ok=False)
+
+
+def _cite(*rules: str) -> str:
+    return "; ".join(f"{rule}, {PROPOSITIONS[rule]}" for rule in rules)
+
+
+def _label(node: Expression) -> str:
+    return re.sub("(?<!^)(?=[A-Z])", "_", node.name).lower()
+
+
+def _explain_arrangement(arrangement: Arrangement) -> Explanation:
+    if arrangement.is_empty:
+        return Explanation("no kinks: every point is its own pivot")
+    steps = []
+    seen: dict[tuple[str, bytes], Explanation] = {}
+    for part in arrangement.components:
+        key = (_names(part.groups), part.matrix.tobytes())
+        if key in seen:  # the neurons of a layer share one matrix
+            seen[key].constants["copies"] = seen[key].constants.get("copies", 1) + 1
+            continue
+        seen[key] = _explain_component(part)
+        steps.append(seen[key])
+    return Explanation(
+        "pivots within factor * reach",
+        _cite("R2", "R3'"),
+        {"factor": arrangement.factor},
+        steps,
+    )
+
+
+def _explain_component(part: Component) -> Explanation:
+    rows, columns = part.matrix.shape
+    moved = math.sqrt(math.fsum(group.spread**2 for group in part.groups))
+    atoms: dict[int, Explanation] = {}
+    for group in part.groups:
+        atoms.setdefault(id(group.node), _explain_atom(group))
+    return Explanation(
+        f"{_names(part.groups)} on {rows} independent rows in {columns} variables",
+        "",
+        {"factor": part.factor, "|Ahat+|": part.factor / moved},
+        list(atoms.values()),
+    )
+
+
+def _names(groups: list[KinkGroup]) -> str:
+    return ", ".join(dict.fromkeys(_label(group.node) for group in groups))
+
+
+def _explain_atom(group: KinkGroup) -> Explanation:
+    if isinstance(group.node, Elementwise):
+        function = group.node.function
+        limit, sign = function.pivot_limit, "<=" if function.pivot_limit_attained else "<"
+        bound = "any radius" if math.isinf(limit) else f"radius {sign} {limit:g}"
+        kinks = ", ".join(f"{kink:g}" for kink in function.kinks)
+        claim = f"atom {function.name}: kinks at {kinks}, {bound}"
+        return Explanation(claim, "", {"kappa": function.curvature, "L": function.lipschitz})
+    claim = f"atom max of {len(group.rows)} entries: average what is within sqrt(2) reach"
+    return Explanation(claim, "", {"radius/reach": group.spread, "kappa": 0.0, "L": 1.0})
+
+
+def _explain_modulus(modulus: Modulus, root: Expression) -> Explanation:
+    steps = [_explain_bend(bend, modulus) for bend in modulus.bends]
+    chain = _by_rules(root, modulus)
+    if chain is not None:
+        claim = "for comparison, the rules R2, R4, R6 and R3 alone give"
+        steps.append(Explanation(claim, _cite("R4", "R6"), {"modulus": chain}))
+    return Explanation(
+        "gradients of the pieces move at most at the modulus",
+        _cite("R1", "R8"),
+        {"modulus": modulus.total},
+        steps,
+    )
+
+
+def _explain_bend(bend: Bend, modulus: Modulus) -> Explanation:
+    lengths = [modulus.ranges[id(argument)].lipschitz for argument in bend.node.args]
+    names = ["|J|"] if len(lengths) == 1 else ["|J_left|", "|J_right|"]
+    constants = dict(zip(names, lengths, strict=True))
+    return Explanation(
+        f"{_label(bend.node)} adds {bend.rule}", "", {"share": bend.amount, **constants}
+    )
+
+
+def _by_rules(root: Expression, modulus: Modulus) -> float | None:
+    """Return the modulus of a two-layer network by the paper's chain of rules, corrected.
+
+    Gated relus (kappa 1), separable over neurons, rescaled by the loss, summed over samples that
+    share the gates, composed with the data.
+    """
+    found = _two_layer_parts(root)
+    if found is None:
+        return None
+    product, data, loss = found
+    gates, weights = modulus.ranges[id(product.args[1])], modulus.ranges[id(data.args[0])]
+    longest = float(np.sqrt((np.asarray(data.A) ** 2).sum(axis=1)).max())
+    slope = steepest(loss, modulus.ranges[id(loss.args[0])])
+    inner = math.hypot(gates.size, longest * weights.size)
+    if not math.isfinite(inner * slope):
+        return None
+    neuron = OuterLipschitz(0.0, math.inf, 1.0)
+    sample = rescale(separable_sum([neuron]), inner, slope, loss.function.curvature)
+    total = partially_separable_sum([sample] * data.shape[0])
+    try:
+        return max(total.modulus, linear_composition(total, data.A).modulus)
+    except NotCertifiableError:
+        return None
+
+
+def _two_layer_parts(root: Expression) -> tuple[MatMul, Linear, Elementwise] | None:
+    """Find `loss(relu(X W) a)` with one output, where a and W are trained."""
+    for product in root.plan:
+        if not (isinstance(product, MatMul) and product.ndim == 1):
+            continue
+        hidden = product.args[0]
+        data = hidden.args[0] if isinstance(hidden, Elementwise) else None
+        if not (isinstance(data, Linear) and isinstance(data.A, np.ndarray)):
+            continue
+        for loss in root.plan:
+            if isinstance(loss, Elementwise) and product in loss.plan and not loss.has_kinks:
+                return product, data, loss
+    return None
