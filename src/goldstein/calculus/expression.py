@@ -22,8 +22,11 @@ from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiab
 from goldstein.oracles import Oracle
 
 if TYPE_CHECKING:
+    from goldstein.calculus.explain import Explanation
     from goldstein.calculus.enclosures import Enclosure
     from goldstein.calculus.kinks import KinkForm
+    from goldstein.calculus.modulus import Domain
+    from goldstein.calculus.outer_lipschitz import OuterLipschitz
 
 Vector = NDArray[np.float64]
 Pieces = dict[int, Any]
@@ -290,6 +293,36 @@ class Expression(Oracle):
             else:
                 found[id(node)] = node.bound([found[id(a)] for a in node.args])
         return found[id(self)]
+
+    # --- a priori: triples, pivots, proofs ----------------------------------------------------
+
+    def outer_lipschitz(self, *, pivot_radius: float, domain: Domain = None) -> OuterLipschitz:
+        """Return the triple (delta, eta, kappa) for a wanted pivot radius, or say what is missing.
+
+        Examples
+        --------
+        >>> from goldstein.calculus import Variable, abs, sum
+        >>> sum(abs(Variable(1))).outer_lipschitz(pivot_radius=0.5).modulus
+        0.0
+        """
+        from goldstein.calculus.explain import outer_lipschitz
+
+        self._require_scalar("outer_lipschitz")
+        return outer_lipschitz(self, pivot_radius=pivot_radius, domain=domain)
+
+    def pivot(self, x: Vector, *, pivot_radius: float) -> Vector:
+        """Return the pivot of x: a point within the radius that lies on every kink in reach."""
+        from goldstein.calculus.explain import pivot
+
+        self._require_scalar("pivot")
+        return pivot(self, self._point(x), pivot_radius=pivot_radius)
+
+    def explain(self, *, pivot_radius: float = 0.1, domain: Domain = None) -> Explanation:
+        """Return the proof tree of the triple; on failure, the node and the missing assumption."""
+        from goldstein.calculus.explain import explain
+
+        self._require_scalar("explain")
+        return explain(self, pivot_radius=pivot_radius, domain=domain)
 
     # --- float64 evaluation ------------------------------------------------------------------
 
