@@ -22,8 +22,8 @@ from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiab
 from goldstein.oracles import Oracle
 
 if TYPE_CHECKING:
-    from goldstein.calculus.explain import Explanation
     from goldstein.calculus.enclosures import Enclosure
+    from goldstein.calculus.explain import Explanation
     from goldstein.calculus.kinks import KinkForm
     from goldstein.calculus.modulus import Domain
     from goldstein.calculus.outer_lipschitz import OuterLipschitz
