@@ -350,17 +350,21 @@ class Hull:
                 share = (first - mixed) / gap
                 return np.array([1.0 - share, share])
         elif not exact:
-            block = gram.take(active, 0).take(active, 1)
-            diagonal = block.diagonal()
             # Adding a constant to the Gram matrix changes the length of the solution only.
-            block += diagonal.item(int(diagonal.argmax()))
+            everyone = len(active) == len(gram)
+            if everyone:
+                block = gram + self._longest
+            else:
+                block = gram.take(active, 0).take(active, 1)
+                diagonal = block.diagonal()
+                block += diagonal.item(int(diagonal.argmax()))
             ones = self._ones[: len(active)]
             _, solution, failed = dposv(block.T, ones, overwrite_a=1)
             if not failed:
-                total = float(np.add.reduce(solution))
+                total = sum(solution.tolist())  # faster than NumPy for a few numbers
                 if 0.0 < total < math.inf:
                     solution /= total
-                    answer: Vector = solution
+                    answer: Vector = solution[active] if everyone else solution
                     return answer
         return self._affine_from_rows(active)
 
