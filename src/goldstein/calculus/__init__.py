@@ -2,6 +2,7 @@
 
 from goldstein.calculus.affine import linear
 from goldstein.calculus.affine import sum_entries as sum
+from goldstein.calculus.arrangement import MissingAssumption
 from goldstein.calculus.atoms import absolute as abs
 from goldstein.calculus.atoms import (
     capped_l1,
@@ -32,37 +33,81 @@ from goldstein.calculus.atoms import (
     sum_squares,
 )
 from goldstein.calculus.atoms import maximum as max
+from goldstein.calculus.explain import Explanation
 from goldstein.calculus.expression import Ball, Expression, Variable
+from goldstein.calculus.falsify import Violation, falsify, falsify_modulus, sampled_subdifferential
 from goldstein.calculus.kinks import KinkForm
+from goldstein.calculus.modulus import Block
+from goldstein.calculus.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.rules import (
+    ArrowBlock,
+    linear_composition,
+    near_from_goldstein,
+    nonlinear_composition,
+    partially_separable_sum,
+    pieces,
+    rescale,
+    rowwise_composition,
+    scalar_pieces,
+    scale,
+    separable_sum,
+    shared_pivot_sum,
+    smooth_sum,
+    vector_rescale,
+)
+from goldstein.calculus.target import GoldsteinTarget, goldstein_target
 
 __all__ = [
+    "ArrowBlock",
     "Ball",
+    "Block",
+    "Explanation",
     "Expression",
+    "GoldsteinTarget",
     "KinkForm",
+    "MissingAssumption",
+    "OuterLipschitz",
     "Variable",
+    "Violation",
     "abs",
     "capped_l1",
     "eps_insensitive",
+    "falsify",
+    "falsify_modulus",
     "gated_relu",
+    "goldstein_target",
     "hard_tanh",
     "hinge",
     "huber",
     "leaky_relu",
     "linear",
+    "linear_composition",
     "log_sum",
     "logistic",
     "max",
     "max_affine",
     "mcp",
+    "near_from_goldstein",
+    "nonlinear_composition",
     "norm1",
     "norm2",
+    "partially_separable_sum",
+    "pieces",
     "pinball",
     "pseudo_huber",
     "ramp",
     "relu",
     "relu6",
+    "rescale",
+    "rowwise_composition",
+    "sampled_subdifferential",
     "scad",
+    "scalar_pieces",
+    "scale",
+    "separable_sum",
+    "shared_pivot_sum",
     "smooth_function",
+    "smooth_sum",
     "soft_threshold",
     "softmax_cross_entropy",
     "softplus",
@@ -70,4 +115,5 @@ __all__ = [
     "squared_hinge",
     "sum",
     "sum_squares",
+    "vector_rescale",
 ]
