@@ -21,6 +21,7 @@ _NAMES = {
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": ["Check", "GoldsteinCertificate", "Verification", "load_certificate"],
+    "goldstein.calculus": ["OuterLipschitz", "goldstein_target"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
@@ -71,6 +72,8 @@ if TYPE_CHECKING:
     from goldstein.certificates import (
         load_certificate as load_certificate,
     )
+    from goldstein.calculus import OuterLipschitz as OuterLipschitz
+    from goldstein.calculus import goldstein_target as goldstein_target
     from goldstein.oracles import Oracle as Oracle
     from goldstein.result import Result as Result
     from goldstein.result import Status as Status
