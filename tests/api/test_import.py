@@ -1,0 +1,49 @@
+"""`import goldstein` is light, and every public name is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import goldstein as gs
+
+FORBIDDEN = ["torch", "jax", "sklearn", "matplotlib", "rich", "typer", "optax", "joblib", "dask"]
+
+
+def python(code: str) -> str:
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return ran.stdout.strip()
+
+
+def test_no_optional_package_is_imported() -> None:
+    code = (
+        "import sys, numpy as np, goldstein as gs\n"
+        "gs.minimize(lambda x: abs(x[0]), [1.0], np.sign, eps=.1, delta=.1, rng=0)\n"
+        "[getattr(gs, name) for name in gs.__all__]\n"
+        f"print([m for m in {FORBIDDEN} if m in sys.modules])"
+    )
+    assert python(code) == "[]"
+
+
+def test_the_import_takes_no_longer_than_scipys_optimizer() -> None:
+    def seconds(module: str) -> float:
+        clock = (
+            f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+        )
+        return min(float(python(clock)) for _ in range(4))
+
+    assert seconds("goldstein") < 1.5 * seconds("scipy.optimize")
+    # The working parts too, not only the lazy shell.
+    assert seconds("goldstein.api") < 1.5 * seconds("scipy.optimize")
+
+
+def test_every_public_name_resolves() -> None:
+    for name in gs.__all__:
+        assert getattr(gs, name) is not None
+    assert set(gs.__all__) <= set(dir(gs))
+    promised = "minimize certify Result GoldsteinCertificate load_certificate Oracle KinkError"
+    assert set(promised.split()) <= set(gs.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(gs, "maximise")
