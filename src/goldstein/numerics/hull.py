@@ -36,6 +36,9 @@ UNIT = float(np.finfo(np.float64).eps)
 #: More unseen gradients than this make it worth guessing the whole active set at once.
 MANY_NEW = 8
 
+#: Up to this many numbers, non-negative least squares is the fastest first guess.
+SMALL_SYSTEM = 5000
+
 
 def min_norm_weights(gradients: ArrayLike) -> Vector:
     """Return convex weights of the shortest vector in the hull of the rows.
@@ -86,8 +89,10 @@ def min_norm_weights(gradients: ArrayLike) -> Vector:
     except (RuntimeError, ValueError, np.linalg.LinAlgError):
         hull = Hull(rows.shape[1], count)
         for row in rows:
+            # One at a time, so that the hull does not come back here for a first guess.
             hull.add(row)
-        weights = hull.solve()[0].copy()
+            hull.solve()
+        weights = hull.weights.copy()
     if weights is None:
         return best
     point = weights @ rows
@@ -390,11 +395,21 @@ class Hull:
         return answer
 
     def _guess(self, gram: Matrix) -> None:
-        """Try to find the whole active set at once by block principal pivoting.
+        """Try to find the whole active set at once; taken only if it shortens the vector."""
+        small = self.size * self.dim <= SMALL_SYSTEM
+        weights = min_norm_weights(self.gradients) if small else self._pivot(gram)
+        if weights is not None:
+            old = self.weights
+            if float(weights @ gram @ weights) < float(old @ gram @ old):
+                old[:] = weights
+                self._collect()
+                self._disturbed = True
 
-        Several gradients change sides in one round (Portugal, Judice and Vicente, Mathematics of
-        Computation 63, 1994). It may fail, and then costs a few factorisations; a success is taken
-        only if it shortens the vector.
+    def _pivot(self, gram: Matrix) -> Vector | None:
+        """Block principal pivoting: several gradients change sides in one round.
+
+        Portugal, Judice and Vicente, Mathematics of Computation 63 (1994). It may fail, and then
+        costs a few factorisations.
         """
         count = self.size
         shift = float(gram.trace()) / count
@@ -407,7 +422,7 @@ class Hull:
             block.flat[:: len(inside) + 1] += 1e-12 * shift
             _, values, failed = dposv(block.T, self._ones[: len(inside)], overwrite_a=1)
             if failed:
-                return
+                return None
             solution[:] = 0.0
             solution[inside] = values
             flips = np.where(free, solution < 0.0, system @ solution < 1.0 - 1e-10)
@@ -415,14 +430,8 @@ class Hull:
                 break
             free ^= flips
             if not free.any():
-                return
-        weights = _on_simplex(solution)
-        if weights is not None:
-            old = self.weights
-            if float(weights @ gram @ weights) < float(old @ gram @ old):
-                old[:] = weights
-                self._collect()
-                self._disturbed = True
+                return None
+        return _on_simplex(solution)
 
     def _start_at(self, index: int) -> None:
         self.weights[:] = 0.0
