@@ -66,14 +66,14 @@ if TYPE_CHECKING:
     from goldstein.api import (
         stationarity_curve as stationarity_curve,
     )
+    from goldstein.calculus import OuterLipschitz as OuterLipschitz
+    from goldstein.calculus import goldstein_target as goldstein_target
     from goldstein.certificates import (
         GoldsteinCertificate as GoldsteinCertificate,
     )
     from goldstein.certificates import (
         load_certificate as load_certificate,
     )
-    from goldstein.calculus import OuterLipschitz as OuterLipschitz
-    from goldstein.calculus import goldstein_target as goldstein_target
     from goldstein.oracles import Oracle as Oracle
     from goldstein.result import Result as Result
     from goldstein.result import Status as Status
