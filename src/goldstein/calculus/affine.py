@@ -115,8 +115,7 @@ class Linear(_Affine):
         B = np.asarray(size @ shift.reshape(inner.shape)).ravel()
         if inner is self.variable:
             # Cauchy-Schwarz on the row itself is sharper than on its entries one by one.
-            squares = size.multiply(size) if sparse.issparse(size) else size * size
-            return np.sqrt(np.asarray(squares.sum(axis=1)).ravel()), B
+            return row_norms(size), B
         return np.asarray(size @ gain.reshape(inner.shape)).ravel(), B
 
 
@@ -429,6 +428,27 @@ class MatMul(Expression):
         )
 
 
+def row_norms(matrix: Any) -> Vector:
+    """Return the Euclidean norms of the rows, safe from over- and underflow of squares."""
+    size = abs(matrix)
+    top = size.max(axis=1)
+    largest: Vector = (top.toarray() if sparse.issparse(top) else np.asarray(top)).ravel()
+    # Powers of two scale exactly.
+    unit = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1].clip(-1000, 1000))
+    if sparse.issparse(size):
+        scaled = sparse.diags_array(unit) @ size
+        squares = np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel()
+    else:
+        squares = ((size * unit[:, None]) ** 2).sum(axis=1)
+    answer: Vector = np.sqrt(squares) / unit
+    return answer
+
+
+def size_upper(point: Vector) -> float:
+    """Return a bound of |x| that does not square: tiny points must not look like 0."""
+    return float(np.abs(point).max(initial=0.0)) * (point.size**0.5)
+
+
 def _product(a: float, b: float) -> float:
     return 0.0 if a == 0.0 or b == 0.0 else a * b
 
@@ -539,5 +559,7 @@ __all__ = [
     "Sum",
     "linear",
     "matmul",
+    "row_norms",
+    "size_upper",
     "sum_entries",
 ]

@@ -204,6 +204,11 @@ class Expression(Oracle):
         return tuple(order)
 
     @cached_property
+    def is_exact(self) -> bool:
+        """True when every number the expression is made of is known exactly."""
+        return all(node.exact for node in self.plan)
+
+    @cached_property
     def kink_nodes(self) -> tuple[KinkNode, ...]:
         """The nodes of the graph that have kinks."""
         return tuple(n for n in self.plan if isinstance(n, KinkNode) and n.has_kinks)
@@ -233,7 +238,8 @@ class Expression(Oracle):
         self._require_scalar("gradient")
         point = self._point(y)
         values = self._values(point)
-        pieces = self._pieces_if_clear(point, values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            pieces = self._pieces_if_clear(point, values)
         if pieces is None:
             pieces = self.kink_form().require_smooth_point(point)
         return np.array(self.pull_back(values, FLOAT, pieces), dtype=np.float64)
@@ -326,6 +332,7 @@ class Expression(Oracle):
 
     # --- float64 evaluation ------------------------------------------------------------------
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _values(self, point: Vector) -> dict[int, Any]:
         # One pass answers value and gradient at a point; the pair is replaced as a whole.
         key = point.tobytes()
@@ -342,8 +349,10 @@ class Expression(Oracle):
 
     def _pieces_if_clear(self, point: Vector, values: dict[int, Any]) -> Pieces | None:
         """Return the pieces when a cheap error bound proves every sign; None when in doubt."""
+        if not self.is_exact:
+            return None
         pieces: Pieces = {}
-        length = float(np.linalg.norm(point))
+        length = float(np.abs(point).max(initial=0.0)) * point.size**0.5
         for node in self.kink_nodes:
             inner = node.args[0]
             if not inner.is_affine:
@@ -472,7 +481,7 @@ class KinkNode(Expression):
         raise NotImplementedError
 
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
-        """Return (pieces, exact ties, whether some entry sits on any breakpoint).
+        """Return (pieces, exact ties, whether some entry sits on a smooth breakpoint).
 
         `exact(i)` gives the exact value of entry i; it is asked only where `u` does not decide.
         """

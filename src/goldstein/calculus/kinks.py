@@ -66,7 +66,7 @@ class Examination:
     point: tuple[Fraction, ...]
     pieces: Pieces = field(default_factory=dict)
     ties: dict[int, list[Tie]] = field(default_factory=dict)
-    #: Nodes with an entry exactly on a breakpoint, kink or not: their polynomials are one-sided.
+    #: Nodes with an entry exactly on a smooth breakpoint: their polynomials are one-sided.
     bent: set[int] = field(default_factory=set)
     _rows: dict[tuple[int, int], dict[int, Fraction]] = field(default_factory=dict)
 
@@ -169,16 +169,13 @@ class KinkForm:
         try:
             found = self.examine(point)
         except NotCertifiableError as why:
-            if not self._has_exact_nodes():
+            if not self.root.is_exact:
                 return self._float_pieces(point)
             raise kink_error(point, str(why)) from None
         if found.ties:
             node = next(n for n in self.root.kink_nodes if id(n) in found.ties)
             raise kink_error(point, f"{node.name} has its argument exactly on a kink")
         return found.pieces
-
-    def _has_exact_nodes(self) -> bool:
-        return all(node.exact for node in self.root.plan)
 
     def _float_pieces(self, point: Vector) -> Pieces:
         """Without the entries of a matrix, floats are all there is: refuse visible kinks only."""
@@ -350,7 +347,7 @@ class _Path:
                     rationals(np.array(self.steps, dtype=object)),
                 ]
             else:
-                if id(node) in self.found.bent and id(node) not in self.found.ties:
+                if id(node) in self.found.bent:
                     raise NotCertifiableError(
                         f"{node.name} changes its polynomial exactly here; take another point."
                     )

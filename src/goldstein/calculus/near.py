@@ -112,7 +112,7 @@ class _Search:
         self.mean: Vector = (weights / weights.sum()) @ self.points
         self.rng = stream(seed, 0, "near")
         self._tried: set[Any] = set()
-        if not all(node.exact for node in fun.plan):
+        if not fun.is_exact:
             raise NotCertifiableError(
                 "the function contains a LinearOperator, whose entries are not known; pass the "
                 "matrix to get a near certificate."

@@ -85,11 +85,4 @@ def nonnegative(name: str, value: Any) -> float:
     return number
 
 
-def row_norms(matrix: Any) -> Vector:
-    """Return the Euclidean norms of the rows."""
-    squares = matrix.multiply(matrix) if sparse.issparse(matrix) else matrix * matrix
-    answer: Vector = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-    return answer
-
-
-__all__ = ["Model", "data_matrix", "nonnegative", "row_norms"]
+__all__ = ["Model", "data_matrix", "nonnegative"]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from goldstein.calculus.affine import row_norms
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, row_norms
+from goldstein.models.base import Matrix, Model, data_matrix, nonnegative
 from goldstein.models.losses import Loss, make_loss
 from goldstein.numerics.spectral import spectral_norm_upper
 
@@ -90,20 +91,23 @@ class ReLUNetwork(Model):
             last = self._last_pass = (key, inner, active, out)
         return last[1:]
 
+    @np.errstate(over="ignore", invalid="ignore")
     def value(self, x: Vector) -> float:
         theta = self._point(x)
         *_, out = self._pass(theta)
         s = self.setting
         return s.scale * s.loss.value(out) + 0.5 * s.ridge * float(theta @ theta)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def gradient(self, y: Vector) -> Vector:
         theta = self._point(y)
         inner, active, out = self._pass(theta)
         s = self.setting
         hidden = self._hidden(theta)
-        sizes = np.sqrt(np.einsum("ij,ij->i", hidden, hidden))
-        doubtful = np.abs(inner) <= np.outer(self._slack, sizes) + 2.0**-900
-        if doubtful.any() or not np.isfinite(out).all():
+        # No squares: tiny weights must not look like 0.
+        sizes = np.abs(hidden).max(axis=1) * hidden.shape[1] ** 0.5
+        clear = np.abs(inner) > np.outer(self._slack, sizes) + 2.0**-900
+        if not clear.all():  # in doubt, NaN and overflow included, the tree decides exactly
             return super().gradient(theta)
         slope = s.scale * s.loss.slope(out)
         weights, _ = self._outer(theta)

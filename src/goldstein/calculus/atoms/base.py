@@ -285,7 +285,8 @@ class Elementwise(KinkNode):
         """Return the pieces if no entry is within `slack` of a kink, else None."""
         margin = np.reshape(slack, u.shape)
         for t in self.function.kinks:
-            if (np.abs(u - t) <= margin + 2.0**-50 * abs(t)).any():
+            # Written so that a NaN or an overflow counts as doubt.
+            if not (np.abs(u - t) > margin + 2.0**-50 * abs(t)).all():
                 return None
         return self.function.piece(u)
 
@@ -306,7 +307,8 @@ class Elementwise(KinkNode):
                 piece[i] += value > t
                 if value == t and self.function.jumps[k]:
                     ties.append((i, k))
-                bent = bent or value == t
+                elif value == t:
+                    bent = True
         return piece.reshape(self.shape), ties, bent
 
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:

@@ -54,8 +54,9 @@ class Max(KinkNode):
     def clear_piece(self, u: Vector, slack: Any) -> Any:
         flat, margin = u.reshape(-1), np.reshape(slack, -1)
         top = int(flat.argmax())
-        rivals = flat + margin >= flat[top] - margin[top]
-        return top if rivals.sum() == 1 else None
+        # Written so that a NaN or an overflow counts as doubt.
+        beaten = flat + margin < flat[top] - margin[top]
+        return top if beaten.sum() == flat.size - 1 else None
 
     def nearest_piece(self, u: Vector) -> Any:
         return int(u.reshape(-1).argmax())
@@ -75,7 +76,7 @@ class Max(KinkNode):
         tied = [i for i, value in values.items() if value == top]
         if len(self._distinct(tied)) == 1:
             return tied[0], [], False
-        return tied[0], [(i, 0) for i in tied], True
+        return tied[0], [(i, 0) for i in tied], False
 
     def _distinct(self, entries: list[int]) -> dict[Any, int]:
         """One entry for every different affine function among the given ones."""

@@ -99,7 +99,7 @@ class Norm2(KinkNode):
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
         if u.proven.any() or any(exact(i) for i in range(u.size)):
             return None, [], False
-        return None, [(0, 0)], True
+        return None, [(0, 0)], False
 
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
         paths = [leading(i) for i in range(self.args[0].size)]

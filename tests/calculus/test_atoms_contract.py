@@ -1,0 +1,123 @@
+"""Every atom in the registry keeps the same contract."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from goldstein.calculus import Variable
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.atoms.registry import ELEMENTWISE, EXAMPLES
+from goldstein.errors import KinkError
+
+names = pytest.mark.parametrize("name", sorted(EXAMPLES))
+scalar_names = pytest.mark.parametrize("name", sorted(ELEMENTWISE))
+
+
+def scalar_function(name: str):
+    node = ELEMENTWISE[name](Variable(1))
+    assert isinstance(node, Elementwise)
+    return node.function
+
+
+@names
+def test_gradient_is_the_derivative(name):
+    F = EXAMPLES[name](Variable(3))
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x = 2.0 * rng.standard_normal(3)
+        h = 1e-6
+        slopes = [(F.value(x + h * e) - F.value(x - h * e)) / (2 * h) for e in np.eye(3)]
+        np.testing.assert_allclose(F.gradient(x), slopes, atol=2e-5)
+
+
+@names
+def test_enclosure_holds_the_gradient_and_is_tight(name):
+    F = EXAMPLES[name](Variable(3))
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        x = 2.0 * rng.standard_normal(3)
+        mid, rad = F.kink_form().gradient_enclosure(x)
+        (exact, slack), *_ = F.kink_form().limiting_gradients(x, [np.ones(3)])
+        gap = [abs(Fraction(m) - g) - Fraction(r) - s for m, r, g, s in zip(mid, rad, exact, slack)]
+        assert max(gap) <= 0
+        assert rad.max() < 1e-13 * (1 + np.abs(mid).max())
+
+
+@names
+def test_lipschitz_bound_on_a_ball_dominates_sampled_gradients(name):
+    F = EXAMPLES[name](Variable(3))
+    rng = np.random.default_rng(3)
+    for radius in (0.1, 1.0, 4.0):
+        centre = rng.standard_normal(3)
+        bound = F.lipschitz((centre, radius))
+        for _ in range(30):
+            step = rng.standard_normal(3)
+            y = centre + radius * rng.random() * step / np.linalg.norm(step)
+            assert np.linalg.norm(F.gradient(y)) <= bound * (1 + 1e-12)
+        assert bound <= F.lipschitz() * (1 + 1e-12)
+
+
+@scalar_names
+def test_kinks_are_where_the_derivative_jumps(name):
+    f = scalar_function(name)
+    F = EXAMPLES[name](Variable(3))
+    for t, jump in zip(f.breakpoints, f.jumps):
+        if Fraction(float(t)) != t:
+            continue
+        left, right = (f.value(np.array([float(t) + s])) for s in (-1e-7, 1e-7))
+        assert abs(left - right)[0] <= 1e-5
+        at = np.array([float(t), 0.123, -0.321])
+        (below, _), (above, _) = F.kink_form().limiting_gradients(at, -np.eye(3)[:1]) + (
+            F.kink_form().limiting_gradients(at, np.eye(3)[:1])
+        )
+        assert abs(float(above[0] - below[0] - jump)) <= 1e-12
+        if jump:
+            with pytest.raises(KinkError):
+                F.gradient(at)
+        else:
+            F.gradient(at)
+
+
+@scalar_names
+def test_stated_constants_are_true_and_sharp(name):
+    f = scalar_function(name)
+    u = np.linspace(-8.0, 8.0, 40001)
+    piece = f.piece(u)
+    slope = f.slope(u, piece)
+    top = np.abs(slope).max()
+    if math.isfinite(f.lipschitz):
+        assert top <= f.lipschitz * (1 + 1e-12)
+        assert top >= 0.97 * f.lipschitz
+    same = piece[1:] == piece[:-1]
+    bend = (np.abs(np.diff(slope))[same] / np.diff(u)[same]).max()
+    assert bend <= f.curvature * (1 + 1e-6) + 1e-9
+    assert bend >= 0.97 * f.curvature - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "curvature", "lipschitz"),
+    [
+        ("scad", 10 / 27, 1.0),
+        ("mcp", 0.5, 1.0),
+        ("log_sum", 4.0, 2.0),
+        ("logistic", 0.25, 1.0),
+        ("pinball", 0.0, 0.7),
+    ],
+)
+def test_table_of_constants(name, curvature, lipschitz):
+    f = scalar_function(name)
+    assert math.isclose(f.curvature, curvature, rel_tol=1e-12)
+    assert math.isclose(f.lipschitz, lipschitz, rel_tol=1e-12)
+
+
+def test_pieces_join_exactly():
+    for name in ELEMENTWISE:
+        f = scalar_function(name)
+        if isinstance(f, PiecewisePolynomial):
+            for k, t in enumerate(f.breakpoints):
+                values = [sum(a * t**p for p, a in enumerate(f.pieces[j])) for j in (k, k + 1)]
+                assert values[0] == values[1], (name, t)
