@@ -22,6 +22,7 @@ _NAMES = {
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": ["Check", "GoldsteinCertificate", "Verification", "load_certificate"],
     "goldstein.calculus": ["OuterLipschitz", "goldstein_target"],
+    "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],

@@ -189,7 +189,7 @@ class SampleStream(Oracle):
         raise InputTypeError(
             f"{self.name} is a stream of samples and has no full gradient; use method='o2nc' or "
             "'psingd', FiniteSum for data that can be visited completely, and "
-            "goldstein.certificates.confidence_bound for a bound with confidence."
+            "goldstein.confidence_bound for a bound with confidence."
         )
 
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:

@@ -69,10 +69,13 @@ class NoisyState(State):
 class NoisySolver(Solver):
     """Run noisy steps; where full gradients exist, certify the output with them.
 
-    Without `steps` the run goes in stages, each twice as long as the one before and started in half
-    the radius, and tries to certify after each. With `steps`, or with a schedule of the theory,
-    there is one stage.
+    Without `steps` the run goes in stages, each twice as long as the one before, and tries to
+    certify after each. With `steps`, or with a schedule of the theory,
+    there is one stage. The last stage is fitted to `max_calls`; resume a checkpoint with the same.
     """
+
+    #: Factor of the starting radius from one stage to the next.
+    stage_shrink: float = 1.0
 
     def __init__(self, *, steps: int | None, radius: float | None) -> None:
         if steps is not None and (isinstance(steps, bool) or steps < 1):
@@ -134,7 +137,7 @@ class NoisySolver(Solver):
         steps = max(1, int(min(length, spare))) if math.isfinite(spare) else length
         size = max(1.0, math.sqrt(float(state.x @ state.x)))
         radius = self.radius or max(10.0 * request.delta, 0.1 * size)
-        radius = max(radius / 2.0**state.stage, min(radius, 2.0 * request.delta))
+        radius = max(radius * self.stage_shrink**state.stage, min(radius, 2.0 * request.delta))
         state.done = 0
         state.schedule, state.stop, only = self._plan(oracle, state, request, steps, radius)
         state.last_stage = last or only

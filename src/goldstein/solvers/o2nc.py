@@ -88,6 +88,7 @@ class O2NC(NoisySolver):
     """
 
     name = "o2nc"
+    stage_shrink = 0.5
 
     def __init__(
         self,

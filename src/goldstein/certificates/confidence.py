@@ -1,0 +1,193 @@
+"""A bound that holds with a stated confidence, for functions known through samples only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.rounding import distance_upper
+from goldstein.oracles.base import Oracle
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ConfidenceBound:
+    """With probability at least `confidence`, dist(0, Goldstein set at x) <= `eps`.
+
+    Attributes
+    ----------
+    x : ndarray
+    delta : float
+        Radius of the ball that holds the points.
+    eps : float
+        `observed + slack`.
+    confidence : float
+        Over the fresh samples only; the points were fixed before.
+    observed : float
+        Norm of the sample mean of the combined gradients.
+    slack : float
+        `G (1 + sqrt(2 ln(1/gamma))) / sqrt(n)`.
+    samples : int
+        `n`.
+    gradient_bound : float
+        `G`, an almost sure bound of every combined sample gradient, as stated by the caller.
+    label : str
+        Always "estimated": it is statistics, and `G` is taken on trust.
+    """
+
+    x: Vector
+    delta: float
+    eps: float
+    confidence: float
+    observed: float
+    slack: float
+    samples: int
+    gradient_bound: float
+    label: str = "estimated"
+
+    def __repr__(self) -> str:
+        return (
+            f"<ConfidenceBound ({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary with "
+            f"confidence {self.confidence:.4g}, {self.samples} samples, {self.label}>"
+        )
+
+
+def sampling_slack(samples: int, gradient_bound: float, confidence: float) -> float:
+    """Return how far the mean of n vectors of norm <= G may lie from its expectation.
+
+    `G (1 + sqrt(2 ln(1/gamma))) / sqrt(n)` with probability `1 - gamma`: the norm of the centred
+    mean has expectation at most `G / sqrt(n)`, and changing one vector moves it by at most `2 G /
+    n` (McDiarmid).
+
+    Examples
+    --------
+    >>> round(sampling_slack(10_000, 1.0, 0.99), 4)
+    0.0403
+    """
+    if isinstance(samples, bool) or samples < 1:
+        raise InputError(f"samples = {samples} must be a positive integer.")
+    if not (math.isfinite(gradient_bound) and gradient_bound >= 0.0):
+        raise InputError(f"gradient_bound = {gradient_bound} must be a finite number >= 0.")
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence = {confidence} must lie strictly between 0 and 1.")
+    tail = math.sqrt(-2.0 * math.log1p(-confidence))
+    return gradient_bound * (1.0 + tail) / math.sqrt(samples)
+
+
+def confidence_bound(
+    oracle: Oracle,
+    x: ArrayLike,
+    points: ArrayLike,
+    weights: ArrayLike,
+    *,
+    samples: int,
+    gradient_bound: float,
+    confidence: float = 0.99,
+    rng: np.random.Generator,
+) -> ConfidenceBound:
+    """Bound the stationarity of x from fresh samples.
+
+    Points and weights must be fixed before and independently of the samples drawn here, for
+    instance on other data. Each sample is shared by all points.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Its `sample(y, rng)` draws one noisy gradient; the same rng state draws the same sample.
+    x : array_like
+    points : array_like, shape (k, d)
+    weights : array_like, shape (k,)
+        Convex weights.
+    samples : int
+        Fresh samples to draw.
+    gradient_bound : float
+        Almost sure bound `G` of the norm of a sample's gradient at every point. A sample above it
+        is an error: the bound was wrong.
+    confidence : float
+        `1 - gamma`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ConfidenceBound
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> import numpy as np
+    >>> stream = gs.SampleStream(lambda x, rng: np.sign(x - rng.uniform(-1, 1, x.size)))
+    >>> bound = confidence_bound(stream, [0.0], [[-0.01], [0.01]], [0.5, 0.5], samples=2000,
+    ...                          gradient_bound=1.0, rng=np.random.default_rng(0))
+    >>> bound.eps < 0.15, bound.label
+    (True, 'estimated')
+    """
+    centre = np.atleast_1d(np.asarray(x, dtype=np.float64))
+    places = np.atleast_2d(np.asarray(points, dtype=np.float64))
+    convex = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+    if places.shape != (convex.size, centre.size):
+        raise InputError(
+            f"points have shape {places.shape}, expected {(convex.size, centre.size)}: one row per "
+            "weight, one column per variable."
+        )
+    if not ((convex >= 0.0).all() and abs(math.fsum(convex) - 1.0) <= 1e-9):
+        raise InputError("weights must be non-negative and sum to 1.")
+    if not isinstance(rng, np.random.Generator):
+        raise InputTypeError(f"rng is {type(rng).__name__}, expected a numpy.random.Generator.")
+    slack = sampling_slack(samples, gradient_bound, confidence)
+    total = np.zeros(centre.size)
+    for _ in range(samples):
+        seed = int(rng.integers(2**63))
+        for place, weight in zip(places, convex):
+            # The same seed at every point: one sample, seen from all of them.
+            g = oracle.sample(place, np.random.default_rng(seed))
+            norm = math.sqrt(float(g @ g))
+            if not norm <= gradient_bound * (1.0 + 1e-12):
+                raise InputError(
+                    f"a sample has gradient norm {norm:g} above gradient_bound = "
+                    f"{gradient_bound:g}; the bound must hold for every sample. Raise it."
+                )
+            total += weight * g
+    mean = total / samples
+    observed = math.sqrt(float(mean @ mean))
+    return ConfidenceBound(
+        x=centre,
+        delta=max(distance_upper(place, centre) for place in places),
+        eps=observed + slack,
+        confidence=confidence,
+        observed=observed,
+        slack=slack,
+        samples=samples,
+        gradient_bound=float(gradient_bound),
+    )
+
+
+def confidence_of(
+    certificate: GoldsteinCertificate,
+    oracle: Oracle,
+    *,
+    samples: int,
+    gradient_bound: float,
+    confidence: float = 0.99,
+    rng: np.random.Generator,
+) -> ConfidenceBound:
+    """Carry a certificate of training data over to the population, with confidence.
+
+    The points and weights of `certificate` are reused; `oracle` draws samples that played no part
+    in finding them (held-out data, or the live stream).
+    """
+    return confidence_bound(
+        oracle,
+        certificate.x,
+        certificate.points,
+        certificate.weights,
+        samples=samples,
+        gradient_bound=gradient_bound,
+        confidence=confidence,
+        rng=rng,
+    )
