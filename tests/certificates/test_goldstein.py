@@ -240,3 +240,17 @@ def test_verify_asks_only_near_the_stored_points(certificate: Any) -> None:
     assert len(asked) <= 2 * len(certificate.weights)
     nearest = [np.linalg.norm(certificate.points - a, axis=1).min() for a in asked]
     assert max(nearest) < 1e-11
+
+
+def test_coordinates_of_very_different_size() -> None:
+    """A hair in proportion to the largest entry would be a leap in the smallest."""
+
+    def wave(x: np.ndarray) -> float:
+        return float(x[0] * np.cos(30 * x[1]))
+
+    def wave_gradient(x: np.ndarray) -> np.ndarray:
+        return np.array([np.cos(30 * x[1]), -30 * x[0] * np.sin(30 * x[1])])
+
+    cert = gs.certify(wave, [1e8, 0.1], wave_gradient, delta=0.2, rng=0)
+    assert cert.eps < 2.0
+    assert cert.verify(wave, wave_gradient).ok

@@ -88,3 +88,15 @@ def test_mixing_a_trap_point_into_honest_ones_does_not_help() -> None:
     """The average with one wrong 0 looks a third smaller."""
     cert = forged([0.0], [[0.0], [5e-4], [-5e-4]], eps=2 / 3 + 1e-12)
     assert not cert.verify(trap, trap_gradient).ok
+
+
+def test_a_kink_behind_an_added_constant_is_found() -> None:
+    """Next to 1 a tiny displacement of the entry 0 would be rounded away."""
+
+    def offset(x: np.ndarray) -> float:
+        return trap((x + 1.0) - 1.0)
+
+    def offset_gradient(x: np.ndarray) -> np.ndarray:
+        return trap_gradient((x + 1.0) - 1.0)
+
+    assert not forged([0.0, 0.0], [[0.0, 0.0]], eps=0.5).verify(offset, offset_gradient).ok

@@ -256,7 +256,7 @@ def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verificati
     try:
         fresh = np.array([oracle.gradient(y.copy()) for y in cert.points[used]])
         shaken = np.array(
-            [_shaken_gradient(oracle, y, seed, j) for j, y in enumerate(cert.points[used])]
+            [_shaken_gradient(oracle, cert, y, j, seed) for j, y in enumerate(cert.points[used])]
         )
     except KinkError as kink:
         found.add("gradients", False, f"the function has a kink at a stored point: {kink}")
@@ -313,8 +313,14 @@ def _check_descent(found: Verification, cert: GoldsteinCertificate, oracle: Orac
     found.add("descent", there < here, f"f goes from {here:.6g} to {there:.6g} along it")
 
 
-def _shaken_gradient(oracle: Oracle, y: Vector, seed: int, j: int) -> Vector:
-    """The gradient at y plus a random displacement of some hundred units in the last place."""
-    hair = 2.0**-44 * max(float(np.abs(y).max()), 2.0**-100)
+def _shaken_gradient(
+    oracle: Oracle, cert: GoldsteinCertificate, y: Vector, j: int, seed: int
+) -> Vector:
+    """The gradient at y, displaced at random by a hair: a speck of the ball, and of each entry.
+
+    The speck of the ball is what moves an entry 0 off a kink of a function that adds constants to
+    it; some hundred units in the last place move the large entries.
+    """
+    hair = 2.0**-36 * cert.delta + 2.0**-44 * np.maximum(np.abs(y), 2.0**-100)
     noise = stream(seed, j, "verify").standard_normal(y.size)
     return oracle.gradient(y + hair * noise)
