@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -69,8 +70,14 @@ def nearest_kink_pivot(u: float, kinks: Sequence[float], radius: float) -> float
     """
     radius = nonnegative(radius, "radius")
     best = min(kinks, key=lambda kink: (abs(u - kink), abs(kink)), default=None)
-    # <=, not <: the ball is closed, and a kink on its boundary is met.
-    return best if best is not None and abs(u - best) <= radius else u
+    if best is None:
+        return u
+    gap = abs(u - best)
+    # <=, not <: the ball is closed, and a kink on its boundary is met. Rounding is monotone, so
+    # that only a rounded tie needs a second look.
+    if gap == radius:
+        return best if abs(Fraction(u) - Fraction(best)) <= Fraction(radius) else u
+    return best if gap < radius else u
 
 
 def gated_pivot(point: Sequence[float], radius: float) -> tuple[float, float]:
