@@ -2,9 +2,9 @@
 
     F(v) = sum_k ridge_k v_k^2 / 2 + sum_i p_i phi_rho(z_i.v - shift) + slope.v + constant
 
-where phi_rho(u) = min(1, max(0, 1 - u / rho)) has a concave kink at u = 0 (a row becomes an outlier)
-and a convex one at u = rho (a row becomes correct). `slope` and `constant` are 0 for the whole data;
-they carry the rows that were screened away.
+where phi_rho(u) = min(1, max(0, 1 - u / rho)) has a concave kink at u = 0 (a row becomes an
+outlier) and a convex one at u = rho (a row becomes correct). `slope` and `constant` are 0 for the
+whole data; they carry the rows that were screened away.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from goldstein.calculus.affine import row_norms, size_upper
 
 Vector = NDArray[np.float64]
 
@@ -68,10 +70,10 @@ class MarginProblem:
         cls, Z: Any, weights: Vector, ridge: Vector, *, rho: float, shift: float = 0.0
     ) -> MarginProblem:
         """Return the problem of the whole data."""
-        if sparse.issparse(Z):
-            norms = np.sqrt(np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
-        else:
-            norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        # In blocks: the norms of all rows at once would need copies of the data.
+        block = Z.shape[0] if sparse.issparse(Z) else max(64, BLOCK_BYTES // (8 * Z.shape[1]))
+        starts = range(0, Z.shape[0], max(block, 1))
+        norms = np.concatenate([row_norms(Z[start : start + block]) for start in starts])
         return cls(Z, weights, ridge, rho, shift, norms, np.zeros(Z.shape[1]))
 
     @property
@@ -97,9 +99,9 @@ class MarginProblem:
         It equals the whole objective on that ball: every other row stays on one linear piece there,
         because |z_i.(y - v)| <= radius |z_i|.
         """
-        reach = radius * self.row_norms
+        reach = radius * self.row_norms + self.rounding(v)
         margin = u - self.shift
-        near = (np.abs(margin) <= reach) | (np.abs(margin - self.rho) <= reach)
+        near = ~((np.abs(margin) > reach) & (np.abs(margin - self.rho) > reach))
         kept = np.flatnonzero(near)
         flat = ~near & (margin < 0)
         ramp = ~near & (margin > 0) & (margin < self.rho)
@@ -110,6 +112,19 @@ class MarginProblem:
             self.constant + float(self.weights[flat].sum())
             + float(pull.sum()) * (self.rho + self.shift),
         )  # fmt: skip
+
+    def rounding(self, v: Vector) -> Vector:
+        """Return bounds of the rounding errors of the distances of Z v from the kinks."""
+        unit = 4.0 * (self.dim + 8) * 2.0**-53
+        length = size_upper(v)
+        level = abs(self.shift) + self.rho
+        return unit * (self.row_norms * length + level) + 2.0**-900
+
+    def clear_of_kinks(self, v: Vector, u: Vector) -> bool:
+        """True when every row is provably off its kinks, Z v = u being rounded."""
+        slack = self.rounding(v)
+        margin = u - self.shift
+        return bool(((np.abs(margin) > slack) & (np.abs(margin - self.rho) > slack)).all())
 
     def product(self, v: Vector) -> Vector:
         """Return Z v."""
@@ -145,9 +160,7 @@ class MarginProblem:
         if sparse.issparse(self.Z):
             u = self.product(v)
             value += _loss(u, self.weights, self.rho, self.shift, s)
-            gradient += self.transposed_product(
-                _slope(u, self.weights, self.rho, self.shift, s)
-            )
+            gradient += self.transposed_product(_slope(u, self.weights, self.rho, self.shift, s))
             return u, value, gradient
         u = np.empty(self.rows)
         block = max(64, BLOCK_BYTES // (8 * self.dim))

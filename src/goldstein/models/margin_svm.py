@@ -11,57 +11,99 @@ import numpy as np
 from goldstein.calculus import Variable, ramp, sum, sum_squares
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Model, data_matrix, nonnegative, row_norms
+from goldstein.models.base import Model, data_matrix, nonnegative
+from goldstein.models.margin_problem import MarginProblem
 from goldstein.numerics.spectral import spectral_norm_upper
 
 
 class MarginSVM(Model):
-    """lam/2 |w|^2 + sum_i min(1, max(0, 1 - z_i.w/rho)); rows z_i carry their labels."""
+    """lam/2 |w|^2 + sum_i p_i min(1, max(0, 1 - (z_i.w - shift)/rho)); rows z_i carry their labels.
 
-    def __init__(self, Z: Any, rho: float, lam: float) -> None:
+    Attributes
+    ----------
+    problem : MarginProblem
+        The same objective as plain arrays, for fused passes.
+    neighbourhood : float
+        After two questions this close to each other, rows that cannot change piece there are summed
+        up once and for all, which is exact. Questions nearby then cost only the other rows.
+    """
+
+    neighbourhood: float = 0.0
+
+    def __init__(
+        self,
+        Z: Any,
+        rho: float,
+        lam: float,
+        weights: Any = None,
+        shift: float = 0.0,
+        intercept: bool = False,
+    ) -> None:
         self.Z = data_matrix(Z, "Z")
         self.rho, self.lam = float(rho), nonnegative("lam", lam)
         if not (self.rho > 0 and math.isfinite(self.rho)):
             raise InputError(f"rho must be a positive finite number, got {rho!r}.")
+        if not math.isfinite(shift):
+            raise InputError(f"shift must be a finite number, got {shift!r}.")
         n, d = self.Z.shape
+        p = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
+        if p.shape != (n,) or not (np.isfinite(p).all() and (p >= 0).all()):
+            raise InputError(f"weights must be {n} nonnegative finite numbers, one per row of Z.")
+        if intercept and d < 2:
+            raise InputError("with an intercept Z needs a feature and the intercept's column.")
+        penalised = d - 1 if intercept else d
+        ridge = np.full(d, self.lam)
+        ridge[penalised:] = 0.0
+        self.problem = MarginProblem.from_rows(self.Z, p, ridge, rho=self.rho, shift=float(shift))
         w = Variable(d)
-        tree = sum(ramp(self.Z @ w, rho=self.rho))
+        margins = self.Z @ w
+        losses = ramp(margins - float(shift) if shift else margins, rho=self.rho)
+        tree = sum(losses if weights is None else losses * p)
         if self.lam:
-            tree = (0.5 * self.lam) * sum_squares(w) + tree
+            tree = (0.5 * self.lam) * sum_squares(w[:penalised] if intercept else w) + tree
         super().__init__(tree)
-        # Four times the usual bound of a dot product's rounding error, per |row| |w|.
-        self._slack = 4.0 * (d + 8) * 2.0**-53 * row_norms(self.Z)
         self._margins: tuple[bytes, Vector] = (b"", np.zeros(n))
+        self._visited: tuple[Vector, Vector] | None = None
+        self._local: tuple[Vector, MarginProblem] | None = None
 
     @property
     def name(self) -> str:
         return "margin_svm"
 
-    def _margin(self, w: Vector) -> Vector:
+    def _look(self, w: Vector) -> tuple[MarginProblem, Vector]:
+        """Return the cheapest problem that equals the objective at w, and its products Z w."""
+        reach = self.neighbourhood
+        if self._local is not None and _within(w, self._local[0], reach):
+            local = self._local[1]
+            return local, local.product(w)
         key = w.tobytes()
-        last = self._margins
-        if last[0] != key:
-            last = self._margins = (key, self.Z @ w)
-        return last[1]
+        if self._margins[0] != key:
+            if self._visited is not None and _within(w, self._visited[0], reach):
+                centre, u = self._visited
+                local = self.problem.restrict(centre, u, reach)
+                self._local = (centre, local)
+                return local, local.product(w)
+            self._margins = (key, self.problem.product(w))
+            self._visited = (w.copy(), self._margins[1])
+        return self.problem, self._margins[1]
 
+    @np.errstate(over="ignore", invalid="ignore")
     def value(self, x: Vector) -> float:
         w = self._point(x)
-        losses = np.clip(1.0 - self._margin(w) / self.rho, 0.0, 1.0)
-        return float(0.5 * self.lam * (w @ w) + losses.sum())
+        problem, u = self._look(w)
+        return problem.value(w, u)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def gradient(self, y: Vector) -> Vector:
         w = self._point(y)
-        u = self._margin(w)
-        slack = self._slack * math.sqrt(w @ w) + 2.0**-900
-        doubtful = (np.abs(u) <= slack) | (np.abs(u - self.rho) <= slack + 2.0**-50 * self.rho)
-        if doubtful.any() or not np.isfinite(u).all():
+        problem, u = self._look(w)
+        if not problem.clear_of_kinks(w, u):
+            # In doubt, NaN and overflow included, the tree decides exactly.
             return super().gradient(w)
-        inside = ((u > 0.0) & (u < self.rho)).astype(np.float64)
-        answer: Vector = self.lam * w - (self.Z.T @ inside) / self.rho
-        return answer
+        return problem.gradient(w, u)
 
     def _start(self, rng: np.random.Generator) -> Vector:
-        typical = float(row_norms(self.Z).mean()) or 1.0
+        typical = float(self.problem.row_norms.mean()) or 1.0
         answer: Vector = rng.standard_normal(self.Z.shape[1]) * (self.rho / typical)
         return answer
 
@@ -70,13 +112,26 @@ class MarginSVM(Model):
         return spectral_norm_upper(self.Z)
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
-        """Return sqrt(2 lam F(x)) + lam delta + sqrt(n) |Z| / rho."""
+        """Return sqrt(2 lam F(x)) + lam delta + |p| |Z| / rho; |p| = sqrt(n) without weights."""
         ridge = math.sqrt(2.0 * self.lam * self.value(x)) + self.lam * delta
-        return ridge + math.sqrt(self.Z.shape[0]) * self._norm / self.rho
+        return ridge + float(np.linalg.norm(self.problem.weights)) * self._norm / self.rho
 
 
-def margin_svm(Z: Any, rho: float = 1.0, lam: float = 1.0) -> MarginSVM:
-    """Return the objective lam/2 |w|^2 + sum_i phi_rho(z_i . w).
+def _within(x: Vector, centre: Vector, radius: float) -> bool:
+    offset = x - centre
+    return radius > 0.0 and float(offset @ offset) <= (radius * (1.0 - 1e-9)) ** 2
+
+
+def margin_svm(
+    Z: Any,
+    rho: float = 1.0,
+    lam: float = 1.0,
+    *,
+    weights: Any = None,
+    shift: float = 0.0,
+    intercept: bool = False,
+) -> MarginSVM:
+    """Return the objective lam/2 |w|^2 + sum_i p_i phi_rho(z_i . w - shift).
 
     Parameters
     ----------
@@ -86,6 +141,12 @@ def margin_svm(Z: Any, rho: float = 1.0, lam: float = 1.0) -> MarginSVM:
         Margin.
     lam : float
         Weight of the ridge term.
+    weights : array, shape (n,), optional
+        Nonnegative weights p_i of the losses; default 1.
+    shift : float
+        Where the ramp begins.
+    intercept : bool
+        The last column of Z belongs to an intercept, which the ridge term leaves out.
 
     Returns
     -------
@@ -98,7 +159,7 @@ def margin_svm(Z: Any, rho: float = 1.0, lam: float = 1.0) -> MarginSVM:
     >>> F.value(np.array([0.5, 0.5]))
     1.25
     """
-    return MarginSVM(Z, rho, lam)
+    return MarginSVM(Z, rho, lam, weights, shift, intercept)
 
 
 __all__ = ["MarginSVM", "margin_svm"]

@@ -9,6 +9,7 @@ D v + c = M'a. The method is the standard primal-dual predictor-corrector (Mehro
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def solve_hinge_qp(
     Examples
     --------
     >>> import numpy as np
-    >>> v, a = solve_hinge_qp(np.ones(1), np.zeros(1), np.ones((1, 1)), np.ones(1), 0.25, np.zeros(1))
+    >>> one, zero = np.ones(1), np.zeros(1)
+    >>> v, a = solve_hinge_qp(one, zero, np.ones((1, 1)), one, 0.25, zero)
     >>> v.round(9), a.round(9)
     (array([0.25]), array([0.25]))
     """
@@ -56,37 +58,58 @@ def solve_hinge_qp(
     x = s - margin
     best = (np.inf, v, a)
     for _ in range(max_iterations):
-        b = q - a
-        dual = diagonal * v + c - M.T @ a
-        primal = M @ v - level - s + x
-        gap = float(a @ s + b @ x)
-        error = gap + float(np.linalg.norm(dual)) + float(np.abs(primal) @ q)
+        state = _State(diagonal * v + c - M.T @ a, M @ v - level - s + x, a, q - a, s, x)
+        gap = float(a @ s + state.b @ x)
+        error = gap + float(np.linalg.norm(state.dual)) + float(np.abs(state.primal) @ q)
         if error < best[0]:
             best = (error, v, a)
         if gap <= tolerance * float(q.sum()) or not np.isfinite(gap):
             break
-        w = 1.0 / (s / a + x / b)
-        solve = _normal_equations(diagonal, M, w)
+        solve = _normal_equations(diagonal, M, state.w)
         if solve is None:
             break
-
-        def newton(
-            r1: Vector, r2: Vector, a=a, b=b, s=s, x=x, w=w, dual=dual, primal=primal, solve=solve
-        ):  # type: ignore[no-untyped-def]  # one iteration's arrays, bound on purpose
-            t = r1 / a - r2 / b - primal
-            dv = solve(-dual + M.T @ (w * t))
-            da = w * (t - M @ dv)
-            return dv, da, (r1 - s * da) / a, (r2 + x * da) / b
-
-        mu = gap / (2 * q.size)
-        _, da, ds, dx = newton(-a * s, -b * x)
-        step = min(_longest(a, da), _longest(b, -da), _longest(s, ds), _longest(x, dx))
-        ahead = float((a + step * da) @ (s + step * ds) + (b - step * da) @ (x + step * dx))
-        target = mu * (max(ahead, 0.0) / gap) ** 3
-        dv, da, ds, dx = newton(target - a * s - da * ds, target - b * x + da * dx)
-        step = 0.995 * min(_longest(a, da), _longest(b, -da), _longest(s, ds), _longest(x, dx))
+        _, da, ds, dx = state.newton(M, solve, -a * s, -state.b * x)
+        step = state.longest(da, ds, dx)
+        ahead = float((a + step * da) @ (s + step * ds) + (state.b - step * da) @ (x + step * dx))
+        target = gap / (2 * q.size) * (max(ahead, 0.0) / gap) ** 3
+        dv, da, ds, dx = state.newton(
+            M, solve, target - a * s - da * ds, target - state.b * x + da * dx
+        )
+        step = 0.995 * state.longest(da, ds, dx)
         v, a, s, x = v + step * dv, a + step * da, s + step * ds, x + step * dx
     return best[1], best[2]
+
+
+@dataclass(frozen=True)
+class _State:
+    """Residuals and the four positive vectors: multipliers a, b = q - a, slacks s, excesses x."""
+
+    dual: Vector
+    primal: Vector
+    a: Vector
+    b: Vector
+    s: Vector
+    x: Vector
+
+    @property
+    def w(self) -> Vector:
+        """Weights of the rows in the normal equations."""
+        return 1.0 / (self.s / self.a + self.x / self.b)
+
+    def newton(
+        self, M: Any, solve: Callable[[Vector], Vector], r1: Vector, r2: Vector
+    ) -> tuple[Vector, Vector, Vector, Vector]:
+        """Return the step whose linearised complementarity has right-hand sides r1 and r2."""
+        t = r1 / self.a - r2 / self.b - self.primal
+        w = self.w
+        dv = solve(-self.dual + M.T @ (w * t))
+        da = w * (t - M @ dv)
+        return dv, da, (r1 - self.s * da) / self.a, (r2 + self.x * da) / self.b
+
+    def longest(self, da: Vector, ds: Vector, dx: Vector) -> float:
+        """Return the longest step up to 1 that keeps all four vectors nonnegative."""
+        pairs = ((self.a, da), (self.b, -da), (self.s, ds), (self.x, dx))
+        return min(_longest(position, move) for position, move in pairs)
 
 
 def _longest(position: Vector, move: Vector) -> float:
@@ -97,9 +120,7 @@ def _longest(position: Vector, move: Vector) -> float:
     return min(1.0, float((-position[falling] / move[falling]).min()))
 
 
-def _normal_equations(
-    diagonal: Vector, M: Any, w: Vector
-) -> Callable[[Vector], Vector] | None:
+def _normal_equations(diagonal: Vector, M: Any, w: Vector) -> Callable[[Vector], Vector] | None:
     """Return a solver of (D + M'WM) y = r, by the smaller of the two systems."""
     k, d = M.shape
     try:

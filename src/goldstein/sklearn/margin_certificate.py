@@ -1,58 +1,66 @@
-"""From a local minimiser with known kinks to a Goldstein certificate, without any search.
+"""From a local minimiser with known kinks to certificates, without any search.
 
 At the minimiser the active rows sit on their convex kink, and shares in [0, 1] of their slopes
-balance the gradient. Sort the shares in decreasing order and let point j lie where the first j active
-rows are on the ramp and the others beyond it: the differences of consecutive shares are weights of a
-convex combination of the gradients there which has exactly these shares.
+balance the gradient. Sort the shares in decreasing order and let direction j lead to where the
+first j active rows are on the ramp and the others beyond it: the differences of consecutive shares
+are the weights of a convex combination of gradients that has exactly these shares.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.errors import KinkError
+from goldstein.certificates.near import NearCertificate
+from goldstein.errors import KinkError, NotCertifiableError
+from goldstein.models.margin_problem import MarginProblem
+from goldstein.models.margin_svm import MarginSVM
+from goldstein.numerics.exact import project_exact
 from goldstein.sklearn.margin_newton import LocalMinimum, distinct_rows
-from goldstein.sklearn.margin_oracle import MarginOracle
-from goldstein.sklearn.margin_problem import MarginProblem
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-def certificate_at(
-    oracle: MarginOracle, found: LocalMinimum, delta: float, seed: int
-) -> GoldsteinCertificate | None:
-    """Return a certificate at the minimiser, or None when a point of it meets a kink."""
-    points, weights = _staircase(oracle.problem, found, delta)
-    try:
-        gradients = np.array([oracle.gradient(y) for y in points])
-    except KinkError:
-        return None
-    meta = {"function": oracle.name, "method": "margin-newton", "seed": seed}
-    return GoldsteinCertificate.from_gradients(found.v, points, gradients, weights, meta=meta)
+@dataclass(frozen=True)
+class Staircase:
+    """Ways to leave a minimiser so that the gradients along them cancel.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (k, d)
+        The distinct rows on their kink.
+    moves : ndarray, shape (k + 1, d)
+        Directions, short enough that only these rows change piece.
+    weights : ndarray, shape (k + 1,)
+    """
+
+    rows: Matrix
+    moves: Matrix
+    weights: Vector
 
 
-def _staircase(
-    problem: MarginProblem, found: LocalMinimum, delta: float
-) -> tuple[Matrix, Vector]:
+def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Staircase:
+    """Return the directions and weights that the shares of the active rows stand for."""
     if found.active.size == 0:
-        return found.v[None, :], np.ones(1)
-    M, group = distinct_rows(problem.Z[found.active])
-    shares = np.zeros(len(M))
+        return Staircase(np.zeros((0, problem.dim)), np.zeros((1, problem.dim)), np.ones(1))
+    rows, group = distinct_rows(problem.Z[found.active])
+    shares = np.zeros(len(rows))
     shares[group] = found.shares
     order = np.argsort(-shares)
-    # Sign of the displacement of margin i at point j: down, onto the ramp, for the first j rows.
-    steps = np.tri(len(M) + 1, len(M), -1)
-    signs = np.empty_like(steps)
-    signs[:, order] = 1.0 - 2.0 * steps
-    lengths = np.sqrt(np.einsum("ij,ij->i", M, M))
-    moves = (np.linalg.pinv(M) @ (signs * lengths).T).T
+    # Sign of the change of margin i along direction j: down, onto the ramp, for the first j rows.
+    signs = np.empty((len(rows) + 1, len(rows)))
+    signs[:, order] = 1.0 - 2.0 * np.tri(len(rows) + 1, len(rows), -1)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    moves = (np.linalg.pinv(rows) @ (signs * lengths).T).T
     longest = float(np.sqrt(np.einsum("ij,ij->i", moves, moves).max()))
     reach = 0.5 * min(delta, _free_radius(problem, found))
     weights = -np.diff(np.concatenate([[1.0], shares[order], [0.0]]))
-    return found.v + (reach / longest) * moves, np.maximum(weights, 0.0)
+    return Staircase(rows, (reach / longest) * moves, np.maximum(weights, 0.0))
 
 
 def _free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
@@ -61,3 +69,35 @@ def _free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
     gap = np.minimum(np.abs(margin), np.abs(margin - problem.rho))
     gap[found.active] = np.inf
     return float((gap / np.maximum(problem.row_norms, 1e-300)).min())
+
+
+def goldstein_at(
+    model: MarginSVM, found: LocalMinimum, stairs: Staircase, seed: int
+) -> GoldsteinCertificate | None:
+    """Return a Goldstein certificate at the minimiser, or None when a point meets a kink."""
+    points = found.v + stairs.moves
+    try:
+        gradients = np.array([model.gradient(y) for y in points])
+    except KinkError:
+        return None
+    meta = {"function": model.name, "method": "margin-newton", "seed": seed}
+    return GoldsteinCertificate.from_gradients(
+        found.v, points, gradients, stairs.weights, meta=meta
+    )
+
+
+def near_at(model: MarginSVM, found: LocalMinimum, stairs: Staircase) -> NearCertificate | None:
+    """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks."""
+    pivot: list[Fraction] | None = [Fraction(q) for q in found.v.tolist()]
+    if len(stairs.rows):
+        rows = [[Fraction(a) for a in row] for row in stairs.rows.tolist()]
+        level = Fraction(model.problem.shift) + Fraction(model.problem.rho)
+        pivot = project_exact(rows, [level] * len(rows), found.v)
+    if pivot is None:
+        return None
+    # Without kinks every direction will do.
+    ways = stairs.moves if len(stairs.rows) else np.ones((1, model.problem.dim))
+    try:
+        return NearCertificate.prove(model, found.v, pivot, ways, stairs.weights)
+    except NotCertifiableError:
+        return None

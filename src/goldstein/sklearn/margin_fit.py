@@ -1,19 +1,20 @@
-"""Fit one two-class machine: search, certificate, and a guaranteed search when the first one fails."""
+"""Fit one two-class machine: search, certificate, and a guaranteed search if that fails."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.api import minimize
+from goldstein.api import certify, minimize
+from goldstein.calculus.near import near_certificate
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.sklearn.margin_certificate import certificate_at
+from goldstein.certificates.near import NearCertificate
+from goldstein.models.margin_problem import MarginProblem
+from goldstein.models.margin_svm import MarginSVM
+from goldstein.sklearn.margin_certificate import goldstein_at, near_at, staircase
 from goldstein.sklearn.margin_newton import LocalMinimum, minimise_margin
-from goldstein.sklearn.margin_oracle import MarginOracle
-from goldstein.sklearn.margin_problem import MarginProblem
 
 Vector = NDArray[np.float64]
 
@@ -36,12 +37,12 @@ class MarginFit:
     v: Vector
     value: float
     goldstein: GoldsteinCertificate
-    near: Any
+    near: NearCertificate | None
     iterations: int
 
 
 def fit_margin(
-    problem: MarginProblem,
+    model: MarginSVM,
     *,
     eps: float,
     delta: float,
@@ -51,16 +52,39 @@ def fit_margin(
     max_calls: int | None = None,
     near: bool = True,
 ) -> MarginFit:
-    """Return the best local minimiser of `n_init` searches, with its certificate."""
+    """Return the best local minimiser of `n_init` searches, with its certificates."""
+    problem = model.problem
+    model.neighbourhood = 2.0 * delta
     found = _best_start(problem, eps, seed, start, n_init)
-    oracle = MarginOracle(problem, 2.0 * delta)
-    certificate = certificate_at(oracle, found, delta, seed)
-    v, iterations = found.v, found.iterations
-    if certificate is None or certificate.eps > eps:
-        result = minimize(oracle, v, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
-        v, iterations = result.x, iterations + result.nit
-        certificate = result.certificate
-    return MarginFit(v, problem.value(v), certificate, None, iterations)
+    stairs = staircase(problem, found, delta)
+    goldstein = goldstein_at(model, found, stairs, seed)
+    if goldstein is None or goldstein.eps > eps:
+        return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
+    proof = near_at(model, found, stairs) if near else None
+    if proof is not None and not (proof.eps <= eps and proof.delta <= delta):
+        proof = None
+    return MarginFit(found.v, problem.value(found.v), goldstein, proof, found.iterations)
+
+
+def _guaranteed_fit(
+    model: MarginSVM,
+    found: LocalMinimum,
+    eps: float,
+    delta: float,
+    seed: int,
+    max_calls: int | None,
+    near: bool,
+) -> MarginFit:
+    result = minimize(model, found.v, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
+    goldstein = result.certificate
+    if goldstein is None:
+        goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed)
+    proof = near_certificate(model, goldstein, delta, eps, seed=seed) if near else None
+    if proof is not None and proof.eps > eps:
+        proof = None
+    return MarginFit(
+        result.x, model.value(result.x), goldstein, proof, found.iterations + result.nit
+    )
 
 
 def _best_start(

@@ -1,10 +1,9 @@
-"""A local minimiser of the rho-margin objective: Newton's method while the kinks are rounded off less and less.
+"""A local minimiser of the rho-margin objective: Newton's method on less and less rounded kinks.
 
-The path has three parts. (1) The hinge loss, smoothed: convex, so the start does not matter. (2) The
-flat part of the loss moves in from far away, so that outliers drop out one after the other. (3) The
-rounding shrinks to nothing; by then only the few rows that can still change piece are looked at.
-The last step solves the optimality conditions of the rows that sit on their kink. Nothing here is
-trusted: the certificate is made and checked elsewhere.
+The path has three parts. (1) The hinge loss, smoothed: convex, so the start does not matter. (2)
+The flat part of the loss moves in from far away, so that outliers drop out one after the other. (3)
+The rounding shrinks, and at last convex subproblems with true kinks are solved, on the few rows
+that can still change piece. Nothing here is trusted: the certificate is made and checked elsewhere.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
+from goldstein.models.margin_problem import MarginProblem, Smoothing
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
-from goldstein.sklearn.margin_problem import MarginProblem, Smoothing
 
 Vector = NDArray[np.float64]
 
@@ -125,9 +124,7 @@ class _Search:
         return v, u, True
 
 
-def _newton_direction(
-    problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing
-) -> Vector:
+def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing) -> Vector:
     rows, c = problem.curvature(u, s)
     if rows.size > HESSIAN_ROWS:
         # Every k-th of many rows tells the curvature well enough.
@@ -145,8 +142,8 @@ def _newton_direction(
     lower = linalg.cholesky(convex, lower=True, check_finite=False)
     scaled = linalg.solve_triangular(lower, gradient, lower=True, check_finite=False)
     if not up.all():
-        # In the metric of the convex part the concave part has eigenvalues mu >= 0, and the Newton
-        # step is 1 / (1 - mu) times the safe one. Where mu is near or above 1 go a few times as far.
+        # In the metric of the convex part the concave part has eigenvalues mu >= 0, and Newton's
+        # step is 1 / (1 - mu) times the safe one; where mu is near or above 1, a few times.
         concave = _curvature_matrix(Z[~up], -c[~up], np.zeros(problem.dim))
         half = linalg.solve_triangular(lower, concave, lower=True, check_finite=False)
         relative = linalg.solve_triangular(lower, half.T, lower=True, check_finite=False)
@@ -232,7 +229,7 @@ def minimise_margin(
         v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=0.3 * eps, steps=12)
         gradient = problem.gradient(v, u)
         search.passes += 1
-        if np.sqrt(gradient @ gradient) <= _SAFETY * eps and _clear_of_kinks(problem, u):
+        if np.sqrt(gradient @ gradient) <= _SAFETY * eps and problem.clear_of_kinks(v, u):
             none = np.zeros(0)
             return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
         if width <= _LAST_WIDTH * rho:
@@ -240,19 +237,12 @@ def minimise_margin(
         width *= _SHRINK
 
 
-def _clear_of_kinks(problem: MarginProblem, u: Vector) -> bool:
-    """True when no row sits on a kink as far as rounding can tell."""
-    margin = u - problem.shift
-    gap = np.minimum(np.abs(margin), np.abs(margin - problem.rho))
-    return bool((gap > 1e-12 * (1.0 + np.abs(u))).all())
-
-
 def _outlier_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector:
     """Parts (1) and (2): from the smoothed hinge loss to the flat part in its place."""
     rho = problem.rho
     v = np.zeros(problem.dim)
-    scale = float(np.linalg.norm(problem.gradient(v, np.full(problem.rows, problem.shift + rho / 2))))
-    tolerance = 1e-3 * scale
+    on_ramp = np.full(problem.rows, problem.shift + 0.5 * rho)
+    tolerance = 1e-3 * float(np.linalg.norm(problem.gradient(v, on_ramp)))
     v, u, _ = search.settle(
         problem, v, Smoothing(2.0 * rho, np.inf), tolerance=tolerance, steps=30, full=full
     )
@@ -305,7 +295,7 @@ def _finish(
 
 @dataclass(frozen=True)
 class _Convex:
-    """Minimiser of the convex majorant: hinges on `near`, slopes `pull` frozen on the other rows."""
+    """Minimiser of the convex majorant: hinges on `near`, frozen slopes `pull` on other rows."""
 
     v: Vector
     near: NDArray[np.intp]
@@ -316,9 +306,7 @@ class _Convex:
     inside: bool
 
 
-def _majorised_minimum(
-    problem: MarginProblem, v: Vector, u: Vector, radius: float
-) -> _Convex:
+def _majorised_minimum(problem: MarginProblem, v: Vector, u: Vector, radius: float) -> _Convex:
     """Minimise the convex majorant at v."""
     margin = u - problem.shift
     distance = np.abs(margin - problem.rho) / np.maximum(problem.row_norms, 1e-300)

@@ -15,9 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from goldstein.errors import InputError
+from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn import validation as check
 from goldstein.sklearn.margin_fit import MarginFit, fit_margin
-from goldstein.sklearn.margin_problem import MarginProblem
 
 Vector = NDArray[np.float64]
 
@@ -25,9 +25,9 @@ Vector = NDArray[np.float64]
 class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear classifier that minimises |w|^2 / 2 + C sum_i phi_rho(y_i (w.x_i + b) - shift).
 
-    The loss phi_rho(u) = min(1, max(0, 1 - u / rho)) does not grow beyond 1: a mislabelled or far-out
-    row costs a constant and pulls no more. The price is that the problem is not convex; what is
-    proved about the answer is how stationary it is.
+    The loss phi_rho(u) = min(1, max(0, 1 - u / rho)) does not grow beyond 1: a mislabelled or
+    far-out row costs a constant and pulls no more. The price is that the problem is not convex;
+    what is proved about the answer is how stationary it is.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the machine.
 
         Parameters
@@ -174,32 +174,26 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._store(list(jobs), X, y, float(weights.sum()))
         return self
 
-    def objectives(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> list[Any]:
+    def objectives(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> list[Any]:
         """Return the mean objective of each machine, to verify certificates against.
 
-        `machine.certificate_.verify(machine.objectives(X, y)[0])` re-derives the claim from the data.
+        `machine.certificates_[0].verify(machine.objectives(X, y)[0])` re-derives the claim from the
+        data; the variables are the coefficients and then the intercept.
         """
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         labels, weights, kept = self._labels_and_weights(y, weights)
-        from goldstein.sklearn.margin_oracle import MarginOracle
+        return [self._model(X[kept], signs, weights) for signs in self._signs(labels)]
 
-        return [
-            MarginOracle(self._problem(X[kept], signs, weights), 2.0 * self.delta)
-            for signs in self._signs(labels)
-        ]
-
-    def decision_function(self, X: ArrayLike) -> Vector:
+    def decision_function(self, X: Any) -> Vector:
         """Return w.x + b, one column per machine (a vector for two classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        scores: Vector = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores.ravel() if len(self.classes_) == 2 else scores
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -241,12 +235,9 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return list(np.column_stack([old, self.intercept_]))
         return list(old)
 
-    def _problem(self, X: Any, signs: Vector, weights: Vector) -> MarginProblem:
+    def _model(self, X: Any, signs: Vector, weights: Vector) -> MarginSVM:
         n, d = X.shape
-        columns = d + bool(self.fit_intercept)
         total = float(weights.sum())
-        ridge = np.zeros(columns)
-        ridge[:d] = 1.0 / (self.C * total)
         Z: Any
         if sparse.issparse(X):
             Z = sparse.diags(signs) @ X
@@ -254,17 +245,19 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 Z = sparse.hstack([Z, sparse.csr_matrix(signs[:, None])])
             Z = Z.tocsr()
         else:
-            Z = np.empty((n, columns))
+            Z = np.empty((n, d + bool(self.fit_intercept)))
             np.multiply(X, signs[:, None], out=Z[:, :d])
             if self.fit_intercept:
                 Z[:, d] = signs
-        return MarginProblem.from_rows(Z, weights / total, ridge, rho=self.rho, shift=self.shift)
+        return MarginSVM(
+            Z, self.rho, 1.0 / (self.C * total), weights / total, self.shift, self.fit_intercept
+        )
 
     def _fit_machine(
         self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None
     ) -> MarginFit:
         return fit_margin(
-            self._problem(X, signs, weights),
+            self._model(X, signs, weights),
             eps=self.eps,
             delta=self.delta,
             seed=seed,

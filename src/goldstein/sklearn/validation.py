@@ -18,7 +18,8 @@ Vector = NDArray[np.float64]
 
 def positive(name: str, value: Any) -> float:
     """Return a positive finite number or say what is wrong with it."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < value < math.inf:
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not 0.0 < float(value) < math.inf:
         raise InputError(f"{name} must be a positive finite number, got {value!r}.")
     return float(value)
 
