@@ -40,7 +40,7 @@ from goldstein.calculus.expression import (
     kink_error,
 )
 from goldstein.errors import InputError, NotCertifiableError
-from goldstein.numerics.exact import to_fractions
+from goldstein.numerics.exact import common_denominator, to_fractions
 
 #: Above this many multiplications per gradient, enclosures replace rationals.
 RATIONAL_WORK = 6000
@@ -69,6 +69,9 @@ class Examination:
     #: Nodes with an entry exactly on a smooth breakpoint: their polynomials are one-sided.
     bent: set[int] = field(default_factory=set)
     _rows: dict[tuple[int, int], dict[int, Fraction]] = field(default_factory=dict)
+    _integer_rows: dict[tuple[int, int], tuple[list[int], list[int], int]] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         #: Enclosures of the nodes' values, and exact values; both on demand.
@@ -83,8 +86,7 @@ class Examination:
     def entry(self, node: Expression, index: int) -> Fraction:
         """Return the exact value of one entry of a node."""
         if node.is_affine:
-            terms = self.row(node, index).items()
-            return node.offset(index) + sum((a * self.point[k] for k, a in terms), Fraction(0))
+            return node.offset(index) + self.product(node, index, self._integers)
         try:
             return to_fraction(self.exact[id(node)].reshape(-1)[index])
         except Irrational as what:
@@ -92,6 +94,21 @@ class Examination:
                 f"whether an argument of a kink is exactly on it cannot be decided: it contains "
                 f"{what}, and its enclosure straddles the kink."
             ) from None
+
+    @cached_property
+    def _integers(self) -> tuple[list[int], int]:
+        return common_denominator(self.point)
+
+    def product(self, node: Expression, index: int, vector: tuple[list[int], int]) -> Fraction:
+        """Return an affine entry's coefficients times a vector of integers over a denominator."""
+        key = (id(node), index)
+        if key not in self._integer_rows:
+            row = self.row(node, index)
+            self._integer_rows[key] = (list(row), *common_denominator(list(row.values())))
+        places, tops, bottom = self._integer_rows[key]
+        entries, denominator = vector
+        total = sum(top * entries[k] for k, top in zip(places, tops))
+        return Fraction(total, bottom * denominator)
 
     def row(self, node: Expression, index: int) -> dict[int, Fraction]:
         """Return the exact coefficients of an affine entry, kept for the next question."""
@@ -328,11 +345,14 @@ class _Path:
     pieces: Pieces
     _jets: dict[int, Jet] = field(default_factory=dict)
 
+    @cached_property
+    def _integers(self) -> tuple[list[int], int]:
+        return common_denominator(self.steps)
+
     def leading(self, node: Expression, index: int) -> list[Fraction]:
         """Return the coefficients of t, t^2, ... of one entry."""
         if node.is_affine:
-            row = self.found.row(node, index)
-            return [sum((a * self.steps[k] for k, a in row.items()), Fraction(0))]
+            return [self.found.product(node, index, self._integers)]
         try:
             jet = self._jet(node)
         except Irrational as what:
