@@ -1,0 +1,63 @@
+"""`goldstein problems [NAME]`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from goldstein import problems as built_in
+from goldstein.cli.output import print_json, table, vector
+from goldstein.problems import Problem
+
+
+def problems(
+    name: Annotated[str | None, typer.Argument(help="One problem in detail.")] = None,
+    d: Annotated[int | None, typer.Option("--d", help="Size, where the problem scales.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+) -> None:
+    """List the built-in problems, or describe one."""
+    if name is not None:
+        _describe(built_in.get(name, d=d), as_json)
+        return
+    everything = [built_in.get(each) for each in built_in.names()]
+    if as_json:
+        print_json([_facts(p) for p in everything])
+        return
+    shown = Table(box=None, pad_edge=False)
+    for column in ("name", "d", "best value", "family", "remarks"):
+        shown.add_column(column, no_wrap=column == "name", justify="left")
+    for p in everything:
+        traits = ["convex" if p.convex else "nonconvex"] + ([] if p.bounded else ["unbounded"])
+        shown.add_row(p.name, str(p.dim), _best(p), p.family, ", ".join(traits))
+    Console(highlight=False).print(shown, markup=False)
+
+
+def _describe(problem: Problem, as_json: bool) -> None:
+    if as_json:
+        print_json({**_facts(problem), "x0": problem.x0})
+        return
+    rows: list[tuple[str, Any]] = [
+        ("f(x)", problem.formula),
+        ("d", problem.dim),
+        ("best value", f"{_best(problem)} ({problem.best_value_kind})"),
+        ("start", f"{vector(problem.x0)}, f = {problem.value(problem.x0):.10g}"),
+        ("convex", "yes" if problem.convex else "no"),
+        ("source", problem.citation),
+        ("note", problem.note or None),
+    ]
+    table(rows, problem.name)
+
+
+def _best(problem: Problem) -> str:
+    return "-" if problem.best_value is None else f"{problem.best_value:.8g}"
+
+
+def _facts(problem: Problem) -> dict[str, Any]:
+    names = (
+        "name", "dim", "family", "formula", "best_value", "best_value_kind", "convex", "bounded",
+        "citation", "note",
+    )  # fmt: skip
+    return {name: getattr(problem, name) for name in names}
