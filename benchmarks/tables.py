@@ -77,7 +77,7 @@ def write(runs: Sequence[Run], out: Path) -> None:
     small = [r for r in runs if r.dim <= SMALL]
     parts = [
         "# Results",
-        "Public problems with d <= 250, bounded below and locally Lipschitz, seed 0. Each cell: "
+        "Public problems with d <= 250, bounded below, seed 0. Each cell: "
         "problems certified / problems run, median calls (values plus gradients) to a certificate "
         "at eps = delta = the column. Methods without certificates pay for `gs.certify` too.",
         summary(small),
