@@ -20,45 +20,52 @@ class PointBundle:
     """
 
     def __init__(self, dim: int, capacity: int) -> None:
-        self.hull = Hull(dim, capacity)
+        self.hull = Hull(dim, min(capacity, 64))
         self.capacity = capacity
-        # Row -> the points it stands for and their weights inside the row.
-        self._origins: list[tuple[list[Vector], list[float]]] = []
+        # Row -> the points it stands for, whether each was drawn at random, and their shares.
+        self._origins: list[tuple[list[Vector], list[bool], list[float]]] = []
+
+    @property
+    def size(self) -> int:
+        return self.hull.size
 
     def clear(self) -> None:
         self.hull.clear()
         self._origins.clear()
 
-    def add(self, point: Vector, gradient: Vector) -> None:
+    def add(self, point: Vector, gradient: Vector, perturbed: bool = True) -> None:
         """Add a gradient; room is made without changing the shortest vector."""
         if self.hull.size == self.capacity:
             self._make_room()
         self.hull.add(gradient)
-        self._origins.append(([point], [1.0]))
+        self._origins.append(([point], [perturbed], [1.0]))
 
     def shortest(self) -> Vector:
         """Return the shortest vector of the hull."""
         return self.hull.solve()[1]
 
     def evidence(self, x: Vector) -> Evidence:
-        """Return the points behind the shortest vector, all of them drawn at random."""
+        """Return the points behind the shortest vector."""
         points: list[Vector] = []
+        perturbed: list[bool] = []
         weights: list[float] = []
-        for weight, (row_points, row_weights) in zip(self.hull.weights, self._origins):
-            if weight > 0:
-                points.extend(row_points)
-                weights.extend(weight * w for w in row_weights)
         support = np.flatnonzero(self.hull.weights > 0)
+        for row in support:
+            row_points, row_perturbed, shares = self._origins[row]
+            points.extend(row_points)
+            perturbed.extend(row_perturbed)
+            weights.extend(self.hull.weights[row] * share for share in shares)
         pure = len(points) == support.size  # no aggregate among them
         return Evidence(
             x.copy(),
             np.array(points),
             np.array(weights),
-            np.ones(len(points), dtype=bool),
+            np.array(perturbed),
             self.hull.gradients[support].copy() if pure else None,
         )
 
     def _make_room(self) -> None:
+        self.hull.solve()
         weights = self.hull.weights
         used = np.flatnonzero(weights > 0)
         if used.size < self.capacity:
@@ -70,10 +77,17 @@ class PointBundle:
         total = weights[i] + weights[j]
         a, b = weights[i] / total, weights[j] / total
         merged = a * self.hull.gradients[i] + b * self.hull.gradients[j]
-        points = self._origins[i][0] + self._origins[j][0]
-        shares = [a * w for w in self._origins[i][1]] + [b * w for w in self._origins[j][1]]
+        (points_i, perturbed_i, shares_i), (points_j, perturbed_j, shares_j) = (
+            self._origins[i],
+            self._origins[j],
+        )
+        origin = (
+            points_i + points_j,
+            perturbed_i + perturbed_j,
+            [a * share for share in shares_i] + [b * share for share in shares_j],
+        )
         rest = np.array([r for r in range(self.capacity) if r not in (i, j)], dtype=np.intp)
         self.hull.keep(rest)
         self._origins = [self._origins[r] for r in rest]
         self.hull.add(merged)
-        self._origins.append((points, shares))
+        self._origins.append(origin)

@@ -7,6 +7,7 @@ sublevel set of the start, q = |m|/L.
 from __future__ import annotations
 
 import math
+import sys
 
 #: Failure probability of one round. 1/e makes the product of rounds and steps cheapest.
 CHEAP_ROUND_FAILURE = 1.0 / math.e
@@ -46,7 +47,10 @@ def steps_per_round(
     >>> steps_per_round(1.0, 0.1, 1 / 16), steps_per_round(1.0, 0.1)
     (8000, 1360)
     """
-    return max(1, math.ceil(_snap(5.0 * lipschitz**2 / (round_failure * eps**2))))
+    ratio = lipschitz / eps
+    if not ratio < 1e100:  # more steps than anyone will make, but still a number
+        return sys.maxsize
+    return max(1, math.ceil(_snap(5.0 * ratio**2 / round_failure)))
 
 
 def descent_steps(gap: float, eps: float, delta: float) -> int:
