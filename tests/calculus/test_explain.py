@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
 
 import goldstein.calculus as gc
 from goldstein.calculus.arrangement import Arrangement, MissingAssumption
@@ -44,7 +46,8 @@ def test_no_atom_claim_can_be_falsified(name):
     function = ELEMENTWISE[name](gc.Variable(1)).function
     slopes, levels = scalar_slopes(function), function.levels
     for radius in (0.05, 0.3, 4.0):
-        if radius > function.pivot_limit:
+        strict = not function.pivot_limit_attained
+        if radius > function.pivot_limit or (strict and radius == function.pivot_limit):
             continue
         claim = OuterLipschitz(radius, radius, function.curvature)
         snap = lambda x, r=radius: [nearest_kink_pivot(float(x[0]), function.kinks, r)]  # noqa: E731
@@ -129,6 +132,7 @@ def test_domains():
     w = gc.Variable(4)
     fun = gc.sum(w[:2] * w[2:])
     assert piece_modulus(fun).total == pytest.approx(1.0)  # bilinear: bounded everywhere
+    assert piece_modulus(gc.sum(w * w)).total == pytest.approx(2.0)  # shared variables count twice
     cube = gc.sum(gc.square(w) * w)
     assert math.isinf(piece_modulus(cube).total)
     assert math.isfinite(piece_modulus(cube, gc.Ball(np.zeros(4), 1.0)).total)
@@ -262,3 +266,15 @@ def test_nearly_dependent_rows_are_refused():
     rows = np.array([[1.0, 0.0], [1.0, 2.0**-52]])
     with pytest.raises(MissingAssumption, match="too close to rank 1"):
         Arrangement(gc.sum(gc.abs(rows @ gc.Variable(2))))
+
+
+def test_matrix_free_operators_are_refused():
+    free = gc.linear(aslinearoperator(np.eye(2)), gc.Variable(2))
+    for fun in (gc.sum_squares(free), gc.sum(gc.abs(free))):
+        proof = explain(fun)
+        assert "LinearOperator" in proof.obstacle().claim
+
+
+def test_sparse_data_gives_the_same_triple():
+    dense, thin = margin_svm(Z), margin_svm(sparse.csr_array(Z))
+    assert dense.outer_lipschitz(pivot_radius=0.1) == thin.outer_lipschitz(pivot_radius=0.1)

@@ -22,6 +22,7 @@ from goldstein.calculus.modulus import tree_of
 from goldstein.calculus.rules import max_pivot, nearest_kink_pivot
 from goldstein.calculus.rules.compositions import row_norms_upper
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.components import connected
 from goldstein.numerics.directed import product_up, quotient_down, root_sum_squares_up
 from goldstein.numerics.exact import exact_rank
 from goldstein.numerics.rounding import gamma
@@ -118,7 +119,8 @@ class Arrangement:
     def __init__(self, fun: Expression) -> None:
         self.dim = fun.variable.size
         groups = list(_groups(tree_of(fun)))
-        self.components = [_component(part) for part in _connected(groups)]
+        parts = connected([{k for row in group.rows for k in row} for group in groups])
+        self.components = [_component([groups[index] for index in part]) for part in parts]
         self.factor = root_sum_squares_up(part.factor for part in self.components)
 
     @property
@@ -179,21 +181,6 @@ def _groups(root: Expression) -> Iterator[KinkGroup]:
         for row, offset in zip(rows, offsets, strict=True):
             if row:  # a constant argument never crosses its kink
                 yield KinkGroup(node, [row], [offset])
-
-
-def _connected(groups: list[KinkGroup]) -> list[list[KinkGroup]]:
-    parts: list[tuple[set[int], list[KinkGroup]]] = []
-    for group in groups:
-        columns, members = {k for row in group.rows for k in row}, [group]
-        apart = []
-        for part in parts:
-            if columns.isdisjoint(part[0]):
-                apart.append(part)
-            else:
-                columns |= part[0]
-                members = part[1] + members
-        parts = [*apart, (columns, members)]
-    return [members for _, members in parts]
 
 
 def _component(groups: list[KinkGroup]) -> Component:

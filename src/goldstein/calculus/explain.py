@@ -159,15 +159,13 @@ def explain(fun: Expression, *, pivot_radius: float = 0.1, domain: Domain = None
     try:
         arrangement = Arrangement(fun)
         steps.append(_explain_arrangement(arrangement))
-    except MissingAssumption as failure:
+    except NotCertifiableError as failure:
         steps.append(_missing(failure, "R3'"))
     try:
         modulus = _finite(fun, piece_modulus(fun, domain))
         steps.append(_explain_modulus(modulus, root))
-    except MissingAssumption as failure:
-        steps.append(_missing(failure, "R8"))
     except NotCertifiableError as failure:
-        steps.append(Explanation(str(failure), _cite("R8"), ok=False))
+        steps.append(_missing(failure, "R8"))
     name = _label(fun)
     if arrangement is None or modulus is None:
         return Explanation(f"no triple for {name}", steps=steps, ok=False)
@@ -205,8 +203,10 @@ def _finite(fun: Expression, modulus: Modulus) -> Modulus:
     )
 
 
-def _missing(failure: MissingAssumption, rule: str) -> Explanation:
-    text = f"{_label(failure.node)}: {failure.missing}; {failure.advice}"
+def _missing(failure: NotCertifiableError, rule: str) -> Explanation:
+    text = str(failure)
+    if isinstance(failure, MissingAssumption):
+        text = f"{_label(failure.node)}: {failure.missing}; {failure.advice}"
     return Explanation(text, _cite(rule), ok=False)
 
 

@@ -235,6 +235,11 @@ def _range(node: Expression, inner: list[_Range]) -> _Range:
     elif isinstance(node, SumSquares):
         gain, centre = 2.0 * first.size, np.asarray(float((first.centre**2).sum()))
     elif isinstance(node, Linear):
+        if node.matrix_free:
+            raise NotCertifiableError(
+                "the norm of a LinearOperator can only be estimated; pass the matrix (dense or "
+                "sparse) to get a modulus."
+            )
         gain, centre = node.norm, np.asarray(node.A @ first.centre)
     elif isinstance(node, Scale):
         gain = float(np.abs(node.factor).max(initial=0.0))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.errors import InputError
+from goldstein.numerics.components import connected
 
 Rational = Fraction | float | int
 RationalVector = Sequence[Rational] | NDArray[Any]
@@ -362,7 +363,8 @@ def project_exact(M: Any, t: Any, base: RationalVector) -> list[Fraction] | None
             equations.append((support, level * denominator))
         elif level != 0:
             return None  # 0 = t
-    for group in _connected(equations):
+    for members in connected([support for support, _ in equations]):
+        group = [equations[index] for index in members]
         columns = sorted({column for support, _ in group for column in support})
         solved = _project_group(
             [[support.get(column, 0) for column in columns] for support, _ in group],
@@ -397,24 +399,6 @@ def _project_group(
     if any(Fraction(_integer_dot(rows[i], tops), bottom) != levels[i] for i in dependent):
         return None
     return point
-
-
-def _connected(
-    equations: list[tuple[dict[int, int], Fraction]],
-) -> list[list[tuple[dict[int, int], Fraction]]]:
-    """Group equations that share variables, directly or through others."""
-    groups: list[tuple[set[int], list[tuple[dict[int, int], Fraction]]]] = []
-    for equation in equations:
-        columns, members = set(equation[0]), [equation]
-        apart = []
-        for group in groups:
-            if columns.isdisjoint(group[0]):
-                apart.append(group)
-            else:
-                columns |= group[0]
-                members = group[1] + members
-        groups = [*apart, (columns, members)]
-    return [members for _, members in groups]
 
 
 def _dense_rows(M: Any) -> list[list[Any]]:
