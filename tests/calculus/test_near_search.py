@@ -35,7 +35,7 @@ def test_absolute_value_at_a_twentieth():
 
 def test_max_example_reaches_the_origin_only_with_room():
     F = gc.max_affine([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]], 0.0, gc.Variable(2))
-    evidence = around(F, [0.0, 0.2], 0.1, 60)
+    evidence = around(F, [0.0, 0.2], 0.15, 60)
     wide = near_certificate(F, evidence, 0.25, 1e-6)
     assert wide.eps <= 1e-12
     assert wide.delta == pytest.approx(0.2)

@@ -42,8 +42,9 @@ from goldstein.calculus.expression import (
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator, to_fractions
 
-#: Above this many multiplications per gradient, enclosures replace rationals.
-RATIONAL_WORK = 6000
+#: Above this many multiplications per gradient, enclosures replace rationals. The choice must not
+#: depend on what is installed: the same certificate has to verify everywhere.
+RATIONAL_WORK = 40_000
 
 #: Exact midpoints and radii of a gradient.
 GradientEnclosure = tuple[list[Fraction], list[Fraction]]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import root
 
-from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.expression import Expression, Pieces, Vector
 from goldstein.calculus.kinks import Examination, KinkForm
 from goldstein.calculus.local_model import is_additive, local_model
 from goldstein.calculus.shortest import (
@@ -34,6 +35,12 @@ REPAIRS = 12
 
 #: Kinks added or dropped, one by one, from one start.
 EXCHANGES = 40
+
+#: Newton steps below the spacing of floats.
+REFINEMENTS = 4
+
+#: Newton steps on one flat.
+NEWTON_STEPS = 12
 
 #: A flat of more dimensions than this is searched without differences of gradients.
 NEWTON_DIM = 300
@@ -84,8 +91,13 @@ def near_certificate(
     """
     search = _Search(fun, certificate, float(delta), float(eps), seed)
     best: NearCertificate | None = None
-    for pivot in search.pivots():
-        proof = search.prove(pivot)
+    for flat, point in search.pivots():
+        if best is not None and not search.hopeful(flat, point, best.eps):
+            continue
+        pivot = flat.project_exactly(point)
+        if pivot is None:
+            continue
+        proof = search.refined(flat, search.prove(pivot))
         if proof is not None and (best is None or proof.eps < best.eps):
             best = proof
         if best is not None and best.eps <= eps:
@@ -120,17 +132,20 @@ class _Search:
 
     # --- where to look -------------------------------------------------------------------------
 
-    def pivots(self) -> Iterator[list[Fraction]]:
-        """Yield exact candidate pivots within delta of x, the most promising first."""
+    def pivots(self) -> Iterator[tuple[Flat, Vector]]:
+        """Yield candidates: flats, and points of them within delta of x."""
         for equations, base in self._starts():
             for flat, point in self._exchanges(equations, base):
                 key = (tuple(sorted(e.key for e in flat.equations)), point.round(12).tobytes())
                 if key in self._tried:
                     continue
                 self._tried.add(key)
-                exact = flat.project_exactly(point)
-                if exact is not None:
-                    yield exact
+                yield flat, point
+
+    def hopeful(self, flat: Flat, point: Vector, bound: float) -> bool:
+        """True unless the gradient along the flat alone exceeds what is proved already."""
+        gradient = self.form.float_gradient(point, self.form.float_pieces(point))
+        return float(np.linalg.norm(flat.tangent.T @ gradient)) < bound
 
     def _starts(self) -> Iterator[tuple[list[Equation], Vector]]:
         gaps = np.array([self.table.sides(y) for y in self.points])
@@ -197,6 +212,7 @@ class _Search:
         scale = 1e-12 * (1.0 + np.abs(gaps).max(axis=0, initial=0.0))
         wrong = same & (np.sign(gaps[0]) * at < -scale)
         found = [self.table.equation(int(i)) for i in np.flatnonzero(wrong)[: 2 * point.size]]
+        found += self.table.grouped(np.vstack([self.points, point]))
         return [e for e in found if e.row and e.key not in known]
 
     def _inside(self, point: Vector) -> bool:
@@ -222,12 +238,7 @@ class _Search:
         tangent = flat.tangent
         if tangent.shape[1] == 0:
             return point
-        pieces = self.form.float_pieces(point)
-
-        def slope(z: Vector) -> Vector:
-            answer: Vector = tangent.T @ self.form.float_gradient(point + tangent @ z, pieces)
-            return answer
-
+        slope = partial(self._slope, point, tangent, self.form.float_pieces(point))
         room = max(self.delta - float(np.linalg.norm(point - self.x)), 0.0)
         best = _stationary(slope, np.zeros(tangent.shape[1]), self.delta + room)
         share = 1.0
@@ -237,6 +248,11 @@ class _Search:
                 return candidate
             share *= 0.5
         return point
+
+    def _slope(self, point: Vector, tangent: Matrix, pieces: Pieces, z: Vector) -> Vector:
+        """The gradient of the given pieces along a flat, at a displaced point."""
+        answer: Vector = tangent.T @ self.form.float_gradient(point + tangent @ z, pieces)
+        return answer
 
     def _needed(self, flat: Flat, point: Vector) -> list[Equation]:
         """Return the equations whose kinks the shortest box combination uses in the interior."""
@@ -283,6 +299,33 @@ class _Search:
             return None
         return proof if proof.delta <= self.delta else None
 
+    def refined(self, flat: Flat, proof: NearCertificate | None) -> NearCertificate | None:
+        """Improve a pivot by Newton steps below the spacing of floats, as long as that helps.
+
+        Where the curvature is large, even neighbouring floats have gradients far apart; a rational
+        pivot may lie between them.
+        """
+        for _ in range(REFINEMENTS):
+            if proof is None or proof.eps <= self.eps or flat.tangent.shape[1] > NEWTON_DIM:
+                return proof
+            pieces = self.form.examine(proof.exact_pivot).pieces
+            tangent = flat.tangent
+            slope = partial(self._slope, proof.pivot, tangent, pieces)
+            share = proof.weights / proof.weights.sum()
+            left, values, right = np.linalg.svd(_curvature(slope, tangent.shape[1], self.delta))
+            if not values.size or not values[0] > 0:
+                return proof
+            kept = values > 1e-12 * values[0]
+            rest = left[:, kept].T @ (tangent.T @ (share @ proof.gradients))
+            step = -tangent @ (right[kept].T @ (rest / values[kept]))
+            base = [q + Fraction(float(s)) for q, s in zip(proof.exact_pivot, step)]
+            exact = flat.project_exactly(base)
+            better = None if exact is None else self.prove(exact)
+            if better is None or not better.eps < 0.5 * proof.eps:
+                return proof
+            proof = better
+        return proof
+
     def evidence(self, found: Examination) -> Evidence | None:
         """Search directions whose limits of gradients nearly cancel."""
         kinks = self.form.active_kinks(found)
@@ -306,6 +349,17 @@ def _simple(weights: Vector) -> Vector:
     return answer if answer.any() and np.isfinite(answer).all() else weights
 
 
+def _shifted(slope: Callable[[Vector], Vector], origin: Vector, z: Vector) -> Vector:
+    return slope(origin + z)
+
+
+def _curvature(slope: Callable[[Vector], Vector], size: int, radius: float) -> Matrix:
+    """Return the derivative of a slope at 0 by central differences."""
+    step = 1e-4 * radius
+    columns = [(slope(step * e) - slope(-step * e)) / (2 * step) for e in np.eye(size)]
+    return np.array(columns).reshape(size, size).T
+
+
 def _stationary(slope: Callable[[Vector], Vector], z: Vector, radius: float) -> Vector:
     """Newton's method for slope(z) = 0 with differences of slopes, kept while |slope| shrinks."""
     g = slope(z)
@@ -314,17 +368,24 @@ def _stationary(slope: Callable[[Vector], Vector], z: Vector, radius: float) -> 
         moved = solution.x
         shorter = np.linalg.norm(slope(moved)) < np.linalg.norm(g)
         return moved if np.isfinite(moved).all() and shorter else z
-    step = 1e-4 * radius
-    for _ in range(4):
+    for _ in range(NEWTON_STEPS):
         size = float(np.linalg.norm(g))
         if size < 1e-14:
             break
-        columns = [(slope(z + step * e) - slope(z - step * e)) / (2 * step) for e in np.eye(z.size)]
-        trial = z + np.linalg.lstsq(np.array(columns).T, -g, rcond=1e-9)[0]
-        after = slope(trial)
-        if not float(np.linalg.norm(after)) < 0.9 * size:
+        left, values, right = np.linalg.svd(_curvature(partial(_shifted, slope, z), z.size, radius))
+        found: list[tuple[float, Vector]] = []
+        # Along directions of little curvature Newton's step is wild: leave out some, or more.
+        for cut in (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3):
+            kept = values > cut * values[0]
+            trial = z - right[kept].T @ ((left[:, kept].T @ g) / values[kept])
+            if float(np.linalg.norm(trial)) <= radius:
+                found.append((float(np.linalg.norm(slope(trial))), trial))
+        if not found:
             break
-        z, g = trial, after
+        shortest, trial = min(found, key=lambda pair: pair[0])
+        if not shortest < 0.9 * size:
+            break
+        z, g = trial, slope(trial)
     return z
 
 

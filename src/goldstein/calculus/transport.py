@@ -134,7 +134,7 @@ class Flat:
         answer: Vector = point - step
         return answer
 
-    def project_exactly(self, point: Vector) -> list[Fraction] | None:
+    def project_exactly(self, point: Vector | list[Fraction]) -> list[Fraction] | None:
         """Return the nearest point of the flat, in rationals."""
         matrix = [[Fraction(0)] * self.dim for _ in self.equations]
         for i, equation in enumerate(self.equations):

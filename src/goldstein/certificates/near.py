@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.verification import LABELS, Label, Verification
-from goldstein.errors import GoldsteinError, InputError, InputTypeError
+from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.exact import (
     exact_combination,
@@ -153,7 +153,8 @@ class NearCertificate:
             x=point,
             exact_pivot=exact,
             delta=sqrt_upper(squared_distance(exact, point)),
-            eps=_combination(shares[used], limits),
+            # Enclosures may come out differently on another machine, by their radii: allow for it.
+            eps=_combination(shares[used], [(m, [4 * r for r in rad]) for m, rad in limits]),
             directions=ways[used],
             weights=shares[used],
             gradients=np.array([g for g, _ in rounded]),
@@ -304,7 +305,12 @@ def _combination(weights: Vector, limits: list[tuple[list[Fraction], list[Fracti
 
 def _rounded(mid: list[Fraction], rad: list[Fraction]) -> tuple[list[float], float]:
     """Return the midpoint in float64 and a bound of every entry's distance from the exact one."""
-    nearest = [float(m) for m in mid]
+    try:
+        nearest = [float(m) for m in mid]
+    except OverflowError:
+        raise NotCertifiableError(
+            "a gradient at the pivot is beyond the range of float64; rescale the data."
+        ) from None
     error = max(abs(Fraction(f) - m) + r for f, m, r in zip(nearest, mid, rad, strict=True))
     return nearest, fraction_upper(error)
 

@@ -79,8 +79,10 @@ class Norm2(KinkNode):
     def backward(
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
-        u = values[0] if not isinstance(piece, tuple) else np.reshape(piece, self.args[0].shape)
+        u = values[0]
         if arithmetic is FLOAT:
+            if isinstance(piece, tuple):
+                u = np.array([float(q) for q in piece]).reshape(self.args[0].shape)
             length = float(np.linalg.norm(u))
             return (cotangent * (u / length),)
         if arithmetic is RATIONAL:
