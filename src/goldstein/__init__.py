@@ -20,8 +20,17 @@ _NAMES = {
         "PrecisionWarning", "StationarityCurve", "certify", "minimize", "stationarity_curve",
     ],
     "goldstein.result": ["History", "Result", "Status"],
-    "goldstein.certificates": ["Check", "GoldsteinCertificate", "Verification", "load_certificate"],
-    "goldstein.calculus": ["OuterLipschitz", "goldstein_target"],
+    "goldstein.certificates": [
+        "Check", "GoldsteinCertificate", "NearCertificate", "Verification", "load_certificate",
+    ],
+    "goldstein.calculus": [
+        "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
+        "eps_insensitive", "gated_relu", "goldstein_target", "hard_tanh", "hinge", "huber",
+        "leaky_relu", "linear", "log_sum", "logistic", "max", "max_affine", "mcp", "norm1", "norm2",
+        "pinball", "pseudo_huber", "ramp", "relu", "relu6", "scad", "smooth_function",
+        "soft_threshold", "softmax_cross_entropy", "softplus", "span_test", "square",
+        "squared_hinge", "sum", "sum_squares",
+    ],
     "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
@@ -67,10 +76,15 @@ if TYPE_CHECKING:
     from goldstein.api import (
         stationarity_curve as stationarity_curve,
     )
+    from goldstein.calculus import Expression as Expression
     from goldstein.calculus import OuterLipschitz as OuterLipschitz
+    from goldstein.calculus import Variable as Variable
     from goldstein.calculus import goldstein_target as goldstein_target
     from goldstein.certificates import (
         GoldsteinCertificate as GoldsteinCertificate,
+    )
+    from goldstein.certificates import (
+        NearCertificate as NearCertificate,
     )
     from goldstein.certificates import (
         load_certificate as load_certificate,

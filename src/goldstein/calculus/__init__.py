@@ -38,6 +38,7 @@ from goldstein.calculus.expression import Ball, Expression, Variable
 from goldstein.calculus.falsify import Violation, falsify, falsify_modulus, sampled_subdifferential
 from goldstein.calculus.kinks import KinkForm
 from goldstein.calculus.modulus import Block
+from goldstein.calculus.near import near_certificate
 from goldstein.calculus.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.rules import (
     ArrowBlock,
@@ -55,22 +56,26 @@ from goldstein.calculus.rules import (
     smooth_sum,
     vector_rescale,
 )
+from goldstein.calculus.span_test import ClarkeDistance, SpanTest, clarke_distance, span_test
 from goldstein.calculus.target import GoldsteinTarget, goldstein_target
 
 __all__ = [
     "ArrowBlock",
     "Ball",
     "Block",
+    "ClarkeDistance",
     "Explanation",
     "Expression",
     "GoldsteinTarget",
     "KinkForm",
     "MissingAssumption",
     "OuterLipschitz",
+    "SpanTest",
     "Variable",
     "Violation",
     "abs",
     "capped_l1",
+    "clarke_distance",
     "eps_insensitive",
     "falsify",
     "falsify_modulus",
@@ -87,6 +92,7 @@ __all__ = [
     "max",
     "max_affine",
     "mcp",
+    "near_certificate",
     "near_from_goldstein",
     "nonlinear_composition",
     "norm1",
@@ -111,6 +117,7 @@ __all__ = [
     "soft_threshold",
     "softmax_cross_entropy",
     "softplus",
+    "span_test",
     "square",
     "squared_hinge",
     "sum",

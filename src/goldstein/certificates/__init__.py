@@ -1,7 +1,14 @@
 """The trusted side: certificates, and the checks that re-derive them from the function."""
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.store import load_certificate
 from goldstein.certificates.verification import Check, Verification
 
-__all__ = ["Check", "GoldsteinCertificate", "Verification", "load_certificate"]
+__all__ = [
+    "Check",
+    "GoldsteinCertificate",
+    "NearCertificate",
+    "Verification",
+    "load_certificate",
+]
