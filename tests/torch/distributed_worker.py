@@ -1,0 +1,73 @@
+"""Run by torchrun from test_torch_distributed.py: assertions that need two processes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+
+import goldstein.torch
+from goldstein.errors import InputError
+
+
+def main() -> None:
+    dist.init_process_group("gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Linear(7, 2)
+    ).double()
+    inputs = torch.randn(90, 5, dtype=torch.float64)
+    labels = torch.randint(0, 2, (90,))
+    batches = list(zip(inputs.split(7), labels.split(7), strict=True))
+    loss_fn = torch.nn.CrossEntropyLoss()
+    request = {"delta": 0.05, "max_calls": 60, "seed": 3}
+
+    alone = goldstein.torch.certify(model, loss_fn, batches, **request)
+    together = goldstein.torch.certify(
+        model, loss_fn, batches[rank::world], distributed=True, **request
+    )
+    # The same bits, although the terms were added in another order.
+    assert together.eps == alone.eps
+    assert together.delta == alone.delta
+    np.testing.assert_array_equal(together.points, alone.points)
+    np.testing.assert_array_equal(together.gradients, alone.gradients)
+    np.testing.assert_array_equal(together.weights, alone.weights)
+    assert together.meta["samples"] == 90
+    assert together.meta["processes"] == world
+    whole = goldstein.torch.DataOracle(model, loss_fn, batches)
+    assert together.verify(whole).ok
+
+    optimizer = goldstein.torch.PSINGD(model.parameters(), seed=0)
+    goldstein.torch.check_replicas(model, optimizer)
+    expect_desynchronised(
+        lambda: goldstein.torch.check_replicas(
+            model, goldstein.torch.PSINGD(model.parameters(), seed=rank)
+        ),
+        "seed",
+    )
+    if rank == 1:
+        with torch.no_grad():
+            model[2].bias[0] += 1e-15
+    expect_desynchronised(lambda: goldstein.torch.check_replicas(model), "2.bias")
+    expect_desynchronised(
+        lambda: goldstein.torch.certify(
+            model, loss_fn, batches[rank::world], distributed=True, **request
+        ),
+        "2.bias",
+    )
+    dist.destroy_process_group()
+    with pytest.raises(InputError, match="init_process_group"):
+        goldstein.torch.certify(model, loss_fn, batches, distributed=True, **request)
+    print(f"rank {rank}: all good")
+
+
+def expect_desynchronised(call, word: str) -> None:
+    with pytest.raises(goldstein.torch.DesynchronisedError, match=word) as caught:
+        call()
+    assert caught.value.ranks == [1]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""Certificates of models: sound on kinks, gentle with the model, bounded in memory."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+import goldstein as gs
+import goldstein.torch
+from goldstein.errors import InputError, InputTypeError
+
+
+def problem(samples: int = 60, dtype: torch.dtype = torch.float32):
+    torch.manual_seed(samples)
+    layers = [torch.nn.Linear(3, 6), torch.nn.ReLU(), torch.nn.Linear(6, 1)]
+    model = torch.nn.Sequential(*layers).to(dtype)
+    inputs = torch.randn(samples, 3, dtype=dtype)
+    targets = inputs.abs().sum(dim=1, keepdim=True)
+    return model, inputs, targets
+
+
+def batches(inputs: torch.Tensor, targets: torch.Tensor, size: int) -> list:
+    return list(zip(inputs.split(size), targets.split(size), strict=True))
+
+
+def test_gradient_is_the_mean_over_all_samples_whatever_the_batches() -> None:
+    model, inputs, targets = problem(61, torch.float64)
+    loss_fn = torch.nn.MSELoss()
+    whole = goldstein.torch.DataOracle(model, loss_fn, [(inputs, targets)])
+    parts = goldstein.torch.DataOracle(model, loss_fn, batches(inputs, targets, 7))
+    loss_fn(model(inputs), targets).backward()
+    expected = np.concatenate([p.grad.numpy().ravel() for p in model.parameters()])
+    np.testing.assert_allclose(parts.gradient(parts.start), expected, atol=1e-14)
+    np.testing.assert_allclose(whole.gradient(whole.start), expected, atol=1e-14)
+    assert parts.value(parts.start) == pytest.approx(whole.value(whole.start), rel=1e-15)
+    assert parts.samples == 61
+
+
+def test_order_of_batches_does_not_change_a_bit() -> None:
+    model, inputs, targets = problem(70, torch.float64)
+    shares = batches(inputs, targets, 5)
+    loss_fn = torch.nn.L1Loss()
+    forward = goldstein.torch.DataOracle(model, loss_fn, shares)
+    backward = goldstein.torch.DataOracle(model, loss_fn, shares[::-1])
+    y = forward.start + 0.1
+    np.testing.assert_array_equal(forward.gradient(y), backward.gradient(y))
+    assert forward.value(y) == backward.value(y)
+
+
+def test_certificate_verifies_and_says_what_was_done() -> None:
+    model, inputs, targets = problem()
+    data = batches(inputs, targets, 16)
+    certificate = goldstein.torch.certify(
+        model, torch.nn.L1Loss(), data, delta=0.05, max_calls=120, seed=4
+    )
+    assert certificate.label == "conditional"
+    assert certificate.meta["samples"] == 60
+    assert "float64" in certificate.meta["evaluated_in"]
+    assert "float32" in certificate.meta["converted_from"]
+    oracle = goldstein.torch.DataOracle(model, torch.nn.L1Loss(), data)
+    assert certificate.verify(oracle).ok
+    again = goldstein.torch.certify(
+        model, torch.nn.L1Loss(), data, delta=0.05, max_calls=120, seed=4
+    )
+    np.testing.assert_array_equal(again.points, certificate.points)
+
+
+def test_trained_model_has_a_small_eps_and_an_untrained_one_has_not() -> None:
+    model, inputs, targets = problem(40, torch.float64)
+    data, loss_fn = [(inputs, targets)], torch.nn.L1Loss()
+    before = goldstein.torch.certify(model, loss_fn, data, delta=0.1, max_calls=150)
+    optimizer = goldstein.torch.O2NC(model.parameters())
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=600)
+    for _ in range(600):
+        optimizer.zero_grad()
+        loss_fn(model(inputs), targets).backward()
+        optimizer.step()
+        scheduler.step()
+    with optimizer.at_center():
+        after = goldstein.torch.certify(model, loss_fn, data, delta=0.1, max_calls=150)
+    assert before.descent is not None
+    assert after.eps < 0.2 * before.eps
+
+
+def test_model_is_left_alone() -> None:
+    model, inputs, targets = problem()
+    model.append(torch.nn.Dropout(0.5))
+    model.train()
+    torch.nn.functional.mse_loss(model(inputs), targets).backward()
+    state = copy.deepcopy(model.state_dict())
+    gradients = [p.grad.clone() for p in model.parameters()]
+    storage = [p.data_ptr() for p in model.parameters()]
+    goldstein.torch.certify(
+        model, torch.nn.MSELoss(), batches(inputs, targets, 20), delta=0.01, max_calls=20
+    )
+    assert model.training
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, state[name])
+        assert value.dtype == torch.float32
+    for p, gradient, pointer in zip(model.parameters(), gradients, storage, strict=True):
+        assert torch.equal(p.grad, gradient)
+        assert p.data_ptr() == pointer
+
+
+@pytest.mark.parametrize(
+    "sneaky",
+    [
+        lambda x: torch.relu(x) - torch.relu(-x),
+        lambda x: x.clamp_min(0.0) + x.clamp_max(0.0),
+    ],
+)
+def test_autograd_at_a_tie_does_not_fool_the_certificate(sneaky) -> None:
+    """These functions are x, slope 1 everywhere; autograd says 0 or 2 at the tie x = 0."""
+    tie = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    sneaky(tie).sum().backward()
+    assert float(tie.grad) != 1.0
+    oracle = goldstein.torch.oracle(lambda x: sneaky(x).sum(), torch.zeros(1))
+    certificate = gs.certify(oracle, oracle.start, delta=1e-3, rng=0)
+    assert certificate.eps == pytest.approx(1.0, rel=1e-12)
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.zeros(1))
+
+        def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+            return sneaky(self.w) * inputs
+
+    data = [(torch.ones(4, 1), torch.zeros(4, 1))]
+    found = goldstein.torch.certify(Net(), lambda out, target: out.mean(), data, delta=1e-3)
+    assert found.eps == pytest.approx(1.0, rel=1e-12)
+
+
+class Endless:
+    """Batches made on the fly: whatever stays alive, certify itself holds on to."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.handed_out: list[weakref.ref] = []
+        self.most_alive = 0
+
+    def __iter__(self):
+        for number in range(self.count):
+            draw = torch.Generator().manual_seed(number)
+            inputs = torch.randn(500, 3, generator=draw)
+            self.handed_out.append(weakref.ref(inputs))
+            self.handed_out = [ref for ref in self.handed_out if ref() is not None]
+            self.most_alive = max(self.most_alive, len(self.handed_out))
+            yield inputs, inputs.abs().sum(dim=1, keepdim=True)
+
+
+def live_tensors() -> int:
+    gc.collect()
+    # By type: asking some deprecated objects for their class warns.
+    return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
+
+
+def test_memory_does_not_grow_with_the_samples() -> None:
+    model, _, _ = problem()
+    loss_fn = torch.nn.L1Loss()
+    goldstein.torch.certify(model, loss_fn, Endless(1), delta=0.01, max_calls=4)
+    before = live_tensors()
+    alive, traced = [], []
+    for count in (3, 30):
+        data = Endless(count)
+        tracemalloc.start()
+        goldstein.torch.certify(model, loss_fn, data, delta=0.01, max_calls=8)
+        traced.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        alive.append(data.most_alive)
+    # Ten times the samples: as many batches alive at once, as much memory on the Python side.
+    assert alive[0] == alive[1] <= 2
+    assert traced[1] <= 1.2 * traced[0] + 20_000
+    assert live_tensors() <= before
+
+
+def test_loss_is_freed_after_each_batch() -> None:
+    model, inputs, targets = problem()
+    losses: list[weakref.ref] = []
+
+    def loss_fn(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        assert all(ref() is None for ref in losses[:-1])
+        loss = (output - target).square().mean()
+        losses.append(weakref.ref(loss))
+        return loss
+
+    oracle = goldstein.torch.DataOracle(model, loss_fn, batches(inputs, targets, 10))
+    oracle.gradient(oracle.start)
+    assert len(losses) == 6
+    assert all(ref() is None for ref in losses)
+
+
+def test_unused_and_frozen_parameters() -> None:
+    model, inputs, targets = problem(20, torch.float64)
+    model[0].bias.requires_grad_(False)
+    model.register_parameter("unused", torch.nn.Parameter(torch.ones(2, dtype=torch.float64)))
+    oracle = goldstein.torch.DataOracle(model, torch.nn.MSELoss(), [(inputs, targets)])
+    assert oracle.dim == 18 + 7 + 2
+    assert np.count_nonzero(oracle.gradient(oracle.start) == 0.0) >= 2
+
+
+def test_loss_module_with_weights_follows_into_float64() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)
+    loss_fn = torch.nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0]))
+    data = [(torch.randn(8, 3), torch.randint(0, 2, (8,)))]
+    assert goldstein.torch.certify(model, loss_fn, data, delta=0.1, max_calls=15).eps > 0.0
+    assert loss_fn.weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "word"),
+    [
+        ((3, torch.nn.MSELoss(), []), InputTypeError, "model"),
+        ((torch.nn.Linear(1, 1), 3, []), InputTypeError, "loss_fn"),
+        ((torch.nn.Linear(1, 1), torch.nn.MSELoss(), iter([])), InputTypeError, "generator"),
+        ((torch.nn.Linear(1, 1), torch.nn.MSELoss(), []), InputError, "0 samples"),
+        ((torch.nn.ReLU(), torch.nn.MSELoss(), []), InputError, "no parameters"),
+        ((torch.nn.Linear(1, 1), torch.nn.MSELoss(), [torch.ones(1)]), InputTypeError, "pairs"),
+        (
+            (
+                torch.nn.Linear(1, 1),
+                torch.nn.MSELoss(reduction="none"),
+                [(torch.ones(2, 1), torch.ones(2, 1))],
+            ),
+            InputTypeError,
+            "one number",
+        ),
+    ],
+)
+def test_mistakes_are_explained(arguments: tuple, kind: type, word: str) -> None:
+    with pytest.raises(kind, match=word):
+        goldstein.torch.certify(*arguments, delta=0.1)
+
+
+def test_data_that_dries_up_is_noticed() -> None:
+    class Leaky:
+        passes = 0
+
+        def __iter__(self):
+            self.passes += 1
+            return iter([(torch.ones(3 - self.passes % 2, 1), torch.ones(3 - self.passes % 2, 1))])
+
+    with pytest.raises(InputError, match="samples in one pass"):
+        goldstein.torch.certify(
+            torch.nn.Linear(1, 1), torch.nn.L1Loss(), Leaky(), delta=0.1, max_calls=10
+        )
+
+
+def test_oracle_of_a_closure_and_of_arguments_agree() -> None:
+    a = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    b = torch.nn.Parameter(torch.tensor([[3.0]]))
+    spread = goldstein.torch.oracle(lambda a, b: (a * b).abs().sum(), [a, b])
+    closure = goldstein.torch.oracle(lambda: (a * b).abs().sum(), [a, b])
+    pointer = a.data_ptr()
+    x = np.array([0.5, -1.0, 2.0])
+    assert spread.value(x) == closure.value(x) == 3.0
+    np.testing.assert_array_equal(spread.gradient(x), [2.0, -2.0, 1.5])
+    np.testing.assert_array_equal(closure.gradient(x), spread.gradient(x))
+    assert a.dtype == torch.float32
+    assert a.data_ptr() == pointer
+    assert torch.equal(a.detach(), torch.tensor([1.0, -2.0]))
+    assert a.grad is None
+
+
+def test_oracle_takes_a_module() -> None:
+    model, inputs, targets = problem(12, torch.float64)
+    oracle = goldstein.torch.oracle(lambda: (model(inputs) - targets).abs().mean(), model)
+    report = gs.check_gradient(oracle.value, oracle.gradient, oracle.start + 0.01)
+    assert report.ok, report
+
+
+@pytest.mark.parametrize(
+    ("fn", "params", "kind", "word"),
+    [
+        (3, torch.zeros(1), InputTypeError, "callable"),
+        (lambda x: x, torch.zeros(2), InputTypeError, "one element"),
+        (lambda x: torch.ones(()), torch.zeros(2), InputTypeError, "does not depend"),
+        (lambda x: x, [], InputError, "no parameters"),
+        (lambda x: x, torch.zeros(2, dtype=torch.int64), InputTypeError, "real tensors"),
+    ],
+)
+def test_oracle_mistakes_are_explained(fn, params, kind: type, word: str) -> None:
+    with pytest.raises(kind, match=word):
+        goldstein.torch.oracle(fn, params).gradient(np.zeros(2))
