@@ -143,6 +143,22 @@ def test_a_reused_buffer_cannot_change_a_gradient_we_hold() -> None:
     assert np.array_equal(first, X)
 
 
+@pytest.mark.parametrize("dim", [3, 20_000])
+def test_a_user_may_keep_the_points_it_was_given(dim: int) -> None:
+    kept: list[np.ndarray] = []
+    oracle = guard(lambda x: kept.append(x) or 0.0, lambda x: kept.append(x[:2]) or x)
+    points = [np.full(dim, float(k)) for k in range(6)]
+    for k, point in enumerate(points):
+        oracle.gradient(point) if k % 2 else oracle.value(point)
+    for given_point, point in zip(kept, points):
+        assert np.array_equal(given_point, point[: given_point.size])
+    # What nobody keeps is lent again, and still never ours.
+    rude = guard(lambda x: x.fill(7.0) or 0.0)
+    for point in points:
+        rude.value(point)
+    assert all((point == k).all() for k, point in enumerate(points))
+
+
 def test_far_trials_may_overflow() -> None:
     oracle = guard(lambda x: math.nan)
     assert oracle.trial_value(X) == math.inf

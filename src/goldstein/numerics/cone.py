@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import daxpy
 
-from goldstein.numerics.ball import inner_radius, sphere_shadow
+from goldstein.numerics.ball import inner_radius
 
 Vector = NDArray[np.float64]
 
@@ -15,12 +18,10 @@ def tilt(rng: np.random.Generator, m: Vector, norm: float) -> Vector:
 
     In one dimension b is 0.
     """
-    b = sphere_shadow(rng, m.size)
-    if m.size == 1:
-        b[0] = 0.0
-        return b
-    b -= ((b @ m) / (norm * norm)) * m
-    return b
+    v, share, along = _shadow(rng, m, norm)
+    v *= share
+    daxpy(m, v, a=-share * along)
+    return v
 
 
 def conic_point(
@@ -40,11 +41,27 @@ def conic_point(
     True
     """
     reach = inner_radius(x, radius) * (1.0 - rng.random())  # in (0, 1]: never the apex x itself
-    y = tilt(rng, m, norm)
-    y *= reach * ratio / 8.0
-    y -= (reach * (1.0 - ratio / 8.0) / norm) * m
+    y, share, along = _shadow(rng, m, norm)
+    share *= reach * ratio / 8.0
+    # y - x = share v - (share along + ...) m: the tilt and the step in one pass over each vector.
+    y *= share
+    daxpy(m, y, a=-(share * along + reach * (1.0 - ratio / 8.0) / norm))
     y += x
     return y
+
+
+def _shadow(rng: np.random.Generator, m: Vector, norm: float) -> tuple[Vector, float, float]:
+    """Return (v, share, along) with tilt = share (v - along m): no pass more than needed.
+
+    share v is the shadow of a uniform point of the sphere of R^(d+1).
+    """
+    v: Vector = rng.standard_normal(m.size)
+    last = rng.standard_normal()
+    if m.size == 1:
+        v[0] = 0.0
+        return v, 0.0, 0.0
+    share = 1.0 / (math.sqrt(v.dot(v) + last * last) or 1.0)
+    return v, share, (v.dot(m) / norm) / norm
 
 
 def trial_point(x: Vector, m: Vector, norm: float, radius: float, ratio: float) -> Vector:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy as np
 from goldstein.errors import GoldsteinError, OracleError, OutOfCalls
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
 from goldstein.oracles.base import Oracle, Vector
+
+#: From this size on memory is worth saving.
+_LARGE = 10_000
 
 
 class CountedOracle(Oracle):
@@ -31,6 +35,7 @@ class CountedOracle(Oracle):
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
+        self._spare: Vector | None = None
 
     @property
     def name(self) -> str:
@@ -45,8 +50,7 @@ class CountedOracle(Oracle):
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls("value")
         self.values += 1
-        # The user gets a copy: a function that works in place must not move our points.
-        raw = self._ask(self.inner.value, x.copy(), "value")
+        raw = self._ask(self.inner.value, x, "value")
         try:
             return as_value(raw)
         except BadAnswer as bad:
@@ -78,7 +82,7 @@ class CountedOracle(Oracle):
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls(what)
         self.gradients += 1
-        raw = self._ask(question, y.copy(), what)
+        raw = self._ask(question, y, what)
         try:
             return as_gradient(raw, y.shape)
         except BadAnswer as bad:
@@ -86,11 +90,25 @@ class CountedOracle(Oracle):
 
     def _ask(self, question: Callable[[Vector], Any], at: Vector, what: str) -> Any:
         try:
-            return question(at)
+            return question(self._lent(at))
         except GoldsteinError:  # a kink, a refused checkpoint: messages of our own
             raise
         except Exception as failure:
             raise self._error(f"{what} raised {type(failure).__name__}: {failure}", at) from failure
+
+    def _lent(self, x: Vector) -> Vector:
+        """A copy for the user: a function that works in place must not move our points.
+
+        A large copy is lent again once nobody but us holds it; fresh memory costs more than the
+        copying.
+        """
+        if x.size < _LARGE:
+            return x.copy()
+        if self._spare is None or self._spare.size != x.size or sys.getrefcount(self._spare) > 2:
+            self._spare = x.copy()
+        else:
+            np.copyto(self._spare, x)
+        return self._spare
 
     def _error(self, what: str, at: Vector) -> OracleError:
         shown = np.array2string(at, threshold=8, edgeitems=3, precision=6)

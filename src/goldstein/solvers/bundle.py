@@ -37,7 +37,7 @@ class BundlePINGD(RoundSolver):
     expand : bool
         Double successful steps while they keep paying.
     capacity : int, optional
-        Gradients kept at a time; default min(d + 2, 200).
+        Gradients kept at a time; default min(2 d + 20, 200).
     """
 
     name = "bundle"
@@ -61,7 +61,8 @@ class BundlePINGD(RoundSolver):
         self.capacity = capacity
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> BundleState:
-        capacity = self.capacity or max(3, min(x0.size + 2, 200))
+        # Room for the d + 1 rows that can matter, and for as many new ones before tidying up.
+        capacity = self.capacity or min(2 * x0.size + 20, 200)
         return BundleState(
             x=x0.copy(),
             fx=oracle.value(x0),

@@ -109,7 +109,7 @@ class RoundSolver(Solver):
         state.informed = True
 
     def _observe(self, state: RoundState, g: Vector, request: Request) -> bool:
-        raised = state.guard.observe(math.sqrt(g @ g))
+        raised = state.guard.observe(math.sqrt(g.dot(g)))
         if raised or state.failed_steps == 0:
             level = max(state.guard.value, request.eps)
             state.max_steps = steps_per_round(level, request.eps, self.round_failure)
@@ -136,7 +136,7 @@ class RoundSolver(Solver):
             if state.m is None or state.status is not None:
                 return
         m = state.m
-        norm = math.sqrt(m @ m)
+        norm = math.sqrt(m.dot(m))
         state.bound, state.radius = norm, request.delta
         # The first test: nothing divides by |m| before it.
         if norm <= request.eps:
