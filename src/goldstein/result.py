@@ -62,6 +62,17 @@ class History:
         self.radius.append(radius)
         self.time.append(time)
 
+    def followed_by(self, later: History) -> History:
+        """Return both, one after the other, on one clock."""
+        shift = self.time[-1] if self.time else 0.0
+        return History(
+            self.calls + later.calls,
+            self.fun + later.fun,
+            self.bound + later.bound,
+            self.radius + later.radius,
+            self.time + [shift + t for t in later.time],
+        )
+
     def __len__(self) -> int:
         return len(self.calls)
 

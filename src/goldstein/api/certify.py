@@ -1,0 +1,227 @@
+"""`certify` and `stationarity_curve`: how stationary is a point, wherever it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goldstein.api.inputs import (
+    RNG,
+    as_vector,
+    call_budget,
+    check_stationarity,
+    check_target,
+    sized,
+    smallest_delta,
+    tolerance,
+)
+from goldstein.api.judge import describe
+from goldstein.api.near import near_targets, prove_near, require_structure
+from goldstein.certificates import GoldsteinCertificate, NearCertificate
+from goldstein.errors import InputError, NotCertifiableError
+from goldstein.numerics.rounding import distance_upper
+from goldstein.numerics.streams import seed_from
+from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.solvers.enrich import Enrichment, enrich
+
+Vector = NDArray[np.float64]
+
+
+def certify(
+    fun: Oracle | Callable[..., Any],
+    x: ArrayLike,
+    jac: Callable[..., Any] | bool | None = None,
+    *,
+    args: Sequence[Any] = (),
+    delta: float,
+    eps: float = 0.0,
+    stationarity: Literal["goldstein", "near"] = "goldstein",
+    rng: RNG = None,
+    max_calls: int | None = None,
+) -> GoldsteinCertificate | NearCertificate:
+    """Say how stationary a point is, wherever it came from. The point is never moved.
+
+    Parameters
+    ----------
+    fun, jac, args, rng, stationarity
+        As in `minimize`.
+    x : array_like
+        The point, e.g. the answer of another optimizer.
+    delta : float
+        Radius of the ball.
+    eps : float
+        Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
+    max_calls : int, optional
+        Limit on values plus gradients; default 8 d + 400.
+
+    Returns
+    -------
+    GoldsteinCertificate or NearCertificate
+        `eps` is the bound that was found. If the point is visibly not stationary at this delta,
+        `descent` of a Goldstein certificate is a unit direction along which f falls.
+
+    Raises
+    ------
+    NotCertifiableError
+        When a near certificate was asked for and no pivot was found.
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> import numpy as np
+    >>> cert = gs.certify(lambda x: abs(x[0]), [0.0], np.sign, delta=1e-3, rng=0)
+    >>> cert.eps < 1e-12
+    True
+    >>> gs.certify(lambda x: abs(x[0]), [1.0], np.sign, delta=1e-3, rng=0).descent
+    array([-1.])
+    """
+    point = as_vector(x, "x")
+    eps = tolerance(eps)
+    check_target(1.0, delta, point)
+    check_stationarity(stationarity)
+    oracle = sized(as_oracle(fun, jac, args), point)
+    seed = seed_from(rng)
+    counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
+    if stationarity == "near":
+        return _certify_near(counted, oracle, point, float(delta), eps, seed, x)
+    found = Enrichment()
+    enrich(counted, point, float(delta), eps, seed, found, patience=_patience(point))
+    return certificate_from(found, point, float(delta), oracle, seed, x)
+
+
+def _certify_near(
+    counted: CountedOracle,
+    oracle: Oracle,
+    point: Vector,
+    delta: float,
+    eps: float,
+    seed: int,
+    given: Any,
+) -> NearCertificate:
+    """Try the gradients of several radii as hints for a pivot; keep the best proof."""
+    require_structure(oracle)
+    best: NearCertificate | None = None
+    for wanted, radius in near_targets(eps, delta, smallest_delta(point)):
+        found = Enrichment()
+        enrich(counted, point, radius, wanted, seed, found, patience=_patience(point))
+        if not found.points:
+            break
+        around = certificate_from(found, point, radius, oracle, seed, given)
+        near = prove_near(oracle, around, eps, delta, seed)
+        if near is not None and (best is None or near.eps < best.eps):
+            best = near
+        if best is not None and best.eps <= eps:
+            break
+    if best is None:
+        raise NotCertifiableError(
+            f"no pivot with a verified subgradient was found within {delta:g} of x; raise delta or "
+            "max_calls, or ask for stationarity='goldstein'."
+        )
+    return best
+
+
+@dataclass(frozen=True)
+class StationarityCurve:
+    """The certified eps as a function of delta, at one point.
+
+    Attributes
+    ----------
+    deltas, eps : ndarray
+    certificates : list of GoldsteinCertificate
+    """
+
+    deltas: Vector
+    eps: Vector
+    certificates: list[GoldsteinCertificate]
+
+    def __repr__(self) -> str:
+        rows = [f"  delta {d:9.3g}   eps {e:9.3g}" for d, e in zip(self.deltas, self.eps)]
+        return "\n".join(["StationarityCurve", *rows])
+
+
+def stationarity_curve(
+    fun: Oracle | Callable[..., Any],
+    x: ArrayLike,
+    jac: Callable[..., Any] | bool | None = None,
+    *,
+    deltas: ArrayLike | None = None,
+    args: Sequence[Any] = (),
+    eps: float = 0.0,
+    rng: RNG = None,
+    max_calls: int | None = None,
+) -> StationarityCurve:
+    """Answer "which delta?": the certified eps of one point over a range of radii.
+
+    One bundle serves all radii, because a gradient found in a small ball counts in every larger
+    one; the curve therefore never rises.
+
+    Parameters
+    ----------
+    fun, x, jac, args, rng
+        As in `certify`.
+    deltas : array_like
+        Radii; default 1e-6 to 1, one per decade.
+    eps : float
+        No need to do better than this.
+    max_calls : int, optional
+        Limit for the whole curve; default (8 d + 400) per radius.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import goldstein as gs
+    >>> curve = gs.stationarity_curve(lambda x: abs(x[0]), [0.01], np.sign,
+    ...                               deltas=[1e-3, 1e-1], rng=0)
+    >>> curve.eps.round(6)
+    array([1., 0.])
+    """
+    point = as_vector(x, "x")
+    radii = np.sort(
+        np.atleast_1d(np.logspace(-6, 0, 7) if deltas is None else as_vector(deltas, "deltas"))
+    )
+    eps = tolerance(eps)
+    for radius in radii:
+        check_target(1.0, float(radius), point)
+    oracle = sized(as_oracle(fun, jac, args), point)
+    seed = seed_from(rng)
+    counted = CountedOracle(oracle, call_budget(max_calls, radii.size * (8 * point.size + 400)))
+    found = Enrichment()
+    certificates: list[GoldsteinCertificate] = []
+    for radius in radii:
+        found.descent = None
+        enrich(counted, point, float(radius), eps, seed, found, patience=_patience(point))
+        certificate = certificate_from(found, point, float(radius), oracle, seed, x)
+        if certificates and certificates[-1].eps < certificate.eps:
+            certificate = certificates[-1]  # what holds in a ball holds in every larger one
+        certificates.append(certificate)
+    return StationarityCurve(radii, np.array([c.eps for c in certificates]), certificates)
+
+
+def certificate_from(
+    found: Enrichment, x: Vector, delta: float, oracle: Oracle, seed: int, given: Any
+) -> GoldsteinCertificate:
+    if not found.points:
+        raise InputError(
+            f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
+            "raise max_calls or delta."
+        )
+    inside = [distance_upper(y, x) <= delta for y in found.points]
+    meta = describe(oracle, "certify", seed, given)
+    if found.descent is not None:
+        meta["descent_step"] = found.descent_step
+    return GoldsteinCertificate.from_gradients(
+        x,
+        np.array(found.points)[inside],
+        np.array(found.gradients)[inside],
+        meta=meta,
+        descent=found.descent,
+    )
+
+
+def _patience(point: Vector) -> int:
+    """Gradients without visible gain before a search gives up."""
+    return max(30, min(point.size, 200))

@@ -1,0 +1,111 @@
+"""Checks of what the user passed: each refusal says what was got, expected, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from goldstein.errors import InputError, InputTypeError
+from goldstein.oracles import Oracle
+from goldstein.solvers import REGISTRY, Solver
+
+Vector = NDArray[np.float64]
+RNG = int | np.random.Generator | None
+
+#: Smallest delta, in units of rounding at x: below it a ball has hardly any points.
+_FLOOR = 1e4 * 2.0**-53
+
+
+def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
+    if isinstance(method, Solver):
+        if options:
+            raise InputTypeError(
+                "options go with a method name; set them on the solver object instead."
+            )
+        return method
+    if not isinstance(method, str):
+        raise InputTypeError(
+            f"method must be a name or a solver object, got {type(method).__name__}."
+        )
+    if method not in REGISTRY:
+        close = difflib.get_close_matches(method, REGISTRY, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"unknown method {method!r}; known: {', '.join(sorted(REGISTRY))}.{hint}")
+    try:
+        return REGISTRY[method](**(options or {}))
+    except TypeError as failure:
+        raise InputTypeError(f"options of method {method!r}: {failure}.") from failure
+
+
+def as_vector(values: ArrayLike, name: str) -> Vector:
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers have no order")
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as failure:
+        raise InputTypeError(f"{name} must be a vector of numbers: {failure}.") from failure
+    array = np.atleast_1d(array)
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(
+            f"{name} must be a non-empty vector, got shape {array.shape}; use ravel()."
+        )
+    if not np.isfinite(array).all():
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InputError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}.")
+    return array
+
+
+def sized(oracle: Oracle, x: Vector) -> Oracle:
+    if oracle.dim is not None and oracle.dim != x.size:
+        raise InputError(f"{oracle.name} has {oracle.dim} variables, but the point has {x.size}.")
+    return oracle
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+
+
+def tolerance(eps: float) -> float:
+    """The `eps` of certify: 0 asks for the smallest bound the budget allows."""
+    if not is_number(eps):
+        raise InputTypeError(f"eps must be a number, got {type(eps).__name__}.")
+    if not (math.isfinite(eps) and eps >= 0):
+        raise InputError(f"eps must be finite and not negative, got {eps!r}.")
+    return float(eps)
+
+
+def smallest_delta(x: Vector) -> float:
+    """Return the smallest radius that float64 can sample at a point of this size."""
+    return _FLOOR * max(1.0, float(np.abs(x).max()))
+
+
+def check_target(eps: float, delta: float, x: Vector) -> None:
+    for name, value in (("eps", eps), ("delta", delta)):
+        if not is_number(value):
+            raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"{name} must be a positive finite number, got {value!r}.")
+    floor = smallest_delta(x)
+    if delta < floor:
+        raise InputError(
+            f"delta = {delta:g} is below {floor:.3g}, the smallest ball float64 can sample at a "
+            "point of this size; raise delta or rescale the variables."
+        )
+
+
+def call_budget(max_calls: int | None, default: int) -> int:
+    if max_calls is None:
+        return default
+    if isinstance(max_calls, bool) or not isinstance(max_calls, int | np.integer) or max_calls < 1:
+        raise InputError(f"max_calls must be a positive integer or None, got {max_calls!r}.")
+    return int(max_calls)
+
+
+def check_stationarity(kind: str) -> None:
+    """Refuse an unknown kind of stationarity."""
+    if kind not in ("goldstein", "near"):
+        raise InputError(f"stationarity must be 'goldstein' or 'near', got {kind!r}.")

@@ -1,0 +1,102 @@
+"""The certificate layer's answer to a solver's evidence."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.certificates import GoldsteinCertificate
+from goldstein.errors import KinkError, OutOfCalls
+from goldstein.numerics.ball import shrink, uniform_in_ball
+from goldstein.numerics.rounding import distance_upper
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle, Oracle
+from goldstein.solvers import Evidence, Request, Solver
+from goldstein.solvers.loop import Outcome
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: Points a solver queried at unperturbed places are displaced by this part of delta.
+JITTER = 1e-3
+
+
+class Judge:
+    """The certificate layer's answer to evidence: ask the function again, and decide."""
+
+    def __init__(self, oracle: CountedOracle, request: Request, meta: dict[str, Any]) -> None:
+        self.oracle = oracle
+        self.request = request
+        self.meta = meta
+        self.trials = 0
+
+    def __call__(
+        self, evidence: Evidence
+    ) -> tuple[GoldsteinCertificate | None, tuple[Matrix, Matrix] | None]:
+        certificate, fresh = self.weigh(evidence)
+        good = certificate is not None and certificate.eps <= self.request.eps
+        return (certificate, None) if good else (None, fresh)
+
+    def weigh(
+        self, evidence: Evidence
+    ) -> tuple[GoldsteinCertificate | None, tuple[Matrix, Matrix]]:
+        """Return the strongest certificate at fresh gradients of the evidence's points."""
+        self.trials += 1
+        rng = stream(self.request.seed, self.trials, "judge")
+        points, gradients = [], []
+        for y, safe in zip(evidence.points, evidence.perturbed):
+            z = y if safe else _displace(rng, y, evidence.x, self.request.delta)
+            if distance_upper(z, evidence.x) > self.request.delta:
+                continue
+            with contextlib.suppress(KinkError):
+                gradients.append(self.oracle.gradient(z))
+                points.append(z)
+        if not points:
+            empty = np.zeros((0, evidence.x.size))
+            return None, (empty, empty)
+        fresh = np.array(points), np.array(gradients)
+        return GoldsteinCertificate.from_gradients(evidence.x, *fresh, meta=self.meta), fresh
+
+
+def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float) -> Vector:
+    """Move y by JITTER delta at random, staying inside the ball."""
+    offset = y - x
+    room = (1.0 - 2.0 * JITTER) * delta
+    distance = math.sqrt(offset @ offset)
+    if distance > room:
+        offset *= room / distance
+    return uniform_in_ball(rng, x + offset, JITTER * delta * shrink(x.size))
+
+
+def last_evidence(
+    solver: Solver, outcome: Outcome, judge: Judge
+) -> tuple[GoldsteinCertificate | None, bool]:
+    """A run without success still says what it can prove, with the calls that are left.
+
+    The second answer says whether the gradients were asked for again.
+    """
+    evidence = solver.best_evidence(outcome.state)
+    if evidence is None or not np.array_equal(evidence.x, outcome.state.x):
+        return None, False
+    try:
+        return judge.weigh(evidence)[0], True
+    except OutOfCalls:
+        safe = evidence.perturbed
+        if evidence.gradients is None or not safe.any():
+            return None, False
+        certificate = GoldsteinCertificate.from_gradients(
+            evidence.x, evidence.points[safe], evidence.gradients[safe], meta=judge.meta
+        )
+        return certificate, False
+
+
+def describe(oracle: Oracle, method: str, seed: int, given: Any) -> dict[str, Any]:
+    meta = {"function": oracle.name, "method": method, "seed": seed}
+    dtype = getattr(given, "dtype", None)
+    if dtype is not None and dtype != np.float64:
+        meta["converted_from"] = str(dtype)
+    return meta
