@@ -141,35 +141,43 @@ def against_rival(runs: Sequence[Run]) -> list[str]:
         )
     else:
         lines.append(line(None, f"gradients and CPU time against {RIVAL}: no runs"))
-    middle = better_pairs(runs, 1e-3)
-    if middle:
-        wins = [
-            ours.calls_with_certificate < rival.calls_with_certificate for ours, rival in middle
-        ]
-        spent = [
-            (o.own_cpu + o.oracle_cpu) / (r.own_cpu + r.oracle_cpu)
-            for o, r in middle
-            if o.certified and r.certified
-        ]
-        certified = sum(r.certified for _, r in middle)
+    for title, found in (
+        (f"{RIVAL} plus certify", pairs(runs, 1e-3)),
+        (f"the better of {RIVAL} and {LOOSE_RIVAL} plus certify", better_pairs(runs, 1e-3)),
+    ):
+        lines += calls_and_time(title, found)
+    return lines
+
+
+def calls_and_time(title: str, found: Sequence[tuple[Run, Run]]) -> list[str]:
+    """Who needs fewer calls to a certificate at 1e-3, and how much CPU time."""
+    if not found:
+        return [line(None, f"calls against {title} at 0.001: no runs")]
+    lost = [o.problem for o, r in found if o.calls_with_certificate >= r.calls_with_certificate]
+    won = len(found) - len(lost)
+    certified = sum(r.certified for _, r in found)
+    lines = [
+        line(
+            won >= 0.85 * len(found),
+            f"fewer calls than {title} at 0.001: {won} of {len(found)} = {won / len(found):.0%} "
+            f"(wanted 85%; it is certified on {certified})"
+            + (f"; not on: {', '.join(lost)}" if lost else ""),
+        )
+    ]
+    spent = [
+        (o.own_cpu + o.oracle_cpu) / (r.own_cpu + r.oracle_cpu)
+        for o, r in found
+        if o.certified and r.certified
+    ]
+    if spent:
+        ratio = geometric_mean(spent)
         lines.append(
             line(
-                sum(wins) >= 0.85 * len(wins),
-                f"fewer calls than {RIVAL} plus certify at 0.001: {sum(wins)} of {len(wins)} "
-                f"= {sum(wins) / len(wins):.0%} (wanted 85%; {RIVAL} certified on {certified})",
+                ratio <= 0.15,
+                f"CPU time of the whole run at 0.001 (its certify is free): {ratio:.3f} "
+                f"(wanted 0.15; {len(spent)} problems)",
             )
         )
-        if spent:
-            ratio = geometric_mean(spent)
-            lines.append(
-                line(
-                    ratio <= 0.15,
-                    f"CPU time of the whole run at 0.001, against {RIVAL} without certify: "
-                    f"{ratio:.3f} (wanted 0.15; {len(spent)} problems)",
-                )
-            )
-    else:
-        lines.append(line(None, f"calls against {RIVAL} at 0.001: no runs"))
     return lines
 
 
