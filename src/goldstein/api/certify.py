@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,36 @@ from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.solvers.enrich import Enrichment, enrich
 
 Vector = NDArray[np.float64]
+
+
+@overload
+def certify(
+    fun: Oracle | Callable[..., Any],
+    x: ArrayLike,
+    jac: Callable[..., Any] | bool | None = None,
+    *,
+    args: Sequence[Any] = (),
+    delta: float,
+    eps: float = 0.0,
+    stationarity: Literal["goldstein"] = "goldstein",
+    rng: RNG = None,
+    max_calls: int | None = None,
+) -> GoldsteinCertificate: ...
+
+
+@overload
+def certify(
+    fun: Oracle | Callable[..., Any],
+    x: ArrayLike,
+    jac: Callable[..., Any] | bool | None = None,
+    *,
+    args: Sequence[Any] = (),
+    delta: float,
+    eps: float = 0.0,
+    stationarity: Literal["near"],
+    rng: RNG = None,
+    max_calls: int | None = None,
+) -> NearCertificate: ...
 
 
 def certify(
