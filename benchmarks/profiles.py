@@ -27,9 +27,10 @@ def _costs(runs: Sequence[Run], level: float) -> dict[str, dict[str, float]]:
     return table
 
 
-def _common(table: dict[str, dict[str, float]]) -> list[str]:
-    """Problems that every method has run; a profile over different problems would lie."""
-    return sorted(set.intersection(*(set(row) for row in table.values()))) if table else []
+def _complete(table: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Only the methods that have run every problem: a profile over different ones would lie."""
+    problems = {problem for row in table.values() for problem in row}
+    return {method: row for method, row in table.items() if row.keys() == problems}
 
 
 def _steps(axes: plt.Axes, numbers: np.ndarray, end: float, **style: object) -> None:
@@ -66,8 +67,8 @@ def certificate_profiles(runs: Sequence[Run]) -> plt.Figure:
         2, len(levels), figsize=(4 * len(levels), 7), squeeze=False, layout="constrained"
     )
     for column, level in enumerate(levels):
-        table = _costs(runs, level)
-        problems = _common(table)
+        table = _complete(_costs(runs, level))
+        problems = sorted({problem for row in table.values() for problem in row})
         upper, lower = grid[0, column], grid[1, column]
         fewest = np.array(
             [min((row[p] for row in table.values()), default=math.inf) for p in problems]
@@ -105,23 +106,23 @@ def descent_profiles(runs: Sequence[Run]) -> plt.Figure:
     here = [r for r in runs if r.level == level and r.seed == 0 and in_class(r)]
     styles = _styles(runs)
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
-    methods = [m for m in styles if any(r.method == m for r in here)]
-    problems = _common({m: {r.problem: 0.0 for r in here if r.method == m} for m in methods})
-    for method in methods:
-        gradients, seconds = [], []
-        for run in here:
-            if run.method != method or run.problem not in problems:
-                continue
-            low = best[run.problem]
-            moment = run.first_below(low + TARGET * (run.start_fun - low))
-            gradients.append(math.inf if moment is None else max(1, moment[1]) / (run.dim + 1))
-            seconds.append(math.inf if moment is None else moment[2] + moment[3])
-        _steps(left, np.array(gradients), 1e5, **styles[method])
-        _steps(right, np.array(seconds), 1e3, **styles[method])
+    gradients: dict[str, dict[str, float]] = {}
+    seconds: dict[str, dict[str, float]] = {}
+    for run in here:
+        low = best[run.problem]
+        moment = run.first_below(low + TARGET * (run.start_fun - low))
+        spent, used = (math.inf, math.inf) if moment is None else (moment[2] + moment[3], moment[1])
+        gradients.setdefault(run.method, {})[run.problem] = max(1.0, used) / (run.dim + 1)
+        seconds.setdefault(run.method, {})[run.problem] = spent
+    gradients, seconds = _complete(gradients), _complete(seconds)
+    problems = {problem for row in gradients.values() for problem in row}
+    for method in (m for m in styles if m in gradients):
+        _steps(left, np.array([*gradients[method].values()]), 1e5, **styles[method])
+        _steps(right, np.array([*seconds[method].values()]), 1e3, **styles[method])
     title = f"f within {TARGET:g} of the best, {len(problems)} problems"
     left.set(xscale="log", xlim=(0.05, 1e4), ylim=(0, 1.02), xlabel="gradients / (d + 1)")
     right.set(
-        xscale="log", xlim=(1e-5, 30), ylim=(0, 1.02), xlabel="CPU seconds, function included"
+        xscale="log", xlim=(1e-4, 30), ylim=(0, 1.02), xlabel="CPU seconds, function included"
     )
     left.set(title=title, ylabel="share of problems")
     for axes in (left, right):
