@@ -75,6 +75,6 @@ def _show(problem: str, result: Result, out: Path | None) -> None:
     ]
     if out is not None:
         rows.append(("saved", f"{out} ({folder.RESULT}, {folder.CERTIFICATE}, {folder.HISTORY})"))
-        if result.certificate is not None:
-            rows.append(("check it", f"goldstein verify {out / folder.CERTIFICATE} {problem}"))
     table(rows, problem)
+    if out is not None and result.certificate is not None:
+        typer.echo(f"check it:    goldstein verify {out / folder.CERTIFICATE} {problem}")
