@@ -58,6 +58,10 @@ class Loss(ABC):
     def expression(self, out: Expression) -> Expression:
         """Return the total loss as an expression."""
 
+    @abstractmethod
+    def slope_at(self, rows: Any, out: Vector) -> Vector:
+        """Return the gradient in the outputs of some samples."""
+
 
 class Squared(Loss):
     """|out - y|^2 / 2."""
@@ -77,6 +81,10 @@ class Squared(Loss):
     def expression(self, out: Expression) -> Expression:
         return 0.5 * sum_squares(out - self.target)
 
+    def slope_at(self, rows: Any, out: Vector) -> Vector:
+        answer: Vector = out - self.target[rows]
+        return answer
+
 
 class Robust(Loss):
     """An elementwise function of the residual."""
@@ -94,7 +102,10 @@ class Robust(Loss):
         return float(self._function.value(out - self.target).sum())
 
     def slope(self, out: Vector) -> Vector:
-        gap = out - self.target
+        return self.slope_at(slice(None), out)
+
+    def slope_at(self, rows: Any, out: Vector) -> Vector:
+        gap = out - self.target[rows]
         return self._function.slope(gap, self._function.piece(gap))
 
     def expression(self, out: Expression) -> Expression:
@@ -115,9 +126,13 @@ class Logistic(Loss):
         return float(np.logaddexp(0.0, -self.labels * out).sum())
 
     def slope(self, out: Vector) -> Vector:
-        margin = self.labels * out
+        return self.slope_at(slice(None), out)
+
+    def slope_at(self, rows: Any, out: Vector) -> Vector:
+        labels = self.labels[rows]
+        margin = labels * out
         small = np.exp(-np.abs(margin))
-        answer: Vector = -self.labels * np.where(margin >= 0, small, 1.0) / (1.0 + small)
+        answer: Vector = -labels * np.where(margin >= 0, small, 1.0) / (1.0 + small)
         return answer
 
     def expression(self, out: Expression) -> Expression:
@@ -139,8 +154,11 @@ class Softmax(Loss):
         return float(logsumexp(out, axis=1).sum() - picked.sum())
 
     def slope(self, out: Vector) -> Vector:
+        return self.slope_at(slice(None), out)
+
+    def slope_at(self, rows: Any, out: Vector) -> Vector:
         answer: Vector = softmax(out, axis=1)
-        answer[np.arange(len(out)), self.labels] -= 1.0
+        answer[np.arange(len(out)), self.labels[rows]] -= 1.0
         return answer
 
     def expression(self, out: Expression) -> Expression:

@@ -119,6 +119,28 @@ class ReLUNetwork(Model):
             answer += s.ridge * theta
         return answer
 
+    def sample_gradient(self, theta: Vector, rows: Any) -> Vector:
+        """Return an unbiased noisy gradient from some samples, at a point off the kinks."""
+        s = self.setting
+        X = s.X[rows]
+        inner = X @ self._hidden(theta).T
+        active = np.maximum(inner, 0.0)
+        weights, shift = self._outer(theta)
+        out = active @ weights
+        if shift is not None:
+            out = out + shift
+        slope = (s.scale * s.X.shape[0] / X.shape[0]) * s.loss.slope_at(rows, out)
+        back = np.outer(slope, weights) if slope.ndim == 1 else slope @ weights.T
+        back *= inner > 0.0
+        parts = [(X.T @ back).T.ravel(), *self._outer_gradient(active, slope)]
+        answer: Vector = np.concatenate(parts) + s.ridge * theta
+        return answer
+
+    def weights(self, theta: Vector) -> tuple[Matrix, Matrix, Any]:
+        """Return hidden weights (biases last), output weights, and output bias or None."""
+        outer, shift = self._outer(theta)
+        return self._hidden(theta), outer, shift
+
     def _start(self, rng: np.random.Generator) -> Vector:
         s = self.setting
         size = np.sqrt(2.0 / s.X.shape[1])
@@ -134,4 +156,14 @@ class ReLUNetwork(Model):
         return self._data_norm
 
 
-__all__ = ["ReLUNetwork", "Setting"]
+def network_outputs(X: Any, hidden: Matrix, outer: Matrix, shift: Any) -> Vector:
+    """Return the outputs for data without the constant feature, given a network's weights."""
+    d = X.shape[1]
+    inner = X @ hidden[:, :d].T
+    if hidden.shape[1] > d:
+        inner = inner + hidden[:, d]
+    out: Vector = np.maximum(inner, 0.0) @ outer
+    return out if shift is None else out + shift
+
+
+__all__ = ["ReLUNetwork", "Setting", "network_outputs"]

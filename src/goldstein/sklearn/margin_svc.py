@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +9,13 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from goldstein.errors import InputError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn import validation as check
+from goldstein.sklearn.convergence import warn_unless_reached, weakest
 from goldstein.sklearn.margin_fit import MarginFit, fit_margin
 
 Vector = NDArray[np.float64]
@@ -84,7 +83,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from goldstein.sklearn import RhoMarginSVC
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0], [9.0]])
     >>> y = np.array([0, 0, 1, 1, 0])
-    >>> machine = RhoMarginSVC(C=10.0).fit(X, y)
+    >>> machine = RhoMarginSVC(C=10.0, n_init=10, random_state=0).fit(X, y)
     >>> machine.predict(X)
     array([0, 0, 1, 1, 1])
     >>> machine.outliers_
@@ -293,22 +292,3 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for k, c in enumerate(self.classes_):
             margin[y == c] = scores[y == c, k]
         return margin
-
-
-def weakest(certificates: list[Any]) -> tuple[float, float] | None:
-    """Return the (eps, delta) that holds for all, or None when one of them is missing."""
-    if any(c is None for c in certificates):
-        return None
-    return max(c.eps for c in certificates), max(c.delta for c in certificates)
-
-
-def warn_unless_reached(estimator: Any, certificates: list[Any]) -> None:
-    """Say what was reached and what to change when the target was missed."""
-    reached = max(c.eps for c in certificates)
-    if reached > estimator.eps:
-        warnings.warn(
-            f"reached eps = {reached:.3g} at delta = {estimator.delta:g}, asked for "
-            f"eps = {estimator.eps:g}; raise max_calls, eps or delta, or scale the features.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )

@@ -1,0 +1,157 @@
+"""Train one ReLU network: restarts, full-batch or mini-batch, early stopping, certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.api import certify, minimize
+from goldstein.calculus.near import near_certificate
+from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.near import NearCertificate
+from goldstein.errors import NotCertifiableError
+from goldstein.models.networks import ReLUNetwork
+from goldstein.oracles import Oracle
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train."""
+
+    eps: float
+    delta: float
+    solver: str
+    batch_size: int
+    max_calls: int
+    n_init: int
+    seed: int
+    near: bool
+    patience: int | None
+
+
+@dataclass(frozen=True)
+class NetworkFit:
+    """A trained network and what is proved about it."""
+
+    theta: Vector
+    value: float
+    goldstein: GoldsteinCertificate
+    near: NearCertificate | None
+    iterations: int
+
+
+class Batches(Oracle):
+    """A network's objective with noisy gradients from random batches."""
+
+    def __init__(self, model: ReLUNetwork, batch_size: int) -> None:
+        self.model = model
+        self.dim = model.dim
+        self.knows_kinks = True
+        self.samples = int(model.setting.X.shape[0])
+        self.batch_size = min(batch_size, self.samples)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def value(self, x: Vector) -> float:
+        return self.model.value(x)
+
+    def gradient(self, y: Vector) -> Vector:
+        return self.model.gradient(y)
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        rows = rng.choice(self.samples, self.batch_size, replace=False)
+        return self.model.sample_gradient(x, rows)
+
+
+def fit_network(
+    model: ReLUNetwork,
+    training: Training,
+    *,
+    start: Vector | None = None,
+    score: Callable[[Vector], float] | None = None,
+) -> NetworkFit:
+    """Train from `start` or from `n_init` random starts and keep the best.
+
+    Parameters
+    ----------
+    model : ReLUNetwork
+    training : Training
+    start : ndarray, optional
+        Warm start; the only one then.
+    score : callable, optional
+        Validation score of parameters; with it training stops early.
+    """
+    starts = [start] if start is not None else []
+    while len(starts) < (1 if start is not None else training.n_init):
+        starts.append(model.start(training.seed + len(starts)))
+    fits = [_train(model, training, x0, score) for x0 in starts if x0 is not None]
+    if score is not None:
+        best = max(fits, key=lambda fit: score(fit.theta))
+    else:
+        best = min(fits, key=lambda fit: fit.value)
+    return _with_near(model, best, training)
+
+
+def _train(
+    model: ReLUNetwork,
+    training: Training,
+    x0: Vector,
+    score: Callable[[Vector], float] | None,
+) -> NetworkFit:
+    watch = None if score is None else _Watch(score, training.patience or 1, x0)
+    result = minimize(
+        model if training.solver == "auto" else Batches(model, training.batch_size),
+        x0,
+        eps=training.eps,
+        delta=training.delta,
+        method=training.solver,
+        rng=training.seed,
+        max_calls=training.max_calls,
+        callback=watch,
+    )
+    theta, certificate = result.x, result.certificate
+    if watch is not None:
+        watch(theta)
+        if not np.array_equal(theta, watch.best):
+            theta, certificate = watch.best, None
+    if not isinstance(certificate, GoldsteinCertificate):
+        certificate = certify(
+            model, theta, delta=training.delta, eps=training.eps, rng=training.seed
+        )
+    return NetworkFit(theta, model.value(theta), certificate, None, result.nit)
+
+
+class _Watch:
+    """A callback that remembers the best validation score and stops when it no longer rises."""
+
+    def __init__(self, score: Callable[[Vector], float], patience: int, x0: Vector) -> None:
+        self.score, self.patience = score, patience
+        self.best, self.best_score, self.since = x0.copy(), score(x0), 0
+
+    def __call__(self, x: Vector) -> bool:
+        here = self.score(x)
+        self.since += 1
+        if here > self.best_score:
+            self.best, self.best_score, self.since = x.copy(), here, 0
+        return self.since >= self.patience
+
+
+def _with_near(model: ReLUNetwork, fit: NetworkFit, training: Training) -> NetworkFit:
+    if not training.near or fit.goldstein.eps > training.eps:
+        return fit
+    try:
+        near = near_certificate(
+            model, fit.goldstein, training.delta, training.eps, seed=training.seed
+        )
+    except NotCertifiableError:
+        near = None
+    if near is None or near.eps > training.eps:
+        return fit
+    return NetworkFit(fit.theta, fit.value, fit.goldstein, near, fit.iterations)

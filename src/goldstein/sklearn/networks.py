@@ -1,0 +1,352 @@
+"""ReLU networks with one hidden layer whose convergence is proved."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from goldstein.errors import InputError
+from goldstein.models.networks import ReLUNetwork, network_outputs
+from goldstein.models.relu_one_layer import relu_one_layer
+from goldstein.models.relu_two_layer import relu_two_layer
+from goldstein.sklearn import validation as check
+from goldstein.sklearn.convergence import warn_unless_reached
+from goldstein.sklearn.network_fit import Training, fit_network
+
+Vector = NDArray[np.float64]
+
+
+class _ReLUNet(BaseEstimator):  # type: ignore[misc]
+    """What the regressor and the classifier share."""
+
+    _losses: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        width: int = 16,
+        *,
+        layers: int = 2,
+        loss: str = "squared",
+        ridge: float = 1e-3,
+        threshold: float = 1.0,
+        eps: float = 1e-3,
+        delta: float = 1e-3,
+        solver: str = "auto",
+        batch_size: int = 64,
+        max_calls: int = 20_000,
+        n_init: int = 1,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        warm_start: bool = False,
+        certificate: str = "near",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.width = width
+        self.layers = layers
+        self.loss = loss
+        self.ridge = ridge
+        self.threshold = threshold
+        self.eps = eps
+        self.delta = delta
+        self.solver = solver
+        self.batch_size = batch_size
+        self.max_calls = max_calls
+        self.n_init = n_init
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.certificate = certificate
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        for name in ("eps", "delta", "threshold"):
+            check.positive(name, getattr(self, name))
+        for name in ("width", "batch_size", "max_calls", "n_init", "n_iter_no_change"):
+            check.at_least(name, getattr(self, name), 1)
+        check.nonnegative("ridge", self.ridge)
+        check.one_of("layers", self.layers, (1, 2))
+        check.one_of("loss", self.loss, self._losses)
+        check.one_of("solver", self.solver, ("auto", "o2nc", "psingd"))
+        check.one_of("certificate", self.certificate, ("near", "goldstein"))
+        if not 0.0 < check.positive("validation_fraction", self.validation_fraction) < 1.0:
+            raise InputError(
+                f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}."
+            )
+
+    def _model(self, X: Any, target: NDArray[Any]) -> ReLUNetwork:
+        options: dict[str, Any] = {
+            "loss": self.loss, "ridge": self.ridge, "mean": True, "threshold": self.threshold,
+        }  # fmt: skip
+        if self.layers == 1:
+            return relu_one_layer(X, target, self.width, **options)
+        return relu_two_layer(X, target, self.width, output_bias=True, **options)
+
+    def _train(self, X: Any, target: NDArray[Any], stratify: NDArray[Any] | None) -> None:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows, labels, score = X, target, None
+        if self.early_stopping:
+            rows, held, labels, held_labels = train_test_split(
+                X, target, test_size=self.validation_fraction, random_state=seed, stratify=stratify
+            )
+
+            def score(theta: Vector) -> float:
+                outputs = network_outputs(held, *model.weights(theta))
+                return self._validation_score(outputs, held_labels)
+
+        model = self._model(rows, labels)
+        old = getattr(self, "parameters_", None)
+        start = old if self.warm_start and old is not None and old.size == model.dim else None
+        training = Training(
+            eps=self.eps, delta=self.delta, solver=self.solver, batch_size=self.batch_size,
+            max_calls=self.max_calls, n_init=self.n_init, seed=seed,
+            near=self.certificate == "near",
+            patience=self.n_iter_no_change if self.early_stopping else None,
+        )  # fmt: skip
+        fit = fit_network(model, training, start=start, score=score)
+        self.parameters_ = fit.theta
+        hidden, outer, shift = model.weights(fit.theta)
+        self.hidden_coef_, self.output_coef_ = hidden.copy(), outer.copy()
+        self.output_intercept_ = None if shift is None else np.array(shift)
+        self.objective_ = fit.value
+        self.n_iter_ = max(fit.iterations, 1)
+        self.certificate_ = fit.near or fit.goldstein
+        self.goldstein_stationarity_ = (fit.goldstein.eps, fit.goldstein.delta)
+        self.near_stationarity_ = None if fit.near is None else (fit.near.eps, fit.near.delta)
+        if not self.early_stopping:
+            warn_unless_reached(self, [fit.goldstein])
+
+    def _validation_score(self, outputs: Vector, target: NDArray[Any]) -> float:
+        raise NotImplementedError
+
+    def _outputs(self, X: Any) -> Vector:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        return network_outputs(X, self.hidden_coef_, self.output_coef_, self.output_intercept_)
+
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    width : int
+        Number of hidden neurons.
+    layers : {1, 2}
+        1 trains the hidden weights only, the output weights being +1 and -1 in turn; 2 trains both.
+    loss : str
+        LOSSES
+    ridge : float
+        Weight of |parameters|^2 / 2.
+    threshold : float
+        Where the Huber losses turn linear.
+    eps, delta : float
+        Stationarity to reach, for the mean loss plus the ridge term.
+    solver : {"auto", "o2nc", "psingd"}
+        Full batches, or mini-batches.
+    batch_size : int
+        Rows per mini-batch.
+    max_calls : int
+        Limit of values plus gradients per start.
+    n_init : int
+        Random starts; the best is kept.
+    early_stopping : bool
+        Keep rows aside and stop when the score on them no longer rises; the certificate then says
+        how stationary the stopped network is, and no target is asked of it.
+    validation_fraction : float
+        Part of the rows kept aside.
+    n_iter_no_change : int
+        Steps without a better score before stopping.
+    warm_start : bool
+        Start the next fit at the present parameters.
+    certificate : {"near", "goldstein"}
+        Whether to look for a near certificate, the stronger kind, after the Goldstein one.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    parameters_ : ndarray
+        All trained parameters, in the order of the certificate's x.
+    hidden_coef_ : ndarray, shape (width, d + 1)
+        Hidden weights, biases last.
+    output_coef_, output_intercept_
+        Output weights and biases; there are no output biases when layers = 1.
+    certificate_ : NearCertificate or GoldsteinCertificate
+        Near where obtained.
+    near_stationarity_ : (float, float) or None
+    goldstein_stationarity_ : (float, float)
+        What was proved, as (eps, delta).
+    objective_ : float
+        Mean loss plus ridge term.
+    n_iter_ : int
+"""
+
+
+class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
+    __doc__ = f"""Regression by a ReLU network whose convergence is proved.
+
+    The targets are standardised inside: the objective and its certificate are about targets of mean
+    0 and variance 1.
+    {_PARAMETERS.replace("LOSSES", '"squared", "huber" or "pseudo_huber".')}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.sklearn import ReLUNetRegressor
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> net = ReLUNetRegressor(width=4, random_state=0).fit(X, np.abs(X).ravel())
+    >>> round(net.score(X, np.abs(X).ravel()), 2)
+    1.0
+    """
+
+    _losses = ("squared", "huber", "pseudo_huber")
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n, d)
+        y : array-like, shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        target = self._standardised(np.asarray(y, dtype=np.float64), fit=True)
+        self._train(X, target, None)
+        return self
+
+    def predict(self, X: Any) -> Vector:
+        """Return the predicted target of each row."""
+        answer: Vector = self._outputs(X) * self._spread + self._centre
+        return answer
+
+    def objective(self, X: Any, y: Any) -> ReLUNetwork:
+        """Return the training objective, to verify the certificate against."""
+        check_is_fitted(self)
+        X, y = validate_data(
+            self, X, y, reset=False, accept_sparse="csr", dtype=np.float64, y_numeric=True
+        )
+        return self._model(X, self._standardised(np.asarray(y, dtype=np.float64), fit=False))
+
+    def _standardised(self, y: Vector, *, fit: bool) -> Vector:
+        if fit:
+            self._centre = float(y.mean())
+            self._spread = float(y.std()) or 1.0
+        answer: Vector = (y - self._centre) / self._spread
+        return answer
+
+    def _validation_score(self, outputs: Vector, target: NDArray[Any]) -> float:
+        return -float(np.mean((outputs - target) ** 2))
+
+
+class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
+    __doc__ = f"""Classification by a ReLU network whose convergence is proved.
+    {_PARAMETERS.replace("LOSSES", '"logistic"; with three or more classes the cross-entropy.')}
+    classes_ : ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.sklearn import ReLUNetClassifier
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> y = np.array(["even", "even", "odd", "odd"])
+    >>> ReLUNetClassifier(width=4, random_state=0).fit(X, y).predict(X)
+    array(['even', 'even', 'odd', 'odd'], dtype='<U4')
+    """
+
+    _losses = ("logistic",)
+
+    def __init__(
+        self,
+        width: int = 16,
+        *,
+        layers: int = 2,
+        loss: str = "logistic",
+        ridge: float = 1e-3,
+        threshold: float = 1.0,
+        eps: float = 1e-3,
+        delta: float = 1e-3,
+        solver: str = "auto",
+        batch_size: int = 64,
+        max_calls: int = 20_000,
+        n_init: int = 1,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        warm_start: bool = False,
+        certificate: str = "near",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            width, layers=layers, loss=loss, ridge=ridge, threshold=threshold, eps=eps,
+            delta=delta, solver=solver, batch_size=batch_size, max_calls=max_calls, n_init=n_init,
+            early_stopping=early_stopping, validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change, warm_start=warm_start, certificate=certificate,
+            random_state=random_state,
+        )  # fmt: skip
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n, d)
+        y : array-like, shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"a classifier needs at least two classes, got one class: {self.classes_[0]!r}."
+            )
+        self._train(X, labels, labels)
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """Return the network's outputs: log-odds for two classes, else one column per class."""
+        return self._outputs(X)
+
+    def predict_proba(self, X: Any) -> Vector:
+        """Return the probability of each class."""
+        outputs = self._outputs(X)
+        if outputs.ndim == 1:
+            upper = expit(outputs)
+            return np.column_stack([1.0 - upper, upper])
+        return np.asarray(softmax(outputs, axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row."""
+        return np.asarray(self.classes_[self._winners(self._outputs(X))])
+
+    def objective(self, X: Any, y: Any) -> ReLUNetwork:
+        """Return the training objective, to verify the certificate against."""
+        check_is_fitted(self)
+        X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
+        return self._model(X, np.searchsorted(self.classes_, y))
+
+    @staticmethod
+    def _winners(outputs: Vector) -> NDArray[np.intp]:
+        return (outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)
+
+    def _validation_score(self, outputs: Vector, target: NDArray[Any]) -> float:
+        return float(np.mean(self._winners(outputs) == target))
