@@ -199,3 +199,26 @@ def test_kinks_are_seen_at_every_scale(scale, size):
                 F.gradient(point)
         else:
             np.testing.assert_array_equal(F.gradient(point), row if exact > 0 else 0 * row)
+
+
+def test_data_are_copied():
+    A, b, c = np.eye(2), np.ones(2), np.full(2, 2.0)
+    F = gc.sum(gc.relu(A @ gc.Variable(2) * c + b))
+    x = np.array([1.0, 2.0])
+    before = F.gradient(x).copy()
+    for data in (A, b, c):
+        data[:] = -7.0
+    np.testing.assert_array_equal(F.gradient(x + 0.5), before)
+
+
+def test_underflow_inside_a_chain_is_not_hidden_by_a_large_factor():
+    # 1e-200 * 1e-150 underflows to 0 in floats; times 1e300 it is 1e-50, above the level 1e-55.
+    inner = np.array([[1e-200]]) @ gc.Variable(1)
+    F = gc.sum(gc.relu(np.array([[1e300]]) @ inner - 1e-55))
+    assert F.gradient(np.array([1e-150]))[0] != 0.0
+
+
+def test_operators_admit_that_they_do_not_know_their_kinks():
+    u = gc.linear(aslinearoperator(np.eye(2)), gc.Variable(2))
+    assert not gc.sum(gc.abs(u)).knows_kinks
+    assert not (gc.sum(gc.abs(u)) + 1.0).knows_kinks

@@ -133,7 +133,7 @@ def test_identical_rows_of_max_are_one_piece():
 
 
 class TestCurvedKinks:
-    """Kinks inside kinks and kinks of products: decided by exact polynomials along the direction."""
+    """Kinks inside kinks and of products: decided by exact polynomials along the direction."""
 
     def test_second_order_decides(self):
         # u = w0^2 - w1 vanishes to first order along (1, 0); the square decides.

@@ -122,10 +122,11 @@ def test_support_vector_machine_on_breast_cancer():
     assert found.verify(F).label == "certified"
 
 
-def test_two_layer_network_on_diabetes():
+@pytest.mark.parametrize("options", [{"ridge": 0.1}, {"mean": True}], ids=str)
+def test_two_layer_network_on_diabetes(options):
     X, y = load_diabetes(return_X_y=True)
     X, y = StandardScaler().fit_transform(X), (y - y.mean()) / y.std()
-    F = relu_two_layer(X, y, 5)
+    F = relu_two_layer(X, y, 5, **options)
     run = gs.minimize(F, F.start(0), eps=1e-3, delta=1e-2, rng=0, max_calls=40_000)
     found = near_certificate(F, run.certificate, 5e-2, 1e-3)
     assert found.eps <= 1e-3

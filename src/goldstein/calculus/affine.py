@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +18,9 @@ from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.spectral import spectral_norm_upper
+
+#: Charged for products that underflow, before a later factor can make the loss visible again.
+UNDERFLOW = 2.0**-940
 
 
 class _Affine(Expression):
@@ -112,7 +116,7 @@ class Linear(_Affine):
         inner = self.args[0]
         gain, shift = inner.magnitude()
         size = abs(self.A)
-        B = np.asarray(size @ shift.reshape(inner.shape)).ravel()
+        B = np.asarray(size @ shift.reshape(inner.shape)).ravel() + UNDERFLOW
         if inner is self.variable:
             # Cauchy-Schwarz on the row itself is sharper than on its entries one by one.
             return row_norms(size), B
@@ -183,7 +187,7 @@ class Scale(_Affine):
     """An expression times a constant number, or entrywise times a constant array."""
 
     def __init__(self, arg: Expression, factor: Any) -> None:
-        self.factor: Vector = np.asarray(factor, dtype=np.float64)
+        self.factor: Vector = _own(factor)
         if not np.isfinite(self.factor).all():
             raise InputError(f"a factor must be finite, got {factor!r}.")
         shape = np.broadcast_shapes(arg.shape, self.factor.shape)
@@ -227,14 +231,14 @@ class Scale(_Affine):
     def magnitude(self) -> tuple[Vector, Vector]:
         gain, shift = self.args[0].magnitude()
         factor = np.abs(np.broadcast_to(self.factor, self.shape)).ravel()
-        return factor * gain, factor * shift
+        return factor * gain, factor * shift + UNDERFLOW
 
 
 class Shift(_Affine):
     """An expression plus a constant."""
 
     def __init__(self, arg: Expression, constant: Any) -> None:
-        raw = np.asarray(constant, dtype=np.float64)
+        raw = _own(constant)
         if not np.isfinite(raw).all():
             raise InputError("a constant term must be finite.")
         try:
@@ -446,7 +450,14 @@ def row_norms(matrix: Any) -> Vector:
 
 def size_upper(point: Vector) -> float:
     """Return a bound of |x| that does not square: tiny points must not look like 0."""
-    return float(np.abs(point).max(initial=0.0)) * (point.size**0.5)
+    return float(np.abs(point).max(initial=0.0)) * math.sqrt(point.size)
+
+
+def _own(data: Any) -> Vector:
+    """Return a private copy: norms and exact values are cached, so the data must not change."""
+    copy = np.array(data, dtype=np.float64)
+    copy.setflags(write=False)
+    return copy
 
 
 def _product(a: float, b: float) -> float:
@@ -498,7 +509,7 @@ def linear(A: Any, u: Expression) -> Expression:
         matrix = sparse.csr_array(A).astype(np.float64)
         matrix.sum_duplicates()
     else:
-        matrix = np.asarray(A, dtype=np.float64)
+        matrix = _own(A)
         if matrix.ndim == 1:
             return linear(matrix[None, :], u).reshape(*u.shape[1:])
     if len(matrix.shape) != 2 or u.ndim not in (1, 2) or matrix.shape[1] != u.shape[0]:

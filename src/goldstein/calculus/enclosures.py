@@ -164,11 +164,6 @@ class Enclosure:
         spread = (self.rad + gamma(self.size + 2) * np.abs(self.mid)).sum()
         return Enclosure(self.mid.sum(), _spread(spread, self.size))
 
-    def hull(self, other: Enclosure) -> Enclosure:
-        """Return an enclosure of both."""
-        gap = np.abs(other.mid - self.mid) * (1.0 + 2.0**-50)
-        return Enclosure(self.mid, _outward(np.maximum(self.rad, other.rad + gap)))
-
     def __repr__(self) -> str:
         return f"Enclosure({self.mid!r}, {self.rad!r})"
 

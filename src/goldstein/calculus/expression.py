@@ -110,6 +110,8 @@ class Expression(Oracle):
     def __init__(self, args: Sequence[Expression], shape: tuple[int, ...]) -> None:
         self.args = tuple(args)
         self.shape = tuple(int(n) for n in shape)
+        if not all(a.knows_kinks for a in self.args):
+            self.knows_kinks = False
         variables = {id(v): v for a in self.args for v in (a.variable,)}
         if len(variables) > 1:
             raise InputError(
@@ -349,13 +351,11 @@ class Expression(Oracle):
 
     def _pieces_if_clear(self, point: Vector, values: dict[int, Any]) -> Pieces | None:
         """Return the pieces when a cheap error bound proves every sign; None when in doubt."""
-        if not self.is_exact:
-            return None
         pieces: Pieces = {}
         length = float(np.abs(point).max(initial=0.0)) * point.size**0.5
         for node in self.kink_nodes:
             inner = node.args[0]
-            if not inner.is_affine:
+            if not (inner.is_affine and inner.is_exact):
                 return None
             slack = inner.slack(length)
             piece = node.clear_piece(values[id(inner)], slack)

@@ -25,6 +25,7 @@ from goldstein.calculus.transport import Equation, Flat, KinkTable
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 
@@ -126,8 +127,8 @@ class _Search:
         self._tried: set[Any] = set()
         if not fun.is_exact:
             raise NotCertifiableError(
-                "the function contains a LinearOperator, whose entries are not known; pass the "
-                "matrix to get a near certificate."
+                "the function contains a LinearOperator or user code, known in float64 only; pass "
+                "the matrix, or write the function with atoms, to get a near certificate."
             )
 
     # --- where to look -------------------------------------------------------------------------
@@ -289,15 +290,24 @@ class _Search:
             proof = NearCertificate.prove(
                 self.fun, self.x, pivot, evidence.directions, evidence.weights
             )
-            if 0.0 < proof.eps < 1e-9 and self.form.is_small:
-                # Weights that are simple fractions often cancel the gradients exactly.
-                simple = NearCertificate.prove(
-                    self.fun, self.x, pivot, evidence.directions, _simple(evidence.weights)
-                )
-                proof = simple if simple.eps < proof.eps else proof
+            weights = self._better_weights(proof)
+            if weights is not None:
+                again = NearCertificate.prove(self.fun, self.x, pivot, proof.directions, weights)
+                proof = again if again.eps < proof.eps else proof
         except NotCertifiableError:
             return None
         return proof if proof.delta <= self.delta else None
+
+    def _better_weights(self, proof: NearCertificate) -> Vector | None:
+        """Weights for the proved gradients, which are more accurate than those of the search."""
+        if 0.0 < proof.eps < 1e-9 and self.form.is_small:
+            # Weights that are simple fractions often cancel the gradients exactly.
+            return _simple(proof.weights)
+        if proof.eps <= self.eps:
+            return None
+        weights = min_norm_weights(proof.gradients)
+        reached = float(np.linalg.norm(weights @ proof.gradients))
+        return weights if reached < 0.9 * proof.eps else None
 
     def refined(self, flat: Flat, proof: NearCertificate | None) -> NearCertificate | None:
         """Improve a pivot by Newton steps below the spacing of floats, as long as that helps.

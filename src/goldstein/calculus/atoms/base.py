@@ -59,6 +59,8 @@ class ScalarFunction(ABC):
     pivot_limit: float = math.inf
     pivot_limit_attained: bool = True
     degree: float = math.inf
+    #: False when values are known in float64 only.
+    exact: bool = True
 
     @abstractmethod
     def value(self, u: Vector) -> Vector:
@@ -249,6 +251,7 @@ class Elementwise(KinkNode):
             )
         self.function = function
         self.own_degree = function.degree
+        self.exact = function.exact
         super().__init__((arg,), arg.shape)
 
     @property

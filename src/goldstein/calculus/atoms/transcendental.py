@@ -108,6 +108,8 @@ class PseudoHuber(_Smooth):
 class UserSmooth(_Smooth):
     """A smooth function given by callables: trusted in float64, never certified."""
 
+    exact = False
+
     def __init__(
         self,
         value: Callable[[Vector], Any],
