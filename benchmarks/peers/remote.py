@@ -53,7 +53,7 @@ class PeerProcess:
         process.stdin.write(b"J" + json.dumps(job).encode() + b"\n")
         process.stdin.flush()
         # A competitor that stops asking would hold us up for ever.
-        watchdog = threading.Timer(3.0 * oracle.max_cpu + 60.0, process.kill)
+        watchdog = threading.Timer(20.0 * oracle.max_cpu + 300.0, process.kill)
         watchdog.daemon = True
         watchdog.start()
         try:
