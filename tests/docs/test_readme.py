@@ -1,0 +1,96 @@
+"""The code of the README and of CONTRIBUTING runs, and prints what the pages say.
+
+Run this file (`python tests/docs/test_readme.py`) to write the present output into the pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import goldstein as gs
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+BLOCK = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
+SECONDS = re.compile(r"[\d.e+-]+ s,")
+NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
+
+
+PAGES = [README, ROOT / "CONTRIBUTING.md"]
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text())
+
+
+CASES = [(page.name, number) for page in PAGES for number in range(len(blocks(page)))]
+
+
+def output_of(code: str) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_python_block_has_its_output(page: Path) -> None:
+    assert page.read_text().count("```python") == len(blocks(page)) >= 1
+
+
+@pytest.mark.parametrize(("page", "number"), CASES)
+def test_the_code_prints_what_the_page_says(page: str, number: int) -> None:
+    code, promised = blocks(ROOT / page)[number]
+    got = SECONDS.sub("", output_of(code))
+    promised = SECONDS.sub("", promised)
+    # Words exactly; numbers to three digits, for other machines round differently.
+    assert NUMBER.sub("#", got) == NUMBER.sub("#", promised)
+    for mine, theirs in zip(NUMBER.findall(got), NUMBER.findall(promised), strict=True):
+        assert math.isclose(float(mine), float(theirs), rel_tol=1e-3, abs_tol=1e-12)
+
+
+def test_the_certificate_and_the_verification_are_shown_early() -> None:
+    head = "\n".join(README.read_text().splitlines()[:45])
+    assert "Goldstein stationary" in head
+    assert "VERIFIED" in head
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in [README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            if not target.startswith(("http:", "https:")):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_name_on_the_page_exists() -> None:
+    for name in set(re.findall(r"\bgs\.(\w+)", README.read_text())):
+        assert hasattr(gs, name), name
+    for module, name in re.findall(r"`goldstein\.(sklearn|torch|jax)\.(\w+)", README.read_text()):
+        assert hasattr(importlib.import_module(f"goldstein.{module}"), name), name
+
+
+def test_the_shell_commands_on_the_page_work(tmp_path: Path) -> None:
+    lines = re.findall(r"^goldstein .*$", README.read_text(), re.MULTILINE)
+    assert len(lines) == 2
+    for line in lines:
+        command = [sys.executable, "-m", "goldstein.cli", *line.split()[1:]]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        text = page.read_text()
+        for code, old in blocks(page):
+            before, after = (f"{code}```\n\n```text\n{out}```" for out in (old, output_of(code)))
+            text = text.replace(before, after)
+        page.write_text(text)
