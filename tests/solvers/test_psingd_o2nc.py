@@ -22,8 +22,9 @@ class Recorder(gs.Oracle):
     has_value = False
     has_gradient = False
 
-    def __init__(self, scale: float) -> None:
+    def __init__(self, scale: float, aligned: bool = False) -> None:
         self.scale = scale
+        self.aligned = aligned
         self.points: list[np.ndarray] = []
 
     def value(self, x: np.ndarray) -> float:
@@ -34,12 +35,15 @@ class Recorder(gs.Oracle):
 
     def sample(self, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         self.points.append(x.copy())
-        return self.scale * rng.standard_normal(x.size)
+        fresh = np.ones(x.size) if self.aligned else rng.standard_normal(x.size)
+        return self.scale * fresh
 
 
-def walk(solver, scale: float, dim: int, delta: float, seed: int, steps: int):
-    """Run the bare solver and return (query points, iterates), aligned."""
-    recorder = Recorder(scale)
+def walk(
+    solver, scale: float, dim: int, delta: float, seed: int, steps: int, aligned: bool = False
+):
+    """Run the bare solver and return its state, query points and iterates."""
+    recorder = Recorder(scale, aligned)
     oracle = CountedOracle(recorder)
     request = Request(eps=0.5, delta=delta, seed=seed)
     state = solver.start(oracle, np.zeros(dim), request)
@@ -58,11 +62,12 @@ def walk(solver, scale: float, dim: int, delta: float, seed: int, steps: int):
     radius=st.floats(0.01, 10.0),
     beta=st.floats(0.0, 0.95),
     seed=st.integers(0, 10**6),
+    aligned=st.booleans(),
 )
-def test_psingd_windows_lie_in_the_ball(dim, scale, radius, beta, seed) -> None:
+def test_psingd_windows_lie_in_the_ball(dim, scale, radius, beta, seed, aligned) -> None:
     """The K query points after x lie within K/p + zeta of x, whatever the gradients are."""
     solver = PSINGD(steps=200, radius=radius, averaging=beta)
-    state, queries, iterates = walk(solver, scale, dim, 0.1, seed, 130)
+    state, queries, iterates = walk(solver, scale, dim, 0.1, seed, 130, aligned)
     window = state.schedule.window
     for t in range(0, len(queries) - window, max(1, window // 3)):
         for y in queries[t : t + window]:
@@ -93,11 +98,13 @@ def test_psingd_theory_windows_lie_in_the_delta_ball(lipschitz, ratio, delta, se
 @settings(max_examples=30, deadline=None)
 @given(
     dim=st.integers(1, 6), scale=st.sampled_from([1e-3, 1.0, 1e3]), radius=st.floats(0.01, 10.0),
-    window=st.integers(1, 30), seed=st.integers(0, 10**6),
+    window=st.integers(1, 30), seed=st.integers(0, 10**6), aligned=st.booleans(),
 )  # fmt: skip
-def test_o2nc_windows_lie_in_the_ball_of_their_mean(dim, scale, radius, window, seed) -> None:
+def test_o2nc_windows_lie_in_the_ball_of_their_mean(
+    dim, scale, radius, window, seed, aligned
+) -> None:
     solver = O2NC(steps=200, radius=radius, window=window)
-    state, queries, _ = walk(solver, scale, dim, 0.1, seed, 120)
+    state, queries, _ = walk(solver, scale, dim, 0.1, seed, 120, aligned)
     for first in range(0, len(queries) - window, window):
         points = np.array(queries[first : first + window])
         away = np.linalg.norm(points - points.mean(axis=0), axis=1)

@@ -24,7 +24,7 @@ class O2NC(CentredOptimizer):
     An online learner chooses every step inside a ball of radius `D = lr * radius`; the gradient is
     taken at a uniform point of that step (Cutkosky, Mehta and Orabona 2023). The default learner is
     AdaGrad on the ball, restarted every `window` steps, and knows no constant of the problem. The
-    last `window` query points lie within `window * D` of the iterate, the centre, so their mean
+    last `window` query points lie within `(window + 1) D` of the iterate, the centre, so their mean
     gradient is an element of the Goldstein subdifferential there. Between steps the parameters hold
     the query point; use `at_center` to evaluate, save or certify.
 
@@ -105,7 +105,7 @@ class O2NC(CentredOptimizer):
         It assumes that `lr` has not grown since the window began.
         """
         longest = max(float(group["lr"]) for group in self.param_groups)
-        reach: float = longest * self.settings["radius"] * self.settings["window"]
+        reach: float = longest * self.settings["radius"] * (self.settings["window"] + 1)
         return reach
 
     def _begin(self, param: torch.Tensor, gradient: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -139,7 +139,7 @@ class PSINGD(CentredOptimizer):
         slope: float = self.settings["slope"]
         longest = max(float(group["lr"]) for group in self.param_groups) / slope
         share: float = self.settings["perturbation"]
-        return longest * self.window * (1.0 + share)
+        return longest * (self.window + 1) * (1.0 + share)
 
     def _begin(self, param: torch.Tensor, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
         # A parameter that joins later had the gradient zero so far.
