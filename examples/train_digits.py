@@ -175,7 +175,6 @@ def draw(results: list[dict], title: str, path: Path) -> None:
     left.set(xlabel="gradients", ylabel="training loss (median)", title=title)
     right.set(xlabel="radius delta", ylabel="certified eps", title="what is proved at the end")
     left.legend(frameon=False)
-    right.legend(frameon=False)
     for axes in (left, right):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)

@@ -18,6 +18,7 @@ KINDS = {
     "psingd": lambda *a, **kw: goldstein.jax.psingd(*a, **kw),
     "o2nc": lambda *a, **kw: goldstein.jax.o2nc(*a, **kw),
     "o2nc-ogd": lambda *a, **kw: goldstein.jax.o2nc(*a, gradient_scale=2.0, **kw),
+    "o2nc-restart": lambda *a, **kw: goldstein.jax.o2nc(*a, restart=True, **kw),
 }
 kinds = pytest.mark.parametrize("kind", sorted(KINDS))
 

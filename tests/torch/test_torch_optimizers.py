@@ -19,6 +19,7 @@ KINDS = {
     "psingd": lambda params, **kw: goldstein.torch.PSINGD(params, **kw),
     "o2nc": lambda params, **kw: goldstein.torch.O2NC(params, **kw),
     "o2nc-ogd": lambda params, **kw: goldstein.torch.O2NC(params, gradient_scale=2.0, **kw),
+    "o2nc-restart": lambda params, **kw: goldstein.torch.O2NC(params, restart=True, **kw),
 }
 kinds = pytest.mark.parametrize("kind", sorted(KINDS))
 

@@ -34,6 +34,7 @@ def o2nc(
     seed: int = 0,
     radius: float = 0.15,
     window: int = 21,
+    restart: bool = False,
     gradient_scale: float | None = None,
 ) -> optax.GradientTransformationExtraArgs:
     """Return O2NC as an optax optimizer; the updates include the sign and the learning rate.
@@ -48,7 +49,9 @@ def o2nc(
     radius : float
         Longest step at learning rate 1, in the norm of all parameters together.
     window : int
-        Steps between restarts of the learner.
+        `M`, how many gradients the learner's step size remembers.
+    restart : bool
+        Forget them all at once every `window` steps, as in the theory, instead of gradually.
     gradient_scale : float, optional
         `G`: selects the optimal-rate learner instead of the parameter-free AdaGrad.
 
@@ -88,7 +91,8 @@ def o2nc(
         if params is None:
             raise InputTypeError("o2nc needs params: call update(gradients, state, params).")
         square = global_norm(gradients) ** 2
-        square_sum = jnp.where(state.step % window == 0, 0.0, state.square_sum) + square
+        kept = jnp.where(state.step % window == 0, 0.0, 1.0) if restart else 1.0 - 1.0 / window
+        square_sum = kept * state.square_sum + square
         if gradient_scale is not None:
             gain = jnp.asarray(1.0 / (gradient_scale * math.sqrt(window)))
         else:

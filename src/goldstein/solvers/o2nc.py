@@ -38,7 +38,7 @@ class O2NCState(NoisyState):
     direction : ndarray
         The learner's step divided by its radius: a point of the unit ball.
     square_sum : float
-        Sum of the squared gradient norms of the window.
+        Sum of the squared gradient norms that the learner remembers.
     mean : ndarray
         Mean of the query points of the window.
     """
@@ -158,10 +158,11 @@ class O2NC(NoisySolver):
         state.iterate = state.iterate + step
         g = draw_gradient(oracle, state, z, rng, JITTER * longest)
         if inside == 0 or state.mean is None:
-            state.square_sum, state.mean = 0.0, z
+            state.mean = z
         else:
             state.mean = state.mean + (z - state.mean) / (inside + 1)
-        state.square_sum += float(g @ g)
+        kept = float(inside > 0) if plan.restart else 1.0 - 1.0 / plan.window
+        state.square_sum = kept * state.square_sum + float(g @ g)
         direction = state.direction - self._gain(state, plan) * g
         state.direction = direction / max(1.0, math.sqrt(float(direction @ direction)))
 

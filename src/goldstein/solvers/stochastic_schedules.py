@@ -197,6 +197,8 @@ class O2NCSchedule:
         `G` of the optimal-rate learner; None selects the parameter-free AdaGrad learner.
     decay : bool
         Shrink `D` linearly from window to window.
+    restart : bool
+        Forget the learner's step size all at once after each window (the theory) or gradually.
     """
 
     window: int
@@ -204,6 +206,7 @@ class O2NCSchedule:
     steps: int
     gradient_scale: float | None = None
     decay: bool = False
+    restart: bool = True
 
     @property
     def windows(self) -> int:
@@ -272,7 +275,9 @@ def o2nc_practice(radius: float, steps: int, *, window: int = 21) -> O2NCSchedul
     if steps < 1 or window < 1:
         raise InputError(f"steps = {steps} and window = {window} must be at least 1.")
     window = min(window, steps)
-    return O2NCSchedule(window=window, step_radius=radius / window, steps=steps, decay=True)
+    return O2NCSchedule(
+        window=window, step_radius=radius / window, steps=steps, decay=True, restart=False
+    )
 
 
 def _ceil(number: float) -> int:
