@@ -77,6 +77,8 @@ class Linear(_Affine):
     def backward(
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
+        if isinstance(cotangent, Enclosure):
+            self._require_matrix()
         return (self._matrix(arithmetic).T @ cotangent,)
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
@@ -187,7 +189,7 @@ class Scale(_Affine):
     """An expression times a constant number, or entrywise times a constant array."""
 
     def __init__(self, arg: Expression, factor: Any) -> None:
-        self.factor: Vector = _own(factor)
+        self.factor: Vector = own(factor)
         if not np.isfinite(self.factor).all():
             raise InputError(f"a factor must be finite, got {factor!r}.")
         shape = np.broadcast_shapes(arg.shape, self.factor.shape)
@@ -238,7 +240,7 @@ class Shift(_Affine):
     """An expression plus a constant."""
 
     def __init__(self, arg: Expression, constant: Any) -> None:
-        raw = _own(constant)
+        raw = own(constant)
         if not np.isfinite(raw).all():
             raise InputError("a constant term must be finite.")
         try:
@@ -453,8 +455,15 @@ def size_upper(point: Vector) -> float:
     return float(np.abs(point).max(initial=0.0)) * math.sqrt(point.size)
 
 
-def _own(data: Any) -> Vector:
-    """Return a private copy: norms and exact values are cached, so the data must not change."""
+def own(data: Any) -> Vector:
+    """Return a private copy: norms and exact values are cached, so the data must not change.
+
+    A read-only array that owns its memory is taken as it is: large data need no second copy.
+    """
+    if type(data) is np.ndarray and data.dtype == np.float64:
+        kept: Vector = data
+        if kept.base is None and not kept.flags.writeable:
+            return kept
     copy = np.array(data, dtype=np.float64)
     copy.setflags(write=False)
     return copy
@@ -509,7 +518,7 @@ def linear(A: Any, u: Expression) -> Expression:
         matrix = sparse.csr_array(A).astype(np.float64)
         matrix.sum_duplicates()
     else:
-        matrix = _own(A)
+        matrix = own(A)
         if matrix.ndim == 1:
             return linear(matrix[None, :], u).reshape(*u.shape[1:])
     if len(matrix.shape) != 2 or u.ndim not in (1, 2) or matrix.shape[1] != u.shape[0]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.calculus.affine import own
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
 from goldstein.errors import InputError
@@ -68,7 +69,7 @@ def data_matrix(data: Any, name: str) -> Any:
         matrix = sparse.csr_array(data).astype(np.float64)
         entries = matrix.data
     else:
-        matrix = np.array(data, dtype=np.float64)
+        matrix = own(data)
         entries = matrix
     if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise InputError(f"{name} must have shape (n, d), got {matrix.shape}.")

@@ -248,6 +248,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             np.multiply(X, signs[:, None], out=Z[:, :d])
             if self.fit_intercept:
                 Z[:, d] = signs
+            Z.setflags(write=False)  # so that the model need not copy it
         return MarginSVM(
             Z, self.rho, 1.0 / (self.C * total), weights / total, self.shift, self.fit_intercept
         )

@@ -36,11 +36,11 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         loss: str = "squared",
         ridge: float = 1e-3,
         threshold: float = 1.0,
-        eps: float = 1e-3,
-        delta: float = 1e-3,
+        eps: float = 1e-2,
+        delta: float = 1e-2,
         solver: str = "auto",
         batch_size: int = 64,
-        max_calls: int = 20_000,
+        max_calls: int = 10_000,
         n_init: int = 1,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -133,7 +133,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _outputs(self, X: Any) -> Vector:
-        check_is_fitted(self)
+        check_is_fitted(self, "parameters_")
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         return network_outputs(X, self.hidden_coef_, self.output_coef_, self.output_intercept_)
 
@@ -278,11 +278,11 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         loss: str = "logistic",
         ridge: float = 1e-3,
         threshold: float = 1.0,
-        eps: float = 1e-3,
-        delta: float = 1e-3,
+        eps: float = 1e-2,
+        delta: float = 1e-2,
         solver: str = "auto",
         batch_size: int = 64,
-        max_calls: int = 20_000,
+        max_calls: int = 10_000,
         n_init: int = 1,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -336,7 +336,8 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        return np.asarray(self.classes_[self._winners(self._outputs(X))])
+        winners = self._winners(self._outputs(X))
+        return np.asarray(self.classes_[winners])
 
     def objective(self, X: Any, y: Any) -> ReLUNetwork:
         """Return the training objective, to verify the certificate against."""
