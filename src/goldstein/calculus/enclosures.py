@@ -7,6 +7,7 @@ Algorithms, section 3.1): a sum of n products in any order errs by at most g(n) 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -21,6 +22,12 @@ Floats = NDArray[np.float64]
 
 #: Larger than the absolute error of any operation that underflows, even if subnormals are flushed.
 _TINY = 2.0**-1000
+
+#: What a product loses at most when it underflows; a large factor can make the loss visible.
+_LOST = 2.0**-1074
+
+#: Entries of a matrix whose absolute values are formed at a time.
+_BLOCK = 2**19
 
 
 def _outward(radius: Any) -> Floats:
@@ -148,7 +155,8 @@ class Enclosure:
         terms = self.shape[-1]
         mid = self.mid @ b.mid
         size = np.abs(b.mid) + b.rad
-        spread = np.abs(self.mid) @ (b.rad + gamma(terms + 2) * np.abs(b.mid)) + self.rad @ size
+        rounding = gamma(terms + 2) * np.abs(b.mid) + _LOST
+        spread = np.abs(self.mid) @ (b.rad + rounding) + self.rad @ size
         return Enclosure(mid, _spread(spread, terms))
 
     @np.errstate(all="ignore")
@@ -156,7 +164,7 @@ class Enclosure:
         # The matrix is exact: one product less than the general case.
         terms = other.shape[-1]
         mid = other @ self.mid
-        spread = abs(other) @ (self.rad + gamma(terms + 2) * np.abs(self.mid))
+        spread = _absolute_product(other, self.rad + (gamma(terms + 2) * np.abs(self.mid) + _LOST))
         return Enclosure(mid, _spread(spread, terms))
 
     @np.errstate(all="ignore")
@@ -166,6 +174,19 @@ class Enclosure:
 
     def __repr__(self) -> str:
         return f"Enclosure({self.mid!r}, {self.rad!r})"
+
+
+def _absolute_product(matrix: Any, vector: Floats) -> Any:
+    """Return |matrix| @ vector; large dense data are taken block by block, without a copy."""
+    if sparse.issparse(matrix) or matrix.ndim != 2 or matrix.size <= _BLOCK:
+        return abs(matrix) @ vector
+    n, k = matrix.shape
+    if n >= k:
+        step = max(1, _BLOCK // k)
+        return np.concatenate([np.abs(matrix[i : i + step]) @ vector for i in range(0, n, step)])
+    step = max(1, _BLOCK // n)
+    parts = (np.abs(matrix[:, j : j + step]) @ vector[j : j + step] for j in range(0, k, step))
+    return functools.reduce(np.add, parts)
 
 
 def _spread(spread: Any, terms: int) -> Floats:
