@@ -77,7 +77,10 @@ TAMPERED: dict[str, list[Any]] = {
         lambda c: c.delta * (1 + 1e-15), lambda c: c.delta / 2, lambda c: 10.0, lambda c: -1.0,
         lambda c: math.nan, lambda c: math.inf,
     ],
-    "eps": [lambda c: 0.0, lambda c: c.eps * 1.5, lambda c: -1.0, lambda c: math.nan],
+    "eps": [
+        lambda c: 0.0, lambda c: c.eps * 1.5, lambda c: -1.0, lambda c: math.nan,
+        lambda c: c.eps * 0.99,
+    ],
     "points": [
         lambda c: nudge(c.points), lambda c: c.points + 5.0, lambda c: c.points[::-1].copy(),
     ],
@@ -116,7 +119,16 @@ def test_a_changed_field_is_noticed(with_descent: Any, name: str, number: int) -
 
 #: Changes that make the claim false, not only different: re-hashing cannot hide them.
 FALSE_CLAIMS = [
-    *(("x", 1), ("delta", 1), ("delta", 3), ("delta", 4), ("eps", 0), ("eps", 2), ("eps", 3)),
+    *(
+        ("x", 1),
+        ("delta", 1),
+        ("delta", 3),
+        ("delta", 4),
+        ("eps", 0),
+        ("eps", 2),
+        ("eps", 3),
+        ("eps", 4),
+    ),
     *(("points", 1), ("gradients", 1), ("gradients", 2), ("weights", 2), ("weights", 3)),
     *(("weights", 4), ("label", 0), ("descent", 2)),
 ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.errors import KinkError, OutOfCalls
-from goldstein.numerics.ball import shrink, uniform_in_ball
+from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
@@ -23,6 +23,9 @@ Matrix = NDArray[np.float64]
 
 #: Points a solver queried at unperturbed places are displaced by this part of delta.
 JITTER = 1e-3
+
+#: The others too, by a hair: that they were drawn at random is only what the solver says.
+HAIR = 2.0**-30
 
 
 class Judge:
@@ -49,7 +52,8 @@ class Judge:
         rng = stream(self.request.seed, self.trials, "judge")
         points, gradients = [], []
         for y, safe in zip(evidence.points, evidence.perturbed):
-            z = y if safe else _displace(rng, y, evidence.x, self.request.delta)
+            share = HAIR if safe else JITTER
+            z = _displace(rng, y, evidence.x, self.request.delta, share)
             if distance_upper(z, evidence.x) > self.request.delta:
                 continue
             with contextlib.suppress(KinkError):
@@ -62,14 +66,16 @@ class Judge:
         return GoldsteinCertificate.from_gradients(evidence.x, *fresh, meta=self.meta), fresh
 
 
-def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float) -> Vector:
-    """Move y by JITTER delta at random, staying inside the ball."""
+def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, share: float) -> Vector:
+    """Move y at random by this share of delta (and no less than float64 can see), in the ball."""
     offset = y - x
-    room = (1.0 - 2.0 * JITTER) * delta
+    visible = 2.0**-44 * float(np.abs(y).max(initial=0.0))
+    reach = max(share * delta, min(visible, JITTER * delta))
+    room = delta - 2.0 * reach
     distance = math.sqrt(offset @ offset)
     if distance > room:
         offset *= room / distance
-    return uniform_in_ball(rng, x + offset, JITTER * delta * shrink(x.size))
+    return uniform_in_ball(rng, x + offset, reach)
 
 
 def last_evidence(

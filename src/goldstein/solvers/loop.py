@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ Vector = NDArray[np.float64]
 
 #: Seconds between two calls of `progress`.
 _PROGRESS_EVERY = 0.1
+
+#: A solver that takes so many steps without asking anything will never ask again.
+_IDLE_LIMIT = 1000
 
 
 @dataclass
@@ -78,6 +81,7 @@ def run(
     certificate: Any = None
     iterations = 0
     shown = begin
+    calls, idle = 0, 0
 
     def record(s: State) -> None:
         history.append(oracle.calls, s.fx, s.bound, s.radius, time.perf_counter() - begin)
@@ -99,13 +103,19 @@ def run(
                     status = Status.UNBOUNDED
                     break
             if state.evidence is not None:
-                evidence, state.evidence = state.evidence, None
+                # Whatever the solver had in mind, the claim is about the point we return.
+                evidence, state.evidence = replace(state.evidence, x=state.x.copy()), None
                 certificate, state.rejected = judge(evidence)
                 if certificate is not None:
                     status = Status.CERTIFIED
                     break
             if state.status is not None:
                 status = state.status
+                break
+            idle = idle + 1 if oracle.calls == calls else 0
+            calls = oracle.calls
+            if idle >= _IDLE_LIMIT:
+                status = Status.STALLED
                 break
             now = time.perf_counter()
             if progress is not None and now - shown >= _PROGRESS_EVERY:
