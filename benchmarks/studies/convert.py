@@ -1,4 +1,4 @@
-"""Turn the packages that setup.sh fetched into .npz files with X (floats) and y (labels or numbers)."""
+"""Turn the packages that setup.sh fetched into .npz files: X (floats), y (labels or numbers)."""
 
 from __future__ import annotations
 

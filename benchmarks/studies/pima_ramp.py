@@ -32,10 +32,9 @@ def trial(level: float, seed: int) -> dict[str, float]:
     train, valid, test = np.split(order, [307, 537])
     A, a = corrupt(X[train], y[train], "feature_outliers", level, rng)
     B, b = corrupt(X[valid], y[valid], "feature_outliers", level, rng)
-    ramp = _best(
-        [RhoMarginSVC.from_ramp(s, C, certificate="goldstein") for s in (-1.0, 0.0, 0.5) for C in GRID],
-        A, a, B, b,
-    )  # fmt: skip
+    pairs = [(s, C) for s in (-1.0, 0.0, 0.5) for C in GRID]
+    machines = [RhoMarginSVC.from_ramp(s, C, certificate="goldstein") for s, C in pairs]
+    ramp = _best(machines, A, a, B, b)
     hinge = _best([LinearSVC(loss="hinge", C=C, max_iter=2000) for C in GRID], A, a, B, b)
     final = ramp.set_params(certificate="near").fit(A, a)
     verified = final.certificate_.verify(final.objectives(A, a)[0])

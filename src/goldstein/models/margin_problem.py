@@ -93,6 +93,16 @@ class MarginProblem:
             self.slope, self.constant,
         )  # fmt: skip
 
+    def equal_lengths(self) -> MarginProblem:
+        """Return the problem with every row scaled to the median length: no row has leverage."""
+        typical = float(np.median(self.row_norms))
+        scale = np.where(self.row_norms > 0, typical / np.maximum(self.row_norms, 1e-300), 1.0)
+        Z = sparse.diags(scale) @ self.Z if sparse.issparse(self.Z) else scale[:, None] * self.Z
+        return MarginProblem(
+            Z.tocsr() if sparse.issparse(Z) else Z, self.weights, self.ridge, self.rho, self.shift,
+            self.row_norms * scale, self.slope, self.constant,
+        )  # fmt: skip
+
     def restrict(self, v: Vector, u: Vector, radius: float) -> MarginProblem:
         """Return the problem of the rows that can change piece within `radius` of v.
 

@@ -30,6 +30,9 @@ SUBSAMPLE = 8192
 #: Distances of the flat part, in units of rho, and roundings that go with them.
 _TRUNCATION = ((4.0, 0.5), (2.0, 0.5), (1.0, 0.5), (0.5, 0.3), (0.25, 0.2), (0.0, 0.1))
 
+#: Rows this many times longer than the median make a second path worth its time.
+LEVERAGE = 3.0
+
 #: Most rows that enter a Newton matrix.
 HESSIAN_ROWS = 6000
 
@@ -221,7 +224,7 @@ def minimise_margin(
         few = problem
         if problem.rows > subsample:
             few = problem.take(np.sort(rng.choice(problem.rows, subsample, replace=False)))
-        v = _outlier_path(search, few, full=few is problem)
+        v = _best_path(search, few, full=few is problem)
         width = _TRUNCATION[-1][1] * rho
     else:
         v, width = start.copy(), 0.05 * rho
@@ -235,6 +238,18 @@ def minimise_margin(
         if width <= _LAST_WIDTH * rho:
             return _finish(search, problem, v, u, width, _SAFETY * eps)
         width *= _SHRINK
+
+
+def _best_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector:
+    """Follow the path, and a second one if some rows are long enough to bend the hinge solution."""
+    v = _outlier_path(search, problem, full=full)
+    if float(problem.row_norms.max()) <= LEVERAGE * float(np.median(problem.row_norms)):
+        return v
+    other = _outlier_path(search, problem.equal_lengths(), full=full)
+    give, width = _TRUNCATION[-1]
+    s = Smoothing(width * problem.rho, give * problem.rho)
+    other, _, _ = search.settle(problem, other, s, tolerance=1e-4, steps=15, full=full)
+    return min(v, other, key=problem.value)
 
 
 def _outlier_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector:

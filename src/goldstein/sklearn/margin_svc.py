@@ -83,7 +83,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from goldstein.sklearn import RhoMarginSVC
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0], [9.0]])
     >>> y = np.array([0, 0, 1, 1, 0])
-    >>> machine = RhoMarginSVC(C=10.0, n_init=10, random_state=0).fit(X, y)
+    >>> machine = RhoMarginSVC(C=10.0).fit(X, y)
     >>> machine.predict(X)
     array([0, 0, 1, 1, 1])
     >>> machine.outliers_
