@@ -37,6 +37,8 @@ Tie = tuple[int, int]
 ExactEntry = Callable[[int], Fraction]
 Leading = Callable[[int], Sequence[Fraction]]
 
+_BY_IDENTITY = frozenset({"_last", "_kink_form", "plan", "kink_nodes"})
+
 
 @dataclass(frozen=True)
 class Ball:
@@ -233,7 +235,12 @@ class Expression(Oracle):
 
     def __call__(self, x: Vector) -> Any:
         """Return the value, scalar or array."""
-        return self._values(self._point(x))[id(self)]
+        # A copy: what the caller does with it must not reach the values kept for the next question.
+        return np.array(self._values(self._point(x))[id(self)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        # These refer to nodes by identity, which a copy or another process does not share.
+        return {k: v for k, v in self.__dict__.items() if k not in _BY_IDENTITY}
 
     def gradient(self, y: Vector) -> Vector:
         """Return the gradient at y, or raise `KinkError` when y is on a kink."""

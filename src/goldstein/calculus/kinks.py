@@ -141,6 +141,10 @@ class KinkForm:
         self.dim = root.variable.size
         self._last: Examination | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # An examination refers to nodes by identity, which a copy does not share.
+        return {**self.__dict__, "_last": None}
+
     def examine(self, point: Sequence[Any] | NDArray[Any]) -> Examination:
         """Decide exactly, for every kink, on which side of it a point lies, or that it is on it."""
         exact = tuple(to_fractions(point))

@@ -27,6 +27,7 @@ from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Vector
 from goldstein.calculus.kinks import Examination, Kink
+from goldstein.errors import NotCertifiableError
 from goldstein.numerics.exact import to_fractions
 
 Matrix = NDArray[np.float64]
@@ -89,6 +90,7 @@ def local_model(found: Examination) -> LocalModel:
     cotangents = form.root.cotangents(form.root._values(point), FLOAT, found.pieces)
     base = np.array(np.broadcast_to(cotangents[id(form.root.variable)], (form.dim,)), dtype=float)
     slopes = np.array([_slope(cotangents, kink, FLOAT) for kink in kinks], dtype=float)
+    _require_finite(base, slopes)
     return LocalModel(base, dense(exact_rows(found, kinks), form.dim), slopes)
 
 
@@ -120,11 +122,20 @@ def proven_model(found: Examination) -> ProvenModel:
     gradient = enclosed[id(form.root.variable)]
     mid, rad = (np.broadcast_to(part, (form.dim,)) for part in (gradient.mid, gradient.rad))
     sizes = [_slope(enclosed, k, ENCLOSURE) for k in kinks]
+    _require_finite(mid, rad, *(part for s in sizes for part in (s.mid, s.rad)))
     return ProvenModel(
         list(zip(to_fractions(mid), to_fractions(rad))),
         rows,
         [(Fraction(float(s.mid)), Fraction(float(s.rad))) for s in sizes],
     )
+
+
+def _require_finite(*parts: Any) -> None:
+    if not all(np.isfinite(part).all() for part in parts):
+        raise NotCertifiableError(
+            "the derivatives at this point overflow, or divide by an interval around 0; rescale "
+            "the data."
+        )
 
 
 def _slope(cotangents: dict[int, Any], kink: Kink, arithmetic: Arithmetic) -> Any:

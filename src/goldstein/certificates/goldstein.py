@@ -7,15 +7,17 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.verification import LABELS, Label, Verification
+from goldstein.certificates.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, KinkError
 from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.exact import squared_distance
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.rounding import combination_norm_upper, distance_upper, gamma, norm_upper
 from goldstein.numerics.streams import stream
@@ -71,7 +73,8 @@ class GoldsteinCertificate:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         k, d = self.weights.size, self.x.size
-        if self.x.ndim != 1 or self.points.shape != (k, d) or self.gradients.shape != (k, d):
+        one_row = self.x.ndim == 1 and self.weights.ndim == 1
+        if not one_row or self.points.shape != (k, d) or self.gradients.shape != (k, d):
             raise InputError(
                 f"a certificate needs x of shape (d,), points and gradients of shape (k, d) and "
                 f"weights of shape (k,); got {self.x.shape}, {self.points.shape}, "
@@ -80,10 +83,7 @@ class GoldsteinCertificate:
         if self.descent is not None and self.descent.shape != (d,):
             raise InputError(f"descent has shape {self.descent.shape}, expected ({d},).")
         for name in ("delta", "eps"):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int | float | np.number):
-                raise InputTypeError(f"{name} must be a number, got {type(number).__name__}.")
-            object.__setattr__(self, name, float(number))
+            object.__setattr__(self, name, as_number(name, getattr(self, name)))
         if self.label not in LABELS:
             raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
         if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
@@ -249,8 +249,10 @@ def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verificati
 
     used = np.flatnonzero(cert.weights > 0)
     found.delta = max(distance_upper(y, cert.x) for y in cert.points[used])
-    # The claim may be the exact radius; the recomputed one is an upper bound by a few roundings.
-    inside = found.delta <= cert.delta * (1.0 + 64 * gamma(cert.x.size + 8))
+    inside = found.delta <= cert.delta
+    if not inside and all(_within(y, cert.x, cert.delta) for y in cert.points[used]):
+        # The claim is the exact radius, or between it and our upper bound of it.
+        found.delta, inside = cert.delta, True
     found.add("ball", inside, f"points within {found.delta:.6g}, claimed {cert.delta:.6g}")
 
     try:
@@ -297,6 +299,11 @@ def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verificati
     return found
 
 
+def _within(y: Vector, x: Vector, radius: float) -> bool:
+    """Decide |y - x| <= radius, exactly where the float bound does not."""
+    return distance_upper(y, x) <= radius or squared_distance(y, x) <= Fraction(radius) ** 2
+
+
 def _check_descent(found: Verification, cert: GoldsteinCertificate, oracle: Oracle) -> None:
     """The direction is advice, not part of the claim; but what is stored must be true."""
     assert cert.descent is not None
@@ -319,8 +326,10 @@ def _shaken_gradient(
     """The gradient at y, displaced at random by a hair: a speck of the ball, and of each entry.
 
     The speck of the ball is what moves an entry 0 off a kink of a function that adds constants to
-    it; some hundred units in the last place move the large entries.
+    it; some hundred units in the last place move the large entries. Constants of size 1 are met
+    most often, so a small entry moves as far as one of size 1 if the ball has room for it.
     """
-    hair = 2.0**-36 * cert.delta + 2.0**-44 * np.maximum(np.abs(y), 2.0**-100)
+    room = min(2.0**-30 * cert.delta, 2.0**-44)
+    hair = 2.0**-36 * cert.delta + np.maximum(2.0**-44 * np.abs(y), max(room, 2.0**-144))
     noise = stream(seed, j, "verify").standard_normal(y.size)
     return oracle.gradient(y + hair * noise)

@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.verification import LABELS, Label, Verification
+from goldstein.certificates.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.exact import (
@@ -35,8 +35,10 @@ from goldstein.numerics.exact import (
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-#: A rational with more digits than this is refused when a file is read.
-_LONGEST = 2_000_000
+#: Refused when a file is read: reducing fractions takes quadratic time in their digits (one of this
+#: length takes seconds), and coordinates over one denominator take this many bits of memory.
+_LONGEST = 1_000_000
+_LONGEST_SHARED = 2**30
 
 
 class LimitingGradients(Protocol):
@@ -118,8 +120,12 @@ class NearCertificate:
                 f"shape (k, d), weights and errors of shape (k,); got {self.x.shape}, "
                 f"{len(self.exact_pivot)}, {shapes}."
             )
+        for name in ("delta", "eps"):
+            object.__setattr__(self, name, as_number(name, getattr(self, name)))
         if self.label not in LABELS:
             raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
+        if not isinstance(self.meta, dict):
+            raise InputTypeError(f"meta must be a dict, got {type(self.meta).__name__}.")
 
     @classmethod
     def prove(
@@ -256,11 +262,20 @@ class NearCertificate:
         cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
     ) -> NearCertificate:
         """Rebuild from what `to_record` gave."""
+        if set(fields) != {"pivot", "delta", "eps", "label", "meta", "digest"}:
+            raise InputError(f"fields {sorted(fields)} are not those of a near certificate.")
+        if set(arrays) != {"x", "directions", "weights", "gradients", "errors"}:
+            raise InputError(f"arrays {sorted(arrays)} are not those of a near certificate.")
+        for name, array in arrays.items():
+            if array.dtype != np.float64 or not np.isfinite(array).all():
+                raise InputError(f"{name} must hold finite float64 numbers.")
         rest = dict(fields)
         digest = rest.pop("digest")
-        pivot = tuple(_parse(text) for text in rest.pop("pivot"))
+        pivot = _parse_pivot(rest.pop("pivot"))
         content: dict[str, Any] = {**arrays, **rest}
         certificate = cls(exact_pivot=pivot, **content)
+        if not (math.isfinite(certificate.eps) and math.isfinite(certificate.delta)):
+            raise InputError("eps and delta must be finite.")
         if certificate.content_digest() != digest:
             raise InputError("the near certificate was changed after it was made.")
         return certificate
@@ -319,11 +334,27 @@ def _square(value: float) -> Fraction | float:
     return math.inf if math.isinf(value) else Fraction(value) ** 2
 
 
-def _parse(text: Any) -> Fraction:
-    if not isinstance(text, str) or len(text) > _LONGEST:
-        raise InputError("a coordinate of the pivot is not a rational in hexadecimal.")
+def _parse_pivot(texts: Any) -> tuple[Fraction, ...]:
+    """Read the pivot's coordinates; refuse what would take minutes or gigabytes to compute with."""
+    if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+        raise InputError("the pivot must be a list of rationals in hexadecimal.")
+    if sum(len(text) ** 2 for text in texts) > _LONGEST**2:
+        raise InputError("the coordinates of the pivot have too many digits.")
+    pivot = tuple(_parse(text) for text in texts)
+    shared = 1
+    for q in pivot:
+        shared = math.lcm(shared, q.denominator)
+        if shared.bit_length() * len(pivot) > _LONGEST_SHARED:
+            raise InputError("the common denominator of the pivot has too many digits.")
+    return pivot
+
+
+def _parse(text: str) -> Fraction:
     top, _, bottom = text.partition("/")
-    return Fraction(int(top, 16), int(bottom, 16))
+    try:
+        return Fraction(int(top, 16), int(bottom, 16))
+    except (ValueError, ZeroDivisionError):
+        raise InputError("a coordinate of the pivot is not a rational in hexadecimal.") from None
 
 
 def _form_of(fun: Any) -> LimitingGradients:

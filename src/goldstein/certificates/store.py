@@ -25,6 +25,8 @@ _HEADER_LIMIT = 64 * 2**20
 _ARRAY_LIMIT = 16 * 2**30
 _FREE_SIZE = 64 * 2**20
 _GROWTH_LIMIT = 50
+#: Others unpack without any bound on the memory they take.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -85,6 +87,8 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
         if len(sizes) != len(archive.infolist()):
             raise CertificateFileError(f"{source} holds the same entry twice.")
+        if any(info.compress_type not in _COMPRESSIONS for info in archive.infolist()):
+            raise CertificateFileError(f"{source} is packed in an unknown way: refused.")
         if sizes.get(_HEADER, _HEADER_LIMIT + 1) > _HEADER_LIMIT:
             raise CertificateFileError(f"{source} has no usable header: not a certificate file.")
         total = sum(sizes.values())
@@ -93,7 +97,7 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
                 f"{source} would unpack to {total} bytes, far more than a certificate of its size: "
                 "refused."
             )
-        header = json.loads(archive.read(_HEADER))
+        header = json.loads(_entry(archive, _HEADER))
         if not isinstance(header, dict) or header.get("schema") != SCHEMA:
             found = header.get("schema") if isinstance(header, dict) else None
             raise CertificateFileError(
@@ -106,7 +110,7 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
         names = [f"{name}.npy" for name in listed]
         if sorted([*names, _HEADER]) != sorted(sizes):
             raise CertificateFileError(f"{source}: the entries do not match the header.")
-        blobs = {name: archive.read(name) for name in names}
+        blobs = {name: _entry(archive, name) for name in names}
     claimed = header.pop("sha256", None)
     if claimed != _digest(header, blobs):
         raise CertificateFileError(
@@ -117,6 +121,12 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
         raise CertificateFileError(f"{source}: the header has no fields.")
     arrays = {name: _array(blobs[f"{name}.npy"], f"{source}: {name}") for name in listed}
     return str(header.get("kind")), arrays, fields
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Unpack one entry, no further than its stated size: the statement may be a lie."""
+    with archive.open(name) as packed:
+        return packed.read(archive.getinfo(name).file_size)
 
 
 def _array(blob: bytes, what: str) -> NDArray[Any]:

@@ -189,7 +189,8 @@ def seed_in(path: str | Path) -> int | None:
         if file.readline() != _MAGIC:
             return None
         try:
-            seed = json.loads(file.readline()).get("seed")
-        except ValueError:
+            identity = json.loads(file.readline())
+        except (ValueError, RecursionError):
             return None
+    seed = identity.get("seed") if isinstance(identity, dict) else None
     return seed if isinstance(seed, int) else None

@@ -20,7 +20,7 @@ from goldstein.calculus.expression import (
     Tie,
     Vector,
 )
-from goldstein.errors import InputTypeError, NotCertifiableError
+from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 
 
 class Max(KinkNode):
@@ -29,6 +29,8 @@ class Max(KinkNode):
     def __init__(self, arg: Expression) -> None:
         if not isinstance(arg, Expression):
             raise InputTypeError(f"max expects an expression, got {type(arg).__name__}.")
+        if arg.size == 0:
+            raise InputError("max expects at least one entry, got none.")
         super().__init__((arg,), ())
 
     @property

@@ -71,7 +71,7 @@ class Norm2(KinkNode):
     def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
         flat = values[0].reshape(-1)
         if arithmetic is FLOAT:
-            return np.asarray(np.linalg.norm(flat))
+            return np.asarray(_length(flat))
         if arithmetic is RATIONAL:
             raise Irrational("norm2")
         return (flat * flat).sum().root()
@@ -83,8 +83,7 @@ class Norm2(KinkNode):
         if arithmetic is FLOAT:
             if isinstance(piece, tuple):
                 u = np.array([float(q) for q in piece]).reshape(self.args[0].shape)
-            length = float(np.linalg.norm(u))
-            return (cotangent * (u / length),)
+            return (cotangent * _unit(u),)
         if arithmetic is RATIONAL:
             raise Irrational("norm2")
         if isinstance(piece, tuple):
@@ -114,6 +113,22 @@ class Norm2(KinkNode):
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
         return Bound(np.asarray(np.linalg.norm(b.value)), b.lipschitz, b.radius)
+
+
+def _power_of_two(u: Vector) -> int:
+    """The exponent that brings the largest entry near 1: squares neither over- nor underflow."""
+    return int(np.frexp(np.abs(u).max(initial=0.0))[1])
+
+
+def _length(u: Vector) -> float:
+    exponent = _power_of_two(u)
+    return float(np.ldexp(np.linalg.norm(np.ldexp(u, -exponent)), exponent))
+
+
+def _unit(u: Vector) -> Vector:
+    scaled = np.ldexp(u, -_power_of_two(u))
+    answer: Vector = scaled / np.linalg.norm(scaled)
+    return answer
 
 
 def norm1(u: Expression) -> Expression:

@@ -83,12 +83,13 @@ class PseudoHuber(_Smooth):
 
     def value(self, u: Vector) -> Vector:
         t = float(self._t)
-        # u^2 / (1 + sqrt) has no cancellation for small u.
-        answer: Vector = u * (u / (1.0 + np.hypot(1.0, u / t)))
+        # u^2 / (1 + sqrt) has no cancellation for small u; u / t could overflow.
+        answer: Vector = t * (u * (u / (t + np.hypot(t, u))))
         return answer
 
     def slope(self, u: Vector, piece: Indices) -> Vector:
-        answer: Vector = u / np.hypot(1.0, u / float(self._t))
+        t = float(self._t)
+        answer: Vector = t * (u / np.hypot(t, u))
         return answer
 
     def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
