@@ -64,8 +64,10 @@ def _shadow(rng: np.random.Generator, m: Vector, norm: float) -> tuple[Vector, f
     return v, share, (v.dot(m) / norm) / norm
 
 
-def trial_point(x: Vector, m: Vector, norm: float, radius: float, ratio: float) -> Vector:
+def trial_point(
+    x: Vector, m: Vector, norm: float, radius: float, ratio: float, out: Vector | None = None
+) -> Vector:
     """Return x - (1 - q/8) delta m/|m|, the descent trial of Algorithm 1."""
-    y: Vector = m * (-radius * (1.0 - ratio / 8.0) / norm)
+    y: Vector = np.multiply(m, -radius * (1.0 - ratio / 8.0) / norm, out=out)
     y += x
     return y

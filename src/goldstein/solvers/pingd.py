@@ -40,6 +40,7 @@ class RoundState(State):
     max_steps: int = 1
     m: Vector | None = None
     informed: bool = False  # some gradient near the current x is known
+    spare: Vector | None = None  # memory of the last trial point that failed
 
 
 @dataclass
@@ -143,9 +144,11 @@ class RoundSolver(Solver):
             state.evidence = self._evidence(state)
             return
         ratio = min(norm / state.guard.value, 1.0)
-        trial = trial_point(state.x, m, norm, request.delta, ratio)
+        trial = trial_point(state.x, m, norm, request.delta, ratio, out=state.spare)
         value = oracle.value(trial)
+        state.spare = trial
         if value - state.fx < -0.25 * request.delta * norm:
+            state.spare = None  # it becomes x
             self._move(oracle, state, trial, value, m, norm, request)
             return
         state.failed_steps += 1
