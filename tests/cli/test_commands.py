@@ -186,6 +186,25 @@ def test_certify_says_whether_the_wish_was_met(tmp_path: Path) -> None:
     assert len(data["certificate"]["descent"]) == 2
 
 
+def test_near_stationarity_of_an_expression(tmp_path: Path) -> None:
+    path = tmp_path / "formula.py"
+    path.write_text(
+        "import goldstein as gs\n"
+        "w = gs.Variable(2)\n"
+        "F = 0.5 * gs.sum_squares(w) + gs.norm1(w)\n"
+        "x0 = [1.0, -2.0]\n"
+    )
+    near = ["--stationarity", "near", "--eps", 1e-3, "--delta", 1e-2]
+    code, data = facts("solve", f"{path}:F", *near, "--out", tmp_path)
+    assert code == 0
+    assert data["certificate"]["label"] == "certified"
+    assert run("verify", tmp_path / "certificate.cert", f"{path}:F").exit_code == 0
+    ran = run("certify", f"{path}:F", "--x", "1e-4,0", *near)
+    assert ran.exit_code == 0, ran.output
+    assert "near stationary" in ran.stdout
+    assert "whose kinks are known" in error_of("certify", "crescent", "--x", "0,0", *near)
+
+
 def test_verify(tmp_path: Path, user_file: Path) -> None:
     run("solve", "chained_crescent_1", *EASY, "--d", 6, "--out", tmp_path)
     cert = tmp_path / "certificate.cert"

@@ -26,6 +26,7 @@ def certify(
     eps: Annotated[
         float | None, typer.Option(help="Wanted bound; without it the smallest that is found.")
     ] = None,
+    stationarity: Annotated[str, typer.Option(help="goldstein or near.")] = "goldstein",
     seed: Annotated[int, typer.Option(help="Same seed, same certificate.")] = 0,
     d: Annotated[int | None, typer.Option("--d", help="Size of a built-in problem.")] = None,
     max_calls: Annotated[int | None, typer.Option(help="Limit on values plus gradients.")] = None,
@@ -35,8 +36,15 @@ def certify(
     """Say how stationary a point is; the point is never moved."""
     point = read_vector(x, "--x")
     oracle = choose_for(problem, d, point.size).oracle
+    kind: Any = stationarity  # certify itself refuses other words
     certificate = certify_point(
-        oracle, point, delta=delta, eps=eps or 0.0, rng=seed, max_calls=max_calls
+        oracle,
+        point,
+        delta=delta,
+        eps=0.0 if eps is None else eps,
+        stationarity=kind,
+        rng=seed,
+        max_calls=max_calls,
     )
     found = certificate.verify(oracle)
     met = found.ok and (eps is None or certificate.eps <= eps)
@@ -58,11 +66,10 @@ def certify(
         ]
         if eps is not None:
             rows.append(("wanted", f"eps <= {eps:g}: {'met' if met else 'NOT met'}"))
-        if certificate.descent is not None:
+        descent = getattr(certificate, "descent", None)
+        if descent is not None:
             step = certificate.meta["descent_step"]
-            rows.append(
-                ("descent", f"f falls along {vector(certificate.descent)} (step {step:.3g})")
-            )
+            rows.append(("descent", f"f falls along {vector(descent)} (step {step:.3g})"))
         if saved is not None:
             rows.append(("saved", saved))
         table(rows, problem)
