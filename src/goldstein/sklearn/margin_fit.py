@@ -13,6 +13,7 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
+from goldstein.sklearn.chunked import ChunkedMargin
 from goldstein.sklearn.margin_certificate import goldstein_at, near_at, staircase
 from goldstein.sklearn.margin_newton import LocalMinimum, minimise_margin
 
@@ -42,7 +43,7 @@ class MarginFit:
 
 
 def fit_margin(
-    model: MarginSVM,
+    model: MarginSVM | ChunkedMargin,
     *,
     eps: float,
     delta: float,
@@ -60,14 +61,14 @@ def fit_margin(
     goldstein = goldstein_at(model, found, stairs, seed)
     if goldstein is None or goldstein.eps > eps:
         return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
-    proof = near_at(model, found, stairs) if near else None
+    proof = near_at(model, found, stairs) if near and isinstance(model, MarginSVM) else None
     if proof is not None and not (proof.eps <= eps and proof.delta <= delta):
         proof = None
     return MarginFit(found.v, problem.value(found.v), goldstein, proof, found.iterations)
 
 
 def _guaranteed_fit(
-    model: MarginSVM,
+    model: MarginSVM | ChunkedMargin,
     found: LocalMinimum,
     eps: float,
     delta: float,
@@ -79,7 +80,9 @@ def _guaranteed_fit(
     goldstein = result.certificate
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed)
-    proof = near_certificate(model, goldstein, delta, eps, seed=seed) if near else None
+    proof = None
+    if near and isinstance(model, MarginSVM):
+        proof = near_certificate(model, goldstein, delta, eps, seed=seed)
     if proof is not None and proof.eps > eps:
         proof = None
     return MarginFit(

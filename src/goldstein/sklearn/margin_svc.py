@@ -10,11 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import (
+    check_is_fitted,
+    check_random_state,
+    column_or_1d,
+    validate_data,
+)
 
 from goldstein.errors import InputError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn import validation as check
+from goldstein.sklearn.chunked import ChunkedMargin, ChunkedRows, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
 from goldstein.sklearn.margin_fit import MarginFit, fit_margin
 
@@ -147,7 +153,8 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or sparse matrix, shape (n, d)
+        X : array-like, sparse matrix or Dask array, shape (n, d)
+            A Dask array is never in memory as a whole; it gets a Goldstein certificate.
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
             Nonnegative; a row of weight 0 is as good as absent.
@@ -157,9 +164,12 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
-        )
+        if is_dask_array(X):
+            X, y = self._chunked_input(X, y)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
+            )
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         check_classification_targets(y)
         labels, weights, kept = self._labels_and_weights(y, weights)
@@ -205,6 +215,14 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check.at_least("n_init", self.n_init, 1)
         check.one_of("certificate", self.certificate, ("near", "goldstein"))
 
+    def _chunked_input(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Check what can be checked of a Dask array without reading it."""
+        y = column_or_1d(np.asarray(y))
+        if X.ndim != 2 or X.shape[0] != len(y):
+            raise InputError(f"X has shape {X.shape}, expected ({len(y)}, d) as y has {len(y)}.")
+        self.n_features_in_ = int(X.shape[1])
+        return X, y
+
     def _labels_and_weights(
         self, y: NDArray[Any], weights: Vector
     ) -> tuple[NDArray[np.intp], Vector, NDArray[np.bool_]]:
@@ -234,9 +252,12 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return list(np.column_stack([old, self.intercept_]))
         return list(old)
 
-    def _model(self, X: Any, signs: Vector, weights: Vector) -> MarginSVM:
+    def _model(self, X: Any, signs: Vector, weights: Vector) -> MarginSVM | ChunkedMargin:
         n, d = X.shape
         total = float(weights.sum())
+        shape = (self.rho, 1.0 / (self.C * total), weights / total, self.shift, self.fit_intercept)
+        if is_dask_array(X):
+            return ChunkedMargin(ChunkedRows(X, signs, self.fit_intercept), *shape)
         Z: Any
         if sparse.issparse(X):
             Z = sparse.diags(signs) @ X
@@ -249,9 +270,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.fit_intercept:
                 Z[:, d] = signs
             Z.setflags(write=False)  # so that the model need not copy it
-        return MarginSVM(
-            Z, self.rho, 1.0 / (self.C * total), weights / total, self.shift, self.fit_intercept
-        )
+        return MarginSVM(Z, *shape)
 
     def _fit_machine(
         self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None
