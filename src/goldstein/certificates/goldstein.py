@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from goldstein.certificates.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, KinkError
 from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.numerics.exact import squared_distance
+from goldstein.numerics.exact import sqrt_upper, squared_distance, squared_norm
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.rounding import combination_norm_upper, distance_upper, gamma, norm_upper
 from goldstein.numerics.streams import stream
@@ -25,6 +25,23 @@ from goldstein.oracles import CountedOracle, Oracle, as_oracle
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+
+class Enclosing(Protocol):
+    """Gradients with proved errors, of a function whose structure is known."""
+
+    def gradient_enclosure(self, point: Vector) -> tuple[Vector, Vector]: ...
+
+    def limiting_gradients(
+        self, point: Sequence[Any], directions: Any
+    ) -> list[tuple[list[Fraction], list[Fraction]]]: ...
+
+
+@runtime_checkable
+class HasEnclosures(Protocol):
+    """A function that knows how its gradients round."""
+
+    def kink_form(self) -> Enclosing: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +186,11 @@ class GoldsteinCertificate:
         -------
         Verification
         """
-        return _verify(self, CountedOracle(as_oracle(fun, jac, args)), seed)
+        oracle = as_oracle(fun, jac, args)
+        found = _verify(self, CountedOracle(oracle), seed)
+        if found.ok and isinstance(oracle, HasEnclosures):
+            _check_rounding(found, self, oracle.kink_form())
+        return found
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate to one file that is safe to hand to a stranger."""
@@ -297,6 +318,36 @@ def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verificati
     if cert.descent is not None:
         _check_descent(found, cert, oracle)
     return found
+
+
+def _check_rounding(found: Verification, cert: GoldsteinCertificate, form: Enclosing) -> None:
+    """A function whose structure is known says how far its float64 gradients are from the truth."""
+    used = np.flatnonzero(cert.weights > 0)
+    allowed = 0.05 * cert.eps + 1e-9 * max(norm_upper(g) for g in cert.gradients[used])
+    try:
+        far = max(
+            _disproof(form, y, g, allowed) for y, g in zip(cert.points[used], cert.gradients[used])
+        )
+    except GoldsteinError:  # user code, or an extra that is not installed: nothing more is known
+        return
+    found.add(
+        "rounding",
+        far <= allowed,
+        "no gradient is lost in rounding" if far <= allowed else f"a gradient errs by {far:.3g}",
+    )
+    if far > allowed:
+        found.eps = math.inf
+
+
+def _disproof(form: Enclosing, y: Vector, stored: Vector, allowed: float) -> float:
+    """Return by how much the stored gradient surely differs from the exact one."""
+    mid, rad = form.gradient_enclosure(y)
+    if norm_upper(np.abs(stored - mid) + rad) <= allowed:
+        return 0.0
+    # Sums that cancel: intervals are wide, rationals are exact (where they are affordable).
+    (exact, error), *_ = form.limiting_gradients([Fraction(v) for v in y], np.ones((1, y.size)))
+    gaps = [abs(Fraction(g) - m) - e for g, m, e in zip(stored.tolist(), exact, error, strict=True)]
+    return sqrt_upper(squared_norm([max(gap, Fraction(0)) for gap in gaps]))
 
 
 def _within(y: Vector, x: Vector, radius: float) -> bool:

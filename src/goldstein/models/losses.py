@@ -167,7 +167,7 @@ class Softmax(Loss):
 
 def make_loss(name: str, y: Any, samples: int, threshold: float) -> Loss:
     """Return the loss of the given name for targets y."""
-    target = np.asarray(y)
+    target = np.array(y)  # a copy: the exact form is made once, and must stay the same function
     if target.shape[:1] != (samples,) or target.ndim > 2:
         raise InputError(f"y must have {samples} rows like X, got shape {target.shape}.")
     if name == "logistic":

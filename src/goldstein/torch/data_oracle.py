@@ -13,7 +13,7 @@ from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.torch.accumulate import LongSum
 from goldstein.torch.replicas import check_replicas, compare, reduce_sum, require_processes, unwrap
-from goldstein.torch.vectors import Vector, flatten, require_real, unflatten
+from goldstein.torch.vectors import Vector, flatten, require_double, require_real, unflatten
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -124,6 +124,7 @@ class DataOracle(Oracle):
                 "loss_fn must return one number, the mean over the batch; got "
                 f"{tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__}."
             )
+        require_double(loss, "the model or loss_fn")
         return loss.reshape(())
 
     def _batches(self) -> Iterator[Batch]:

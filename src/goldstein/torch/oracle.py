@@ -11,7 +11,7 @@ import torch
 
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
-from goldstein.torch.vectors import Vector, flatten, require_real, unflatten
+from goldstein.torch.vectors import Vector, flatten, require_double, require_real, unflatten
 
 
 class TensorOracle(Oracle):
@@ -138,6 +138,7 @@ def _gradient(loss: Any, tensors: list[torch.Tensor]) -> Vector:
             "fn's result does not depend on params through differentiable operations; check for "
             "detach(), .item() or no_grad inside fn."
         )
+    require_double(total, "fn")
     pieces = torch.autograd.grad(total, tensors, allow_unused=True)
     filled = [torch.zeros_like(t) if g is None else g for g, t in zip(pieces, tensors, strict=True)]
     return flatten(filled)
