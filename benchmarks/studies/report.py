@@ -1,0 +1,194 @@
+"""Tables and the figure of the studies, from the result files.
+
+    python -m benchmarks.studies.report
+
+Rewrites the parts of docs/estimators.md between the markers, and docs/estimators_robust.png.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from benchmarks.studies.pima_ramp import PUBLISHED
+
+RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parents[2] / "docs" / "estimators.md"
+PEER = "LinearSVC(hinge)"
+OURS = "RhoMarginSVC"
+TITLES = {
+    "feature_outliers": "gross feature outliers",
+    "one_sided_flips": "one-sided flips",
+    "symmetric_flips": "symmetric flips",
+}
+
+
+def read(name: str) -> pd.DataFrame:
+    path = RESULTS / f"{name}.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return pd.DataFrame(rows)
+
+
+def markdown(header: list[str], rows: list[list[Any]]) -> str:
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in [header, *rows]]
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])
+
+
+def pima_table() -> str:
+    frame = read("pima_ramp")
+    rows = []
+    for level, (hinge, ramp) in PUBLISHED.items():
+        part = frame[frame.level == level]
+        gap = abs(part.ramp.mean() - ramp)
+        rows.append(
+            [f"{level:.2f}", f"{hinge:.3f}", f"{part.hinge.mean():.3f} ± {part.hinge.std():.3f}",
+             f"{ramp:.3f}", f"{part.ramp.mean():.3f} ± {part.ramp.std():.3f}",
+             f"{gap / part.ramp.std():.2f}", len(part)]
+        )  # fmt: skip
+    header = ["share of outliers", "hinge, published", "hinge, LinearSVC", "ramp, published",
+              "ramp, RhoMarginSVC", "difference / std", "trials"]  # fmt: skip
+    return markdown(header, rows)
+
+
+def differences(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Per set: mean and standard error of the paired difference of accuracies, levels above 0."""
+    part = frame[(frame.kind == kind) & (frame.level > 0)]
+    table = part.pivot_table(
+        index=["set", "level", "seed"], columns="method", values="accuracy"
+    ).dropna(subset=[OURS, PEER])
+    gap = (table[OURS] - table[PEER]).groupby("set")
+    means = table[[OURS, PEER]].groupby("set").mean()
+    return means.assign(gap=gap.mean(), error=gap.std() / np.sqrt(gap.count()), runs=gap.count())
+
+
+def robust_tables() -> str:
+    frame = read("robust_classification")
+    text = []
+    for kind, title in TITLES.items():
+        table = differences(frame, kind)
+        rows = []
+        for name, r in table.iterrows():
+            won = r.gap > r.error
+            lost = -r.gap > r.error
+            rows.append(
+                [name, f"{r[OURS]:.3f}", f"{r[PEER]:.3f}", f"{r.gap:+.4f} ± {r.error:.4f}",
+                 "better" if won else "worse" if lost else "tie", int(r.runs)]
+            )  # fmt: skip
+        better = sum(row[4] == "better" for row in rows)
+        worse = sum(row[4] == "worse" for row in rows)
+        least = int((table.gap >= 0).sum())
+        text.append(f"**{title.capitalize()}**\n")
+        text.append(
+            markdown(["set", OURS, PEER, "difference ± standard error", "verdict", "runs"], rows)
+        )
+        text.append(
+            f"\nMean at least the hinge's on {least} of {len(rows)} sets; better by more than one "
+            f"standard error on {better}, worse on {worse}.\n"
+        )
+    return "\n".join(text)
+
+
+def method_table() -> str:
+    frame = read("robust_classification")
+    table = frame.pivot_table(index="method", columns=["kind", "level"], values="accuracy")
+    header = ["method", *(f"{TITLES[k]} {level:.0%}" for k, level in table.columns)]
+    rows = [[m, *("" if np.isnan(a) else f"{a:.3f}" for a in r)] for m, r in table.iterrows()]
+    return markdown(header, rows)
+
+
+def proof_table() -> str:
+    rows = []
+    for name, study in (("pima_ramp", "pima"), ("robust_classification", "robust classification"),
+                        ("networks", "networks")):  # fmt: skip
+        frame = read(name)
+        if "label" not in frame:
+            continue
+        part = frame[frame.label.notna()]
+        groups = part.groupby("method") if "method" in part else [(OURS, part)]
+        for method, group in groups:
+            rows.append(
+                [study, method, len(group), f"{group.verified.astype(float).mean():.1%}",
+                 f"{(group.label == 'certified').mean():.1%}", f"{group.eps.max():.2g}"]
+            )  # fmt: skip
+    header = ["study", "estimator", "fits", "verified", "certified near", "largest eps"]
+    return markdown(header, rows)
+
+
+def network_table() -> str:
+    frame = read("networks")
+    if frame.empty:
+        return "(not run)"
+    table = frame.pivot_table(index=["set", "seed"], columns="method", values="score").dropna()
+    gap = (table.ReLUNet - table.MLP).groupby("set")
+    means = table.groupby("set").mean()
+    rows = []
+    for name, r in means.iterrows():
+        error = gap.std()[name] / np.sqrt(gap.count()[name])
+        d = gap.mean()[name]
+        verdict = "better" if d > error else "worse" if -d > error else "tie"
+        rows.append(
+            [name, f"{r.ReLUNet:.3f}", f"{r.MLP:.3f}", f"{d:+.4f} ± {error:.4f}", verdict,
+             int(gap.count()[name])]
+        )  # fmt: skip
+    return markdown(
+        ["set", "ReLUNet", "MLP", "difference ± standard error", "verdict", "runs"], rows
+    )
+
+
+def speed_table() -> str:
+    frame = read("estimators").drop_duplicates(
+        subset=["data", "rows", "features", "certificate"], keep="last"
+    )
+    rows = [
+        [r.data, f"{r.rows:,}", f"{r.features:,}", r.label, f"{r.fit:.2f}", f"{r.LinearSVC:.2f}",
+         f"{r.ratio:.2f}", f"{r.verify:.2f}", f"{r.memory:.2f}", f"{r.eps:.2g}",
+         f"{r.accuracy:.4f} / {r.LinearSVC_accuracy:.4f}"]
+        for r in frame.sort_values(["data", "certificate", "rows"]).itertuples()
+    ]  # fmt: skip
+    header = ["data", "rows", "features", "certificate", "fit, s", "LinearSVC, s", "ratio",
+              "verify, s", "memory / X", "eps", "accuracy ours / LinearSVC"]  # fmt: skip
+    return markdown(header, rows)
+
+
+def figure(path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    frame = read("robust_classification")
+    sets = sorted(frame.set.unique())
+    axes_figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True, layout="constrained")
+    for axis, (kind, title) in zip(axes, TITLES.items()):
+        table = differences(frame, kind).reindex(sets)
+        place = np.arange(len(sets))
+        axis.axvline(0, color="0.6", linewidth=1)
+        axis.errorbar(
+            100 * table.gap, place, xerr=100 * table.error, fmt="o", color="#1b5e9b", capsize=3
+        )
+        axis.set_title(title)
+        axis.set_xlabel("accuracy, RhoMarginSVC minus hinge\n(percentage points, ± standard error)")
+        axis.grid(axis="x", alpha=0.3)
+    axes[0].set_yticks(np.arange(len(sets)), sets)
+    axes_figure.savefig(path, dpi=110)
+    plt.close(axes_figure)
+
+
+def main() -> None:
+    page = PAGE.read_text()
+    parts = {
+        "pima": pima_table(), "robust": robust_tables(), "methods": method_table(),
+        "proofs": proof_table(), "networks": network_table(), "speed": speed_table(),
+    }  # fmt: skip
+    for name, text in parts.items():
+        block = f"<!-- {name} -->\n{text}\n<!-- end {name} -->"
+        page = re.sub(
+            rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _, b=block: b, page, flags=re.DOTALL
+        )
+    PAGE.write_text(page)
+    figure(PAGE.parent / "estimators_robust.png")
+
+
+if __name__ == "__main__":
+    main()
