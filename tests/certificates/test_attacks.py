@@ -381,6 +381,18 @@ def test_changing_the_data_afterwards_changes_nothing() -> None:
             a[...] = old
 
 
+def test_a_view_of_read_only_data_cannot_change_the_function() -> None:
+    Z = 2.0 * np.eye(2)
+    view = Z[:]
+    Z.setflags(write=False)
+    x = np.array([0.3, 0.4])
+    F = gs.models.margin_svm(Z)
+    before = F.value(x), F.tree.value(x)
+    view[0, 0] = 100.0
+    F.value(x + 1.0), F.tree.value(x + 1.0)
+    assert (F.value(x), F.tree.value(x)) == before
+
+
 def test_a_large_operator_without_entries_is_refused_in_words() -> None:
     w = gs.Variable(300)
     F = gs.sum(c.linear(aslinearoperator(np.eye(300)), w)) + gs.sum(gs.abs(w))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from goldstein.numerics.spectral import spectral_norm_upper
 
 #: Charged for products that underflow, before a later factor can make the loss visible again.
 UNDERFLOW = 2.0**-940
+
+#: Arrays that nobody outside writes to; an array that is gone leaves no entry behind.
+_PRIVATE: WeakValueDictionary[int, Vector] = WeakValueDictionary()
 
 
 class _Affine(Expression):
@@ -458,15 +462,20 @@ def size_upper(point: Vector) -> float:
 def own(data: Any) -> Vector:
     """Return a private copy: norms and exact values are cached, so the data must not change.
 
-    A read-only array that owns its memory is taken as it is: large data need no second copy.
+    An array that is private already needs no second copy. That it is read-only does not make it
+    so: older views of it may be written to.
     """
-    if type(data) is np.ndarray and data.dtype == np.float64:
-        kept: Vector = data
-        if kept.base is None and not kept.flags.writeable:
-            return kept
-    copy = np.array(data, dtype=np.float64)
-    copy.setflags(write=False)
-    return copy
+    kept = _PRIVATE.get(id(data))
+    if kept is not None and kept is data and not kept.flags.writeable:
+        return kept
+    return hand_over(np.array(data, dtype=np.float64))
+
+
+def hand_over(data: Vector) -> Vector:
+    """Make a float64 array private to expressions: the caller promises never to write to it."""
+    data.setflags(write=False)
+    _PRIVATE[id(data)] = data
+    return data
 
 
 def _product(a: float, b: float) -> float:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from goldstein.calculus.affine import hand_over
 from goldstein.errors import InputError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn import validation as check
@@ -269,7 +270,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             np.multiply(X, signs[:, None], out=Z[:, :d])
             if self.fit_intercept:
                 Z[:, d] = signs
-            Z.setflags(write=False)  # so that the model need not copy it
+            hand_over(Z)  # so that the model need not copy it
         return MarginSVM(Z, *shape)
 
     def _fit_machine(
