@@ -20,6 +20,7 @@ from scipy.linalg.lapack import dgelsy, dposv
 from scipy.optimize import nnls
 
 from goldstein.errors import InputError
+from goldstein.numerics.active_inverse import ActiveInverse
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -35,6 +36,9 @@ UNIT = float(np.finfo(np.float64).eps)
 
 #: More unseen gradients than this make it worth guessing the whole active set at once.
 MANY_NEW = 8
+
+#: From this many active gradients on, the inverse is updated instead of factorised.
+LARGE_SET = 100
 
 #: Up to this many numbers, non-negative least squares is the fastest first guess.
 SMALL_SYSTEM = 5000
@@ -139,6 +143,7 @@ class Hull:
         self._settled = 0  # rows already seen by the last solve
         self._disturbed = False  # weights no longer minimise over the active set
         self._squared = 0.0  # |point|^2
+        self._inverse: ActiveInverse | None = None  # for large active sets
         self._shortest, self._longest = math.inf, 0.0  # squared lengths among the rows
 
     @property
@@ -180,6 +185,7 @@ class Hull:
         self._weights[index] = 0.0
         self._multiply(index)
         self._disturbed = True
+        self._inverse = None
         self._restart()
 
     def keep(self, indices: ArrayLike) -> None:
@@ -193,12 +199,15 @@ class Hull:
         self.size = count
         # Rows that no solve has seen yet may still have to enter.
         self._disturbed |= bool((kept >= self._settled).any())
+        if self._inverse is not None:
+            self._inverse.renumber(kept)
         self._restart()
 
     def clear(self) -> None:
         """Drop all rows; the storage stays."""
         self.size = self._active = self._settled = 0
         self._disturbed = False
+        self._inverse = None
         self._shortest, self._longest = math.inf, 0.0
         self.point = np.zeros(self.dim)
 
@@ -356,6 +365,14 @@ class Hull:
                 return np.array([1.0 - share, share])
         elif not exact:
             # Adding a constant to the Gram matrix changes the length of the solution only.
+            if len(active) >= LARGE_SET:
+                if self._inverse is None or self._inverse.size != len(self._rows):
+                    self._inverse = ActiveInverse(len(self._rows))
+                solution = self._inverse.solve(gram, active, self._longest)
+                total = 0.0 if solution is None else float(solution.sum())
+                if solution is not None and 0.0 < total < math.inf:
+                    return solution / total
+                return self._affine_from_rows(active)
             everyone = len(active) == len(gram)
             if everyone:
                 block = gram + self._longest

@@ -38,6 +38,18 @@ _SHARE, _LEAST, _MOST = 0.6, 0.15, 0.85
 _REWARD = 1.5
 #: When the free bound is this close to eps, or the steps this short against delta, close in.
 _CLOSE, _SHORT = 3.0, 0.1
+#: After a rejection the fast half asks for gradients this far (in units of delta) off its points.
+_JITTER = 1e-3
+#: The bundle has room for this many gradients in any dimension.
+_GATHER = 60
+#: The first gradient in a ball is taken this close to the centre, where symmetries are kept.
+_FIRST = 1e-6
+#: Every so many failed steps, try to step along the entries of m that make up this part of its
+#: squared length, with this share of the radius.
+_SPARSE_EVERY = 8
+_SPARSE = ((0.9, 1.0), (0.99, 1.0), (0.7, 1.0), (0.9, 0.125), (0.99, 0.125), (0.7, 0.125))
+#: Steps of the fast half that are this short against delta lead nowhere: it starts afresh.
+_CRAWL = 1e-3
 #: The working radius shrinks by this when its ball is certified.
 _SHRINK = 0.3
 
@@ -55,12 +67,17 @@ class AutoState(State):
     centre: Vector = field(default_factory=lambda: np.zeros(0))
     centre_value: float = math.inf
     working: float = math.inf
+    #: Entries of the memory that were offered to the bundle, and the radius they were offered for.
+    offered: int = 0
+    gathered: float = 0.0
     failed_steps: int = 0
     turn: Half = "newton"
     turn_began: int = 0
     turn_ends: int = 0
     turn_value: float = math.inf
     share: float = _SHARE
+    close: float = _CLOSE
+    short: float = _SHORT
     rates: dict[Half, float] = field(default_factory=dict)
 
 
@@ -72,9 +89,10 @@ class Auto(Solver):
     newton : bool
         Switch the quasi-Newton half off to see Bundle-PINGD with a working radius alone.
     capacity : int, optional
-        Gradients kept by the bundle half; default d + 2, at most 1000.
+        Gradients kept by the bundle half; default d + 2, at least 60 and at most 1000 (fewer
+        above d = 2e4: 160 MB).
     memory : int, optional
-        Gradients shared between the halves; default 4 min(d, 200) + 100.
+        Gradients shared between the halves; default 4 min(d, 200) + 100, with the same limit.
 
     Examples
     --------
@@ -104,9 +122,10 @@ class Auto(Solver):
         state = AutoState(
             x=x0.copy(),
             fx=fx,
-            memory=GradientMemory(d, self.memory or 4 * min(d, 200) + 100),
+            memory=GradientMemory(d, self.memory or min(4 * min(d, 200) + 100, _rows(d))),
             newton=self._quasi_newton(d),
-            bundle=PointBundle(d, self.capacity or max(3, min(d + 2, 1000))),
+            bundle=PointBundle(d, self.capacity or max(_GATHER, min(d + 2, 1000, _rows(d)))),
+            centre=x0.copy(),
             guard=LipschitzGuard(request.lipschitz),
             rng=stream(request.seed, 0, self.name),
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
@@ -128,7 +147,7 @@ class Auto(Solver):
         else:
             self._bundle_step(oracle, state, request)
         if self.newton and oracle.calls >= state.turn_ends and state.evidence is None:
-            _switch(oracle, state)
+            _switch(oracle, state, request)
 
     def best_evidence(self, state: AutoState) -> Evidence | None:
         if state.bundle.size == 0 or not np.array_equal(state.centre, state.x):
@@ -145,7 +164,7 @@ class Auto(Solver):
             moved = newton.step(oracle, state.rng, seen)
         finally:
             for y, g in seen:
-                _remember(state, y, g, perturbed=False)
+                _remember(state, y, g, perturbed=newton.jitter > 0)
         if not moved:
             state.turn_ends = oracle.calls
             return
@@ -162,7 +181,10 @@ class Auto(Solver):
         state.bound, state.radius = norm, request.delta
         if norm <= request.eps:
             state.evidence = state.bundle.evidence(state.x)
-        elif norm <= _CLOSE * request.eps or newton.length <= _SHORT * request.delta:
+        elif norm <= state.close * request.eps or newton.length <= state.short * request.delta:
+            # Close in; should that fail, not again before things look better than now.
+            state.close = min(state.close, 0.5 * norm / request.eps)
+            state.short = min(state.short, 0.5 * newton.length / request.delta)
             state.working = request.delta
             state.turn_ends = oracle.calls
 
@@ -173,9 +195,11 @@ class Auto(Solver):
         # A fall of f too small for the theorem must not restart its argument again and again.
         if state.fx < state.centre_value - 0.25 * request.delta * request.eps:
             _recentre(state, radius)
+        else:
+            _offer(state, radius)
         x = state.centre
         if state.bundle.size == 0:
-            self._ask(oracle, state, uniform_in_ball(state.rng, x, radius * _INSIDE))
+            self._ask(oracle, state, uniform_in_ball(state.rng, x, radius * _FIRST))
             if state.bundle.size == 0:
                 return
         m = state.bundle.shortest()
@@ -196,16 +220,40 @@ class Auto(Solver):
             state.working = max(request.delta, _SHRINK * radius)
             _recentre(state, state.working)
         elif value - state.centre_value < -0.25 * radius * norm:
-            self._descend(oracle, state, trial, value, m, norm)
+            self._descend(oracle, state, trial, value, m, norm, radius)
         else:
             state.failed_steps += 1
+            if state.failed_steps % _SPARSE_EVERY == 0 and self._sparse_step(oracle, state, m):
+                return
             if state.failed_steps >= steps_per_round(state.guard.value, request.eps):
                 state.bundle.clear()
                 state.failed_steps = 0
                 return
-            self._ask(
-                oracle, state, conic_point(state.rng, x, m, norm, radius * _INSIDE, ratio)
-            )
+            self._ask(oracle, state, conic_point(state.rng, x, m, norm, radius * _INSIDE, ratio))
+
+    def _sparse_step(self, oracle: CountedOracle, state: AutoState, m: Vector) -> bool:
+        """Try a step along the largest entries of m only.
+
+        In high dimension the many small entries of m are noise, which a function with many kinks
+        does not forgive: the step fails although its few large entries lead down.
+        """
+        part, share = _SPARSE[(state.failed_steps // _SPARSE_EVERY) % len(_SPARSE)]
+        squares = m * m
+        order = np.argsort(squares)[::-1]
+        falling = np.cumsum(squares[order])
+        count = int(np.searchsorted(falling, part * falling[-1])) + 1
+        if count > 0.5 * m.size:
+            return False
+        sparse = np.zeros(m.size)
+        sparse[order[:count]] = m[order[:count]]
+        norm = _length(sparse)
+        length = share * state.working
+        trial = state.centre - (length / norm) * sparse
+        value = oracle.trial_value(trial)
+        if value - state.centre_value >= -0.25 * length * norm:
+            return False
+        self._descend(oracle, state, trial, value, sparse, norm, length)
+        return True
 
     def _ask(self, oracle: CountedOracle, state: AutoState, y: Vector) -> None:
         try:
@@ -213,7 +261,8 @@ class Auto(Solver):
         except KinkError:
             return  # in floating point this can happen; the next draw is another point
         _remember(state, y, g, perturbed=True)
-        state.bundle.add(y, g)
+        state.offered = state.memory.added
+        state.bundle.add(y, g, reach=state.working)
 
     def _descend(
         self,
@@ -223,10 +272,11 @@ class Auto(Solver):
         value: float,
         m: Vector,
         norm: float,
+        step: float,
     ) -> None:
         """Take the step, and double it while the decrease stays proportional."""
         origin, origin_value, radius = state.centre, state.centre_value, state.working
-        length = 2.0 * radius
+        length = 2.0 * step
         while True:
             farther = origin - (length / norm) * m
             there = oracle.trial_value(farther)
@@ -247,6 +297,10 @@ class Auto(Solver):
         assert state.rejected is not None
         points, gradients = state.rejected
         state.rejected = None
+        # Gradients at unperturbed points were refuted: asked again nearby, they are different.
+        state.newton.jitter = _JITTER * request.delta
+        state.bundle.drop_unperturbed()
+        state.memory.drop_unperturbed()
         for y, g in zip(points, gradients):
             _remember(state, y, g, perturbed=True)
         state.working = request.delta
@@ -255,17 +309,21 @@ class Auto(Solver):
         _open_turn(oracle, state)
 
 
-def _switch(oracle: CountedOracle, state: AutoState) -> None:
+def _switch(oracle: CountedOracle, state: AutoState, request: Request) -> None:
     """Give the turn to the other half, and more calls to the one that earns them."""
     used = max(1, oracle.calls - state.turn_began)
     rate = (state.turn_value - state.fx) / used
     state.rates[state.turn] = 0.5 * (state.rates.get(state.turn, rate) + rate)
     if len(state.rates) == 2:
         odds = state.share / (1.0 - state.share)
-        odds *= _REWARD if state.rates["newton"] > state.rates["bundle"] else 1.0 / _REWARD
+        crawling = state.newton.length < _CRAWL * request.delta
+        better = state.rates["newton"] > state.rates["bundle"] and not crawling
+        odds *= _REWARD if better else 1.0 / _REWARD
         state.share = min(_MOST, max(_LEAST, odds / (1.0 + odds)))
     if state.turn == "newton":
         state.turn = "bundle"
+        if state.newton.length < _CRAWL * request.delta:
+            state.newton.forget(request.delta)
     else:
         state.turn = "newton"
         if state.newton.fx > state.fx or state.newton.stuck:
@@ -281,14 +339,38 @@ def _open_turn(oracle: CountedOracle, state: AutoState) -> None:
 
 def _recentre(state: AutoState, radius: float) -> None:
     """Move the bundle half to the best point, with the gradients known around it."""
+    moved = _length(state.x - state.centre)
     state.centre, state.centre_value = state.x, state.fx
     state.failed_steps = 0
-    state.bundle.clear()
+    if radius <= state.gathered:
+        state.bundle.recentre(state.centre, moved, radius * _INSIDE)
+    else:
+        state.bundle.clear()
+    if state.bundle.size == 0:
+        state.offered = 0
+    _offer(state, radius)
+    state.gathered = radius
+
+
+def _offer(state: AutoState, radius: float) -> None:
+    """Let the bundle have what the memory learned around the centre since it was last asked."""
     memory = state.memory
-    for slot in memory.near(state.x, radius * _INSIDE, limit=60):
+    if state.offered == memory.added:
+        return
+    rows = memory.near(state.centre, radius * _INSIDE, state.offered)
+    for row in rows[: state.bundle.capacity]:
         state.bundle.add(
-            memory.points[slot].copy(), memory.gradients[slot], bool(memory.perturbed[slot])
+            memory.points[row].copy(),
+            memory.gradients[row],
+            bool(memory.perturbed[row]),
+            radius * _INSIDE,
         )
+    state.offered = memory.added
+
+
+def _rows(dim: int) -> int:
+    """How many vectors of this dimension fit into 160 MB."""
+    return max(_GATHER, 20_000_000 // dim)
 
 
 def _remember(state: AutoState, y: Vector, g: Vector, *, perturbed: bool) -> None:

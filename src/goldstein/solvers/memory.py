@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,10 +15,14 @@ Indices = NDArray[np.intp]
 class GradientMemory:
     """The latest gradients and where they were taken; the oldest is overwritten when full.
 
+    Entries are numbered from 0 in the order in which they came; entry i sits in row i % capacity.
+
     Attributes
     ----------
     perturbed : ndarray of bool
         True for points drawn at random.
+    added : int
+        Entries seen so far.
     """
 
     def __init__(self, dim: int, capacity: int) -> None:
@@ -24,23 +30,38 @@ class GradientMemory:
         self.points: Matrix = np.empty((capacity, dim))
         self.gradients: Matrix = np.empty((capacity, dim))
         self.perturbed = np.zeros(capacity, dtype=bool)
-        self.size = 0
         self.added = 0
+        # Bounds on the distances from the last point asked about: most questions need no more.
+        self._asked: Vector = np.zeros(dim)
+        self._near: Vector = np.zeros(capacity)
+        self._far: Vector = np.full(capacity, math.inf)
 
-    def add(self, point: Vector, gradient: Vector, perturbed: bool) -> int:
-        """Store a pair and return its slot."""
-        slot = self.added % self.capacity
-        self.points[slot] = point
-        self.gradients[slot] = gradient
-        self.perturbed[slot] = perturbed
+    def add(self, point: Vector, gradient: Vector, perturbed: bool) -> None:
+        """Store a pair."""
+        row = self.added % self.capacity
+        self.points[row] = point
+        self.gradients[row] = gradient
+        self.perturbed[row] = perturbed
+        self._near[row], self._far[row] = 0.0, math.inf
         self.added += 1
-        self.size = min(self.added, self.capacity)
-        return slot
 
-    def near(self, x: Vector, radius: float, limit: int) -> Indices:
-        """Return the slots within `radius` of x, latest first, at most `limit`."""
-        offsets = self.points[: self.size] - x
-        inside = np.einsum("ij,ij->i", offsets, offsets) <= radius * radius
-        slots = np.flatnonzero(inside)
-        age = (self.added - 1 - slots) % self.capacity
-        return slots[np.argsort(age)][:limit]
+    def near(self, x: Vector, radius: float, since: int = 0) -> Indices:
+        """Return the rows of entries from `since` on within `radius` of x, latest first."""
+        shift = x - self._asked
+        moved = math.sqrt(float(shift @ shift)) * (1.0 + 1e-12)
+        self._asked = x
+        self._near -= moved
+        self._far += moved
+        ages = np.arange(self.added - 1, max(since, self.added - self.capacity) - 1, -1)
+        rows = ages % self.capacity
+        rows = rows[self._near[rows] <= radius]
+        unsure = rows[self._far[rows] > radius]
+        if unsure.size:
+            offsets = self.points[unsure] - x
+            distances = np.sqrt(np.einsum("ij,ij->i", offsets, offsets))
+            self._near[unsure] = self._far[unsure] = distances
+        return rows[self._far[rows] <= radius]
+
+    def drop_unperturbed(self) -> None:
+        """Forget the entries whose points were not drawn at random."""
+        self._near[~self.perturbed] = math.inf

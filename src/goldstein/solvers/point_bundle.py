@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +12,25 @@ from goldstein.numerics.hull import Hull
 from goldstein.solvers.base import Evidence
 
 Vector = NDArray[np.float64]
+
+
+@dataclass
+class Origin:
+    """The points a row stands for, whether each was drawn at random, and their shares."""
+
+    points: list[Vector]
+    perturbed: list[bool]
+    shares: list[float]
+    #: No point is farther from the centre than this.
+    reach: float = math.inf
+
+    def within(self, centre: Vector, moved: float, radius: float) -> bool:
+        """Are all points within the radius of the centre, which has moved by `moved`?"""
+        self.reach += moved
+        if self.reach > radius:
+            offsets = [point - centre for point in self.points]
+            self.reach = math.sqrt(max(float(offset @ offset) for offset in offsets))
+        return self.reach <= radius
 
 
 class PointBundle:
@@ -22,8 +44,7 @@ class PointBundle:
     def __init__(self, dim: int, capacity: int) -> None:
         self.hull = Hull(dim, min(capacity, 64))
         self.capacity = capacity
-        # Row -> the points it stands for, whether each was drawn at random, and their shares.
-        self._origins: list[tuple[list[Vector], list[bool], list[float]]] = []
+        self._origins: list[Origin] = []
 
     @property
     def size(self) -> int:
@@ -33,12 +54,32 @@ class PointBundle:
         self.hull.clear()
         self._origins.clear()
 
-    def add(self, point: Vector, gradient: Vector, perturbed: bool = True) -> None:
-        """Add a gradient; room is made without changing the shortest vector."""
+    def add(
+        self, point: Vector, gradient: Vector, perturbed: bool = True, reach: float = math.inf
+    ) -> None:
+        """Add a gradient; room is made without changing the shortest vector.
+
+        `reach` is a bound on the distance from the centre, if one is known.
+        """
         if self.hull.size == self.capacity:
             self._make_room()
         self.hull.add(gradient)
-        self._origins.append(([point], [perturbed], [1.0]))
+        self._origins.append(Origin([point], [perturbed], [1.0], reach))
+
+    def recentre(self, centre: Vector, moved: float, radius: float) -> None:
+        """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
+        kept = [
+            row for row, origin in enumerate(self._origins) if origin.within(centre, moved, radius)
+        ]
+        if not kept:
+            self.clear()
+        elif len(kept) < len(self._origins):
+            self._keep(np.array(kept, dtype=np.intp))
+
+    def drop_unperturbed(self) -> None:
+        """Drop the rows that rest on a point which was not drawn at random."""
+        kept = [row for row, origin in enumerate(self._origins) if all(origin.perturbed)]
+        self._keep(np.array(kept, dtype=np.intp)) if kept else self.clear()
 
     def shortest(self) -> Vector:
         """Return the shortest vector of the hull."""
@@ -51,10 +92,10 @@ class PointBundle:
         weights: list[float] = []
         support = np.flatnonzero(self.hull.weights > 0)
         for row in support:
-            row_points, row_perturbed, shares = self._origins[row]
-            points.extend(row_points)
-            perturbed.extend(row_perturbed)
-            weights.extend(self.hull.weights[row] * share for share in shares)
+            origin = self._origins[row]
+            points.extend(origin.points)
+            perturbed.extend(origin.perturbed)
+            weights.extend(self.hull.weights[row] * share for share in origin.shares)
         pure = len(points) == support.size  # no aggregate among them
         return Evidence(
             x.copy(),
@@ -64,30 +105,29 @@ class PointBundle:
             self.hull.gradients[support].copy() if pure else None,
         )
 
+    def _keep(self, rows: NDArray[np.intp]) -> None:
+        self.hull.keep(rows)
+        self._origins = [self._origins[row] for row in rows]
+
     def _make_room(self) -> None:
         self.hull.solve()
         weights = self.hull.weights
         used = np.flatnonzero(weights > 0)
         if used.size < self.capacity:
-            self._origins = [self._origins[i] for i in used]
-            self.hull.keep(used)
+            self._keep(used)
             return
         # Merge the two lightest rows: they matter least to the shape of the hull.
         i, j = (int(r) for r in np.argsort(weights)[:2])
         total = weights[i] + weights[j]
         a, b = weights[i] / total, weights[j] / total
         merged = a * self.hull.gradients[i] + b * self.hull.gradients[j]
-        (points_i, perturbed_i, shares_i), (points_j, perturbed_j, shares_j) = (
-            self._origins[i],
-            self._origins[j],
+        one, other = self._origins[i], self._origins[j]
+        origin = Origin(
+            one.points + other.points,
+            one.perturbed + other.perturbed,
+            [a * share for share in one.shares] + [b * share for share in other.shares],
+            max(one.reach, other.reach),
         )
-        origin = (
-            points_i + points_j,
-            perturbed_i + perturbed_j,
-            [a * share for share in shares_i] + [b * share for share in shares_j],
-        )
-        rest = np.array([r for r in range(self.capacity) if r not in (i, j)], dtype=np.intp)
-        self.hull.keep(rest)
-        self._origins = [self._origins[r] for r in rest]
+        self._keep(np.array([r for r in range(self.capacity) if r not in (i, j)], dtype=np.intp))
         self.hull.add(merged)
         self._origins.append(origin)

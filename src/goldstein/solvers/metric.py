@@ -1,0 +1,220 @@
+"""Quasi-Newton metrics that keep the inner products of a few gradients up to date.
+
+A step of the model needs W = g_i' H g_j for all its linear pieces. Computing it afresh costs a
+product of matrices; here every change of H costs two products of a matrix and a vector.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dgemm, dsymm, dsymv, dsyr2
+from scipy.linalg.lapack import dtrtrs
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: After this many updates the products are computed afresh, to forget rounding errors.
+_REFRESH = 30
+
+
+class Metric(Protocol):
+    """An approximation H of the inverse Hessian, and its products with the rows of a matrix."""
+
+    def apply(self, g: Vector) -> Vector:
+        """Return H g."""
+
+    def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
+        """Learn from a step s and a change y of the gradient; `rows_s` = rows times s."""
+
+    def replaced(self, slot: int) -> None:
+        """Take note that a row has been overwritten."""
+
+    def products(self, count: int) -> Matrix:
+        """Return g_i' H g_j for the first `count` rows."""
+
+    def combine(self, weights: Vector) -> tuple[Vector, Vector]:
+        """Return (g, H g) for the combination g of the first rows."""
+
+    def reset(self) -> None:
+        """Forget everything: H is the identity."""
+
+
+class DenseMetric:
+    """BFGS with the whole matrix."""
+
+    def __init__(self, rows: Matrix) -> None:
+        self.rows = rows
+        self.dim = rows.shape[1]
+        self.matrix: Matrix | None = None
+        # Columns H g_j, in the order in which BLAS works in place.
+        self._images: Matrix = np.zeros((self.dim, len(rows)), order="F")
+        self._products: Matrix = np.zeros((len(rows), len(rows)), order="F")
+        self._stale: set[int] = set()
+        self._age = 0
+
+    def reset(self) -> None:
+        self.matrix = None
+        self._stale = set(range(len(self.rows)))
+
+    def apply(self, g: Vector) -> Vector:
+        if self.matrix is None:
+            return g.copy()
+        product: Vector = dsymv(1.0, self.matrix, g, lower=1)
+        return product
+
+    def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
+        if self.matrix is None:
+            # Fortran order lets BLAS work in place.
+            self.matrix = np.asfortranarray(np.eye(self.dim) * (sy / (y @ y)))
+            self._stale = set(range(len(self.rows)))
+        hy = dsymv(1.0, self.matrix, y, lower=1)
+        # H + (sy + y'Hy)/sy^2 ss' - (Hy s' + s Hy')/sy, as one symmetric rank-two update.
+        v = (0.5 * (1.0 + (y @ hy) / sy) / sy) * s - hy / sy
+        self.matrix = dsyr2(1.0, s, v, a=self.matrix, lower=1, overwrite_a=1)
+        self._age += 1
+        if self._age >= _REFRESH:
+            self._age = 0
+            self._stale = set(range(len(self.rows)))
+        if len(self._stale) == len(self.rows):
+            return
+        rows_v = self.rows @ v
+        left, right = np.array([v, s]).T, np.array([rows_s, rows_v]).T
+        self._images = dgemm(1.0, left, right, beta=1.0, c=self._images, trans_b=1, overwrite_c=1)
+        self._products = dgemm(
+            1.0, right, right[:, ::-1], beta=1.0, c=self._products, trans_b=1, overwrite_c=1
+        )
+
+    def replaced(self, slot: int) -> None:
+        self._stale.add(slot)
+
+    def products(self, count: int) -> Matrix:
+        if self._stale:
+            slots = [slot for slot in self._stale if slot < count]
+            self._stale.clear()
+            self._renew(slots)
+        return self._products[:count, :count]
+
+    def _renew(self, slots: list[int]) -> None:
+        rows = self.rows[slots]
+        if self.matrix is None:
+            images = rows.T
+        elif len(slots) == 1:
+            images = dsymv(1.0, self.matrix, rows[0], lower=1)[:, None]
+        else:
+            images = dsymm(1.0, self.matrix, rows.T, lower=1)
+        self._images[:, slots] = images
+        products = self.rows @ images
+        self._products[:, slots] = products
+        self._products[slots, :] = products.T
+
+    def combine(self, weights: Vector) -> tuple[Vector, Vector]:
+        count = weights.size
+        return weights @ self.rows[:count], self._images[:, :count] @ weights
+
+
+class LimitedMetric:
+    """L-BFGS in the compact form of Byrd, Nocedal and Schnabel (1994): the last pairs only.
+
+    H = c I + [S Y] M [S Y]' needs only inner products between pairs and rows, each computed once.
+    """
+
+    def __init__(self, rows: Matrix, pairs: int) -> None:
+        self.rows = rows
+        self.pairs = pairs
+        dim, count = rows.shape[1], len(rows)
+        self._s: Matrix = np.zeros((pairs, dim))
+        self._y: Matrix = np.zeros((pairs, dim))
+        self._sy: Matrix = np.zeros((pairs, pairs))
+        self._yy: Matrix = np.zeros((pairs, pairs))
+        self._rows_s: Matrix = np.zeros((count, pairs))
+        self._rows_y: Matrix = np.zeros((count, pairs))
+        self._rows_rows: Matrix = np.zeros((count, count))
+        self._stale: set[int] = set()
+        self.reset()
+
+    def reset(self) -> None:
+        self._added = 0
+        self._order: list[int] = []  # slots of the pairs, oldest first
+        self._scale = 1.0
+
+    def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
+        slot = self._added % self.pairs
+        self._added += 1
+        if slot in self._order:
+            self._order.remove(slot)
+        self._order.append(slot)
+        self._s[slot], self._y[slot] = s, y
+        used = min(self._added, self.pairs)
+        self._sy[slot, :used] = self._y[:used] @ s
+        self._sy[:used, slot] = self._s[:used] @ y
+        yy = self._y[:used] @ y
+        self._yy[slot, :used] = yy
+        self._yy[:used, slot] = yy
+        self._rows_s[:, slot] = rows_s
+        self._rows_y[:, slot] = self.rows @ y
+        self._scale = sy / float(yy[slot])
+
+    def replaced(self, slot: int) -> None:
+        self._stale.add(slot)
+
+    def apply(self, g: Vector) -> Vector:
+        if not self._order:
+            return g.copy()
+        used = len(self._order)
+        return self._image(g, self._s[:used] @ g, self._y[:used] @ g)
+
+    def products(self, count: int) -> Matrix:
+        used = len(self._order)
+        for slot in self._stale:
+            if slot < count:
+                row = self.rows[slot]
+                products = self.rows @ row
+                self._rows_rows[slot], self._rows_rows[:, slot] = products, products
+                self._rows_s[slot, :used] = self._s[:used] @ row
+                self._rows_y[slot, :used] = self._y[:used] @ row
+        self._stale.clear()
+        gram = self._scale * self._rows_rows[:count, :count]
+        if used:
+            triangle, middle = self._inner()
+            solved = dtrtrs(triangle, self._rows_s[:count, self._order].T)[0]
+            mixed = self._rows_y[:count, self._order] @ solved
+            mixed *= self._scale
+            gram += solved.T @ middle @ solved
+            gram -= mixed
+            gram -= mixed.T
+        return gram
+
+    def combine(self, weights: Vector) -> tuple[Vector, Vector]:
+        count, used = weights.size, len(self._order)
+        g = weights @ self.rows[:count]
+        if not used:
+            return g, g.copy()
+        image = self._image(
+            g, weights @ self._rows_s[:count, :used], weights @ self._rows_y[:count, :used]
+        )
+        return g, image
+
+    def _inner(self) -> tuple[Matrix, Matrix]:
+        """Return R, the upper triangle of S'Y, and D + c Y'Y, oldest pair first."""
+        order = np.array(self._order)
+        triangle = self._sy[order[:, None], order]
+        middle = self._scale * self._yy[order[:, None], order]
+        middle.flat[:: order.size + 1] += triangle.diagonal()
+        return triangle, middle
+
+    def _image(self, g: Vector, s_g: Vector, y_g: Vector) -> Vector:
+        """Return H g from g, S'g and Y'g."""
+        order = np.array(self._order)
+        triangle, middle = self._inner()
+        solved = dtrtrs(triangle, s_g[order])[0]
+        inner = dtrtrs(triangle, middle @ solved - self._scale * y_g[order], trans=1)[0]
+        along_s, along_y = np.empty(order.size), np.empty(order.size)
+        along_s[order] = inner
+        along_y[order] = solved
+        image = g * self._scale
+        image += along_s @ self._s[: order.size]
+        image -= self._scale * (along_y @ self._y[: order.size])
+        return image
