@@ -1,7 +1,7 @@
 """The constants of Algorithm 1 (Perturbed INGD), each as a small function.
 
-Corrected as explained in docs/errata.md; L is a Lipschitz constant on the delta-neighbourhood of the
-sublevel set of the start, q = |m|/L.
+Corrected as explained in docs/errata.md; L is a Lipschitz constant on the delta-neighbourhood of
+the sublevel set of the start, q = |m|/L.
 """
 
 from __future__ import annotations
