@@ -21,7 +21,7 @@ from goldstein.numerics.cone import conic_point, trial_point
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
-from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
@@ -277,7 +277,7 @@ class Auto(Solver):
         """Take the step, and double it while the decrease stays proportional."""
         origin, origin_value, radius = state.centre, state.centre_value, state.working
         length = 2.0 * step
-        while True:
+        while value >= VALUE_LIMIT:
             farther = origin - (length / norm) * m
             there = oracle.trial_value(farther)
             if there >= value or there - origin_value >= -0.25 * length * norm:
