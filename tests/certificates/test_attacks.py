@@ -145,7 +145,7 @@ def random_function(rng: random.Random, d: int) -> tuple[Any, Callable[[list[Dua
             return product(np.ones((1, len(x))), x)[0]
         top = max(e.value for e in x)
         tied = [e for e in x if e.value == top]
-        if len(tied) > 1:
+        if any(e.slope != tied[0].slope for e in tied):
             raise OnKink
         return tied[0]
 
