@@ -20,6 +20,10 @@ Indices = NDArray[np.intp]
 _PIVOT = 1e-13
 #: Residual that is accepted after refinement.
 _RESIDUAL = 1e-9
+#: The same after factorising afresh: nothing better is to be had from these products.
+_LAST_RESIDUAL = 1e-3
+#: Added to a diagonal that is singular in floating point.
+_RIDGE = 1e-13
 
 
 class ActiveInverse:
@@ -91,9 +95,9 @@ class ActiveInverse:
                 all(self._remove(int(i)) for i in leaving)
                 and all(self._enter(gram, int(i)) for i in entering)
             )
-        answer = None if fresh else self._refined(gram, active)
+        answer = None if fresh else self._refined(gram, active, _RESIDUAL)
         if answer is None and self._factorise(gram, active, shift):
-            answer = self._refined(gram, active)
+            answer = self._refined(gram, active, _LAST_RESIDUAL)
         if answer is None:
             self.forget()
         return answer
@@ -127,7 +131,10 @@ class ActiveInverse:
     def _factorise(self, gram: Matrix, active: Indices, shift: float) -> bool:
         active = np.sort(active)
         block = gram[np.ix_(active, active)] + shift
-        factor, failed = dpotrf(block.T, lower=1, overwrite_a=1)
+        factor, failed = dpotrf(block.T, lower=1)
+        if failed:
+            block.flat[:: len(active) + 1] += _RIDGE * shift
+            factor, failed = dpotrf(block.T, lower=1, overwrite_a=1)
         if failed:
             return False
         block, failed = dpotri(factor, lower=1, overwrite_c=1)
@@ -140,17 +147,17 @@ class ActiveInverse:
         self._shift = shift
         return True
 
-    def _refined(self, gram: Matrix, active: Indices) -> Vector | None:
+    def _refined(self, gram: Matrix, active: Indices, tolerance: float) -> Vector | None:
         size = len(gram)
         rough = dsymv(1.0, self._inverse, self._active.astype(np.float64), lower=1)
-        for _ in range(2):
+        for _ in range(3):
             residual = np.zeros(self.size)
             residual[active] = 1.0 - (gram @ rough[:size])[active] - self._shift * rough.sum()
             error = float(np.abs(residual).max())
-            if not error <= 1e-3:
+            if not error <= 0.5:
                 return None
             rough += dsymv(1.0, self._inverse, residual, lower=1)
-            if error <= _RESIDUAL:
+            if error <= tolerance:
                 answer: Vector = rough[active]
                 return answer
         return None

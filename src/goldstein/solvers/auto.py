@@ -43,7 +43,7 @@ _JITTER = 1e-3
 #: The bundle has room for this many gradients in any dimension.
 _GATHER = 60
 #: The first gradient in a ball is taken this close to the centre, where symmetries are kept.
-_FIRST = 1e-6
+_FIRST = 1e-3
 #: Every so many failed steps, try to step along the entries of m that make up this part of its
 #: squared length, with this share of the radius.
 _SPARSE_EVERY = 8
