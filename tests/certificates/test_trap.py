@@ -100,3 +100,34 @@ def test_a_kink_behind_an_added_constant_is_found() -> None:
         return trap_gradient((x + 1.0) - 1.0)
 
     assert not forged([0.0, 0.0], [[0.0, 0.0]], eps=0.5).verify(offset, offset_gradient).ok
+
+
+def single(x):
+    """relu(x) - relu(-x) = x in single precision, with derivative 0 at a rounded kink."""
+    u = np.float32(1.0) + x.astype(np.float32) - np.float32(1.0)
+    return np.maximum(u, 0).sum() - np.maximum(-u, 0).sum()
+
+
+def single_gradient(x):
+    u = np.float32(1.0) + x.astype(np.float32) - np.float32(1.0)
+    return (u != 0).astype(np.float32)
+
+
+def test_single_precision_gradients_certify_no_ball_they_cannot_see():
+    with pytest.raises(gs.InputError, match="float32"):
+        gs.certify(single, [0.0], single_gradient, delta=1e-9, rng=0)
+    with pytest.raises(gs.InputError, match="float32"):
+        gs.minimize(single, [0.0], single_gradient, eps=1e-3, delta=1e-9, rng=0)
+    forged = gs.GoldsteinCertificate(
+        x=[0.0], delta=1e-9, eps=0.0, points=[[1e-9]], gradients=[[0.0]], weights=[1.0]
+    )
+    assert not forged.verify(single, single_gradient).ok
+    # In a ball it does resolve, the derivative 1 is seen.
+    assert gs.certify(single, [0.0], single_gradient, delta=1e-3, rng=0).eps > 0.9
+
+
+def test_success_for_an_expression_means_that_exact_gradients_agree():
+    w = gs.Variable(1)
+    lost = gs.sum(1e16 * w + w - 1e16 * w)  # float64 sees the constant 0, the truth has slope 1
+    res = gs.minimize(lost, [1.0], eps=1e-3, delta=1e-3, rng=0, max_calls=200)
+    assert not res.success

@@ -120,7 +120,7 @@ def certify(
         return _certify_near(counted, oracle, point, float(delta), eps, seed, x)
     found = Enrichment()
     enrich(counted, point, float(delta), eps, seed, found, patience=_patience(point))
-    return certificate_from(found, point, float(delta), oracle, seed, x)
+    return certificate_from(found, point, float(delta), counted, seed, x)
 
 
 def _certify_near(
@@ -140,7 +140,7 @@ def _certify_near(
         enrich(counted, point, radius, wanted, seed, found, patience=_patience(point))
         if not found.points:
             break
-        around = certificate_from(found, point, radius, oracle, seed, given)
+        around = certificate_from(found, point, radius, counted, seed, given)
         near = prove_near(oracle, around, eps, delta, seed)
         if near is not None and (best is None or near.eps < best.eps):
             best = near
@@ -224,7 +224,7 @@ def stationarity_curve(
     for radius in radii:
         found.descent = None
         enrich(counted, point, float(radius), eps, seed, found, patience=_patience(point))
-        certificate = certificate_from(found, point, float(radius), oracle, seed, x)
+        certificate = certificate_from(found, point, float(radius), counted, seed, x)
         if certificates and certificates[-1].eps < certificate.eps:
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
         certificates.append(certificate)
@@ -232,8 +232,9 @@ def stationarity_curve(
 
 
 def certificate_from(
-    found: Enrichment, x: Vector, delta: float, oracle: Oracle, seed: int, given: Any
+    found: Enrichment, x: Vector, delta: float, oracle: CountedOracle, seed: int, given: Any
 ) -> GoldsteinCertificate:
+    oracle.require_visible(x, delta)
     if not found.points:
         raise InputError(
             f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "

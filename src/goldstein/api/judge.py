@@ -62,6 +62,7 @@ class Judge:
         if not points:
             empty = np.zeros((0, evidence.x.size))
             return None, (empty, empty)
+        self.oracle.require_visible(evidence.x, self.request.delta)
         fresh = np.array(points), np.array(gradients)
         return GoldsteinCertificate.from_gradients(evidence.x, *fresh, meta=self.meta), fresh
 

@@ -253,7 +253,7 @@ class GoldsteinCertificate:
         return f"<GoldsteinCertificate {self.summary()}>"
 
 
-def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verification:
+def _verify(cert: GoldsteinCertificate, oracle: CountedOracle, seed: int) -> Verification:
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
     arrays = (cert.x, cert.points, cert.gradients, cert.weights)
     finite = all(np.isfinite(a).all() for a in arrays) and cert.weights.size > 0
@@ -281,6 +281,7 @@ def _verify(cert: GoldsteinCertificate, oracle: Oracle, seed: int) -> Verificati
         shaken = np.array(
             [_shaken_gradient(oracle, cert, y, j, seed) for j, y in enumerate(cert.points[used])]
         )
+        oracle.require_visible(cert.x, cert.delta)
     except KinkError as kink:
         found.add("gradients", False, f"the function has a kink at a stored point: {kink}")
         return found

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.errors import GoldsteinError, OracleError, OutOfCalls
+from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
 from goldstein.oracles.base import Oracle, Vector
 
 #: From this size on memory is worth saving.
 _LARGE = 10_000
+
+#: A hundred units of single precision.
+_COARSE_FLOOR = 100 * 2.0**-24
 
 
 class CountedOracle(Oracle):
@@ -35,6 +38,8 @@ class CountedOracle(Oracle):
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
+        #: Set when gradients arrive in less than double precision: the name of that precision.
+        self.coarse = ""
         self._spare: Vector | None = None
 
     @property
@@ -83,10 +88,25 @@ class CountedOracle(Oracle):
             raise OutOfCalls(what)
         self.gradients += 1
         raw = self._ask(question, y, what)
+        dtype = getattr(raw, "dtype", None)
+        if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8:
+            self.coarse = dtype.name
         try:
             return as_gradient(raw, y.shape)
         except BadAnswer as bad:
             raise self._error(str(bad), y) from None
+
+    def require_visible(self, x: Vector, delta: float) -> None:
+        """Refuse a ball that a function computed in single precision cannot tell from its centre.
+
+        There every point of the ball is rounded to a few, which may be kinks.
+        """
+        floor = _COARSE_FLOOR * max(1.0, float(np.abs(x).max()))
+        if self.coarse and delta < floor:
+            raise InputError(
+                f"{self.name} returns gradients in {self.coarse}, which cannot resolve a ball of "
+                f"radius {delta:g}; compute in float64, or ask for delta >= {floor:.2g}."
+            )
 
     def _ask(self, question: Callable[[Vector], Any], at: Vector, what: str) -> Any:
         try:
