@@ -12,8 +12,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _RIDGE = 1e-14
-_SLACK = 1e-11
-_TINY = 1e-300
+_SLACK = 1e-9
 
 
 def minimise_on_simplex(gram: Matrix, linear: Vector, start: Vector | None = None) -> Vector:
@@ -28,32 +27,31 @@ def minimise_on_simplex(gram: Matrix, linear: Vector, start: Vector | None = Non
     array([0.75, 0.25])
     """
     count = linear.size
-    weights = np.zeros(count)
     diagonal = gram.diagonal()
-    first = int((0.5 * diagonal + linear).argmin())
-    if count == 1:
-        weights[first] = 1.0
-        return weights
-    scale = float(diagonal.max())
-    total = 0.0 if start is None else float(start.sum())
+    scale = diagonal.item(int(diagonal.argmax()))
+    total = 0.0 if start is None else sum(start.tolist())
+    weights = np.zeros(count)
+    support: list[int] = []
     if start is not None and 0.0 < total < math.inf:
         np.divide(start, total, out=weights)
-        support = np.flatnonzero(weights).tolist()
+        support = weights.nonzero()[0].tolist()
         support = _descend(gram, linear, support, weights, scale)
     else:
-        weights[first] = 1.0
-        support = [first]
+        support = [int((0.5 * diagonal + linear).argmin())]
+        weights[support[0]] = 1.0
     for _ in range(4 * count):
-        slopes = gram @ weights
+        slopes = gram.dot(weights)
         slopes += linear
-        level = float(slopes @ weights)
+        level = float(slopes.dot(weights))
         entering = int(slopes.argmin())
-        if slopes[entering] >= level - _SLACK * (abs(level) + 1e-4 * scale) or entering in support:
-            return weights
+        slack = _SLACK * (abs(level) + 1e-4 * scale)
+        if not slopes.item(entering) < level - slack or entering in support:
+            break
         support.append(entering)
         support = _descend(gram, linear, support, weights, scale)
         if not support:
-            return weights
+            break
+    weights /= np.add.reduce(weights)
     return weights
 
 
@@ -64,48 +62,45 @@ def _descend(
 
     Changes the weights; returns the support that is left, or nothing when rounding stops the walk.
     """
-    while True:
-        if len(support) == 1:
-            weights[:] = 0.0
-            weights[support] = 1.0
-            return support
+    while len(support) > 1:
         target = _affine(gram, linear, support, scale)
         if target is None:
             return []
-        if target.min() > 0.0:
-            weights[:] = 0.0
+        if target.item(int(target.argmin())) > 0.0:
             weights[support] = target
             return support
         # Walk towards the affine solution until the first weight vanishes.
         current = weights[support]
-        falling = np.flatnonzero(target <= 0.0)
-        have = current[falling]
-        ratios = np.where(have > 0.0, have / np.maximum(have - target[falling], _TINY), 0.0)
-        place = int(ratios.argmin())
-        leaving = int(falling[place])
-        moved = current + float(ratios[place]) * (target - current)
-        moved[leaving] = 0.0
-        weights[support] = np.maximum(moved, 0.0)
-        support = [s for s in support if weights[s] > 0.0]
-        if not support:
-            weights[int(linear.argmin())] = 1.0
-            return []
+        step, leaving = math.inf, 0
+        for place, (have, want) in enumerate(zip(current.tolist(), target.tolist())):
+            if want <= 0.0:
+                ratio = have / (have - want) if have > 0.0 else 0.0
+                if ratio < step:
+                    step, leaving = ratio, place
+        current += step * (target - current)
+        current[leaving] = 0.0
+        weights[support] = np.maximum(current, 0.0, out=current)
+        del support[leaving]
+    weights[:] = 0.0
+    weights[support[0]] = 1.0
+    return support
 
 
 def _affine(gram: Matrix, linear: Vector, support: list[int], scale: float) -> Vector | None:
     """Minimise over the affine hull of the support, ignoring signs."""
     size = len(support)
-    block = gram[np.ix_(support, support)]
+    block = gram.take(support, 0).take(support, 1)
     block.flat[:: size + 1] += _RIDGE * scale
     sides = np.empty((size, 2), order="F")
     sides[:, 0] = 1.0
-    sides[:, 1] = -linear[support]
-    _, z, info = dposv(block, sides, overwrite_a=1, overwrite_b=1)
-    if info != 0:
+    sides[:, 1] = linear.take(support)
+    _, z, failed = dposv(block.T, sides, overwrite_a=1, overwrite_b=1)
+    if failed:
         return None
     ones, shift = z[:, 0], z[:, 1]
-    total = ones.sum()
-    if not total > 0.0:
+    total = sum(ones.tolist())
+    if not 0.0 < total < math.inf:
         return None
-    solution: Vector = shift + ((1.0 - shift.sum()) / total) * ones
-    return solution if np.isfinite(solution).all() else None
+    solution: Vector = ((1.0 + sum(shift.tolist())) / total) * ones
+    solution -= shift
+    return solution if math.isfinite(sum(solution.tolist())) else None
