@@ -10,7 +10,7 @@ export OMP_NUM_THREADS = 1
 export OPENBLAS_NUM_THREADS = 1
 export MPLBACKEND = agg
 
-.PHONY: demo test lint types layers pytest format readme overhead clean
+.PHONY: demo test lint types layers pytest format readme overhead bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
@@ -39,6 +39,11 @@ readme: $(VENV)/.test
 
 overhead: $(VENV)/.test
 	$(BIN)/python benchmarks/overhead.py
+
+# The whole comparison takes hours; finished runs are never repeated. Parts: see benchmarks/README.md.
+bench: $(VENV)/.test
+	sh benchmarks/peers/setup.sh
+	$(BIN)/python -m benchmarks.run --methods all
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
