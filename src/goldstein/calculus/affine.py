@@ -405,8 +405,9 @@ class MatMul(Expression):
     """The matrix product of two expressions."""
 
     def __init__(self, left: Expression, right: Expression) -> None:
-        shape = (np.empty(left.shape) @ np.empty(right.shape)).shape
-        super().__init__((left, right), shape)
+        if not left.shape or not right.shape or left.shape[-1] != right.shape[0]:
+            raise InputError(f"cannot multiply shapes {left.shape} and {right.shape}.")
+        super().__init__((left, right), (*left.shape[:-1], *right.shape[1:]))
 
     @cached_property
     def degree(self) -> float:

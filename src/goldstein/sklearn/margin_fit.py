@@ -15,9 +15,13 @@ from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn.chunked import ChunkedMargin
 from goldstein.sklearn.margin_certificate import goldstein_at, near_at, staircase
-from goldstein.sklearn.margin_newton import LocalMinimum, minimise_margin
+from goldstein.sklearn.margin_newton import DENSE_LIMIT, LocalMinimum, minimise_margin
 
 Vector = NDArray[np.float64]
+
+#: Rows times variables beyond which the guaranteed search gets few calls unless told otherwise.
+LARGE = 10**8
+CALLS_WHEN_LARGE = 200
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,10 @@ def fit_margin(
     problem = model.problem
     model.neighbourhood = 2.0 * delta
     found = _best_start(problem, eps, seed, start, n_init)
-    stairs = staircase(problem, found, delta)
-    goldstein = goldstein_at(model, found, stairs, seed)
-    if goldstein is None or goldstein.eps > eps:
+    too_large = found.active.size * problem.dim > DENSE_LIMIT
+    stairs = None if too_large else staircase(problem, found, delta)
+    goldstein = None if stairs is None else goldstein_at(model, found, stairs, seed)
+    if stairs is None or goldstein is None or goldstein.eps > eps:
         return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
     proof = near_at(model, found, stairs) if near and isinstance(model, MarginSVM) else None
     if proof is not None and not (proof.eps <= eps and proof.delta <= delta):
@@ -76,10 +81,12 @@ def _guaranteed_fit(
     max_calls: int | None,
     near: bool,
 ) -> MarginFit:
+    if max_calls is None and model.problem.rows * model.problem.dim > LARGE:
+        max_calls = CALLS_WHEN_LARGE
     result = minimize(model, found.v, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
     goldstein = result.certificate
     if goldstein is None:
-        goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed)
+        goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
     proof = None
     if near and isinstance(model, MarginSVM):
         proof = near_certificate(model, goldstein, delta, eps, seed=seed)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, cg
+from scipy.optimize import minimize as quasi_newton
 
 from goldstein.models.margin_problem import MarginProblem, Smoothing
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
@@ -38,6 +38,12 @@ HESSIAN_ROWS = 6000
 
 #: Most rows whose kink is kept in one convex subproblem.
 MOST_HINGES = 1500
+
+#: Steps of the quasi-Newton method that replaces Newton's beyond DIRECT_LIMIT variables.
+_QUASI_NEWTON_STEPS = 300
+
+#: Entries up to which rows are made dense to put them on their kinks exactly.
+DENSE_LIMIT = 2 * 10**7
 
 #: Most convex subproblems.
 _ROUNDS = 60
@@ -96,6 +102,8 @@ class _Search:
         full: bool = True,
     ) -> tuple[Vector, Vector, bool]:
         """Minimise the smoothed objective from v; return (v, Z v, stayed within radius)."""
+        if problem.dim > DIRECT_LIMIT:
+            return self._settle_many_variables(problem, v, s, tolerance, full)
         start = v
         u, value, gradient = problem.smooth_pass(v, s)
         self.passes += full
@@ -126,6 +134,20 @@ class _Search:
                 break
         return v, u, True
 
+    def _settle_many_variables(
+        self, problem: MarginProblem, v: Vector, s: Smoothing, tolerance: float, full: bool
+    ) -> tuple[Vector, Vector, bool]:
+        options = {
+            "maxiter": _QUASI_NEWTON_STEPS, "maxcor": 20, "ftol": 1e-13,
+            "gtol": 0.3 * tolerance / np.sqrt(problem.dim),
+        }  # fmt: skip
+        found = quasi_newton(
+            lambda x: problem.smooth_pass(x, s)[1:], v, jac=True, method="L-BFGS-B", options=options
+        )
+        self.iterations += int(found.nit)
+        self.passes += int(found.nfev) * full
+        return found.x, problem.product(found.x), True
+
 
 def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing) -> Vector:
     rows, c = problem.curvature(u, s)
@@ -138,8 +160,6 @@ def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Sm
     # The intercept is not penalised: without rows in reach its curvature would be 0.
     floor = 1e-8 * max(float(problem.ridge.max()), 1e-8)
     diagonal = np.maximum(problem.ridge, floor)
-    if problem.dim > DIRECT_LIMIT:
-        return _conjugate_direction(Z, c, diagonal, gradient)
     up = c > 0
     convex = _curvature_matrix(Z[up], c[up], diagonal)
     lower = linalg.cholesky(convex, lower=True, check_finite=False)
@@ -160,22 +180,6 @@ def _curvature_matrix(Z: Any, c: Vector, diagonal: Vector) -> Vector:
     H = H.toarray() if sparse.issparse(H) else np.asarray(H)
     H[np.diag_indices_from(H)] += diagonal
     return H
-
-
-def _conjugate_direction(Z: Any, c: Vector, diagonal: Vector, gradient: Vector) -> Vector:
-    """Newton direction without a matrix; concave curvature is left out to stay definite."""
-    weights = np.maximum(c, 0.0)
-    k = gradient.size
-    H = LinearOperator(
-        (k, k),
-        matvec=lambda x: diagonal * x + Z.T @ (weights * (Z @ x)),
-        dtype=np.float64,
-    )
-    squares = Z.multiply(Z) if sparse.issparse(Z) else np.square(Z)
-    scale = diagonal + np.asarray(squares.T @ weights).ravel()
-    jacobi = LinearOperator((k, k), matvec=lambda x: x / scale, dtype=np.float64)
-    answer, _ = cg(H, -gradient, rtol=1e-2, maxiter=100, M=jacobi)
-    return np.asarray(answer)
 
 
 def _line_search(
@@ -236,6 +240,10 @@ def minimise_margin(
             none = np.zeros(0)
             return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
         if width <= _LAST_WIDTH * rho:
+            if problem.dim > DIRECT_LIMIT and problem.rows > 2 * MOST_HINGES:
+                # Thousands of rows may sit on their kinks here: too many for the subproblems.
+                none = np.zeros(0)
+                return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
             return _finish(search, problem, v, u, width, _SAFETY * eps)
         width *= _SHRINK
 
@@ -345,9 +353,11 @@ def _majorised_minimum(problem: MarginProblem, v: Vector, u: Vector, radius: flo
     chosen = np.flatnonzero(on_kink)
     shares = shares[chosen]
     below = np.where(on_kink, 0.0, np.where(gap < 0, q, 0.0))
-    exact = _solve_conditions(
-        *distinct_rows(M[chosen]), q[chosen], problem.ridge, slope - M.T @ below, level, answer
-    )
+    exact = None
+    if chosen.size * problem.dim <= DENSE_LIMIT:
+        exact = _solve_conditions(
+            *distinct_rows(M[chosen]), q[chosen], problem.ridge, slope - M.T @ below, level, answer
+        )
     if exact is not None:
         gap_exact = M @ exact[0] - level
         same_side = np.array_equal((gap_exact < 0)[~on_kink], (gap < 0)[~on_kink])

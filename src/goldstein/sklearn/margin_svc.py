@@ -58,7 +58,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     certificate : {"near", "goldstein"}
         Whether to look for a near certificate, the stronger kind, after the Goldstein one.
     max_calls : int, optional
-        Limit of oracle calls of the fallback search.
+        Limit of oracle calls of the guaranteed search that takes over when the fast one fails.
     n_jobs : int, optional
         Machines fitted in parallel when there are more than two classes.
     random_state : int, RandomState or None
