@@ -21,6 +21,7 @@ from goldstein.numerics.cone import conic_point, trial_point
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
+from goldstein.result import Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
@@ -50,6 +51,8 @@ _SPARSE_EVERY = 8
 _SPARSE = ((0.9, 1.0), (0.99, 1.0), (0.7, 1.0), (0.9, 0.125), (0.99, 0.125), (0.7, 0.125))
 #: Steps of the fast half that are this short against delta lead nowhere: it starts afresh.
 _CRAWL = 1e-3
+#: Calls per variable without progress before a run that float64 cannot finish is ended.
+_PATIENCE = 100
 #: The working radius shrinks by this when its ball is certified.
 _SHRINK = 0.3
 
@@ -76,6 +79,9 @@ class AutoState(State):
     turn_ends: int = 0
     turn_value: float = math.inf
     share: float = _SHARE
+    progress_value: float = math.inf
+    progress_bound: float = math.inf
+    progress_calls: int = 0
     close: float = _CLOSE
     short: float = _SHORT
     rates: dict[Half, float] = field(default_factory=dict)
@@ -148,6 +154,8 @@ class Auto(Solver):
             self._bundle_step(oracle, state, request)
         if self.newton and oracle.calls >= state.turn_ends and state.evidence is None:
             _switch(oracle, state, request)
+        if _stalled(oracle, state, request):
+            state.status = Status.STALLED
 
     def best_evidence(self, state: AutoState) -> Evidence | None:
         if state.bundle.size == 0 or not np.array_equal(state.centre, state.x):
@@ -307,6 +315,22 @@ class Auto(Solver):
         _recentre(state, request.delta)
         state.turn = "bundle"
         _open_turn(oracle, state)
+
+
+def _stalled(oracle: CountedOracle, state: AutoState, request: Request) -> bool:
+    """Has nothing improved for long, where float64 cannot even resolve the descent test?
+
+    Where it can, the guarantee holds and giving up would break it.
+    """
+    bound = state.bound if state.radius <= request.delta else math.inf
+    if state.fx < state.progress_value or bound < 0.99 * state.progress_bound:
+        state.progress_value = min(state.progress_value, state.fx)
+        state.progress_bound = min(state.progress_bound, bound)
+        state.progress_calls = oracle.calls
+        return False
+    resolved = 0.25 * request.delta * request.eps >= 8.0 * 2.0**-53 * abs(state.fx)
+    idle = oracle.calls - state.progress_calls
+    return not resolved and idle > _PATIENCE * (state.x.size + 10)
 
 
 def _switch(oracle: CountedOracle, state: AutoState, request: Request) -> None:
