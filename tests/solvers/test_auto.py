@@ -1,0 +1,154 @@
+"""`auto`: the guarantee holds whatever the fast half does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import goldstein as gs
+from goldstein.errors import KinkError
+from goldstein.oracles import CountedOracle, as_oracle
+from goldstein.solvers import Auto
+from goldstein.solvers.quasi_newton import QuasiNewton, gradient_near
+
+PROBLEMS = [
+    ("maxq", 6),
+    ("chained_crescent_1", 10),
+    ("chained_cb3_2", 8),
+    ("active_faces", 12),
+    ("brown_2", 6),
+]
+
+
+class Saboteur(QuasiNewton):
+    """Proposes directions that a careless caller would regret."""
+
+    def __init__(self, dim: int, kind: str) -> None:
+        super().__init__(dim)
+        self.kind = kind
+
+    def _direction(self) -> tuple[np.ndarray, float]:
+        g = self.g
+        assert g is not None
+        if self.kind == "ascent":
+            return g, -float(g @ g)  # claims to go down
+        if self.kind == "nan":
+            return np.full(g.size, np.nan), -1.0
+        if self.kind == "zero":
+            return np.zeros(g.size), 0.0
+        return 1e3 * np.cos(np.arange(g.size) + self.fx), -1.0
+
+
+class SabotagedAuto(Auto):
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def _quasi_newton(self, dim: int) -> QuasiNewton:
+        return Saboteur(dim, self.kind)
+
+
+def solved(name: str, dim: int, method: Any, seed: int = 0) -> gs.Result:
+    p = gs.problems.get(name, d=dim)
+    res = gs.minimize(p, p.x0, eps=1e-2, delta=1e-2, method=method, rng=seed)
+    assert res.success, (name, res.message)
+    assert res.certificate.verify(p).ok
+    assert res.certificate.eps <= 1e-2
+    assert (np.diff(res.history.fun) <= 0).all()
+    return res
+
+
+@pytest.mark.parametrize(("name", "dim"), PROBLEMS)
+def test_certifies_without_the_fast_half(name: str, dim: int) -> None:
+    solved(name, dim, Auto(newton=False))
+
+
+@pytest.mark.parametrize("kind", ["ascent", "nan", "zero", "noise"])
+@pytest.mark.parametrize(("name", "dim"), PROBLEMS[:3])
+def test_certifies_with_a_sabotaged_fast_half(name: str, dim: int, kind: str) -> None:
+    solved(name, dim, SabotagedAuto(kind))
+
+
+@pytest.mark.parametrize(("name", "dim"), PROBLEMS)
+def test_the_fast_half_pays(name: str, dim: int) -> None:
+    """Few calls; a fall of the whole would be news."""
+    res = solved(name, dim, "auto")
+    assert res.nfev + res.ngev <= 700
+
+
+@pytest.mark.parametrize("name", ["chained_crescent_2", "chained_cb3_1", "brown_2"])
+def test_a_thousand_variables(name: str) -> None:
+    """Beyond the dense limit: the limited metric, and bundles that survive small moves."""
+    p = gs.problems.get(name, d=1000)
+    res = gs.minimize(p, p.x0, eps=1e-2, delta=1e-2, rng=0, max_calls=6000)
+    assert res.success
+    assert res.certificate.verify(p).ok
+
+
+def test_a_kink_at_an_iterate_is_answered_by_a_step_aside() -> None:
+    asked: list[np.ndarray] = []
+
+    def value(x: np.ndarray) -> float:
+        return float(np.abs(x).sum())
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        asked.append(x)
+        if not x.all():
+            raise KinkError(x)
+        return np.sign(x)
+
+    oracle = CountedOracle(as_oracle(value, gradient))
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    x = np.array([0.0, 1.0])
+    g = gradient_near(oracle, x, np.random.default_rng(0), seen)
+    ((point, found),) = seen
+    assert np.array_equal(asked[0], x)
+    assert np.array_equal(g, found)
+    assert np.array_equal(found, np.sign(point))  # the gradient of that point, not of x
+    assert 0 < np.abs(point - x).max() < 1e-9
+
+    res = gs.minimize(value, [0.0, 1.0], gradient, eps=1e-3, delta=1e-3, rng=0)
+    assert res.success
+
+
+def test_unperturbed_points_do_not_certify() -> None:
+    """At the kink this gradient claims stationarity; nothing near it does."""
+
+    def value(x: np.ndarray) -> float:
+        return float(x[0] + 2.0 * max(x[0], 0.0))
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        return np.array([0.0 if x[0] == 0.0 else 1.0 + 2.0 * (x[0] > 0)])
+
+    res = gs.minimize(value, [0.0], gradient, eps=0.5, delta=1e-2, rng=0, max_calls=300)
+    assert not res.success
+
+
+def test_ends_where_float64_does() -> None:
+    """A descent test far below the spacing of the values can never be decided."""
+
+    def value(x: np.ndarray) -> float:
+        return 1e9 + 1e-9 * float(np.tanh(x[0]))  # the slope is lost in rounding
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        return np.array([1e-6, 0.0])
+
+    with pytest.warns(gs.PrecisionWarning):
+        res = gs.minimize(value, [1e-3, 1e-3], gradient, eps=1e-8, delta=1e-8, rng=0)
+    assert res.status is gs.Status.STALLED
+    assert res.nfev + res.ngev < 20_000
+
+
+def test_capacities_are_checked() -> None:
+    with pytest.raises(gs.InputError, match="capacity"):
+        Auto(capacity=2)
+    with pytest.raises(gs.InputError, match="memory"):
+        Auto(memory=2)
+
+
+@pytest.mark.parametrize("capacity", [3, 5])
+def test_a_small_bundle_still_certifies(capacity: int) -> None:
+    """Rows are merged into aggregates that keep their points."""
+    solved("maxq", 6, Auto(newton=False, capacity=capacity))

@@ -1,0 +1,151 @@
+"""The metrics and the model of the fast half."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from goldstein.oracles import CountedOracle, as_oracle
+from goldstein.solvers.memory import GradientMemory
+from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric
+from goldstein.solvers.point_bundle import PointBundle
+from goldstein.solvers.quasi_newton import QuasiNewton
+
+DIM, ROWS = 7, 5
+
+
+def bfgs(pairs: list[tuple[np.ndarray, np.ndarray]], scale: float) -> np.ndarray:
+    """The textbook recursion."""
+    h = scale * np.eye(DIM)
+    for s, y in pairs:
+        rho = 1.0 / (s @ y)
+        v = np.eye(DIM) - rho * np.outer(s, y)
+        h = v @ h @ v.T + rho * np.outer(s, s)
+    return h
+
+
+def feed(metric: Metric, rows: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(1)
+    hessian = np.diag(np.arange(1.0, DIM + 1.0))
+    pairs = []
+    for slot in range(ROWS):
+        metric.replaced(slot)
+    for k in range(count):
+        s = rng.standard_normal(DIM)
+        y = hessian @ s
+        metric.products(ROWS)  # so that what is cached has to be updated
+        metric.update(s, y, float(s @ y), rows @ s)
+        rows[k % ROWS] = rng.standard_normal(DIM)
+        metric.replaced(k % ROWS)
+        pairs.append((s, y))
+    return pairs
+
+
+def check(metric: Metric, rows: np.ndarray, h: np.ndarray) -> None:
+    assert metric.products(ROWS) == pytest.approx(rows @ h @ rows.T)
+    g = np.cos(np.arange(DIM))
+    assert metric.apply(g) == pytest.approx(h @ g)
+    weights = np.full(ROWS, 1.0 / ROWS)
+    mean, image = metric.combine(weights)
+    assert mean == pytest.approx(weights @ rows)
+    assert image == pytest.approx(h @ mean)
+
+
+@pytest.mark.parametrize("updates", [1, 3, 12, 40])
+def test_dense_metric_is_bfgs(updates: int) -> None:
+    rows = np.random.default_rng(0).standard_normal((ROWS, DIM))
+    metric = DenseMetric(rows)
+    pairs = feed(metric, rows, updates)
+    s, y = pairs[0]
+    check(metric, rows, bfgs(pairs, (s @ y) / (y @ y)))
+
+
+@pytest.mark.parametrize("updates", [0, 1, 3, 4, 11])
+def test_limited_metric_is_bfgs_of_the_last_pairs(updates: int) -> None:
+    rows = np.random.default_rng(0).standard_normal((ROWS, DIM))
+    metric = LimitedMetric(rows, 4)
+    pairs = feed(metric, rows, updates)[-4:]
+    scale = 1.0
+    if pairs:
+        s, y = pairs[-1]
+        scale = (s @ y) / (y @ y)
+    check(metric, rows, bfgs(pairs, scale))
+
+
+@pytest.mark.parametrize("limit", [0, 100], ids=["limited", "dense"])
+def test_minimises_a_maximum_of_quadratics(limit: int) -> None:
+    rng = np.random.default_rng(2)
+    shifts = rng.standard_normal((4, DIM))
+
+    def value(x: np.ndarray) -> float:
+        return float(((x - shifts) ** 2).sum(1).max())
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        return 2.0 * (x - shifts[((x - shifts) ** 2).sum(1).argmax()])
+
+    oracle = CountedOracle(as_oracle(value, gradient))
+    newton = QuasiNewton(DIM, dense_limit=limit)
+    newton.restart(np.full(DIM, 5.0), value(np.full(DIM, 5.0)))
+    values = [newton.fx]
+    for _ in range(60):
+        if not newton.step(oracle, rng, []):
+            break
+        values.append(newton.fx)
+    assert (np.diff(values) < 0).all()
+    # The optimum by another road: the smallest ball around the shifts (dual, brute force).
+    weights = rng.dirichlet(np.ones(4) * 0.7, 200_000)
+    centres = weights @ shifts
+    dual = (weights * ((shifts**2).sum(1))).sum(1) - (centres**2).sum(1)
+    assert values[-1] == pytest.approx(dual.max(), rel=1e-2)
+    assert values[-1] >= dual.max() - 1e-9
+
+
+def test_memory_finds_what_is_near() -> None:
+    rng = np.random.default_rng(0)
+    memory = GradientMemory(3, 10)
+    x = np.zeros(3)
+    points = []
+    for k in range(25):
+        points.append(rng.standard_normal(3))
+        memory.add(points[-1], points[-1], perturbed=k % 2 == 0)
+        x = x + 0.2 * rng.standard_normal(3)
+        since = k // 2
+        want = [
+            i for i in range(k, max(since, k - 9) - 1, -1) if np.linalg.norm(points[i] - x) <= 1.5
+        ]
+        assert memory.near(x, 1.5, since).tolist() == [i % 10 for i in want]
+    memory.drop_unperturbed()
+    assert memory.perturbed[memory.near(x, 100.0)].all()
+
+
+def test_bundle_keeps_exactly_what_stays_in_the_ball() -> None:
+    rng = np.random.default_rng(0)
+    bundle = PointBundle(3, 50)
+    points = rng.standard_normal((30, 3))
+    for k, y in enumerate(points):
+        bundle.add(y, y + 5.0, perturbed=k % 2 == 0)
+    centre = np.zeros(3)
+    inside = np.ones(30, dtype=bool)
+    for _ in range(6):
+        step = 0.3 * rng.standard_normal(3)
+        centre = centre + step
+        bundle.recentre(centre, float(np.linalg.norm(step)), 1.6)
+        inside &= np.linalg.norm(points - centre, axis=1) <= 1.6
+        assert np.array_equal(bundle.hull.gradients, points[inside] + 5.0)
+    bundle.drop_unperturbed()
+    inside[1::2] = False
+    assert np.array_equal(bundle.hull.gradients, points[inside] + 5.0)
+
+
+def test_merged_rows_remember_their_points() -> None:
+    rng = np.random.default_rng(0)
+    bundle = PointBundle(8, 3)
+    points = rng.standard_normal((7, 8))
+    for y in points:
+        bundle.add(y, y)
+        bundle.shortest()
+    m = bundle.shortest()
+    evidence = bundle.evidence(np.zeros(8))
+    assert evidence.weights.sum() == pytest.approx(1.0)
+    assert evidence.weights @ evidence.points == pytest.approx(m)
+    assert len(evidence.points) > 3
