@@ -3,9 +3,8 @@
     python -m benchmarks.studies.robust_classification --repeats 10
 
 RhoMarginSVC has the ramp from -1 to 1, the usual truncation s = -1: rho = 2, shift = -1, and 2 C
-for the C of the hinge loss. Half of the rows train (at most 400 rows), the rest test, clean. Training
-rows are spoiled; every method chooses C by 5-fold cross-validation on the spoiled training rows.
-Finished runs are kept.
+for the C of the hinge loss. Half of the rows train (at most 400 rows), the rest test, clean. Every
+method chooses C by 5-fold cross-validation on the spoiled training rows. Finished runs are kept.
 """
 
 from __future__ import annotations

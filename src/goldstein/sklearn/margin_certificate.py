@@ -65,9 +65,14 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
 
 
 def _free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
-    """Distance within which no row changes piece except the active ones."""
+    """Distance within which no row changes piece except those on their kink.
+
+    A row that is on its kink without carrying a share does not count: points too close together
+    would not survive a check that displaces them.
+    """
     margin = problem.product(found.v) - problem.shift
     gap = np.minimum(np.abs(margin), np.abs(margin - problem.rho))
+    gap[gap <= 1e-6 * problem.rho] = np.inf
     gap[found.active] = np.inf
     return float((gap / np.maximum(problem.row_norms, 1e-300)).min())
 

@@ -64,12 +64,19 @@ def fit_margin(
     too_large = found.active.size * problem.dim > DENSE_LIMIT
     stairs = None if too_large else staircase(problem, found, delta)
     goldstein = None if stairs is None else goldstein_at(model, found, stairs, seed)
-    if stairs is None or goldstein is None or goldstein.eps > eps:
+    sound = goldstein is not None and goldstein.eps <= eps and goldstein.verify(model).ok
+    if stairs is None or goldstein is None or not sound:
         return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
-    proof = near_at(model, found, stairs) if near and isinstance(model, MarginSVM) else None
-    if proof is not None and not (proof.eps <= eps and proof.delta <= delta):
-        proof = None
+    proof = None
+    if near and isinstance(model, MarginSVM):
+        proof = _good(near_at(model, found, stairs), eps, delta)
+        if proof is None:  # rows on their kinks that depend on each other: search
+            proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
     return MarginFit(found.v, problem.value(found.v), goldstein, proof, found.iterations)
+
+
+def _good(proof: NearCertificate | None, eps: float, delta: float) -> NearCertificate | None:
+    return proof if proof is not None and proof.eps <= eps and proof.delta <= delta else None
 
 
 def _guaranteed_fit(
@@ -89,9 +96,7 @@ def _guaranteed_fit(
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
     proof = None
     if near and isinstance(model, MarginSVM):
-        proof = near_certificate(model, goldstein, delta, eps, seed=seed)
-    if proof is not None and proof.eps > eps:
-        proof = None
+        proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
     return MarginFit(
         result.x, model.value(result.x), goldstein, proof, found.iterations + result.nit
     )

@@ -39,8 +39,8 @@ HESSIAN_ROWS = 6000
 #: Most rows whose kink is kept in one convex subproblem.
 MOST_HINGES = 1500
 
-#: Steps of the quasi-Newton method that replaces Newton's beyond DIRECT_LIMIT variables.
-_QUASI_NEWTON_STEPS = 300
+#: Quasi-Newton steps in place of one of Newton's, beyond DIRECT_LIMIT variables.
+_QUASI_NEWTON_STEPS = 8
 
 #: Entries up to which rows are made dense to put them on their kinks exactly.
 DENSE_LIMIT = 2 * 10**7
@@ -103,7 +103,7 @@ class _Search:
     ) -> tuple[Vector, Vector, bool]:
         """Minimise the smoothed objective from v; return (v, Z v, stayed within radius)."""
         if problem.dim > DIRECT_LIMIT:
-            return self._settle_many_variables(problem, v, s, tolerance, full)
+            return self._settle_many_variables(problem, v, s, tolerance, steps, full)
         start = v
         u, value, gradient = problem.smooth_pass(v, s)
         self.passes += full
@@ -135,10 +135,16 @@ class _Search:
         return v, u, True
 
     def _settle_many_variables(
-        self, problem: MarginProblem, v: Vector, s: Smoothing, tolerance: float, full: bool
+        self,
+        problem: MarginProblem,
+        v: Vector,
+        s: Smoothing,
+        tolerance: float,
+        steps: int,
+        full: bool,
     ) -> tuple[Vector, Vector, bool]:
         options = {
-            "maxiter": _QUASI_NEWTON_STEPS, "maxcor": 20, "ftol": 1e-13,
+            "maxiter": _QUASI_NEWTON_STEPS * steps, "maxcor": 20, "ftol": 1e-13,
             "gtol": 0.3 * tolerance / np.sqrt(problem.dim),
         }  # fmt: skip
         found = quasi_newton(
@@ -226,7 +232,8 @@ def minimise_margin(
     rho = problem.rho
     if start is None:
         few = problem
-        if problem.rows > subsample:
+        # With more variables than that, part of the rows says nothing about the others.
+        if problem.rows > max(subsample, 10 * problem.dim):
             few = problem.take(np.sort(rng.choice(problem.rows, subsample, replace=False)))
         v = _best_path(search, few, full=few is problem)
         width = _TRUNCATION[-1][1] * rho
