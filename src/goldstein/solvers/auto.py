@@ -185,6 +185,8 @@ class Auto(Solver):
             return
         # The gradients around x are there already: trying them as a certificate costs no call.
         _recentre(state, request.delta)
+        if state.bundle.size == 0:
+            return
         norm = _length(state.bundle.shortest())
         state.bound, state.radius = norm, request.delta
         if norm <= request.eps:
