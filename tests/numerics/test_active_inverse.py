@@ -32,6 +32,17 @@ def test_follows_sets_that_grow_and_shrink(seed: int) -> None:
             active = np.append(active, rng.permutation(rest)[: rng.integers(1, 3)])
 
 
+def test_one_row_more_or_less_needs_no_factorisation(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((40, 60))
+    gram = rows @ rows.T
+    inverse = ActiveInverse(40)
+    inverse.solve(gram, np.arange(20), 1.0)
+    monkeypatch.setattr(inverse, "_factorise", lambda *args: pytest.fail("factorised"))
+    for active in (np.arange(21), np.arange(22), np.arange(1, 22), np.arange(2, 24)):
+        assert inverse.solve(gram, active, 1.0) == pytest.approx(expected(gram, active, 1.0))
+
+
 def test_follows_a_renumbering() -> None:
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((12, 30))
@@ -57,11 +68,7 @@ def test_large_hulls_are_as_good_as_least_squares() -> None:
     for row in rows:
         hull.add(row)
         hull.solve()
-    hull.keep(
-        np.concatenate([hull.support, [0, 1]])[
-            np.unique(np.concatenate([hull.support, [0, 1]]), return_index=True)[1]
-        ]
-    )
+    hull.keep(np.union1d(hull.support, [0, 1]))
     point = hull.solve()[1]
     assert len(hull.support) > LARGE_SET
     best = min_norm_weights(rows) @ rows

@@ -41,13 +41,23 @@ class Saboteur(QuasiNewton):
         return 1e3 * np.cos(np.arange(g.size) + self.fx), -1.0
 
 
+class Climber(QuasiNewton):
+    """Ends every step at a higher point and calls that progress."""
+
+    def step(self, oracle: CountedOracle, rng: np.random.Generator, seen: Any) -> bool:
+        self.x = self.x + rng.standard_normal(self.x.size)
+        self.fx = oracle.value(self.x)
+        self.length = 1e-9
+        return True
+
+
 class SabotagedAuto(Auto):
     def __init__(self, kind: str) -> None:
         super().__init__()
         self.kind = kind
 
     def _quasi_newton(self, dim: int) -> QuasiNewton:
-        return Saboteur(dim, self.kind)
+        return Climber(dim) if self.kind == "climb" else Saboteur(dim, self.kind)
 
 
 def solved(name: str, dim: int, method: Any, seed: int = 0) -> gs.Result:
@@ -65,7 +75,7 @@ def test_certifies_without_the_fast_half(name: str, dim: int) -> None:
     solved(name, dim, Auto(newton=False))
 
 
-@pytest.mark.parametrize("kind", ["ascent", "nan", "zero", "noise"])
+@pytest.mark.parametrize("kind", ["ascent", "nan", "zero", "noise", "climb"])
 @pytest.mark.parametrize(("name", "dim"), PROBLEMS[:3])
 def test_certifies_with_a_sabotaged_fast_half(name: str, dim: int, kind: str) -> None:
     solved(name, dim, SabotagedAuto(kind))
