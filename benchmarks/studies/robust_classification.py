@@ -1,10 +1,20 @@
 """Robust classification on real data: RhoMarginSVC against the usual linear and kernel machines.
 
-    python -m benchmarks.studies.robust_classification --repeats 10
+    python -m benchmarks.studies.robust_classification --repeats 5
 
-RhoMarginSVC has the ramp from -1 to 1, the usual truncation s = -1: rho = 2, shift = -1, and 2 C
-for the C of the hinge loss. Half of the rows train (at most 400 rows), the rest test, clean. Every
-method chooses C by 5-fold cross-validation on the spoiled training rows. Finished runs are kept.
+The protocol, fixed before the first run on these seeds and equal for all methods:
+
+* Half of the rows train (at most 400), the rest (at most 2000) test and stay clean; features are
+  standardised by the clean training rows.
+* Classes are weighted by the inverse of their (spoiled) frequencies, and the strength of the
+  penalty is chosen among four values by 5-fold cross-validated balanced accuracy on the spoiled
+  rows. Flips that depend on the class alone change balanced accuracy by an increasing affine map
+  (Menon, van Rooyen, Ong and Williamson, ICML 2015), which is not true of plain accuracy.
+* RhoMarginSVC has the truncation s = -1 everywhere: rho = 2, shift = -1, 2 C for the hinge's C.
+* Reported: plain test accuracy; balanced test accuracy is stored as well.
+
+Repeats are the outer loop: whenever the run stops, the sets have equally many repeats but for
+the last one. Finished runs are kept.
 """
 
 from __future__ import annotations
@@ -23,6 +33,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
@@ -31,10 +42,13 @@ from goldstein.sklearn import RhoMarginSVC
 
 SETS = (
     "pima", "breast_cancer", "wbc", "ionosphere", "heart", "australian", "twonorm", "phoneme",
-    "german", "sonar", "spam",
+    "german", "sonar",
 )  # fmt: skip
+#: The slowest method runs on these sets only.
+KERNEL_SETS = ("heart", "pima")
+FIRST_SEED = 7000
 LEVELS = {
-    "feature_outliers": (0.0, 0.1, 0.2),
+    "feature_outliers": (0.0, 0.05, 0.1, 0.2),
     "one_sided_flips": (0.2, 0.4),
     "symmetric_flips": (0.2, 0.4),
 }
@@ -44,20 +58,21 @@ RESULTS = Path(__file__).parent / "results" / "robust_classification.jsonl"
 
 def methods(d: int, seed: int) -> dict[str, tuple[object, dict[str, list[float]]]]:
     """Name -> (estimator, grid)."""
-    ramp = RhoMarginSVC(rho=2.0, shift=-1.0, certificate="goldstein", random_state=seed)
+    balanced = {"class_weight": "balanced"}
+    ramp = RhoMarginSVC.from_ramp(-1.0, certificate="goldstein", random_state=seed, **balanced)
     kernel = Nystroem(gamma=1.0 / d, n_components=60, random_state=seed)
     return {
         "RhoMarginSVC": (ramp, {"C": [2.0 * C for C in GRID]}),
-        "LinearSVC(hinge)": (LinearSVC(loss="hinge", max_iter=3000), {"C": GRID}),
-        "LogisticRegression": (LogisticRegression(max_iter=1000), {"C": GRID}),
+        "LinearSVC(hinge)": (LinearSVC(loss="hinge", max_iter=3000, **balanced), {"C": GRID}),
+        "LogisticRegression": (LogisticRegression(max_iter=1000, **balanced), {"C": GRID}),
         "SGD(modified_huber)": (
-            SGDClassifier(loss="modified_huber", random_state=seed),
+            SGDClassifier(loss="modified_huber", random_state=seed, **balanced),
             {"alpha": [1e-1, 1e-2, 1e-3, 1e-4]},
         ),
-        "SVC(rbf)": (SVC(gamma=1.0 / d), {"C": GRID}),
+        "SVC(rbf)": (SVC(gamma=1.0 / d, **balanced), {"C": GRID}),
         "Nystroem + RhoMarginSVC": (
             make_pipeline(kernel, clone(ramp)),
-            {"rhomarginsvc__C": [0.2, 2.0, 20.0, 200.0]},
+            {"rhomarginsvc__C": [2.0 * C for C in GRID]},
         ),
     }
 
@@ -81,14 +96,18 @@ def run(
         if method in skipped:
             continue
         begin = time.process_time()
-        search = GridSearchCV(estimator, grid, cv=folds, refit=False).fit(A, a)
+        search = GridSearchCV(
+            estimator, grid, cv=folds, scoring="balanced_accuracy", refit=False
+        ).fit(A, a)
         final = estimator.set_params(**search.best_params_)
-        if method == "RhoMarginSVC":
-            final.set_params(certificate="near")
+        if "RhoMarginSVC" in method:
+            machine = final[-1] if hasattr(final, "named_steps") else final
+            machine.set_params(certificate="near")
         final.fit(A, a)
         row = {
             "set": name, "kind": kind, "level": level, "seed": seed, "method": method,
-            "accuracy": final.score(B, b), "cpu": time.process_time() - begin,
+            "accuracy": final.score(B, b), "balanced": balanced_accuracy_score(b, final.predict(B)),
+            "penalty": next(iter(search.best_params_.values())), "cpu": time.process_time() - begin,
         }  # fmt: skip
         if "RhoMarginSVC" in method:
             row |= _proof(final, A, a)
@@ -109,29 +128,32 @@ def _proof(final, A, a) -> dict[str, object]:  # type: ignore[no-untyped-def]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--first", type=int, default=0, help="number of the first repeat")
-    parser.add_argument("--kernel-repeats", type=int, default=3, help="the slowest method")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--kernel-repeats", type=int, default=1, help="of the slowest method")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="when to stop")
     parser.add_argument("--sets", nargs="*", default=SETS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     RESULTS.parent.mkdir(exist_ok=True)
     done: dict[object, set[str]] = collections.defaultdict(set)
     if RESULTS.exists():
-        rows = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-        for r in rows:
+        for r in map(json.loads, RESULTS.read_text().splitlines()):
             done[r["set"], r["kind"], r["level"], r["seed"]].add(r["method"])
+    cells = [(kind, level) for kind, levels in LEVELS.items() for level in levels]
+    stop = time.monotonic() + 60.0 * arguments.minutes
     with RESULTS.open("a") as file:
-        for seed in range(arguments.first, arguments.first + arguments.repeats):
+        for repeat in range(arguments.repeats):
             for name in arguments.sets:
-                for kind, levels in LEVELS.items():
-                    for level in levels:
-                        skipped = set(done[name, kind, level, seed])
-                        if seed >= arguments.kernel_repeats:
-                            skipped.add("Nystroem + RhoMarginSVC")
-                        for row in run(name, kind, level, seed, skipped):
-                            file.write(json.dumps(row) + "\n")
-                        file.flush()
+                for kind, level in cells:
+                    if time.monotonic() > stop:
+                        return
+                    seed = FIRST_SEED + repeat
+                    skipped = set(done[name, kind, level, seed])
+                    if repeat >= arguments.kernel_repeats or name not in KERNEL_SETS:
+                        skipped.add("Nystroem + RhoMarginSVC")
+                    for row in run(name, kind, level, seed, skipped):
+                        file.write(json.dumps(row) + "\n")
+                    file.flush()
 
 
 if __name__ == "__main__":
