@@ -51,6 +51,8 @@ _SPARSE_EVERY = 8
 _SPARSE = ((0.9, 1.0), (0.99, 1.0), (0.7, 1.0), (0.9, 0.125), (0.99, 0.125), (0.7, 0.125))
 #: Steps of the fast half that are this short against delta lead nowhere: it starts afresh.
 _CRAWL = 1e-3
+#: Moves of the centre by the fast half between two falls of f that count in the theorem.
+_SMALL_MOVES = 50
 #: Calls per variable without progress before a run that float64 cannot finish is ended.
 _PATIENCE = 100
 #: The working radius shrinks by this when its ball is certified.
@@ -79,6 +81,8 @@ class AutoState(State):
     turn_ends: int = 0
     turn_value: float = math.inf
     share: float = _SHARE
+    counted_value: float = math.inf
+    small_moves: int = 0
     progress_value: float = math.inf
     progress_bound: float = math.inf
     progress_calls: int = 0
@@ -181,7 +185,7 @@ class Auto(Solver):
         state.x, state.fx = newton.x, newton.fx
         state.steps += 1
         state.moved = True
-        if newton.length > request.delta:
+        if newton.length > request.delta or not _may_recentre(state, request):
             return
         # The gradients around x are there already: trying them as a certificate costs no call.
         _recentre(state, request.delta)
@@ -361,6 +365,19 @@ def _open_turn(oracle: CountedOracle, state: AutoState) -> None:
     share = state.share if state.turn == "newton" else 1.0 - state.share
     state.turn_began, state.turn_value = oracle.calls, state.fx
     state.turn_ends = oracle.calls + max(6, int(2.0 * share * (min(state.x.size, 100) + 10)))
+
+
+def _may_recentre(state: AutoState, request: Request) -> bool:
+    """May the fast half move the centre of the other one?
+
+    Always after a fall of f that counts in the theorem; otherwise only so often between two of
+    them, or falls too small to count could interrupt the bundle half for ever.
+    """
+    if state.fx < state.counted_value - 0.25 * request.delta * request.eps:
+        state.counted_value, state.small_moves = state.fx, 0
+        return True
+    state.small_moves += 1
+    return state.small_moves <= _SMALL_MOVES
 
 
 def _recentre(state: AutoState, radius: float) -> None:

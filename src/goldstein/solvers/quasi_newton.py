@@ -28,7 +28,7 @@ MAX_PLANES_LIMITED = 30
 #: Pairs (step, change of gradient) of the limited metric.
 PAIRS = 30
 #: Corrections of the model before the step is cut.
-MAX_NULL_STEPS = 1
+MAX_NULL_STEPS = 2
 #: Pieces from far away count less, even where f happens to be linear.
 _LOCALITY = 1e-6
 _ARMIJO = 1e-4
