@@ -10,7 +10,7 @@ import pytest
 import goldstein as gs
 from goldstein.errors import KinkError
 from goldstein.oracles import CountedOracle, as_oracle
-from goldstein.solvers import Auto
+from goldstein.solvers import Auto, Request
 from goldstein.solvers.quasi_newton import QuasiNewton, gradient_near
 
 PROBLEMS = [
@@ -162,3 +162,19 @@ def test_capacities_are_checked() -> None:
 def test_a_small_bundle_still_certifies(capacity: int) -> None:
     """Rows are merged into aggregates that keep their points."""
     solved("maxq", 6, Auto(newton=False, capacity=capacity))
+
+
+def test_what_was_refuted_is_not_offered_again() -> None:
+    p = gs.problems.get("chained_crescent_1", d=6)
+    oracle, request = CountedOracle(p), Request(eps=1e-9, delta=1e-2, seed=0)
+    solver = Auto()
+    state = solver.start(oracle, p.x0, request)
+    for _ in range(5):
+        solver.step(oracle, state, request)
+    assert not state.memory.perturbed[state.memory.near(state.x, 1e9)].all()
+    nothing = np.zeros((0, 6))
+    state.rejected = (nothing, nothing)
+    for _ in range(30):
+        solver.step(oracle, state, request)
+        assert state.memory.perturbed[state.memory.near(state.x, 1e9)].all()
+        assert state.evidence is None or state.evidence.perturbed.all()
