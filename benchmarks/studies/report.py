@@ -2,7 +2,7 @@
 
     python -m benchmarks.studies.report
 
-Rewrites the parts of docs/estimators.md between the markers, and docs/estimators_robust.png.
+Rewrites the parts of docs/estimators.md between the markers, and its figure.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from benchmarks.studies.pima_ramp import PUBLISHED
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[2] / "docs" / "estimators.md"
+FIGURE = PAGE.parent / "images" / "estimators_robust.png"
 PEER = "LinearSVC(hinge)"
 OURS = "RhoMarginSVC"
+KERNEL = "Nystroem + RhoMarginSVC"
 TITLES = {
     "feature_outliers": "gross feature outliers",
     "one_sided_flips": "one-sided flips",
@@ -54,6 +56,44 @@ def pima_table() -> str:
     return markdown(header, rows)
 
 
+def robust_runs() -> pd.DataFrame:
+    """The repeats that both linear machines finished on every set at every level."""
+    frame = read("robust_classification")
+    pairs = frame[frame.method.isin([OURS, PEER])].groupby("seed").size()
+    return frame[frame.seed.isin(pairs.index[pairs == pairs.max()])]
+
+
+def verdict(gap: float, error: float) -> str:
+    return "better" if gap > error else "worse" if -gap > error else "tie"
+
+
+def level_table() -> str:
+    """Per kind and level: the mean over the sets, and on how many sets we win, tie and lose."""
+    frame = robust_runs()
+    table = frame.pivot_table(
+        index=["kind", "level", "set", "seed"], columns="method", values=["accuracy", "balanced"]
+    )
+    rows = []
+    for (kind, level), part in table.groupby(["kind", "level"]):
+        gap = part["accuracy"][OURS] - part["accuracy"][PEER]
+        fair = part["balanced"][OURS] - part["balanced"][PEER]
+        sets = gap.groupby("set")
+        errors = sets.std() / np.sqrt(sets.count())
+        found = [verdict(g, e) for g, e in zip(sets.mean(), errors)]
+        means, fair_means = sets.mean(), fair.groupby("set").mean()
+        rows.append(
+            [f"{TITLES[kind]} {level:.0%}" if level else "none",
+             f"{100 * means.mean():+.2f} ± {100 * means.std() / np.sqrt(len(means)):.2f}",
+             f"{100 * fair_means.mean():+.2f} "
+             f"± {100 * fair_means.std() / np.sqrt(len(fair_means)):.2f}",
+             *(found.count(word) for word in ("better", "tie", "worse")),
+             f"{int((gap > 0).sum())} / {int((gap == 0).sum())} / {int((gap < 0).sum())}"]
+        )  # fmt: skip
+    header = ["corruption", "accuracy, points", "balanced accuracy, points", "sets better",
+              "sets tied", "sets worse", "runs won / equal / lost"]  # fmt: skip
+    return markdown(header, rows)
+
+
 def differences(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Per set: mean and standard error of the paired difference of accuracies, levels above 0."""
     part = frame[(frame.kind == kind) & (frame.level > 0)]
@@ -66,17 +106,15 @@ def differences(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def robust_tables() -> str:
-    frame = read("robust_classification")
+    frame = robust_runs()
     text = []
     for kind, title in TITLES.items():
         table = differences(frame, kind)
         rows = []
         for name, r in table.iterrows():
-            won = r.gap > r.error
-            lost = -r.gap > r.error
             rows.append(
                 [name, f"{r[OURS]:.3f}", f"{r[PEER]:.3f}", f"{r.gap:+.4f} ± {r.error:.4f}",
-                 "better" if won else "worse" if lost else "tie", int(r.runs)]
+                 verdict(r.gap, r.error), int(r.runs)]
             )  # fmt: skip
         better = sum(row[4] == "better" for row in rows)
         worse = sum(row[4] == "worse" for row in rows)
@@ -93,9 +131,21 @@ def robust_tables() -> str:
 
 
 def method_table() -> str:
-    frame = read("robust_classification")
+    """All methods but the kernel one, on the runs that each of them finished."""
+    frame = robust_runs()
+    return accuracy_table(frame[frame.method != KERNEL], "SVC(rbf)")
+
+
+def kernel_table() -> str:
+    """All methods on the runs that the kernel one finished."""
+    return accuracy_table(read("robust_classification"), KERNEL)
+
+
+def accuracy_table(frame: pd.DataFrame, rarest: str) -> str:
+    keys = ["set", "kind", "level", "seed"]
+    frame = frame.merge(frame[frame.method == rarest][keys], on=keys)
     table = frame.pivot_table(index="method", columns=["kind", "level"], values="accuracy")
-    header = ["method", *(f"{TITLES[k]} {level:.0%}" for k, level in table.columns)]
+    header = ["method", *(f"{TITLES[k]} {level:.0%}" if level else "clean" for k, level in table)]
     rows = [[m, *("" if np.isnan(a) else f"{a:.3f}" for a in r)] for m, r in table.iterrows()]
     return markdown(header, rows)
 
@@ -129,10 +179,9 @@ def network_table() -> str:
     for name, r in means.iterrows():
         error = gap.std()[name] / np.sqrt(gap.count()[name])
         d = gap.mean()[name]
-        verdict = "better" if d > error else "worse" if -d > error else "tie"
         rows.append(
-            [name, f"{r.ReLUNet:.3f}", f"{r.MLP:.3f}", f"{d:+.4f} ± {error:.4f}", verdict,
-             int(gap.count()[name])]
+            [name, f"{r.ReLUNet:.3f}", f"{r.MLP:.3f}", f"{d:+.4f} ± {error:.4f}",
+             verdict(d, error), int(gap.count()[name])]
         )  # fmt: skip
     return markdown(
         ["set", "ReLUNet", "MLP", "difference ± standard error", "verdict", "runs"], rows
@@ -157,7 +206,7 @@ def speed_table() -> str:
 def figure(path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    frame = read("robust_classification")
+    frame = robust_runs()
     sets = sorted(frame.set.unique())
     axes_figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True, layout="constrained")
     for axis, (kind, title) in zip(axes, TITLES.items()):
@@ -178,7 +227,8 @@ def figure(path: Path) -> None:
 def main() -> None:
     page = PAGE.read_text()
     parts = {
-        "pima": pima_table(), "robust": robust_tables(), "methods": method_table(),
+        "pima": pima_table(), "levels": level_table(), "robust": robust_tables(),
+        "kernel": kernel_table(), "methods": method_table(),
         "proofs": proof_table(), "networks": network_table(), "speed": speed_table(),
     }  # fmt: skip
     for name, text in parts.items():
@@ -187,7 +237,7 @@ def main() -> None:
             rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _, b=block: b, page, flags=re.DOTALL
         )
     PAGE.write_text(page)
-    figure(PAGE.parent / "estimators_robust.png")
+    figure(FIGURE)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,24 @@ def test_gross_outliers_do_not_move_the_border() -> None:
     assert machine.outliers_[:20].all()
 
 
+def test_one_class_at_small_C_is_the_minimum_and_balanced_weights_avoid_it() -> None:
+    """A weak fit to spoiled labels predicts one class because that is cheapest, not by a bad start.
+
+    Starts at class-balanced solutions, which separate the blobs, must not end lower.
+    """
+    rng = np.random.default_rng(2)
+    X, y = make_blobs([80, 120], centers=[[-1.0, 0.0], [1.0, 0.0]], random_state=2)
+    spoiled = np.where(rng.random(len(y)) < 0.35, 1 - y, y)
+    plain = RhoMarginSVC.from_ramp(-1.0, C=0.001, random_state=0).fit(X, spoiled)
+    assert len(np.unique(plain.predict(X))) == 1
+    for C in (0.001, 1.0):
+        balanced = RhoMarginSVC.from_ramp(-1.0, C=C, class_weight="balanced", random_state=0)
+        balanced.fit(X, spoiled)
+        assert balanced.score(X, y) > 0.75
+        balanced.set_params(**plain.get_params() | {"warm_start": True}).fit(X, spoiled)
+        assert plain.objective_ <= balanced.objective_ * (1 + 1e-3)
+
+
 def test_weights_and_repetition_agree(two_classes: Any) -> None:
     X, y = two_classes
     weights = np.random.default_rng(0).integers(0, 3, len(y))
