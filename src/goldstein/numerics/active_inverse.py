@@ -16,14 +16,12 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: Relative size below which a pivot counts as zero.
-_PIVOT = 1e-13
 #: Residual that is accepted after refinement.
 _RESIDUAL = 1e-9
 #: The same after factorising afresh: nothing better is to be had from these products.
 _LAST_RESIDUAL = 1e-3
-#: Added to a diagonal that is singular in floating point.
-_RIDGE = 1e-13
+#: Added to the diagonal, in units of the shift: many gradients are nearly dependent.
+RIDGE = 1e-13
 
 
 class ActiveInverse:
@@ -105,11 +103,11 @@ class ActiveInverse:
     def _enter(self, gram: Matrix, index: int) -> bool:
         column = np.zeros(self.size)
         column[: len(gram)] = gram[index] + self._shift
-        pivot = column[index]
+        pivot = column[index] + RIDGE * self._shift
         column *= self._active
         image = dsymv(1.0, self._inverse, column, lower=1)
         schur = pivot - float(column @ image)
-        if not schur > _PIVOT * pivot:
+        if not schur > 0.1 * RIDGE * pivot:
             return False
         image[index] = -1.0
         self._inverse = dsyr(1.0 / schur, image, lower=1, a=self._inverse, overwrite_a=1)
@@ -131,10 +129,8 @@ class ActiveInverse:
     def _factorise(self, gram: Matrix, active: Indices, shift: float) -> bool:
         active = np.sort(active)
         block = gram[np.ix_(active, active)] + shift
-        factor, failed = dpotrf(block.T, lower=1)
-        if failed:
-            block.flat[:: len(active) + 1] += _RIDGE * shift
-            factor, failed = dpotrf(block.T, lower=1, overwrite_a=1)
+        block.flat[:: len(active) + 1] += RIDGE * shift
+        factor, failed = dpotrf(block.T, lower=1, overwrite_a=1)
         if failed:
             return False
         block, failed = dpotri(factor, lower=1, overwrite_c=1)
@@ -152,7 +148,8 @@ class ActiveInverse:
         rough = dsymv(1.0, self._inverse, self._active.astype(np.float64), lower=1)
         for _ in range(3):
             residual = np.zeros(self.size)
-            residual[active] = 1.0 - (gram @ rough[:size])[active] - self._shift * rough.sum()
+            image = gram @ rough[:size] + (RIDGE * self._shift) * rough[:size]
+            residual[active] = 1.0 - image[active] - self._shift * rough.sum()
             error = float(np.abs(residual).max())
             if not error <= 0.5:
                 return None

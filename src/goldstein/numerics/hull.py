@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dgelsy, dposv
 from scipy.optimize import nnls
 
 from goldstein.errors import InputError
-from goldstein.numerics.active_inverse import ActiveInverse
+from goldstein.numerics.active_inverse import RIDGE, ActiveInverse
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -37,7 +37,8 @@ UNIT = float(np.finfo(np.float64).eps)
 #: More unseen gradients than this make it worth guessing the whole active set at once.
 MANY_NEW = 8
 
-#: From this many active gradients on, the inverse is updated instead of factorised.
+#: From this many active gradients on, the inverse is updated instead of factorised (unless they
+#: are few among the rows: an update costs the square of all, a factorisation the cube of these).
 LARGE_SET = 100
 
 #: Up to this many numbers, non-negative least squares is the fastest first guess.
@@ -364,31 +365,38 @@ class Hull:
                 share = (first - mixed) / gap
                 return np.array([1.0 - share, share])
         elif not exact:
-            # Adding a constant to the Gram matrix changes the length of the solution only.
-            if len(active) >= LARGE_SET:
+            large = len(active) >= LARGE_SET
+            answer = None
+            if not large or len(active) ** 3 <= 25 * len(self._rows) ** 2:
+                answer = self._affine_by_factor(gram, active)
+            if answer is None and large:
                 if self._inverse is None or self._inverse.size != len(self._rows):
                     self._inverse = ActiveInverse(len(self._rows))
-                solution = self._inverse.solve(gram, active, self._longest)
-                total = 0.0 if solution is None else float(solution.sum())
-                if solution is not None and 0.0 < total < math.inf:
-                    return solution / total
-                return self._affine_from_rows(active)
-            everyone = len(active) == len(gram)
-            if everyone:
-                block = gram + self._longest
-            else:
-                block = gram.take(active, 0).take(active, 1)
-                diagonal = block.diagonal()
-                block += diagonal.item(int(diagonal.argmax()))
-            ones = self._ones[: len(active)]
-            _, solution, failed = dposv(block.T, ones, overwrite_a=1)
-            if not failed:
-                total = sum(solution.tolist())  # faster than NumPy for a few numbers
-                if 0.0 < total < math.inf:
-                    solution /= total
-                    answer: Vector = solution[active] if everyone else solution
-                    return answer
+                answer = self._inverse.solve(gram, active, self._longest)
+            total = 0.0 if answer is None else sum(answer.tolist())  # faster than NumPy for a few
+            if answer is not None and 0.0 < total < math.inf:
+                answer /= total
+                return answer
         return self._affine_from_rows(active)
+
+    def _affine_by_factor(self, gram: Matrix, active: Indices) -> Vector | None:
+        """A multiple of the same weights from a Cholesky factor of the Gram matrix."""
+        # Adding a constant to the Gram matrix changes the length of the solution only.
+        everyone = len(active) == len(gram)
+        if everyone:
+            block = gram + self._longest
+        else:
+            block = gram.take(active, 0).take(active, 1)
+            diagonal = block.diagonal()
+            block += diagonal.item(int(diagonal.argmax()))
+        if len(active) >= LARGE_SET:
+            # Many rows are nearly dependent; the rows themselves would be far too slow here.
+            block.flat[:: len(active) + 1] += RIDGE * self._longest
+        _, solution, failed = dposv(block.T, self._ones[: len(active)], overwrite_a=1)
+        if failed:
+            return None
+        answer: Vector = solution[active] if everyone else solution
+        return answer
 
     def _affine_from_rows(self, active: Indices) -> Vector | None:
         """The same by rank-revealing least squares on the gradients themselves."""
