@@ -27,10 +27,11 @@ def test_no_optional_package_is_imported() -> None:
 
 def test_the_import_takes_no_longer_than_scipys_optimizer() -> None:
     def seconds(module: str) -> float:
+        # CPU time: the wall clock would measure what else the machine is doing.
         clock = (
-            f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+            f"import time; t = time.process_time(); import {module}; print(time.process_time() - t)"
         )
-        return min(float(python(clock)) for _ in range(4))
+        return min(float(python(clock)) for _ in range(5))
 
     assert seconds("goldstein") < 1.5 * seconds("scipy.optimize")
     # The working parts too, not only the lazy shell.

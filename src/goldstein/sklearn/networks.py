@@ -264,7 +264,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
     >>> from goldstein.sklearn import ReLUNetClassifier
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     >>> y = np.array(["even", "even", "odd", "odd"])
-    >>> ReLUNetClassifier(width=4, random_state=0).fit(X, y).predict(X)
+    >>> ReLUNetClassifier(width=8, random_state=0).fit(X, y).predict(X)
     array(['even', 'even', 'odd', 'odd'], dtype='<U4')
     """
 
