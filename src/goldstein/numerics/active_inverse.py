@@ -17,7 +17,7 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 #: Residual that is accepted after refinement.
-_RESIDUAL = 1e-9
+_RESIDUAL = 1e-5
 #: The same after factorising afresh: nothing better is to be had from these products.
 _LAST_RESIDUAL = 1e-3
 #: Added to the diagonal, in units of the shift: many gradients are nearly dependent.
