@@ -34,8 +34,8 @@ def test_the_import_takes_no_longer_than_scipys_optimizer() -> None:
         return min(float(python(clock)) for _ in range(5))
 
     assert seconds("goldstein") < 1.5 * seconds("scipy.optimize")
-    # The working parts too, not only the lazy shell.
-    assert seconds("goldstein.api") < 1.5 * seconds("scipy.optimize")
+    # The working parts contain scipy.optimize; their own forty files must not cost as much again.
+    assert seconds("goldstein.api") < 2.0 * seconds("scipy.optimize")
 
 
 def test_every_public_name_resolves() -> None:
