@@ -1,4 +1,4 @@
-"""The command line: `goldstein solve | certify | verify | problems`."""
+"""The command line: `goldstein solve | certify | verify | explain | bench | problems`."""
 
 from __future__ import annotations
 
