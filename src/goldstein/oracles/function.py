@@ -101,5 +101,5 @@ def as_oracle(
     raise InputTypeError(
         f"no gradient: jac is {jac!r}. Pass jac=your_gradient, or jac=True if fun returns "
         "(value, gradient); for automatic differentiation see goldstein.torch.oracle and "
-        "goldstein.jax.oracle; without any gradient use method='zeroth-order'."
+        "goldstein.jax.oracle."
     )
