@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -143,3 +145,23 @@ def test_every_result_survives_an_independent_check() -> None:
         assert found.ok, found
         assert found.eps <= 1e-2 * (1 + 1e-9)
         assert found.delta <= 1e-2
+
+
+def test_a_near_run_that_fails_speaks_about_the_point_it_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A poor proof of an early stage is about a point that the run has left since."""
+    module = importlib.import_module("goldstein.api.minimize")
+    prove, stages = module.prove_near, itertools.count()
+
+    def once(*args: Any) -> Any:
+        return replace(prove(*args), eps=1.0) if next(stages) == 0 else None
+
+    monkeypatch.setattr(module, "prove_near", once)
+    w = gs.Variable(2)
+    rows = np.array([[1.0, 0.3], [0.2, -1.0], [1.0, 1.0]])
+    fun = gs.sum(gs.abs(rows @ w - np.array([0.1, 0.2, 0.7]))) + 0.5 * gs.sum_squares(w)
+    res = gs.minimize(fun, [3.0, -2.0], eps=1e-3, delta=1e-2, stationarity="near", rng=0)
+    assert not res.success
+    assert next(stages) > 2
+    assert np.array_equal(res.certificate.x, res.x)

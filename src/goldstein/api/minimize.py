@@ -171,9 +171,9 @@ def minimize(
             outcome, certificate, status = _solve_near(solve, oracle, start, request)
         else:
             outcome, certificate, status = solve(start, request)
-        exact = hasattr(oracle, "kink_form")
-        if status is Status.CERTIFIED and exact and not certificate.verify(oracle).ok:
-            status = Status.NOT_CERTIFIED  # exact gradients overrule those in float64
+            exact = hasattr(oracle, "kink_form")
+            if status is Status.CERTIFIED and exact and not certificate.verify(oracle).ok:
+                status = Status.NOT_CERTIFIED  # exact gradients overrule those in float64
         if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
             _check_replayed(certificate, oracle, base)
     state = outcome.state
@@ -214,7 +214,7 @@ def _solve_near(
     request: Request,
 ) -> tuple[Outcome, Any, Status]:
     """Shrink the Goldstein target until its certificate transports to a pivot."""
-    whole, best = None, None
+    whole, certificate = None, None
     x = start
     for stage, (eps, delta) in enumerate(
         near_targets(request.eps, request.delta, smallest_delta(start))
@@ -228,11 +228,12 @@ def _solve_near(
             near = prove_near(oracle, goldstein, request.eps, request.delta, request.seed)
         if near is not None and near.eps <= request.eps:
             return whole, near, Status.CERTIFIED
-        best = near or best or goldstein
+        # Only the last stage speaks about the point that is returned.
+        certificate = near or goldstein
         if status is not Status.CERTIFIED:
-            return whole, near or goldstein, status
+            return whole, certificate, status
     assert whole is not None
-    return whole, best, Status.NOT_CERTIFIED
+    return whole, certificate, Status.NOT_CERTIFIED
 
 
 def _check_replayed(certificate: Any, oracle: Oracle, journal: JournalOracle) -> None:
