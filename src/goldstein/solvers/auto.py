@@ -22,7 +22,8 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
-from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
+from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.expand import expand
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
@@ -289,20 +290,13 @@ class Auto(Solver):
         step: float,
     ) -> None:
         """Take the step, and double it while the decrease stays proportional."""
-        origin, origin_value, radius = state.centre, state.centre_value, state.working
-        length = 2.0 * step
-        while value >= VALUE_LIMIT:
-            farther = origin - (length / norm) * m
-            there = oracle.trial_value(farther)
-            if there >= value or there - origin_value >= -0.25 * length * norm:
-                break
-            trial, value = farther, there
-            length *= 2.0
-        if length > 4.0 * radius:
-            state.working = 2.0 * radius
+        radius = state.working
         state.x, state.fx = trial, value
         state.steps += 1
         state.moved = True
+        length = expand(oracle, state, state.centre, state.centre_value, m, norm, step)
+        if length > 4.0 * radius:
+            state.working = 2.0 * radius
         _recentre(state, state.working)
 
     def _learn_from_rejection(

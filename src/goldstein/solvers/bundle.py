@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request
+from goldstein.solvers.base import Evidence, Request
+from goldstein.solvers.expand import expand
 from goldstein.solvers.pingd import RoundSolver, RoundState
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.schedules import CHEAP_ROUND_FAILURE
@@ -101,11 +102,5 @@ class BundlePINGD(RoundSolver):
     ) -> None:
         origin, start_value = state.x, state.fx
         super()._move(oracle, state, trial, value, m, norm, request)
-        length = 2.0 * request.delta
-        while self.expand and state.fx >= VALUE_LIMIT:
-            farther = origin - (length / norm) * m
-            there = oracle.trial_value(farther)
-            if there >= state.fx or there - start_value >= -0.25 * length * norm:
-                break
-            state.x, state.fx = farther, there
-            length *= 2.0
+        if self.expand:
+            expand(oracle, state, origin, start_value, m, norm, request.delta)
