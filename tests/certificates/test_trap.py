@@ -131,3 +131,5 @@ def test_success_for_an_expression_means_that_exact_gradients_agree():
     lost = gs.sum(1e16 * w + w - 1e16 * w)  # float64 sees the constant 0, the truth has slope 1
     res = gs.minimize(lost, [1.0], eps=1e-3, delta=1e-3, rng=0, max_calls=200)
     assert not res.success
+    with pytest.raises(gs.NotCertifiableError, match="lost to rounding"):
+        gs.certify(lost, [1.0], delta=1e-3, rng=0)

@@ -97,7 +97,8 @@ def certify(
     Raises
     ------
     NotCertifiableError
-        When a near certificate was asked for and no pivot was found.
+        When a near certificate was asked for and no pivot was found, or the gradients of an
+        expression in float64 are contradicted by the exact ones.
 
     Examples
     --------
@@ -120,7 +121,20 @@ def certify(
         return _certify_near(counted, oracle, point, float(delta), eps, seed, x)
     found = Enrichment()
     enrich(counted, point, float(delta), eps, seed, found, patience=_patience(point))
-    return certificate_from(found, point, float(delta), counted, seed, x)
+    certificate = certificate_from(found, point, float(delta), counted, seed, x)
+    if hasattr(oracle, "kink_form"):
+        _refuse_lost_gradients(certificate, oracle)
+    return certificate
+
+
+def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle) -> None:
+    """Exact gradients overrule those in float64, where cancellation may have lost them."""
+    for check in certificate.verify(oracle).checks:
+        if check.name == "rounding" and not check.ok:
+            raise NotCertifiableError(
+                f"the gradients of {oracle.name} are lost to rounding in float64 "
+                f"({check.message}); rescale the data or rearrange the expression."
+            )
 
 
 def _certify_near(
