@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -16,6 +17,7 @@ from goldstein.calculus import (
     logistic,
     pseudo_huber,
     softmax_cross_entropy,
+    square,
     sum,
     sum_squares,
 )
@@ -27,24 +29,34 @@ Atom = Callable[[Expression, float], Expression]
 
 
 class Loss(ABC):
-    """The sum over samples of a smooth convex loss of the outputs.
+    """The weighted sum over samples of a smooth convex loss of the outputs.
+
+    Parameters
+    ----------
+    target : ndarray
+        One row per sample.
+    weights : ndarray, optional
+        One nonnegative number per sample; None stands for ones.
 
     Attributes
     ----------
     outputs : int
         How many numbers the network gives per sample; 1 is a vector of length n.
     smoothness : float
-        Lipschitz constant beta of the gradient in the outputs.
+        Lipschitz constant beta of the gradient in the outputs, per sample.
     slope_limit : float
         Bound of the gradient per sample; `inf` for the squared loss.
     """
 
-    outputs: int
+    outputs: int = 1
     smoothness: float = 1.0
     slope_limit: float = math.inf
 
     #: True when outputs form a vector of length n, not a table.
     target_is_vector: bool = True
+
+    def __init__(self, target: Any, weights: Vector | None = None) -> None:
+        self.target, self.weights = target, weights
 
     @abstractmethod
     def value(self, out: Vector) -> float:
@@ -58,39 +70,69 @@ class Loss(ABC):
     def expression(self, out: Expression) -> Expression:
         """Return the total loss as an expression."""
 
-    @abstractmethod
-    def slope_at(self, rows: Any, out: Vector) -> Vector:
-        """Return the gradient in the outputs of some samples."""
+    def take(self, rows: Any) -> Self:
+        """Return the loss of some samples."""
+        part = copy.copy(self)
+        part.target = self.target[rows]
+        part.weights = None if self.weights is None else self.weights[rows]
+        return part
+
+    @property
+    def samples(self) -> int:
+        return len(self.target)
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.samples if self.weights is None else math.fsum(self.weights))
+
+    @property
+    def weight_norm(self) -> float:
+        """The Euclidean norm of the weights."""
+        if self.weights is None:
+            return math.sqrt(self.samples)
+        return float(np.linalg.norm(self.weights))
+
+    @property
+    def largest_weight(self) -> float:
+        return 1.0 if self.weights is None else float(self.weights.max())
+
+    def _spread(self, entries: Any) -> Any:
+        """Multiply what belongs to the samples, numbers or expressions, by their weights."""
+        if self.weights is None:
+            return entries
+        return entries * (self.weights if len(entries.shape) == 1 else self.weights[:, None])
 
 
 class Squared(Loss):
     """|out - y|^2 / 2."""
 
-    def __init__(self, target: Vector) -> None:
-        self.target = target
+    def __init__(self, target: Vector, weights: Vector | None = None) -> None:
+        super().__init__(target, weights)
         self.target_is_vector = target.ndim == 1
         self.outputs = 1 if target.ndim == 1 else target.shape[1]
 
     def value(self, out: Vector) -> float:
-        gap = (out - self.target).ravel()
-        return float(0.5 * (gap @ gap))
+        gap = out - self.target
+        return float(0.5 * (gap.ravel() @ self._spread(gap).ravel()))
 
     def slope(self, out: Vector) -> Vector:
-        return out - self.target
+        answer: Vector = self._spread(out - self.target)
+        return answer
 
     def expression(self, out: Expression) -> Expression:
-        return 0.5 * sum_squares(out - self.target)
-
-    def slope_at(self, rows: Any, out: Vector) -> Vector:
-        answer: Vector = out - self.target[rows]
-        return answer
+        gap = out - self.target
+        return 0.5 * (sum_squares(gap) if self.weights is None else sum(self._spread(square(gap))))
 
 
 class Robust(Loss):
     """An elementwise function of the residual."""
 
-    def __init__(self, target: Vector, atom: Atom, threshold: float) -> None:
-        self.target, self._atom, self._threshold = target, atom, float(threshold)
+    def __init__(
+        self, target: Vector, atom: Atom, threshold: float, weights: Vector | None = None
+    ) -> None:
+        super().__init__(target, weights)
+        self._atom, self._threshold = atom, float(threshold)
         self.target_is_vector = target.ndim == 1
         self.outputs = 1 if target.ndim == 1 else target.shape[1]
         self.slope_limit = self._threshold * math.sqrt(self.outputs)
@@ -99,44 +141,34 @@ class Robust(Loss):
         self._function = example.function
 
     def value(self, out: Vector) -> float:
-        return float(self._function.value(out - self.target).sum())
+        return float(self._spread(self._function.value(out - self.target)).sum())
 
     def slope(self, out: Vector) -> Vector:
-        return self.slope_at(slice(None), out)
-
-    def slope_at(self, rows: Any, out: Vector) -> Vector:
-        gap = out - self.target[rows]
-        return self._function.slope(gap, self._function.piece(gap))
+        gap = out - self.target
+        answer: Vector = self._spread(self._function.slope(gap, self._function.piece(gap)))
+        return answer
 
     def expression(self, out: Expression) -> Expression:
-        return sum(self._atom(out - self.target, self._threshold))
+        return sum(self._spread(self._atom(out - self.target, self._threshold)))
 
 
 class Logistic(Loss):
     """log(1 + exp(-label out)) with labels -1 and +1."""
 
-    outputs = 1
     smoothness = 0.25
     slope_limit = 1.0
 
-    def __init__(self, labels: Vector) -> None:
-        self.labels = labels
-
     def value(self, out: Vector) -> float:
-        return float(np.logaddexp(0.0, -self.labels * out).sum())
+        return float(self._spread(np.logaddexp(0.0, -self.target * out)).sum())
 
     def slope(self, out: Vector) -> Vector:
-        return self.slope_at(slice(None), out)
-
-    def slope_at(self, rows: Any, out: Vector) -> Vector:
-        labels = self.labels[rows]
-        margin = labels * out
+        margin = self.target * out
         small = np.exp(-np.abs(margin))
-        answer: Vector = -labels * np.where(margin >= 0, small, 1.0) / (1.0 + small)
-        return answer
+        answer: Vector = -self.target * np.where(margin >= 0, small, 1.0) / (1.0 + small)
+        return np.asarray(self._spread(answer))
 
     def expression(self, out: Expression) -> Expression:
-        return sum(logistic(out * self.labels))
+        return sum(self._spread(logistic(out * self.target)))
 
 
 class Softmax(Loss):
@@ -144,57 +176,70 @@ class Softmax(Loss):
 
     smoothness = 0.5
     slope_limit = math.sqrt(2.0)
+    target_is_vector = False
 
-    def __init__(self, labels: Any, classes: int) -> None:
-        self.labels, self.outputs = labels, classes
-        self.target_is_vector = False
+    def __init__(self, labels: Any, classes: int, weights: Vector | None = None) -> None:
+        super().__init__(labels, weights)
+        self.outputs = classes
 
     def value(self, out: Vector) -> float:
-        picked = out[np.arange(len(out)), self.labels]
-        return float(logsumexp(out, axis=1).sum() - picked.sum())
+        picked = out[np.arange(len(out)), self.target]
+        logs = logsumexp(out, axis=1)
+        if self.weights is not None:
+            return float(self.weights @ (logs - picked))
+        return float(logs.sum() - picked.sum())
 
     def slope(self, out: Vector) -> Vector:
-        return self.slope_at(slice(None), out)
-
-    def slope_at(self, rows: Any, out: Vector) -> Vector:
         answer: Vector = softmax(out, axis=1)
-        answer[np.arange(len(out)), self.labels[rows]] -= 1.0
-        return answer
+        answer[np.arange(len(out)), self.target] -= 1.0
+        return np.asarray(self._spread(answer))
 
     def expression(self, out: Expression) -> Expression:
-        return softmax_cross_entropy(out, self.labels)
+        return softmax_cross_entropy(out, self.target, self.weights)
 
 
-def make_loss(name: str, y: Any, samples: int, threshold: float) -> Loss:
-    """Return the loss of the given name for targets y."""
+def make_loss(
+    name: str, y: Any, samples: int, threshold: float, weights: Any = None, classes: int = 0
+) -> Loss:
+    """Return the loss of the given name for targets y; there are at least `classes` classes."""
     target = np.array(y)  # a copy: the exact form is made once, and must stay the same function
     if target.shape[:1] != (samples,) or target.ndim > 2:
         raise InputError(f"y must have {samples} rows like X, got shape {target.shape}.")
+    checked = None if weights is None else _checked_weights(weights, samples)
     if name == "logistic":
-        return _classification(target)
+        return _classification(target, checked, classes)
     numbers = np.array(target, dtype=np.float64)
     if not np.isfinite(numbers).all():
         raise InputError("y has a NaN or an infinity; clean the data first.")
     if name == "squared":
-        return Squared(numbers)
+        return Squared(numbers, checked)
     if name in ("huber", "pseudo_huber"):
-        return Robust(numbers, huber if name == "huber" else pseudo_huber, threshold)
+        return Robust(numbers, huber if name == "huber" else pseudo_huber, threshold, checked)
     raise InputError(
         f"loss must be 'squared', 'huber', 'pseudo_huber' or 'logistic', got {name!r}."
     )
 
 
-def _classification(target: Any) -> Loss:
+def _checked_weights(weights: Any, samples: int) -> Vector:
+    own = np.array(weights, dtype=np.float64)
+    if own.shape != (samples,) or not (np.isfinite(own).all() and (own >= 0).all() and own.any()):
+        raise InputError(
+            f"weights must be {samples} nonnegative finite numbers, one per row of X and not all 0."
+        )
+    return own
+
+
+def _classification(target: Any, weights: Vector | None, classes: int) -> Loss:
     kinds = np.unique(target)
-    if target.ndim == 1 and set(kinds.tolist()) <= {-1, 1}:
-        return Logistic(target.astype(np.float64))
-    whole = target.ndim == 1 and np.issubdtype(target.dtype, np.integer) and kinds.min() == 0
-    if whole:
-        classes = int(kinds.max()) + 1
+    if target.ndim == 1 and set(kinds.tolist()) <= {-1, 1} and classes == 0:
+        return Logistic(target.astype(np.float64), weights)
+    whole = target.ndim == 1 and np.issubdtype(target.dtype, np.integer) and kinds.min() >= 0
+    if whole and (classes or kinds.min() == 0):
+        classes = max(classes, int(kinds.max()) + 1)
         if classes == 2:
-            return Logistic(2.0 * target - 1.0)
+            return Logistic(2.0 * target - 1.0, weights)
         if classes > 2:
-            return Softmax(target, classes)
+            return Softmax(target, classes, weights)
     raise InputError(
         "the logistic loss needs labels -1 and +1, or integers 0, 1, ..., k-1; "
         f"got {kinds[:5].tolist()}."

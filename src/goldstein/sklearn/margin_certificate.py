@@ -26,6 +26,9 @@ from goldstein.sklearn.margin_newton import LocalMinimum, distinct_rows
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+#: Where there is no kink, the point of the certificate is this share of the way out.
+_LITTLE = 2.0**-10
+
 
 @dataclass(frozen=True)
 class Staircase:
@@ -47,8 +50,12 @@ class Staircase:
 
 def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Staircase:
     """Return the directions and weights that the shares of the active rows stand for."""
+    reach = 0.5 * min(delta, _free_radius(problem, found))
     if found.active.size == 0:
-        return Staircase(np.zeros((0, problem.dim)), np.zeros((1, problem.dim)), np.ones(1))
+        # No kink: one point will do, a little way off, for the gradient at the minimiser itself is
+        # all rounding error and would not survive a check that displaces the point.
+        little = _LITTLE * reach / (max(1.0, problem.ridge.max()) * np.sqrt(problem.dim))
+        return Staircase(np.zeros((0, problem.dim)), np.full((1, problem.dim), little), np.ones(1))
     rows, group = distinct_rows(problem.Z[found.active])
     shares = np.zeros(len(rows))
     shares[group] = found.shares
@@ -59,7 +66,6 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     moves = (np.linalg.pinv(rows) @ (signs * lengths).T).T
     longest = float(np.sqrt(np.einsum("ij,ij->i", moves, moves).max()))
-    reach = 0.5 * min(delta, _free_radius(problem, found))
     weights = -np.diff(np.concatenate([[1.0], shares[order], [0.0]]))
     return Staircase(rows, (reach / longest) * moves, np.maximum(weights, 0.0))
 
@@ -101,9 +107,7 @@ def near_at(model: MarginSVM, found: LocalMinimum, stairs: Staircase) -> NearCer
         pivot = project_exact(rows, [level] * len(rows), found.v)
     if pivot is None:
         return None
-    # Without kinks every direction will do.
-    ways = stairs.moves if len(stairs.rows) else np.ones((1, model.problem.dim))
     try:
-        return NearCertificate.prove(model, found.v, pivot, ways, stairs.weights)
+        return NearCertificate.prove(model, found.v, pivot, stairs.moves, stairs.weights)
     except NotCertifiableError:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from goldstein.errors import InputError, InputTypeError
 
 
 class SoftmaxCrossEntropy(Expression):
-    """sum_i log(sum_k exp(z_ik)) - z_{i, label_i}, a smooth convex function of the logits."""
+    """sum_i p_i (log(sum_k exp(z_ik)) - z_{i, label_i}), smooth and convex in the logits."""
 
-    own_degree = float("inf")
+    own_degree = inf
 
-    def __init__(self, logits: Expression, labels: Any) -> None:
+    def __init__(self, logits: Expression, labels: Any, weights: Any = None) -> None:
         if not isinstance(logits, Expression) or logits.ndim != 2:
             raise InputTypeError("softmax_cross_entropy expects an expression of shape (n, k).")
         self.labels = np.asarray(labels)
@@ -29,43 +30,48 @@ class SoftmaxCrossEntropy(Expression):
             raise InputError(
                 f"labels must be {rows} integers from 0 to {classes - 1}, one per row of logits."
             )
-        self._one_hot = np.zeros((rows, classes))
-        self._one_hot[np.arange(rows), self.labels] = 1.0
+        self.weights = np.ones(rows) if weights is None else np.array(weights, dtype=np.float64)
+        if self.weights.shape != (rows,) or not np.all((self.weights >= 0) & (self.weights < inf)):
+            raise InputError(f"weights must be {rows} nonnegative finite numbers, one per row.")
+        # Row i holds its weight at its label: exact, so are its products with 0 and 1.
+        self._picked = np.zeros((rows, classes))
+        self._picked[np.arange(rows), self.labels] = self.weights
         super().__init__((logits,), ())
 
     def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
         (z,) = values
         if arithmetic is FLOAT:
-            return np.asarray(logsumexp(z, axis=1).sum() - (z * self._one_hot).sum())
+            return np.asarray(self.weights @ logsumexp(z, axis=1) - (z * self._picked).sum())
         if arithmetic is RATIONAL:
             raise Irrational("softmax_cross_entropy")
         shift = z.mid.max(axis=1, keepdims=True)
         powers = enclose_function(z - shift, lambda flint, b: b.exp())
         totals = powers @ np.ones(z.shape[1])
         logs = enclose_function(totals, lambda flint, b: b.log())
-        return logs.sum() + Enclosure(shift).sum() - (z * self._one_hot).sum()
+        totals = (logs + Enclosure(shift.ravel())) * self.weights
+        return totals.sum() - (z * self._picked).sum()
 
     def backward(
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
         (z,) = values
         if arithmetic is FLOAT:
-            return (cotangent * (softmax(z, axis=1) - self._one_hot),)
+            return (cotangent * (softmax(z, axis=1) * self.weights[:, None] - self._picked),)
         if arithmetic is RATIONAL:
             raise Irrational("softmax_cross_entropy")
         powers = enclose_function(z - z.mid.max(axis=1, keepdims=True), lambda flint, b: b.exp())
         totals = (powers @ np.ones(z.shape[1])).reshape(-1, 1)
-        return (cotangent * (powers / totals - self._one_hot),)
+        return (cotangent * (powers / totals * self.weights[:, None] - self._picked),)
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
         value = self.forward([b.value], FLOAT, None)
-        rows = self.args[0].shape[0]
-        return Bound(value, float(np.sqrt(2.0 * rows)) * b.lipschitz, b.radius)
+        steepest = float(np.sqrt(2.0) * np.linalg.norm(self.weights))
+        return Bound(value, 0.0 if b.lipschitz == 0.0 else steepest * b.lipschitz, b.radius)
 
 
-def softmax_cross_entropy(logits: Expression, labels: Any) -> Expression:
-    """Return the total cross-entropy of rows of logits and integer labels.
+def softmax_cross_entropy(logits: Expression, labels: Any, weights: Any = None) -> Expression:
+    """Return the total cross-entropy of rows of logits and integer labels, weighted if wished.
 
     Examples
     --------
@@ -74,7 +80,7 @@ def softmax_cross_entropy(logits: Expression, labels: Any) -> Expression:
     >>> round(softmax_cross_entropy(logits, np.array([0, 1])).value(np.zeros(4)), 6)
     1.386294
     """
-    return SoftmaxCrossEntropy(logits, labels)
+    return SoftmaxCrossEntropy(logits, labels, weights)
 
 
 __all__ = ["SoftmaxCrossEntropy", "softmax_cross_entropy"]
