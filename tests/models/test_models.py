@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import goldstein as gs
 from goldstein.errors import InputError, KinkError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer
 
@@ -19,6 +20,7 @@ TARGETS = {
     "binary": RNG.integers(0, 2, 20),
     "classes": RNG.integers(0, 3, 20),
 }
+WEIGHTS = RNG.integers(0, 4, 20)
 CASES = {
     "svm": lambda: margin_svm(X, 0.7, 0.3),
     "svm sparse": lambda: margin_svm(sparse.csr_array(X * (np.abs(X) > 0.7)), 1.0, 1.0),
@@ -36,6 +38,9 @@ for _make in (relu_one_layer, relu_two_layer):
         _key = f"{_make.__name__} {_loss} {_target}"
         CASES[_key] = lambda m=_make, ls=_loss, t=_target: m(
             X, TARGETS[t], 4, loss=ls, ridge=0.1, mean=True
+        )
+        CASES[_key + " weighted"] = lambda m=_make, ls=_loss, t=_target: m(
+            X, TARGETS[t], 4, loss=ls, ridge=0.1, mean=True, weights=WEIGHTS
         )
         CASES[_key + " plain"] = lambda m=_make, ls=_loss, t=_target: m(
             X, TARGETS[t], 3, loss=ls, bias=False
@@ -113,9 +118,61 @@ def test_multi_output_is_the_sum_of_single_outputs_for_fixed_weights():
     assert both.value(w) == pytest.approx(sum(p.value(w) for p in parts))
 
 
+@pytest.mark.parametrize("make", [relu_one_layer, relu_two_layer])
+@pytest.mark.parametrize("mean", [False, True])
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [("squared", "table"), ("huber", "vector"), ("logistic", "binary"), ("logistic", "classes")],
+)
+def test_weight_is_repetition(make, mean, loss, kind):
+    y = TARGETS[kind]
+    options = {"loss": loss, "ridge": 0.1, "mean": mean}
+    weighted = make(X, y, 3, weights=WEIGHTS, **options)
+    rows = np.repeat(np.arange(20), WEIGHTS)
+    repeated = make(X[rows], y[rows], 3, **options)
+    w = weighted.start(0)
+    np.testing.assert_array_equal(w, repeated.start(0))
+    assert weighted.value(w) == pytest.approx(repeated.value(w), rel=1e-13)
+    np.testing.assert_allclose(weighted.gradient(w), repeated.gradient(w), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["vector", "binary", "classes"])
+def test_near_certificate_of_the_weighted_objective_is_about_that_objective(kind):
+    y = TARGETS[kind]
+    options = {"loss": "squared" if kind == "vector" else "logistic", "ridge": 0.3, "mean": True}
+    F = relu_two_layer(X, y, 2, weights=WEIGHTS, **options)
+    found = gs.minimize(F, F.start(0), eps=1e-4, delta=1e-3, stationarity="near", rng=0)
+    assert found.success
+    assert found.certificate.verify(F).label == "certified"
+    rows = np.repeat(np.arange(20), WEIGHTS)
+    assert found.certificate.verify(relu_two_layer(X[rows], y[rows], 2, **options)).eps <= 2e-4
+    assert not found.certificate.verify(relu_two_layer(X, y, 2, **options)).ok
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS / 7])
+def test_moduli_of_the_cross_entropy_cover_the_weights(weights):
+    F = relu_one_layer(X, TARGETS["classes"], 3, loss="logistic", weights=weights, bias=False)
+    rng = np.random.default_rng(3)
+    ball = (np.zeros(F.dim), 2.0)
+    bound = F.lipschitz(ball)
+    for _ in range(50):
+        a = rng.standard_normal(F.dim)
+        a *= 2 * rng.random() / np.linalg.norm(a)
+        assert np.linalg.norm(F.gradient(a)) <= bound
+
+
+def test_labels_may_be_few_when_the_classes_are_told():
+    few = relu_two_layer(X, np.ones(20, dtype=int), 2, loss="logistic", classes=3)
+    assert few.setting.loss.outputs == 3
+
+
 @pytest.mark.parametrize(
     "build",
     [
+        lambda: relu_two_layer(X, TARGETS["vector"], 2, weights=-WEIGHTS),
+        lambda: relu_two_layer(X, TARGETS["vector"], 2, weights=0 * WEIGHTS),
+        lambda: relu_two_layer(X, TARGETS["vector"], 2, weights=WEIGHTS[:3]),
+        lambda: relu_two_layer(X, TARGETS["vector"], 2, weights=WEIGHTS * np.nan),
         lambda: margin_svm([[1.0, np.nan]]),
         lambda: margin_svm([1.0, 2.0]),
         lambda: margin_svm(X, rho=0.0),

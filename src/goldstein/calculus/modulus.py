@@ -255,7 +255,7 @@ def _range(node: Expression, inner: list[_Range]) -> _Range:
     elif isinstance(node, Max):
         gain, centre = 1.0, np.asarray(first.centre.max())
     elif isinstance(node, SoftmaxCrossEntropy):
-        gain = math.sqrt(2.0 * first.centre.shape[0])
+        gain = node.steepest
         centre = np.asarray(0.0)  # only its derivatives matter
     else:
         raise NotCertifiableError(
@@ -341,7 +341,7 @@ def _pull(node: Expression, given: _Cotangent, inner: list[_Range]) -> list[tupl
     if isinstance(node, SumSquares):
         return [(_times(2.0 * given.norm, first.size), _times(2.0 * given.norm, first.top))]
     if isinstance(node, SoftmaxCrossEntropy):
-        return [(given.norm * math.sqrt(2.0 * first.centre.shape[0]), given.norm)]
+        return [(given.norm * node.steepest, given.norm * node.largest_weight)]
     if isinstance(node, Elementwise):
         gain = steepest(node, first)
     elif isinstance(node, Linear):
@@ -364,7 +364,8 @@ def _bend(node: Expression, given: _Cotangent, inner: list[_Range]) -> Bend | No
     if isinstance(node, SumSquares):
         return Bend(node, _times(2.0 * given.norm, first.lipschitz**2), "2 |lambda| |J|^2")
     if isinstance(node, SoftmaxCrossEntropy):
-        return Bend(node, _times(0.5 * given.norm, first.lipschitz**2), "|lambda|/2 |J|^2")
+        curvature = 0.5 * node.largest_weight
+        return Bend(node, _times(curvature * given.norm, first.lipschitz**2), "|lambda|/2 |J|^2")
     if isinstance(node, Norm2):
         return Bend(node, math.inf, "the norm bends without bound near its kink")
     if isinstance(node, Multiply | MatMul):

@@ -29,7 +29,7 @@ class Setting:
     @classmethod
     def make(
         cls, X: Any, y: Any, width: int, loss: str, ridge: float, bias: bool, mean: bool,
-        threshold: float,
+        threshold: float, weights: Any = None, classes: int = 0,
     ) -> Setting:  # fmt: skip
         data = data_matrix(X, "X")
         n = data.shape[0]
@@ -42,13 +42,9 @@ class Setting:
                 if sparse.issparse(data)
                 else np.hstack([data, ones])
             )
-        return cls(
-            data,
-            make_loss(loss, y, n, threshold),
-            int(width),
-            nonnegative("ridge", ridge),
-            1.0 / n if mean else 1.0,
-        )
+        made = make_loss(loss, y, n, threshold, weights, classes)
+        scale = 1.0 / made.total_weight if mean else 1.0
+        return cls(data, made, int(width), nonnegative("ridge", ridge), scale)
 
     @property
     def hidden_size(self) -> int:
@@ -129,7 +125,7 @@ class ReLUNetwork(Model):
         out = active @ weights
         if shift is not None:
             out = out + shift
-        slope = (s.scale * s.X.shape[0] / X.shape[0]) * s.loss.slope_at(rows, out)
+        slope = (s.scale * s.X.shape[0] / X.shape[0]) * s.loss.take(rows).slope(out)
         back = np.outer(slope, weights) if slope.ndim == 1 else slope @ weights.T
         back *= inner > 0.0
         parts = [(X.T @ back).T.ravel(), *self._outer_gradient(active, slope)]

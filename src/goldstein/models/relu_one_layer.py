@@ -47,8 +47,9 @@ class ReLUOneLayer(ReLUNetwork):
         level = self.value(x)
         ridge = math.sqrt(2.0 * s.ridge * level) + s.ridge * delta
         if math.isfinite(s.loss.slope_limit):
-            return s.scale * s.loss.slope_limit * math.sqrt(s.X.shape[0]) * gain + ridge
-        return gain * (math.sqrt(2.0 * s.scale * level) + s.scale * gain * delta) + ridge
+            return s.scale * s.loss.slope_limit * s.loss.weight_norm * gain + ridge
+        steep = s.scale * s.loss.largest_weight
+        return gain * (math.sqrt(2.0 * steep * level) + steep * gain * delta) + ridge
 
 
 def relu_one_layer(
@@ -62,6 +63,8 @@ def relu_one_layer(
     bias: bool = True,
     mean: bool = False,
     threshold: float = 1.0,
+    weights: Any = None,
+    classes: int = 0,
 ) -> ReLUOneLayer:
     """Return the training objective of a ReLU layer with fixed output weights.
 
@@ -81,9 +84,13 @@ def relu_one_layer(
     bias : bool
         Give every neuron a trainable bias.
     mean : bool
-        Average over the samples instead of summing.
+        Average over the samples, with their weights, instead of summing.
     threshold : float
         Of the Huber losses.
+    weights : array, shape (n,), optional
+        Nonnegative weights of the samples' losses; default 1.
+    classes : int
+        At least so many classes for the logistic loss, however few are among the labels.
 
     Returns
     -------
@@ -96,7 +103,7 @@ def relu_one_layer(
     >>> F.value(np.array([1.0]))
     2.0
     """
-    setting = Setting.make(X, y, width, loss, ridge, bias, mean, threshold)
+    setting = Setting.make(X, y, width, loss, ridge, bias, mean, threshold, weights, classes)
     q = setting.loss.outputs
     if output_weights is None:
         signs = np.where(np.arange(setting.width) % 2 == 0, 1.0, -1.0)

@@ -68,9 +68,10 @@ class ReLUTwoLayer(ReLUNetwork):
         extra = s.X.shape[0] if self._output_bias else 0
         gain = math.sqrt((self.data_norm * size) ** 2 + extra)
         if math.isfinite(s.loss.slope_limit):
-            slope = s.scale * s.loss.slope_limit * math.sqrt(s.X.shape[0])
+            slope = s.scale * s.loss.slope_limit * s.loss.weight_norm
         else:
-            slope = math.sqrt(2.0 * s.scale * level) + s.scale * gain * delta
+            steep = s.scale * s.loss.largest_weight
+            slope = math.sqrt(2.0 * steep * level) + steep * gain * delta
         return gain * slope + s.ridge * size
 
 
@@ -85,6 +86,8 @@ def relu_two_layer(
     output_bias: bool = False,
     mean: bool = False,
     threshold: float = 1.0,
+    weights: Any = None,
+    classes: int = 0,
 ) -> ReLUTwoLayer:
     """Return the training objective of a network with one hidden ReLU layer.
 
@@ -102,9 +105,13 @@ def relu_two_layer(
     bias, output_bias : bool
         Trainable biases of the neurons, and of the outputs.
     mean : bool
-        Average over the samples instead of summing.
+        Average over the samples, with their weights, instead of summing.
     threshold : float
         Of the Huber losses.
+    weights : array, shape (n,), optional
+        Nonnegative weights of the samples' losses; default 1.
+    classes : int
+        At least so many classes for the logistic loss, however few are among the labels.
 
     Returns
     -------
@@ -117,7 +124,7 @@ def relu_two_layer(
     >>> F.value(np.array([1.0, 0.5]))
     0.625
     """
-    setting = Setting.make(X, y, width, loss, ridge, bias, mean, threshold)
+    setting = Setting.make(X, y, width, loss, ridge, bias, mean, threshold, weights, classes)
     return ReLUTwoLayer(setting, output_bias)
 
 

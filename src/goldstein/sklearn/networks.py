@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
@@ -87,27 +87,33 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
                 f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}."
             )
 
-    def _model(self, X: Any, target: NDArray[Any]) -> ReLUNetwork:
+    def _model(self, X: Any, target: NDArray[Any], weights: Vector | None) -> ReLUNetwork:
         options: dict[str, Any] = {
             "loss": self.loss, "ridge": self.ridge, "mean": True, "threshold": self.threshold,
+            "weights": weights, "classes": len(getattr(self, "classes_", ())),
         }  # fmt: skip
         if self.layers == 1:
             return relu_one_layer(X, target, self.width, **options)
         return relu_two_layer(X, target, self.width, output_bias=True, **options)
 
-    def _train(self, X: Any, target: NDArray[Any], stratify: NDArray[Any] | None) -> None:
+    def _train(self, X: Any, target: NDArray[Any], weights: Vector | None) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rows, labels, score = X, target, None
+        score = None
         if self.early_stopping:
-            rows, held, labels, held_labels = train_test_split(
-                X, target, test_size=self.validation_fraction, random_state=seed, stratify=stratify
-            )
+            train, held = train_test_split(
+                np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=seed,
+                stratify=target if isinstance(self, ClassifierMixin) else None,
+            )  # fmt: skip
+            held_rows, held_target = X[held], target[held]
+            held_weights = None if weights is None else weights[held]
 
             def score(theta: Vector) -> float:
-                outputs = network_outputs(held, *model.weights(theta))
-                return self._validation_score(outputs, held_labels)
+                outputs = network_outputs(held_rows, *model.weights(theta))
+                return self._validation_score(outputs, held_target, held_weights)
 
-        model = self._model(rows, labels)
+            X, target = X[train], target[train]
+            weights = None if weights is None else weights[train]
+        model = self._model(X, target, weights)
         old = getattr(self, "parameters_", None)
         start = old if self.warm_start and old is not None and old.size == model.dim else None
         training = Training(
@@ -129,7 +135,9 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         if not self.early_stopping:
             warn_unless_reached(self, [fit.goldstein])
 
-    def _validation_score(self, outputs: Vector, target: NDArray[Any]) -> float:
+    def _validation_score(
+        self, outputs: Vector, target: NDArray[Any], weights: Vector | None
+    ) -> float:
         raise NotImplementedError
 
     def _outputs(self, X: Any) -> Vector:
@@ -193,6 +201,13 @@ _PARAMETERS = """
 """
 
 
+_LAST = "    random_state : int, RandomState or None\n"
+
+_CLASS_WEIGHT = """    class_weight : dict, "balanced" or None
+        Factors of the sample weights.
+"""
+
+
 class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
     __doc__ = f"""Regression by a ReLU network whose convergence is proved.
 
@@ -211,13 +226,15 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
 
     _losses = ("squared", "huber", "pseudo_huber")
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
 
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n, d)
         y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+            Nonnegative; a row of weight 2 counts as two rows, one of weight 0 as none.
 
         Returns
         -------
@@ -225,8 +242,12 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
         """
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
-        target = self._standardised(np.asarray(y, dtype=np.float64), fit=True)
-        self._train(X, target, None)
+        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        X, y, weights = check.drop_weightless(X, y, weights)
+        shares = check.unless_equal(weights)
+        self._centre = float(np.average(y, weights=shares))
+        self._spread = float(np.average((y - self._centre) ** 2, weights=shares)) ** 0.5 or 1.0
+        self._train(X, self._standardised(y), shares)
         return self
 
     def predict(self, X: Any) -> Vector:
@@ -234,28 +255,33 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
         answer: Vector = self._outputs(X) * self._spread + self._centre
         return answer
 
-    def objective(self, X: Any, y: Any) -> ReLUNetwork:
+    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ReLUNetwork:
         """Return the training objective, to verify the certificate against."""
         check_is_fitted(self)
         X, y = validate_data(
             self, X, y, reset=False, accept_sparse="csr", dtype=np.float64, y_numeric=True
         )
-        return self._model(X, self._standardised(np.asarray(y, dtype=np.float64), fit=False))
+        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        X, y, weights = check.drop_weightless(X, y, weights)
+        return self._model(X, self._standardised(y), check.unless_equal(weights))
 
-    def _standardised(self, y: Vector, *, fit: bool) -> Vector:
-        if fit:
-            self._centre = float(y.mean())
-            self._spread = float(y.std()) or 1.0
-        answer: Vector = (y - self._centre) / self._spread
+    def _standardised(self, y: Vector) -> Vector:
+        answer: Vector = (np.asarray(y, dtype=np.float64) - self._centre) / self._spread
         return answer
 
-    def _validation_score(self, outputs: Vector, target: NDArray[Any]) -> float:
-        return -float(np.mean((outputs - target) ** 2))
+    def _validation_score(
+        self, outputs: Vector, target: NDArray[Any], weights: Vector | None
+    ) -> float:
+        return -float(np.average((outputs - target) ** 2, weights=weights))
 
 
 class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
     __doc__ = f"""Classification by a ReLU network whose convergence is proved.
-    {_PARAMETERS.replace("LOSSES", '"logistic"; with three or more classes the cross-entropy.')}
+    {
+        _PARAMETERS.replace(
+            "LOSSES", '"logistic"; with three or more classes the cross-entropy.'
+        ).replace(_LAST, _CLASS_WEIGHT + _LAST)
+    }
     classes_ : ndarray
 
     Examples
@@ -289,6 +315,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         n_iter_no_change: int = 20,
         warm_start: bool = False,
         certificate: str = "near",
+        class_weight: dict[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(
@@ -298,14 +325,17 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
             n_iter_no_change=n_iter_no_change, warm_start=warm_start, certificate=certificate,
             random_state=random_state,
         )  # fmt: skip
+        self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
 
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n, d)
         y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+            Nonnegative; a row of weight 2 counts as two rows, one of weight 0 as none.
 
         Returns
         -------
@@ -313,13 +343,15 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         """
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        weights = check.checked_sample_weight(sample_weight, X.shape[0])
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        X, y, weights = check.drop_weightless(X, y, weights)
+        self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InputError(
                 f"a classifier needs at least two classes, got one class: {self.classes_[0]!r}."
             )
-        self._train(X, labels, labels)
+        self._train(X, *self._labels_and_weights(y, weights))
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -339,15 +371,30 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         winners = self._winners(self._outputs(X))
         return np.asarray(self.classes_[winners])
 
-    def objective(self, X: Any, y: Any) -> ReLUNetwork:
+    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ReLUNetwork:
         """Return the training objective, to verify the certificate against."""
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
-        return self._model(X, np.searchsorted(self.classes_, y))
+        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        X, y, weights = check.drop_weightless(X, y, weights)
+        return self._model(X, *self._labels_and_weights(y, weights))
+
+    def _labels_and_weights(
+        self, y: NDArray[Any], weights: Vector
+    ) -> tuple[NDArray[np.intp], Vector | None]:
+        """Return class numbers, and weights with the class weights; None when all are equal."""
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise InputError(f"y has the class {y[unknown][0]!r}, which was not in the training.")
+        labels = np.searchsorted(self.classes_, y)
+        factors = check.class_weights(self.class_weight, self.classes_, y, weights)
+        return labels, check.unless_equal(weights * factors[labels])
 
     @staticmethod
     def _winners(outputs: Vector) -> NDArray[np.intp]:
         return (outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)
 
-    def _validation_score(self, outputs: Vector, target: NDArray[Any]) -> float:
-        return float(np.mean(self._winners(outputs) == target))
+    def _validation_score(
+        self, outputs: Vector, target: NDArray[Any], weights: Vector | None
+    ) -> float:
+        return float(np.average(self._winners(outputs) == target, weights=weights))

@@ -68,7 +68,25 @@ def checked_sample_weight(sample_weight: Any, n: int) -> Vector:
     check_consistent_length(weights, np.empty(n))
     if (weights < 0).any() or not weights.any():
         raise InputError("sample_weight must be nonnegative and not all zero.")
-    return np.asarray(weights, dtype=np.float64)
+    weights = np.asarray(weights, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not 1e-300 < total < 1e300:
+        raise InputError(f"sample_weight sums to {total:g}; scale the weights to a moderate size.")
+    return weights
+
+
+def drop_weightless(X: Any, y: NDArray[Any], weights: Vector) -> tuple[Any, NDArray[Any], Vector]:
+    """Return the rows of positive weight: the others are as good as absent."""
+    kept = weights > 0
+    return (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
+
+
+def unless_equal(weights: Vector) -> Vector | None:
+    """Return None for equal weights: they are the same as none, to the last bit."""
+    if not weights.any():
+        raise InputError("no row has a positive weight; check sample_weight and class_weight.")
+    return None if (weights == weights[0]).all() else weights
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], y: NDArray[Any], w: Vector) -> Vector:

@@ -66,8 +66,16 @@ class SoftmaxCrossEntropy(Expression):
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
         value = self.forward([b.value], FLOAT, None)
-        steepest = float(np.sqrt(2.0) * np.linalg.norm(self.weights))
-        return Bound(value, 0.0 if b.lipschitz == 0.0 else steepest * b.lipschitz, b.radius)
+        return Bound(value, self.steepest * b.lipschitz, b.radius)
+
+    @property
+    def steepest(self) -> float:
+        """Lipschitz constant: a row's derivative is at most sqrt(2) times its weight."""
+        return float(np.sqrt(2.0 * (self.weights @ self.weights)))
+
+    @property
+    def largest_weight(self) -> float:
+        return float(self.weights.max(initial=0.0))
 
 
 def softmax_cross_entropy(logits: Expression, labels: Any, weights: Any = None) -> Expression:
