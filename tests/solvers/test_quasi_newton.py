@@ -149,3 +149,17 @@ def test_merged_rows_remember_their_points() -> None:
     assert evidence.weights.sum() == pytest.approx(1.0)
     assert evidence.weights @ evidence.points == pytest.approx(m)
     assert len(evidence.points) > 3
+
+
+def test_a_full_bundle_of_aggregates_gives_up_points_before_memory() -> None:
+    rng = np.random.default_rng(0)
+    bundle = PointBundle(40, 6, max_points=20)
+    most = 0
+    for y in rng.standard_normal((80, 40)):
+        bundle.add(y, y + 1.0)
+        m = bundle.shortest()
+        evidence = bundle.evidence(np.zeros(40))
+        # Whatever was given up, the rest still lists points and weights of what it claims.
+        assert evidence.weights @ (evidence.points + 1.0) == pytest.approx(m)
+        most = max(most, len(evidence.points))
+    assert 6 < most <= 20

@@ -1,4 +1,8 @@
-"""A small convex quadratic programme on the simplex: the model of a bundle step."""
+"""A small convex quadratic programme on the simplex: the model of a bundle step.
+
+It is solved once or twice per line search, with a handful of weights that are not zero: what costs
+is the number of NumPy calls, so short vectors are lists.
+"""
 
 from __future__ import annotations
 
@@ -27,80 +31,109 @@ def minimise_on_simplex(gram: Matrix, linear: Vector, start: Vector | None = Non
     array([0.75, 0.25])
     """
     count = linear.size
+    gram = np.array(gram, order="C")  # contiguous, and ours
     diagonal = gram.diagonal()
     scale = diagonal.item(int(diagonal.argmax()))
-    total = 0.0 if start is None else sum(start.tolist())
-    weights = np.zeros(count)
-    support: list[int] = []
-    if start is not None and 0.0 < total < math.inf:
-        np.divide(start, total, out=weights)
-        support = weights.nonzero()[0].tolist()
-        support = _descend(gram, linear, support, weights, scale)
-    else:
-        support = [int((0.5 * diagonal + linear).argmin())]
-        weights[support[0]] = 1.0
+    face = _Face(gram, linear, start)
+    gram.reshape(-1)[:: count + 1] += _RIDGE * scale
     for _ in range(4 * count):
-        slopes = gram.dot(weights)
-        slopes += linear
-        level = float(slopes.dot(weights))
+        if not face.minimise():
+            break
+        slopes = face.slopes()
+        level = sum(map(float.__mul__, face.values, slopes.take(face.support).tolist()))
         entering = int(slopes.argmin())
         slack = _SLACK * (abs(level) + 1e-4 * scale)
-        if not slopes.item(entering) < level - slack or entering in support:
+        if not slopes.item(entering) < level - slack or entering in face.support:
             break
-        support.append(entering)
-        support = _descend(gram, linear, support, weights, scale)
-        if not support:
-            break
-    weights /= np.add.reduce(weights)
+        face.support.append(entering)
+        face.values.append(0.0)
+    weights = np.zeros(count)
+    weights[face.support] = face.values
+    weights /= math.fsum(face.values)
     return weights
 
 
-def _descend(
-    gram: Matrix, linear: Vector, support: list[int], weights: Vector, scale: float
-) -> list[int]:
-    """Minimise over the face of the support, leaving it where a weight vanishes.
+class _Face:
+    """The indices with weight, and their weights."""
 
-    Changes the weights; returns the support that is left, or nothing when rounding stops the walk.
-    """
-    while len(support) > 1:
-        target = _affine(gram, linear, support, scale)
-        if target is None:
-            return []
-        if target.item(int(target.argmin())) > 0.0:
-            weights[support] = target
-            return support
-        # Walk towards the affine solution until the first weight vanishes.
-        current = weights[support]
-        step, leaving = math.inf, 0
-        for place, (have, want) in enumerate(zip(current.tolist(), target.tolist())):
-            if want <= 0.0:
-                ratio = have / (have - want) if have > 0.0 else 0.0
-                if ratio < step:
-                    step, leaving = ratio, place
-        current += step * (target - current)
-        current[leaving] = 0.0
-        weights[support] = np.maximum(current, 0.0, out=current)
-        del support[leaving]
-    weights[:] = 0.0
-    weights[support[0]] = 1.0
-    return support
+    def __init__(self, gram: Matrix, linear: Vector, start: Vector | None) -> None:
+        self.gram = gram
+        self.linear = linear
+        self.support: list[int] = []
+        self.values: list[float] = []
+        self._rows: Matrix = gram
+        total = 0.0
+        if start is not None:
+            self.support = start.nonzero()[0].tolist()
+            self.values = start.take(self.support).tolist() if self.support else []
+            total = sum(self.values)
+        if 0.0 < total < math.inf:
+            self.values = [value / total for value in self.values]
+        else:
+            self.support = [int((0.5 * gram.diagonal() + linear).argmin())]
+            self.values = [1.0]
 
+    def minimise(self) -> bool:
+        """Go to the minimiser over the face, leaving it where a weight vanishes.
 
-def _affine(gram: Matrix, linear: Vector, support: list[int], scale: float) -> Vector | None:
-    """Minimise over the affine hull of the support, ignoring signs."""
-    size = len(support)
-    block = gram.take(support, 0).take(support, 1)
-    block.flat[:: size + 1] += _RIDGE * scale
-    sides = np.empty((size, 2), order="F")
-    sides[:, 0] = 1.0
-    sides[:, 1] = linear.take(support)
-    _, z, failed = dposv(block.T, sides, overwrite_a=1, overwrite_b=1)
-    if failed:
-        return None
-    ones, shift = z[:, 0], z[:, 1]
-    total = sum(ones.tolist())
-    if not 0.0 < total < math.inf:
-        return None
-    solution: Vector = ((1.0 + sum(shift.tolist())) / total) * ones
-    solution -= shift
-    return solution if math.isfinite(sum(solution.tolist())) else None
+        False when rounding stops the walk.
+        """
+        support, values = self.support, self.values
+        while True:
+            target = self._affine()
+            if target is None:
+                return False
+            if min(target) > 0.0:
+                self.values = target
+                return True
+            # Walk towards the affine solution until the first weight vanishes.
+            step, leaving = math.inf, 0
+            for place, (have, want) in enumerate(zip(values, target)):
+                if want <= 0.0:
+                    ratio = have / (have - want) if have > 0.0 else 0.0
+                    if ratio < step:
+                        step, leaving = ratio, place
+            for place, want in enumerate(target):
+                values[place] = max(0.0, values[place] + step * (want - values[place]))
+            del support[leaving], values[leaving]
+
+    def slopes(self) -> Vector:
+        """Derivatives with respect to all weights, at the minimiser over the face."""
+        slopes: Vector = np.array(self.values).dot(self._rows)
+        slopes += self.linear
+        return slopes
+
+    def _between(self, i: int, j: int) -> list[float] | None:
+        """The same for two indices, the most frequent case."""
+        gram, linear = self.gram, self.linear
+        mixed = gram.item(i, j)
+        first, last = gram.item(i, i) - mixed, gram.item(j, j) - mixed
+        gap = first + last
+        if not gap > 0.0:
+            return None
+        share = (first + linear.item(i) - linear.item(j)) / gap
+        return [1.0 - share, share] if math.isfinite(share) else None
+
+    def _affine(self) -> list[float] | None:
+        """Minimise over the affine hull of the face, ignoring signs."""
+        indices = np.array(self.support)
+        self._rows = self.gram.take(indices, 0)
+        size = len(self.support)
+        if size == 1:
+            return [1.0]
+        if size == 2:
+            return self._between(*self.support)
+        sides = np.empty((2, size))
+        sides[0] = 1.0
+        sides[1] = self.linear.take(indices)
+        block = self._rows.take(indices, 1)
+        _, solution, failed = dposv(block.T, sides.T, overwrite_a=1, overwrite_b=1)
+        if failed:
+            return None
+        ones, shift = solution.T.tolist()
+        total = sum(ones)
+        if not 0.0 < total < math.inf:
+            return None
+        level = (1.0 + sum(shift)) / total
+        target = [level * one - back for one, back in zip(ones, shift)]
+        return target if math.isfinite(sum(target)) else None

@@ -129,13 +129,14 @@ class Auto(Solver):
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
         d = x0.size
+        capacity = self.capacity or max(_GATHER, min(d + 2, 1000, _rows(d)))
         fx = oracle.value(x0)
         state = AutoState(
             x=x0.copy(),
             fx=fx,
             memory=GradientMemory(d, self.memory or min(4 * min(d, 200) + 100, _rows(d))),
             newton=self._quasi_newton(d),
-            bundle=PointBundle(d, self.capacity or max(_GATHER, min(d + 2, 1000, _rows(d)))),
+            bundle=PointBundle(d, capacity, max_points=2 * max(capacity, _rows(d))),
             centre=x0.copy(),
             guard=LipschitzGuard(request.lipschitz),
             rng=stream(request.seed, 0, self.name),

@@ -72,7 +72,9 @@ class DenseMetric:
             self._stale = set(range(len(self.rows)))
         hy = dsymv(1.0, self.matrix, y, lower=1)
         # H + (sy + y'Hy)/sy^2 ss' - (Hy s' + s Hy')/sy, as one symmetric rank-two update.
-        v = (0.5 * (1.0 + (y @ hy) / sy) / sy) * s - hy / sy
+        v = (0.5 * (1.0 + float(y.dot(hy)) / sy)) * s
+        v -= hy
+        v /= sy
         self.matrix = dsyr2(1.0, s, v, a=self.matrix, lower=1, overwrite_a=1)
         self._age += 1
         if self._age >= _REFRESH:
@@ -91,20 +93,24 @@ class DenseMetric:
         self._stale.add(slot)
 
     def products(self, count: int) -> Matrix:
-        if self._stale:
+        if len(self._stale) == 1:
+            self._renew_one(self._stale.pop())
+        elif self._stale:
             slots = [slot for slot in self._stale if slot < count]
             self._stale.clear()
             self._renew(slots)
         return self._products[:count, :count]
 
+    def _renew_one(self, slot: int) -> None:
+        image = self.apply(self.rows[slot])
+        self._images[:, slot] = image
+        products = self.rows.dot(image)
+        self._products[:, slot] = products
+        self._products[slot] = products
+
     def _renew(self, slots: list[int]) -> None:
         rows = self.rows[slots]
-        if self.matrix is None:
-            images = rows.T
-        elif len(slots) == 1:
-            images = dsymv(1.0, self.matrix, rows[0], lower=1)[:, None]
-        else:
-            images = dsymm(1.0, self.matrix, rows.T, lower=1)
+        images = rows.T if self.matrix is None else dsymm(1.0, self.matrix, rows.T, lower=1)
         self._images[:, slots] = images
         products = self.rows @ images
         self._products[:, slots] = products

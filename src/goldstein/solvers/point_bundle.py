@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from goldstein.numerics.hull import Hull
 from goldstein.solvers.base import Evidence
@@ -21,16 +21,11 @@ class Origin:
     points: list[Vector]
     perturbed: list[bool]
     shares: list[float]
-    #: No point is farther from the centre than this.
-    reach: float = math.inf
 
-    def within(self, centre: Vector, moved: float, radius: float) -> bool:
-        """Are all points within the radius of the centre, which has moved by `moved`?"""
-        self.reach += moved
-        if self.reach > radius:
-            offsets = [point - centre for point in self.points]
-            self.reach = math.sqrt(max(float(offset @ offset) for offset in offsets))
-        return self.reach <= radius
+    def distance(self, centre: Vector) -> float:
+        """Return how far the farthest point is from the centre."""
+        offsets = [point - centre for point in self.points]
+        return math.sqrt(max(float(offset.dot(offset)) for offset in offsets))
 
 
 class PointBundle:
@@ -38,13 +33,17 @@ class PointBundle:
 
     When all slots carry weight, two of them are merged into an aggregate that remembers which
     points it came from. The hull keeps the shortest vector, so nothing proved is lost, and the
-    certificate can still list points and weights.
+    certificate can still list points and weights. Only when the aggregates have gathered more than
+    `max_points` points are they given up, and the gradients they were made of with them.
     """
 
-    def __init__(self, dim: int, capacity: int) -> None:
+    def __init__(self, dim: int, capacity: int, max_points: float = math.inf) -> None:
         self.hull = Hull(dim, min(capacity, 64))
         self.capacity = capacity
+        self.max_points = max_points
         self._origins: list[Origin] = []
+        # For each row a bound on the distance of its points from the centre.
+        self._reach: Vector = np.zeros(capacity)
 
     @property
     def size(self) -> int:
@@ -63,23 +62,22 @@ class PointBundle:
         """
         if self.hull.size == self.capacity:
             self._make_room()
-        self.hull.add(gradient)
-        self._origins.append(Origin([point], [perturbed], [1.0], reach))
+        self._append(gradient, Origin([point], [perturbed], [1.0]), reach)
 
     def recentre(self, centre: Vector, moved: float, radius: float) -> None:
         """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
-        kept = [
-            row for row, origin in enumerate(self._origins) if origin.within(centre, moved, radius)
-        ]
-        if not kept:
-            self.clear()
-        elif len(kept) < len(self._origins):
-            self._keep(np.array(kept, dtype=np.intp))
+        reach = self._reach[: self.size]
+        reach += moved
+        far = (reach > radius).nonzero()[0].tolist()
+        if not far:
+            return
+        for row in far:
+            reach[row] = self._origins[row].distance(centre)
+        self._keep((reach <= radius).nonzero()[0])
 
     def drop_unperturbed(self) -> None:
         """Drop the rows that rest on a point which was not drawn at random."""
-        kept = [row for row, origin in enumerate(self._origins) if all(origin.perturbed)]
-        self._keep(np.array(kept, dtype=np.intp)) if kept else self.clear()
+        self._keep([row for row, origin in enumerate(self._origins) if all(origin.perturbed)])
 
     def shortest(self) -> Vector:
         """Return the shortest vector of the hull."""
@@ -105,9 +103,19 @@ class PointBundle:
             self.hull.gradients[support].copy() if pure else None,
         )
 
-    def _keep(self, rows: NDArray[np.intp]) -> None:
-        self.hull.keep(rows)
-        self._origins = [self._origins[row] for row in rows]
+    def _append(self, gradient: Vector, origin: Origin, reach: float) -> None:
+        self._reach[self.size] = reach
+        self.hull.add(gradient)
+        self._origins.append(origin)
+
+    def _keep(self, rows: ArrayLike) -> None:
+        kept = np.asarray(rows, dtype=np.intp)
+        if kept.size == 0:
+            self.clear()
+        elif kept.size < self.size:
+            self.hull.keep(kept)
+            self._reach[: kept.size] = self._reach[kept]
+            self._origins = [self._origins[row] for row in kept.tolist()]
 
     def _make_room(self) -> None:
         self.hull.solve()
@@ -115,6 +123,9 @@ class PointBundle:
         used = np.flatnonzero(weights > 0)
         if used.size < self.capacity:
             self._keep(used)
+            return
+        if sum(len(origin.points) for origin in self._origins) >= self.max_points:
+            self._keep([r for r, origin in enumerate(self._origins) if len(origin.points) == 1])
             return
         # Merge the two lightest rows: they matter least to the shape of the hull.
         i, j = (int(r) for r in np.argsort(weights)[:2])
@@ -126,8 +137,7 @@ class PointBundle:
             one.points + other.points,
             one.perturbed + other.perturbed,
             [a * share for share in one.shares] + [b * share for share in other.shares],
-            max(one.reach, other.reach),
         )
-        self._keep(np.array([r for r in range(self.capacity) if r not in (i, j)], dtype=np.intp))
-        self.hull.add(merged)
-        self._origins.append(origin)
+        reach = float(max(self._reach[i], self._reach[j]))
+        self._keep([r for r in range(self.capacity) if r not in (i, j)])
+        self._append(merged, origin, reach)

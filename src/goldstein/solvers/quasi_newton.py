@@ -34,6 +34,8 @@ _LOCALITY = 1e-6
 _ARMIJO = 1e-4
 _CURVATURE = 0.5
 _MAX_TRIALS = 40
+#: Weight of a new piece when the model is solved next: it is likely to matter.
+_HOPE = 1e-3
 
 
 class CuttingPlanes:
@@ -75,8 +77,10 @@ class CuttingPlanes:
     def errors(self, fx: float) -> Vector:
         """Return how far each piece lies from f at x (for a nonconvex f: in absolute value)."""
         count = self.count
-        travel = self.travel[:count]
-        return np.maximum(np.abs(fx - self.levels[:count]), _LOCALITY * travel * travel)
+        floor: Vector = self.travel[:count] ** 2
+        floor *= _LOCALITY
+        errors: Vector = fx - self.levels[:count]
+        return np.maximum(np.abs(errors, out=errors), floor, out=errors)
 
 
 class QuasiNewton:
@@ -232,7 +236,7 @@ class QuasiNewton:
         g = gradient_near(oracle, y, rng, seen, self.jitter)
         back = self.x - y
         slot = self.planes.add(g, fy + float(g @ back), _length(back))
-        self._weights[slot] = 0.0
+        self._weights[slot] = _HOPE
         self.metric.replaced(slot)
         return g, slot
 
@@ -245,14 +249,13 @@ def gradient_near(
     jitter: float = 0.0,
 ) -> Vector:
     """Return the gradient at x, or next to x where x sits on a kink: never a made-up one."""
-    hair = 1e-12 * max(1.0, float(np.abs(x).max()))
     y = uniform_in_ball(rng, x, jitter) if jitter else x
-    for _ in range(8):
+    for attempt in range(8):
         try:
             g = oracle.gradient(y)
         except KinkError:
+            hair = 10.0 ** (attempt - 12) * max(1.0, float(np.abs(x).max()))
             y = x + hair * rng.standard_normal(x.size)
-            hair *= 10.0
             continue
         seen.append((y, g))
         return g
