@@ -8,6 +8,7 @@ least a fixed share of the calls, so the finite-time bound holds up to that shar
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,13 +18,14 @@ from numpy.typing import NDArray
 
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.cone import conic_point, trial_point
+from goldstein.numerics.cone import trial_point
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.expand import expand
+from goldstein.solvers.line_oracles import check_line, gradients_along
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
@@ -104,6 +106,8 @@ class Auto(Solver):
         above d = 2e4: 160 MB).
     memory : int, optional
         Gradients shared between the halves; default 4 min(d, 200) + 100, with the same limit.
+    line : {"random", "bisection", "hybrid"}
+        Where the bundle half looks after a failed step; see `BundlePINGD`.
 
     Examples
     --------
@@ -117,7 +121,12 @@ class Auto(Solver):
     name = "auto"
 
     def __init__(
-        self, *, newton: bool = True, capacity: int | None = None, memory: int | None = None
+        self,
+        *,
+        newton: bool = True,
+        capacity: int | None = None,
+        memory: int | None = None,
+        line: str = "random",
     ) -> None:
         if capacity is not None and capacity < 3:
             raise InputError(f"capacity must be at least 3, got {capacity}.")
@@ -126,6 +135,7 @@ class Auto(Solver):
         self.newton = newton
         self.capacity = capacity
         self.memory = memory
+        self.line = check_line(line)
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
         d = x0.size
@@ -215,9 +225,8 @@ class Auto(Solver):
             _offer(state, radius)
         x = state.centre
         if state.bundle.size == 0:
-            self._ask(oracle, state, uniform_in_ball(state.rng, x, radius * _FIRST))
-            if state.bundle.size == 0:
-                return
+            y = uniform_in_ball(state.rng, x, radius * _FIRST)
+            self._learn(state, y, oracle.gradient(y))
         m = state.bundle.shortest()
         norm = _length(m)
         state.bound, state.radius = norm, radius
@@ -245,7 +254,12 @@ class Auto(Solver):
                 state.bundle.clear()
                 state.failed_steps = 0
                 return
-            self._ask(oracle, state, conic_point(state.rng, x, m, norm, radius * _INSIDE, ratio))
+            with contextlib.suppress(KinkError):  # in floating point: the next draw is another
+                for y, g in gradients_along(
+                    self.line, oracle, state.rng, x, state.centre_value, m, norm,
+                    radius * _INSIDE, ratio, value,
+                ):  # fmt: skip
+                    self._learn(state, y, g)
 
     def _sparse_step(self, oracle: CountedOracle, state: AutoState, m: Vector) -> bool:
         """Try a step along the largest entries of m only.
@@ -271,11 +285,7 @@ class Auto(Solver):
         self._descend(oracle, state, trial, value, sparse, norm, length)
         return True
 
-    def _ask(self, oracle: CountedOracle, state: AutoState, y: Vector) -> None:
-        try:
-            g = oracle.gradient(y)
-        except KinkError:
-            return  # in floating point this can happen; the next draw is another point
+    def _learn(self, state: AutoState, y: Vector, g: Vector) -> None:
         _remember(state, y, g, perturbed=True)
         state.offered = state.memory.added
         state.bundle.add(y, g, reach=state.working)

@@ -12,6 +12,7 @@ from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.base import Evidence, Request
 from goldstein.solvers.expand import expand
+from goldstein.solvers.line_oracles import check_line
 from goldstein.solvers.pingd import RoundSolver, RoundState
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.schedules import CHEAP_ROUND_FAILURE
@@ -39,6 +40,9 @@ class BundlePINGD(RoundSolver):
         Double successful steps while they keep paying.
     capacity : int, optional
         Gradients kept at a time; default min(2 d + 20, 200).
+    line : {"random", "bisection", "hybrid"}
+        Where to look after a failed step. The guarantee holds for `random` (Algorithm 1) and
+        `hybrid`; `bisection` alone has it for weakly convex and for smooth functions.
     """
 
     name = "bundle"
@@ -54,12 +58,14 @@ class BundlePINGD(RoundSolver):
         round_failure: float = CHEAP_ROUND_FAILURE,
         expand: bool = True,
         capacity: int | None = None,
+        line: str = "random",
     ) -> None:
         super().__init__(lipschitz=lipschitz, gamma=gamma, gap=gap, round_failure=round_failure)
         if capacity is not None and capacity < 3:
             raise InputError(f"capacity must be at least 3, got {capacity}.")
         self.expand = expand
         self.capacity = capacity
+        self.line = check_line(line)
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> BundleState:
         # Room for the d + 1 rows that can matter, and for as many new ones before tidying up.

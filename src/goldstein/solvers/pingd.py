@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from goldstein.errors import InputError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.numerics.cone import conic_point, trial_point
+from goldstein.numerics.cone import trial_point
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
 from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.line_oracles import Line, gradients_along
 from goldstein.solvers.schedules import (
     CHEAP_ROUND_FAILURE,
     averaging_weight,
@@ -155,15 +156,17 @@ class RoundSolver(Solver):
         if state.failed_steps >= state.max_steps:
             state.m = None  # a gradient whose m is never tested would be wasted
             return
-        y = conic_point(state.rng, state.x, m, norm, request.delta, ratio)
-        g = oracle.gradient(y)
-        raised = self._observe(state, g, request)
-        if raised and self._restart_when_raised:
-            state.m = None
-            return
-        self._include(state, y, g, ratio)
+        for y, g in gradients_along(
+            self.line, oracle, state.rng, state.x, state.fx, m, norm, request.delta, ratio, value
+        ):
+            raised = self._observe(state, g, request)
+            if raised and self._restart_when_raised:
+                state.m = None
+                return
+            self._include(state, y, g, ratio)
 
     _restart_when_raised = True
+    line: Line = "random"
 
     def _move(
         self,
