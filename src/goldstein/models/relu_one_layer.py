@@ -11,6 +11,7 @@ from goldstein.calculus import Variable, relu, sum_squares
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Matrix
+from goldstein.models.network_pass import Architecture
 from goldstein.models.networks import ReLUNetwork, Setting
 
 
@@ -19,7 +20,9 @@ class ReLUOneLayer(ReLUNetwork):
 
     def __init__(self, setting: Setting, output: Matrix) -> None:
         self.output = output
-        theta = Variable(setting.hidden_size)
+        columns: tuple[int, ...] = () if setting.loss.target_is_vector else output.shape[1:]
+        net = Architecture(setting.X.shape[1], setting.width, columns, fixed=output)
+        theta = Variable(net.dim)
         W = theta.reshape(setting.width, setting.X.shape[1])
         out = relu(setting.X @ W.T) @ output
         tree = setting.loss.expression(out)
@@ -27,17 +30,11 @@ class ReLUOneLayer(ReLUNetwork):
             tree = tree * setting.scale
         if setting.ridge:
             tree = tree + (0.5 * setting.ridge) * sum_squares(theta)
-        super().__init__(tree, setting)
+        super().__init__(tree, setting, net)
 
     @property
     def name(self) -> str:
         return "relu_one_layer"
-
-    def _outer(self, theta: Vector) -> tuple[Matrix, Any]:
-        return self.output, None
-
-    def _outer_gradient(self, active: Matrix, slope: Matrix) -> list[Vector]:
-        return []
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return the constant of the sublevel set: loss part plus ridge part."""
@@ -50,6 +47,13 @@ class ReLUOneLayer(ReLUNetwork):
             return s.scale * s.loss.slope_limit * s.loss.weight_norm * gain + ridge
         steep = s.scale * s.loss.largest_weight
         return gain * (math.sqrt(2.0 * steep * level) + steep * gain * delta) + ridge
+
+
+def alternating_signs(width: int, outputs: int, as_vector: bool) -> Matrix:
+    """Return output weights +1 and -1; different outputs see the neurons with different signs."""
+    signs = np.where(np.arange(width) % 2 == 0, 1.0, -1.0)
+    table = [np.roll(signs, k) * (-1.0) ** (k // 2) for k in range(outputs)]
+    return signs if outputs == 1 and as_vector else np.array(table).T
 
 
 def relu_one_layer(
@@ -106,10 +110,7 @@ def relu_one_layer(
     setting = Setting.make(X, y, width, loss, ridge, bias, mean, threshold, weights, classes)
     q = setting.loss.outputs
     if output_weights is None:
-        signs = np.where(np.arange(setting.width) % 2 == 0, 1.0, -1.0)
-        # Different outputs see the neurons with different signs.
-        table = [np.roll(signs, k) * (-1.0) ** (k // 2) for k in range(q)]
-        output = signs if q == 1 and setting.loss.target_is_vector else np.array(table).T
+        output = alternating_signs(setting.width, q, setting.loss.target_is_vector)
     else:
         output = np.array(output_weights, dtype=np.float64)
     wanted = (setting.width,) if setting.loss.target_is_vector else (setting.width, q)
@@ -120,4 +121,4 @@ def relu_one_layer(
     return ReLUOneLayer(setting, output)
 
 
-__all__ = ["ReLUOneLayer", "relu_one_layer"]
+__all__ = ["ReLUOneLayer", "alternating_signs", "relu_one_layer"]

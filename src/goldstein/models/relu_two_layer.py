@@ -10,7 +10,7 @@ import numpy as np
 from goldstein.calculus import Variable, relu, sum_squares
 from goldstein.calculus.affine import linear
 from goldstein.calculus.expression import Vector
-from goldstein.models.base import Matrix
+from goldstein.models.network_pass import Architecture
 from goldstein.models.networks import ReLUNetwork, Setting
 
 
@@ -23,40 +23,25 @@ class ReLUTwoLayer(ReLUNetwork):
     def __init__(self, setting: Setting, output_bias: bool) -> None:
         n, d = setting.X.shape
         loss = setting.loss
-        self._columns: tuple[int, ...] = () if loss.target_is_vector else (loss.outputs,)
-        self._split = setting.hidden_size + setting.width * loss.outputs
-        self._output_bias = output_bias
-        theta = Variable(self._split + (loss.outputs if output_bias else 0))
-        W = theta[: setting.hidden_size].reshape(setting.width, d)
-        V = theta[setting.hidden_size : self._split].reshape(setting.width, *self._columns)
+        columns: tuple[int, ...] = () if loss.target_is_vector else (loss.outputs,)
+        net = Architecture(d, setting.width, columns, output_bias=output_bias)
+        theta = Variable(net.dim)
+        W = theta[: net.hidden_size].reshape(setting.width, d)
+        V = theta[net.hidden_size : net.outer_end].reshape(setting.width, *columns)
         out = relu(setting.X @ W.T) @ V
         if output_bias:
-            shift = theta[self._split :].reshape(1, loss.outputs)
-            out = out + linear(np.ones((n, 1)), shift).reshape(n, *self._columns)
+            shift = theta[net.outer_end :].reshape(1, loss.outputs)
+            out = out + linear(np.ones((n, 1)), shift).reshape(n, *columns)
         tree = loss.expression(out)
         if setting.scale != 1.0:
             tree = tree * setting.scale
         if setting.ridge:
             tree = tree + (0.5 * setting.ridge) * sum_squares(theta)
-        super().__init__(tree, setting)
+        super().__init__(tree, setting, net)
 
     @property
     def name(self) -> str:
         return "relu_two_layer"
-
-    def _outer(self, theta: Vector) -> tuple[Matrix, Any]:
-        s = self.setting
-        weights = theta[s.hidden_size : self._split].reshape(s.width, *self._columns)
-        if not self._output_bias:
-            return weights, None
-        shift = theta[self._split :]
-        return weights, shift if self._columns else shift[0]
-
-    def _outer_gradient(self, active: Matrix, slope: Matrix) -> list[Vector]:
-        parts = [np.asarray(active.T @ slope).ravel()]
-        if self._output_bias:
-            parts.append(np.atleast_1d(slope.sum(axis=0)))
-        return parts
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return the constant of the sublevel set; it is bounded only if ridge > 0."""
@@ -65,7 +50,7 @@ class ReLUTwoLayer(ReLUNetwork):
             return math.inf
         level = self.value(x)
         size = math.sqrt(2.0 * level / s.ridge) + delta
-        extra = s.X.shape[0] if self._output_bias else 0
+        extra = s.X.shape[0] if self.architecture.output_bias else 0
         gain = math.sqrt((self.data_norm * size) ** 2 + extra)
         if math.isfinite(s.loss.slope_limit):
             slope = s.scale * s.loss.slope_limit * s.loss.weight_norm

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
 
 from goldstein.calculus.affine import row_norms
-from goldstein.errors import InputError, KinkError
+from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.oracles import Oracle
 
@@ -18,7 +19,36 @@ Vector = NDArray[np.float64]
 
 def is_dask_array(X: Any) -> bool:
     """True for a Dask array; Dask is not imported to find out."""
+    if type(X).__module__.startswith(("dask.dataframe", "dask_expr")):
+        raise InputTypeError(
+            "X is a Dask data frame, expected a Dask array; pass X.to_dask_array(lengths=True)."
+        )
     return type(X).__module__.startswith("dask.array")
+
+
+def checked_chunks(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Check what can be checked of a Dask array without reading it; return it, and y in memory."""
+    if X.ndim != 2:
+        raise InputError(f"X has {X.ndim} dimensions, expected a Dask array of shape (n, d).")
+    if X.dtype.kind not in "fiub":
+        raise InputTypeError(
+            f"X is a Dask array of {X.dtype}, expected real numbers; convert it with X.astype."
+        )
+    if any(np.isnan(size) for part in X.chunks for size in part):
+        raise InputError(
+            "X has chunks of unknown size; call X.compute_chunk_sizes() first, or "
+            "to_dask_array(lengths=True) on the data frame it comes from."
+        )
+    if 0 in X.shape:
+        raise InputError(f"X has shape {X.shape}; at least one row and one feature are needed.")
+    if not hasattr(y, "__len__") or (is_dask_array(y) and any(map(np.isnan, y.shape))):
+        raise InputError("y has no known length; pass one target per row of X, in memory.")
+    y = column_or_1d(np.asarray(y), warn=True)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise InputError("Input y contains NaN or infinity; clean the data first.")
+    if X.shape[0] != len(y):
+        raise InputError(f"X has {X.shape[0]} rows and y has {len(y)}; they must agree.")
+    return X, y
 
 
 class ChunkedRows:

@@ -10,18 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_is_fitted,
-    check_random_state,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from goldstein.calculus.affine import hand_over
 from goldstein.errors import InputError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn import validation as check
-from goldstein.sklearn.chunked import ChunkedMargin, ChunkedRows, is_dask_array
+from goldstein.sklearn.chunked import ChunkedMargin, ChunkedRows, checked_chunks, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
 from goldstein.sklearn.margin_fit import MarginFit, fit_margin
 
@@ -217,10 +212,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check.one_of("certificate", self.certificate, ("near", "goldstein"))
 
     def _chunked_input(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Check what can be checked of a Dask array without reading it."""
-        y = column_or_1d(np.asarray(y))
-        if X.ndim != 2 or X.shape[0] != len(y):
-            raise InputError(f"X has shape {X.shape}, expected ({len(y)}, d) as y has {len(y)}.")
+        X, y = checked_chunks(X, y)
         self.n_features_in_ = int(X.shape[1])
         return X, y
 

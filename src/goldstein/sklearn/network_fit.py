@@ -15,8 +15,10 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.errors import NotCertifiableError
 from goldstein.models.networks import ReLUNetwork
 from goldstein.oracles import Oracle
+from goldstein.sklearn.chunked_network import ChunkedNetwork
 
 Vector = NDArray[np.float64]
+Network = ReLUNetwork | ChunkedNetwork
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Batches(Oracle):
 
 
 def fit_network(
-    model: ReLUNetwork,
+    model: Network,
     training: Training,
     *,
     start: Vector | None = None,
@@ -81,7 +83,7 @@ def fit_network(
 
     Parameters
     ----------
-    model : ReLUNetwork
+    model : ReLUNetwork or ChunkedNetwork
     training : Training
     start : ndarray, optional
         Warm start; the only one then.
@@ -100,14 +102,17 @@ def fit_network(
 
 
 def _train(
-    model: ReLUNetwork,
+    model: Network,
     training: Training,
     x0: Vector,
     score: Callable[[Vector], float] | None,
 ) -> NetworkFit:
     watch = None if score is None else _Watch(score, training.patience or 1, x0)
+    oracle: Oracle = model
+    if isinstance(model, ReLUNetwork) and training.solver != "auto":
+        oracle = Batches(model, training.batch_size)
     result = minimize(
-        model if training.solver == "auto" else Batches(model, training.batch_size),
+        oracle,
         x0,
         eps=training.eps,
         delta=training.delta,
@@ -143,9 +148,11 @@ class _Watch:
         return self.since >= self.patience
 
 
-def _with_near(model: ReLUNetwork, fit: NetworkFit, training: Training) -> NetworkFit:
+def _with_near(model: Network, fit: NetworkFit, training: Training) -> NetworkFit:
     if not training.near or fit.goldstein.eps > training.eps:
         return fit
+    if not isinstance(model, ReLUNetwork):
+        return fit  # the exact proof needs all rows in one place
     try:
         near = near_certificate(
             model, fit.goldstein, training.delta, training.eps, seed=training.seed

@@ -10,15 +10,23 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 
 from goldstein.errors import InputError
-from goldstein.models.networks import ReLUNetwork, network_outputs
+from goldstein.models.network_pass import Weights
+from goldstein.models.networks import network_outputs
 from goldstein.models.relu_one_layer import relu_one_layer
 from goldstein.models.relu_two_layer import relu_two_layer
 from goldstein.sklearn import validation as check
+from goldstein.sklearn.chunked import checked_chunks, is_dask_array
+from goldstein.sklearn.chunked_network import ChunkedNetwork, chunked_outputs
 from goldstein.sklearn.convergence import warn_unless_reached
-from goldstein.sklearn.network_fit import Training, fit_network
+from goldstein.sklearn.network_fit import Network, Training, fit_network
 
 Vector = NDArray[np.float64]
 
@@ -27,6 +35,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
     """What the regressor and the classifier share."""
 
     _losses: tuple[str, ...] = ()
+    _y_numeric = False
 
     def __init__(
         self,
@@ -87,11 +96,39 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
                 f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}."
             )
 
-    def _model(self, X: Any, target: NDArray[Any], weights: Vector | None) -> ReLUNetwork:
+    def _checked_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
+        """Check the data; a Dask array is not read."""
+        if is_dask_array(X):
+            X, y = checked_chunks(X, y)
+            self._check_features(X, reset=reset)
+            if self._y_numeric:
+                y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+            return X, y
+        X, y = validate_data(
+            self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64,
+            y_numeric=self._y_numeric,
+        )  # fmt: skip
+        return X, np.asarray(y, dtype=np.float64) if self._y_numeric else y
+
+    def _check_features(self, X: Any, *, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = int(X.shape[1])
+        elif X.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+
+    def _model(self, X: Any, target: NDArray[Any], weights: Vector | None) -> Network:
         options: dict[str, Any] = {
-            "loss": self.loss, "ridge": self.ridge, "mean": True, "threshold": self.threshold,
-            "weights": weights, "classes": len(getattr(self, "classes_", ())),
+            "loss": self.loss, "ridge": self.ridge, "threshold": self.threshold,
+            "classes": len(getattr(self, "classes_", ())),
         }  # fmt: skip
+        if is_dask_array(X):
+            return ChunkedNetwork(
+                X, target, weights, width=self.width, layers=self.layers, **options
+            )
+        options |= {"weights": weights, "mean": True}
         if self.layers == 1:
             return relu_one_layer(X, target, self.width, **options)
         return relu_two_layer(X, target, self.width, output_bias=True, **options)
@@ -99,16 +136,22 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
     def _train(self, X: Any, target: NDArray[Any], weights: Vector | None) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         score = None
+        if is_dask_array(X) and self.solver != "auto":
+            raise InputError(
+                f"solver={self.solver!r} draws single rows, which a Dask array does not give "
+                "quickly; use solver='auto', or fit in memory."
+            )
         if self.early_stopping:
             train, held = train_test_split(
                 np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=seed,
                 stratify=target if isinstance(self, ClassifierMixin) else None,
             )  # fmt: skip
+            train, held = np.sort(train), np.sort(held)
             held_rows, held_target = X[held], target[held]
             held_weights = None if weights is None else weights[held]
 
             def score(theta: Vector) -> float:
-                outputs = network_outputs(held_rows, *model.weights(theta))
+                outputs = _network_outputs(held_rows, model.weights(theta))
                 return self._validation_score(outputs, held_target, held_weights)
 
             X, target = X[train], target[train]
@@ -142,8 +185,16 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
 
     def _outputs(self, X: Any) -> Vector:
         check_is_fitted(self, "parameters_")
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        return network_outputs(X, self.hidden_coef_, self.output_coef_, self.output_intercept_)
+        if is_dask_array(X):
+            self._check_features(X, reset=False)
+        else:
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        weights = Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
+        return _network_outputs(X, weights)
+
+
+def _network_outputs(X: Any, weights: Weights) -> Vector:
+    return chunked_outputs(X, weights) if is_dask_array(X) else network_outputs(X, *weights)
 
 
 _PARAMETERS = """
@@ -225,13 +276,15 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
     """
 
     _losses = ("squared", "huber", "pseudo_huber")
+    _y_numeric = True
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
 
         Parameters
         ----------
-        X : array-like or sparse matrix, shape (n, d)
+        X : array-like, sparse matrix or Dask array, shape (n, d)
+            A Dask array is never in memory as a whole; it gets a Goldstein certificate.
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
             Nonnegative; a row of weight 2 counts as two rows, one of weight 0 as none.
@@ -241,7 +294,7 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        X, y = self._checked_rows(X, y)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         X, y, weights = check.drop_weightless(X, y, weights)
         shares = check.unless_equal(weights)
@@ -255,18 +308,16 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
         answer: Vector = self._outputs(X) * self._spread + self._centre
         return answer
 
-    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ReLUNetwork:
+    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Network:
         """Return the training objective, to verify the certificate against."""
         check_is_fitted(self)
-        X, y = validate_data(
-            self, X, y, reset=False, accept_sparse="csr", dtype=np.float64, y_numeric=True
-        )
+        X, y = self._checked_rows(X, y, reset=False)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         X, y, weights = check.drop_weightless(X, y, weights)
         return self._model(X, self._standardised(y), check.unless_equal(weights))
 
     def _standardised(self, y: Vector) -> Vector:
-        answer: Vector = (np.asarray(y, dtype=np.float64) - self._centre) / self._spread
+        answer: Vector = (y - self._centre) / self._spread
         return answer
 
     def _validation_score(
@@ -332,7 +383,8 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or sparse matrix, shape (n, d)
+        X : array-like, sparse matrix or Dask array, shape (n, d)
+            A Dask array is never in memory as a whole; it gets a Goldstein certificate.
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
             Nonnegative; a row of weight 2 counts as two rows, one of weight 0 as none.
@@ -342,7 +394,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = self._checked_rows(X, y)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         check_classification_targets(y)
         X, y, weights = check.drop_weightless(X, y, weights)
@@ -371,10 +423,10 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         winners = self._winners(self._outputs(X))
         return np.asarray(self.classes_[winners])
 
-    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ReLUNetwork:
+    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Network:
         """Return the training objective, to verify the certificate against."""
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
+        X, y = self._checked_rows(X, y, reset=False)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         X, y, weights = check.drop_weightless(X, y, weights)
         return self._model(X, *self._labels_and_weights(y, weights))

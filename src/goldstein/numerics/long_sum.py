@@ -1,0 +1,48 @@
+"""Sums whose last bit does not depend on the order of the terms, freak cases aside."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class LongSum:
+    """A float64 sum carried to twice the precision (Knuth's two-sum, the errors added apart).
+
+    Parts of a sum that were formed elsewhere are joined without a loss: data in memory and data in
+    chunks add up to the same float64 numbers.
+
+    Examples
+    --------
+    >>> total = LongSum(1)
+    >>> for term in (1e16, 1.0, -1e16):
+    ...     total.add(np.array([term]))
+    >>> total.total()
+    array([1.])
+    """
+
+    def __init__(self, size: int) -> None:
+        self.high: Vector = np.zeros(size)
+        self.low: Vector = np.zeros(size)
+
+    def add(self, term: Vector) -> None:
+        """Add a vector."""
+        total = self.high + term
+        shadow = total - self.high
+        self.low += (self.high - (total - shadow)) + (term - shadow)
+        self.high = total
+
+    def join(self, other: LongSum) -> Self:
+        """Add another long sum; return self."""
+        self.add(other.high)
+        self.low += other.low
+        return self
+
+    def total(self) -> Vector:
+        """Return the rounded sum."""
+        # An infinite sum has no error term worth adding.
+        return np.where(np.isfinite(self.high), self.high + self.low, self.high)
