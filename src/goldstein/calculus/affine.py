@@ -24,7 +24,7 @@ from goldstein.numerics.spectral import spectral_norm_upper
 UNDERFLOW = 2.0**-940
 
 #: Arrays that nobody outside writes to; an array that is gone leaves no entry behind.
-_PRIVATE: WeakValueDictionary[int, Vector] = WeakValueDictionary()
+_PRIVATE: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
 
 class _Affine(Expression):
@@ -466,17 +466,38 @@ def own(data: Any) -> Vector:
     An array that is private already needs no second copy. That it is read-only does not make it
     so: older views of it may be written to.
     """
-    kept = _PRIVATE.get(id(data))
-    if kept is not None and kept is data and not kept.flags.writeable:
-        return kept
+    if _is_private(data):
+        return np.asarray(data)
     return hand_over(np.array(data, dtype=np.float64))
 
 
-def hand_over(data: Vector) -> Vector:
-    """Make a float64 array private to expressions: the caller promises never to write to it."""
+def own_sparse(data: Any) -> Any:
+    """Return a private copy of a sparse matrix, by rows and without duplicates."""
+    if isinstance(data, sparse.csr_array) and all(
+        _is_private(part) for part in (data.data, data.indices, data.indptr)
+    ):
+        return data
+    return hand_over_sparse(sparse.csr_array(data, dtype=np.float64, copy=True))
+
+
+def hand_over(data: NDArray[Any]) -> NDArray[Any]:
+    """Make an array private to expressions: the caller promises never to write to it."""
     data.setflags(write=False)
     _PRIVATE[id(data)] = data
     return data
+
+
+def hand_over_sparse(matrix: Any) -> Any:
+    """Make the arrays of a CSR array private to expressions."""
+    matrix.sum_duplicates()
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        hand_over(part)
+    return matrix
+
+
+def _is_private(data: Any) -> bool:
+    kept = _PRIVATE.get(id(data))
+    return kept is not None and kept is data and not kept.flags.writeable
 
 
 def _product(a: float, b: float) -> float:
@@ -525,8 +546,7 @@ def linear(A: Any, u: Expression) -> Expression:
     if isinstance(A, LinearOperator):
         matrix: Any = A
     elif sparse.issparse(A):
-        matrix = sparse.csr_array(A).astype(np.float64)
-        matrix.sum_duplicates()
+        matrix = own_sparse(A)
     else:
         matrix = own(A)
         if matrix.ndim == 1:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.calculus.affine import own
+from goldstein.calculus.affine import own, own_sparse
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
 from goldstein.errors import InputError
@@ -66,7 +66,7 @@ class Model(Expression):
 def data_matrix(data: Any, name: str) -> Any:
     """Return finite data of shape (n, d), dense or sparse."""
     if sparse.issparse(data):
-        matrix = sparse.csr_array(data).astype(np.float64)
+        matrix = own_sparse(data)
         entries = matrix.data
     else:
         matrix = own(data)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.calculus.affine import row_norms, size_upper
+from goldstein.calculus.affine import hand_over, hand_over_sparse, row_norms, size_upper
 
 Vector = NDArray[np.float64]
 
@@ -70,10 +70,14 @@ class MarginProblem:
         cls, Z: Any, weights: Vector, ridge: Vector, *, rho: float, shift: float = 0.0
     ) -> MarginProblem:
         """Return the problem of the whole data."""
+        n, d = Z.shape
+        entries = Z.nnz // n if sparse.issparse(Z) else d
         # In blocks: the norms of all rows at once would need copies of the data.
-        block = Z.shape[0] if sparse.issparse(Z) else max(64, BLOCK_BYTES // (8 * Z.shape[1]))
-        starts = range(0, Z.shape[0], max(block, 1))
-        norms = np.concatenate([row_norms(Z[start : start + block]) for start in starts])
+        block = max(64, BLOCK_BYTES // (8 * max(entries, 1)))
+        norms_of = _sparse_row_norms if sparse.issparse(Z) else _dense_row_norms
+        norms = np.concatenate([norms_of(Z, i, min(i + block, n)) for i in range(0, n, block)])
+        # A little more than rounding can take away: these are upper bounds.
+        norms *= 1.0 + 2.0**-40
         return cls(Z, weights, ridge, rho, shift, norms, np.zeros(Z.shape[1]))
 
     @property
@@ -195,6 +199,66 @@ class MarginProblem:
             c -= np.abs(margin + s.give) < s.width
         rows = np.flatnonzero(c)
         return rows, c[rows] * self.weights[rows] / (2.0 * s.width * self.rho)
+
+
+def labelled_rows(X: Any, signs: Vector, *, intercept: bool) -> Any:
+    """Return the rows signs_i (x_i, 1) of a matrix, or signs_i x_i without an intercept.
+
+    The only copy of the data that a model needs; it is handed over, and must not be written to.
+
+    Examples
+    --------
+    >>> labelled_rows(np.array([[2.0], [3.0]]), np.array([1.0, -1.0]), intercept=True)
+    array([[ 2.,  1.],
+           [-3., -1.]])
+    """
+    n, d = X.shape
+    width = d + bool(intercept)
+    if not sparse.issparse(X):
+        Z = np.empty((n, width))
+        np.multiply(X, signs[:, None], out=Z[:, :d])
+        Z[:, d:] = signs[:, None]
+        return hand_over(Z)
+    rows = sparse.csr_array(X)
+    counts = np.diff(rows.indptr)
+    data = rows.data * np.repeat(signs, counts)
+    if not intercept:
+        return hand_over_sparse(
+            sparse.csr_array((data, rows.indices.copy(), rows.indptr.copy()), shape=(n, d))
+        )
+    # The intercept's entry comes last in every row.
+    size = rows.nnz + n
+    kind = np.int32 if max(size, width) < 2**31 else np.int64
+    starts = np.zeros(n + 1, dtype=kind)
+    np.cumsum(counts + 1, out=starts[1:])
+    ends = starts[1:] - 1
+    old = np.ones(size, dtype=bool)
+    old[ends] = False
+    entries, columns = np.empty(size), np.empty(size, dtype=kind)
+    entries[old], entries[ends] = data, signs
+    columns[old], columns[ends] = rows.indices, d
+    return hand_over_sparse(sparse.csr_array((entries, columns, starts), shape=(n, width)))
+
+
+def _dense_row_norms(Z: Any, start: int, stop: int) -> Vector:
+    return row_norms(Z[start:stop])
+
+
+def _sparse_row_norms(Z: Any, start: int, stop: int) -> Vector:
+    """Norms of some rows, safe from over- and underflow of squares."""
+    bounds = Z.indptr[start : stop + 1]
+    size = np.abs(Z.data[bounds[0] : bounds[-1]])
+    counts = np.diff(bounds)
+    filled = counts > 0
+    norms = np.zeros(stop - start)
+    if size.size:
+        places = (bounds[:-1] - bounds[0])[filled]
+        top = np.maximum.reduceat(size, places)
+        # Powers of two scale exactly.
+        unit = np.ldexp(1.0, -np.frexp(np.where(top > 0, top, 1.0))[1].clip(-1000, 1000))
+        size *= np.repeat(unit, counts[filled])
+        norms[filled] = np.sqrt(np.add.reduceat(size * size, places)) / unit
+    return norms
 
 
 def _bend(r: Vector, width: float) -> Vector:

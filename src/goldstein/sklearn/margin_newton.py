@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.optimize import minimize as quasi_newton
 
 from goldstein.models.margin_problem import MarginProblem, Smoothing
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
+from goldstein.sklearn.margin_truncated import truncated_direction
 
 Vector = NDArray[np.float64]
 
@@ -39,9 +39,6 @@ HESSIAN_ROWS = 6000
 #: Most rows whose kink is kept in one convex subproblem.
 MOST_HINGES = 1500
 
-#: Quasi-Newton steps in place of one of Newton's, beyond DIRECT_LIMIT variables.
-_QUASI_NEWTON_STEPS = 8
-
 #: Entries up to which rows are made dense to put them on their kinks exactly.
 DENSE_LIMIT = 2 * 10**7
 
@@ -54,6 +51,9 @@ _LAST_WIDTH = 0.01
 
 #: Where the curvature is concave, steps are at most 1 / (1 - this) times the safe ones.
 _CONCAVE_CAP = 0.75
+
+#: Accuracy of the value, relative, that goes with the tolerance of a gradient.
+VALUE_ACCURACY = 1e-3
 
 #: Part of eps that the search uses up.
 _SAFETY = 0.9
@@ -102,15 +102,16 @@ class _Search:
         full: bool = True,
     ) -> tuple[Vector, Vector, bool]:
         """Minimise the smoothed objective from v; return (v, Z v, stayed within radius)."""
-        if problem.dim > DIRECT_LIMIT:
-            return self._settle_many_variables(problem, v, s, tolerance, steps, full)
         start = v
         u, value, gradient = problem.smooth_pass(v, s)
         self.passes += full
         for _ in range(steps):
             if np.sqrt(gradient @ gradient) <= tolerance:
                 break
-            direction = _newton_direction(problem, u, gradient, s)
+            if problem.dim > DIRECT_LIMIT:
+                direction = truncated_direction(problem, u, gradient, s, tolerance)
+            else:
+                direction = _newton_direction(problem, u, gradient, s)
             slope = float(gradient @ direction)
             if slope >= 0.0:
                 break
@@ -133,26 +134,6 @@ class _Search:
             if stalled:
                 break
         return v, u, True
-
-    def _settle_many_variables(
-        self,
-        problem: MarginProblem,
-        v: Vector,
-        s: Smoothing,
-        tolerance: float,
-        steps: int,
-        full: bool,
-    ) -> tuple[Vector, Vector, bool]:
-        options = {
-            "maxiter": _QUASI_NEWTON_STEPS * steps, "maxcor": 20, "ftol": 1e-13,
-            "gtol": 0.3 * tolerance / np.sqrt(problem.dim),
-        }  # fmt: skip
-        found = quasi_newton(
-            lambda x: problem.smooth_pass(x, s)[1:], v, jac=True, method="L-BFGS-B", options=options
-        )
-        self.iterations += int(found.nit)
-        self.passes += int(found.nfev) * full
-        return found.x, problem.product(found.x), True
 
 
 def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing) -> Vector:
@@ -239,8 +220,9 @@ def minimise_margin(
         width = _TRUNCATION[-1][1] * rho
     else:
         v, width = start.copy(), 0.05 * rho
+    tolerance = _tolerance(problem, v, eps)
     while True:
-        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=0.3 * eps, steps=12)
+        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=12)
         gradient = problem.gradient(v, u)
         search.passes += 1
         if np.sqrt(gradient @ gradient) <= _SAFETY * eps and problem.clear_of_kinks(v, u):
@@ -253,6 +235,16 @@ def minimise_margin(
                 return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
             return _finish(search, problem, v, u, width, _SAFETY * eps)
         width *= _SHRINK
+
+
+def _tolerance(problem: MarginProblem, v: Vector, eps: float) -> float:
+    """Return the gradient norm to reach on the way.
+
+    With a weak penalty a small gradient alone does not mean much: where F is convex it is within
+    |g|^2 / (2 ridge) of its minimum, and that shall be a small part of its value.
+    """
+    ridge = float(problem.ridge.max())
+    return min(0.3 * eps, float(np.sqrt(2.0 * ridge * VALUE_ACCURACY * problem.value(v))) or eps)
 
 
 def _best_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector:
@@ -272,7 +264,7 @@ def _outlier_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vec
     rho = problem.rho
     v = np.zeros(problem.dim)
     on_ramp = np.full(problem.rows, problem.shift + 0.5 * rho)
-    tolerance = 1e-3 * float(np.linalg.norm(problem.gradient(v, on_ramp)))
+    tolerance = _path_tolerance(problem) * float(np.linalg.norm(problem.gradient(v, on_ramp)))
     v, u, _ = search.settle(
         problem, v, Smoothing(2.0 * rho, np.inf), tolerance=tolerance, steps=30, full=full
     )
@@ -282,6 +274,14 @@ def _outlier_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vec
             continue  # no row is that far on the wrong side: nothing changes
         v, u, _ = search.settle(problem, v, s, tolerance=tolerance, steps=10, full=full)
     return v
+
+
+def _path_tolerance(problem: MarginProblem) -> float:
+    """Part of the first gradient to which the path is followed.
+
+    Where steps are cheap, accurately; with many variables roughly, as only its end matters.
+    """
+    return 1e-3 if problem.dim <= DIRECT_LIMIT else 0.1
 
 
 def _finish(

@@ -7,13 +7,12 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from goldstein.calculus.affine import hand_over
 from goldstein.errors import InputError
+from goldstein.models.margin_problem import labelled_rows
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn import validation as check
 from goldstein.sklearn.chunked import ChunkedMargin, ChunkedRows, checked_chunks, is_dask_array
@@ -246,23 +245,11 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return list(old)
 
     def _model(self, X: Any, signs: Vector, weights: Vector) -> MarginSVM | ChunkedMargin:
-        n, d = X.shape
         total = float(weights.sum())
         shape = (self.rho, 1.0 / (self.C * total), weights / total, self.shift, self.fit_intercept)
         if is_dask_array(X):
             return ChunkedMargin(ChunkedRows(X, signs, self.fit_intercept), *shape)
-        Z: Any
-        if sparse.issparse(X):
-            Z = sparse.diags(signs) @ X
-            if self.fit_intercept:
-                Z = sparse.hstack([Z, sparse.csr_matrix(signs[:, None])])
-            Z = Z.tocsr()
-        else:
-            Z = np.empty((n, d + bool(self.fit_intercept)))
-            np.multiply(X, signs[:, None], out=Z[:, :d])
-            if self.fit_intercept:
-                Z[:, d] = signs
-            hand_over(Z)  # so that the model need not copy it
+        Z = labelled_rows(X, signs, intercept=self.fit_intercept)
         return MarginSVM(Z, *shape)
 
     def _fit_machine(
