@@ -165,7 +165,7 @@ class MarginProblem:
 
     def smooth_value(self, v: Vector, u: Vector, s: Smoothing) -> float:
         """Return the value of the smoothed objective."""
-        return self.penalty(v) + _loss(u, self.weights, self.rho, self.shift, s)
+        return self.penalty(v) + smooth_loss(u, self.weights, self.rho, self.shift, s)
 
     def smooth_pass(self, v: Vector, s: Smoothing) -> tuple[Vector, float, Vector]:
         """Return (Z v, value, gradient) of the smoothed objective in one pass over the data."""
@@ -173,8 +173,10 @@ class MarginProblem:
         value = self.penalty(v)
         if not isinstance(self.Z, np.ndarray):
             u = self.product(v)
-            value += _loss(u, self.weights, self.rho, self.shift, s)
-            gradient += self.transposed_product(_slope(u, self.weights, self.rho, self.shift, s))
+            value += smooth_loss(u, self.weights, self.rho, self.shift, s)
+            gradient += self.transposed_product(
+                smooth_slope(u, self.weights, self.rho, self.shift, s)
+            )
             return u, value, gradient
         u = np.empty(self.rows)
         block = max(64, BLOCK_BYTES // (8 * self.dim))
@@ -182,13 +184,13 @@ class MarginProblem:
             stop = min(start + block, self.rows)
             Z, p = self.Z[start:stop], self.weights[start:stop]
             part = np.dot(Z, v, out=u[start:stop])
-            value += _loss(part, p, self.rho, self.shift, s)
-            gradient += _slope(part, p, self.rho, self.shift, s) @ Z
+            value += smooth_loss(part, p, self.rho, self.shift, s)
+            gradient += smooth_slope(part, p, self.rho, self.shift, s) @ Z
         return u, value, gradient
 
     def smooth_gradient(self, v: Vector, u: Vector, s: Smoothing) -> Vector:
         """Return the gradient of the smoothed objective, Z v being known."""
-        pull = _slope(u, self.weights, self.rho, self.shift, s)
+        pull = smooth_slope(u, self.weights, self.rho, self.shift, s)
         return self.ridge * v + self.slope + self.transposed_product(pull)
 
     def curvature(self, u: Vector, s: Smoothing) -> tuple[NDArray[np.intp], Vector]:
@@ -267,14 +269,16 @@ def _bend(r: Vector, width: float) -> Vector:
     return inside * inside / (4.0 * width) + np.maximum(r - width, 0.0)
 
 
-def _loss(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> float:
+def smooth_loss(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> float:
+    """Return the sum of the losses, rounded off, of rows with products u."""
     losses = _bend(shift + rho - u, s.width)
     if np.isfinite(s.give):
         losses -= _bend(shift - s.give - u, s.width)
     return float(p @ losses) / rho
 
 
-def _slope(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> Vector:
+def smooth_slope(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> Vector:
+    """Return the derivatives of the losses, rounded off, in the rows' products u."""
     scale = 1.0 / (2.0 * s.width)
     slope = np.clip((shift + rho + s.width - u) * scale, 0.0, 1.0)
     if np.isfinite(s.give):
