@@ -9,6 +9,7 @@ v = y_j - y it is the transport theorem.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -75,9 +76,13 @@ class Examination:
     )
 
     def __post_init__(self) -> None:
-        #: Enclosures of the nodes' values, and exact values; both on demand.
+        #: Enclosures of the nodes' values, on demand.
         self.values = _Values(self, ENCLOSURE, _enclosed_point(self.point))
-        self.exact = _Values(self, RATIONAL, rationals(np.array(self.point, dtype=object)))
+
+    @cached_property
+    def exact(self) -> _Values:
+        """Exact values of the nodes, on demand; most points need none."""
+        return _Values(self, RATIONAL, rationals(np.array(self.point, dtype=object)))
 
     @property
     def is_smooth(self) -> bool:
@@ -213,10 +218,12 @@ class KinkForm:
 
     def pieces_beside(self, found: Examination, direction: Sequence[Any]) -> Pieces:
         """Return the pieces that rule at y + t v for all small t > 0."""
-        steps = to_fractions(direction)
-        if len(steps) != self.dim:
-            raise InputError(f"got a direction of length {len(steps)}, expected {self.dim}.")
+        if len(direction) != self.dim:
+            raise InputError(f"got a direction of length {len(direction)}, expected {self.dim}.")
         pieces = dict(found.pieces)
+        if not found.ties:
+            return pieces
+        steps = to_fractions(direction)
         path = _Path(found, steps, pieces)
         for node in self.root.kink_nodes:
             ties = found.ties.get(id(node))
@@ -385,8 +392,10 @@ class _Path:
 def _enclosed_point(exact: tuple[Fraction, ...]) -> Enclosure:
     """Enclose a rational point; coordinates that are floats stay exact."""
     point = Enclosure.from_fractions(exact)
+    # Both ratios are in lowest terms.
     same = [
-        Fraction(m) == q if np.isfinite(m) else False for m, q in zip(point.mid.tolist(), exact)
+        math.isfinite(m) and m.as_integer_ratio() == (q.numerator, q.denominator)
+        for m, q in zip(point.mid.tolist(), exact)
     ]
     return Enclosure(point.mid, np.where(same, 0.0, point.rad))
 

@@ -30,6 +30,7 @@ from goldstein.numerics.exact import (
     sqrt_upper,
     squared_distance,
     squared_norm,
+    to_fractions,
 )
 
 Vector = NDArray[np.float64]
@@ -110,7 +111,7 @@ class NearCertificate:
             array = np.array(getattr(self, name), dtype=np.float64)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-        object.__setattr__(self, "exact_pivot", tuple(Fraction(q) for q in self.exact_pivot))
+        object.__setattr__(self, "exact_pivot", tuple(to_fractions(self.exact_pivot)))
         k, d = self.weights.size, self.x.size
         shapes = [a.shape for a in (self.directions, self.gradients, self.weights, self.errors)]
         wanted = [(k, d), (k, d), (k,), (k,)]
@@ -152,7 +153,7 @@ class NearCertificate:
                 "x, directions and weights must be finite, weights >= 0 and not all 0."
             )
         used = np.flatnonzero(shares > 0)
-        exact = tuple(Fraction(q) for q in pivot)
+        exact = tuple(to_fractions(pivot))
         limits = _form_of(fun).limiting_gradients(exact, ways[used])
         rounded = [_rounded(mid, rad) for mid, rad in limits]
         return cls(
@@ -310,6 +311,8 @@ def _sound(x: Vector, directions: Matrix, weights: Vector) -> bool:
 
 def _combination(weights: Vector, limits: list[tuple[list[Fraction], list[Fraction]]]) -> float:
     """Return an upper bound of |sum a_j g_j| / sum a_j over all members of the enclosures."""
+    if len(limits) == 1:  # its weight cancels
+        return sqrt_upper(squared_norm([abs(m) + r for m, r in zip(*limits[0], strict=True)]))
     shares = [Fraction(float(a)) for a in weights]
     mid = exact_combination(shares, [m for m, _ in limits])
     rad = exact_combination(shares, [r for _, r in limits])
@@ -326,7 +329,11 @@ def _rounded(mid: list[Fraction], rad: list[Fraction]) -> tuple[list[float], flo
         raise NotCertifiableError(
             "a gradient at the pivot is beyond the range of float64; rescale the data."
         ) from None
-    error = max(abs(Fraction(f) - m) + r for f, m, r in zip(nearest, mid, rad, strict=True))
+    error = max(
+        # Both ratios are in lowest terms: equal ones are the same number.
+        r if f.as_integer_ratio() == (m.numerator, m.denominator) else abs(Fraction(f) - m) + r
+        for f, m, r in zip(nearest, mid, rad, strict=True)
+    )
     return nearest, fraction_upper(error)
 
 

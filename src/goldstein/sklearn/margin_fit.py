@@ -14,7 +14,13 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn.chunked import ChunkedMargin
-from goldstein.sklearn.margin_certificate import goldstein_at, near_at, staircase
+from goldstein.sklearn.margin_certificate import (
+    Staircase,
+    goldstein_at,
+    goldstein_by_scaling,
+    near_at,
+    staircase,
+)
 from goldstein.sklearn.margin_newton import DENSE_LIMIT, LocalMinimum, minimise_margin
 
 Vector = NDArray[np.float64]
@@ -22,6 +28,9 @@ Vector = NDArray[np.float64]
 #: Rows times variables beyond which the guaranteed search gets few calls unless told otherwise.
 LARGE = 10**8
 CALLS_WHEN_LARGE = 200
+
+#: Numbers of points tried, one after the other, where many rows share a kink.
+SCALINGS = (2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -34,14 +43,15 @@ class MarginFit:
         Coefficients, and the intercept last if there is one.
     value : float
         The mean objective.
-    goldstein : GoldsteinCertificate
+    goldstein : GoldsteinCertificate or NearCertificate
+        What shows Goldstein stationarity; a near certificate is the stronger claim.
     near : NearCertificate or None
     iterations : int
     """
 
     v: Vector
     value: float
-    goldstein: GoldsteinCertificate
+    goldstein: GoldsteinCertificate | NearCertificate
     near: NearCertificate | None
     iterations: int
 
@@ -60,19 +70,43 @@ def fit_margin(
     """Return the best local minimiser of `n_init` searches, with its certificates."""
     problem = model.problem
     model.neighbourhood = 2.0 * delta
-    found = _best_start(problem, eps, seed, start, n_init)
-    too_large = found.active.size * problem.dim > DENSE_LIMIT
-    stairs = None if too_large else staircase(problem, found, delta)
-    goldstein = None if stairs is None else goldstein_at(model, found, stairs, seed)
-    sound = goldstein is not None and goldstein.eps <= eps and goldstein.verify(model).ok
-    if stairs is None or goldstein is None or not sound:
+    found = _best_start(problem, eps, delta, seed, start, n_init)
+    value = problem.value(found.v)
+    stairs = None
+    if found.active.size * problem.dim <= DENSE_LIMIT:
+        stairs = staircase(problem, found, delta)
+    if near and stairs is not None and isinstance(model, MarginSVM):
+        proof = _good(near_at(model, found, stairs), eps, delta)
+        if proof is not None:
+            return MarginFit(found.v, value, proof, proof, found.iterations)
+    goldstein = _goldstein(model, found, stairs, eps, delta, seed)
+    if goldstein is None:
         return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
     proof = None
-    if near and isinstance(model, MarginSVM):
-        proof = _good(near_at(model, found, stairs), eps, delta)
-        if proof is None:  # rows on their kinks that depend on each other: search
-            proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
-    return MarginFit(found.v, problem.value(found.v), goldstein, proof, found.iterations)
+    if near and isinstance(model, MarginSVM) and problem.rows * problem.dim <= LARGE:
+        # Rows on their kinks depend on each other: search.
+        proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
+    return MarginFit(found.v, value, goldstein, proof, found.iterations)
+
+
+def _goldstein(
+    model: MarginSVM | ChunkedMargin,
+    found: LocalMinimum,
+    stairs: Staircase | None,
+    eps: float,
+    delta: float,
+    seed: int,
+) -> GoldsteinCertificate | None:
+    """Return a verified certificate that is good enough, or None."""
+    if stairs is not None:
+        certificate = goldstein_at(model, found, stairs, seed)
+        if certificate is not None and certificate.eps <= eps and certificate.verify(model).ok:
+            return certificate
+    for points in SCALINGS if found.active.size == 0 else ():
+        certificate = goldstein_by_scaling(model, found.v, delta, points, seed)
+        if certificate is not None and certificate.eps <= eps and certificate.verify(model).ok:
+            return certificate
+    return None
 
 
 def _good(proof: NearCertificate | None, eps: float, delta: float) -> NearCertificate | None:
@@ -95,7 +129,8 @@ def _guaranteed_fit(
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
     proof = None
-    if near and isinstance(model, MarginSVM):
+    small = model.problem.rows * model.problem.dim <= LARGE
+    if near and small and isinstance(model, MarginSVM):
         proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
     return MarginFit(
         result.x, model.value(result.x), goldstein, proof, found.iterations + result.nit
@@ -103,16 +138,21 @@ def _guaranteed_fit(
 
 
 def _best_start(
-    problem: MarginProblem, eps: float, seed: int, start: Vector | None, n_init: int
+    problem: MarginProblem,
+    eps: float,
+    delta: float,
+    seed: int,
+    start: Vector | None,
+    n_init: int,
 ) -> LocalMinimum:
     rng = np.random.default_rng(seed)
-    best = minimise_margin(problem, start=start, rng=rng, eps=eps)
+    best = minimise_margin(problem, start=start, rng=rng, eps=eps, delta=delta)
     for _ in range(n_init - 1):
         # A path on few rows ends elsewhere; with luck these rows are clean.
         size = min(problem.rows, max(2 * problem.dim, problem.rows // 4, 2))
         few = problem.take(np.sort(rng.choice(problem.rows, size, replace=False)))
-        other_start = minimise_margin(few, rng=rng, eps=eps).v
-        other = minimise_margin(problem, start=other_start, rng=rng, eps=eps)
+        other_start = minimise_margin(few, rng=rng, eps=eps, delta=delta).v
+        other = minimise_margin(problem, start=other_start, rng=rng, eps=eps, delta=delta)
         if problem.value(other.v) < problem.value(best.v):
             best = other
     return best

@@ -49,6 +49,9 @@ _ROUNDS = 60
 _SHRINK = 0.25
 _LAST_WIDTH = 0.01
 
+#: The same beyond the last one.
+_SHARPEN = 0.1
+
 #: Where the curvature is concave, steps are at most 1 / (1 - this) times the safe ones.
 _CONCAVE_CAP = 0.75
 
@@ -195,6 +198,7 @@ def minimise_margin(
     start: Vector | None = None,
     rng: np.random.Generator,
     eps: float,
+    delta: float = 0.0,
     subsample: int = SUBSAMPLE,
 ) -> LocalMinimum:
     """Return a local minimiser, or the best point on the way to one.
@@ -208,6 +212,10 @@ def minimise_margin(
         Draws the rows the path begins on when there are more than `subsample`.
     eps : float
         Gradient norm that counts as zero on the way.
+    delta : float
+        Radius of the ball in which a certificate may use points. Where too many rows sit on their
+        kinks to solve for them, the rounding shrinks until scaling the answer within this ball
+        takes each of them across its kink.
     """
     search = _Search()
     rho = problem.rho
@@ -231,10 +239,28 @@ def minimise_margin(
         if width <= _LAST_WIDTH * rho:
             if problem.dim > DIRECT_LIMIT and problem.rows > 2 * MOST_HINGES:
                 # Thousands of rows may sit on their kinks here: too many for the subproblems.
+                v = _sharpened(search, problem, v, width, tolerance, delta)
                 none = np.zeros(0)
                 return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
             return _finish(search, problem, v, u, width, _SAFETY * eps)
         width *= _SHRINK
+
+
+def _sharpened(
+    search: _Search,
+    problem: MarginProblem,
+    v: Vector,
+    width: float,
+    tolerance: float,
+    delta: float,
+) -> Vector:
+    """Shrink the rounding to what a scaling of v by delta / |v| moves the margins at the kink."""
+    level = abs(problem.shift + problem.rho)
+    last = 0.9 * delta * level / max(float(np.linalg.norm(v)), 1e-300)
+    while width > last > 0.0:
+        width = max(_SHARPEN * width, last)
+        v, _, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=20)
+    return v
 
 
 def _tolerance(problem: MarginProblem, v: Vector, eps: float) -> float:
