@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.atoms.maximum import Max
+from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.modulus import tree_of
 from goldstein.calculus.rules import max_pivot, nearest_kink_pivot
@@ -161,6 +162,12 @@ class Arrangement:
 def _groups(root: Expression) -> Iterator[KinkGroup]:
     for node in root.kink_nodes:
         inner = node.args[0]
+        if isinstance(node, RowMax):
+            raise MissingAssumption(
+                node,
+                "the calculus has no rule for ties in many rows at once",
+                "use a transported certificate, which needs no modulus",
+            )
         if not isinstance(node, Elementwise | Max):
             raise MissingAssumption(
                 node,

@@ -15,6 +15,7 @@ from scipy.linalg import qr
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.norms import Norm2
+from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.kinks import KinkForm
 from goldstein.calculus.local_model import Row, dense
@@ -90,6 +91,14 @@ class KinkTable:
                     row = _difference(inner.row(i), inner.row(first))
                     level = inner.offset(first) - inner.offset(i)
                     found.append(Equation((-1 - place, i, first), row, level))
+            elif isinstance(node, RowMax):
+                tops = u.reshape(len(points), -1, node.columns).argmax(axis=2)
+                for i in np.flatnonzero((tops != tops[0]).any(axis=0)).tolist():
+                    first, *others = sorted({i * node.columns + j for j in tops[:, i].tolist()})
+                    for other in others:
+                        row = _difference(inner.row(other), inner.row(first))
+                        level = inner.offset(first) - inner.offset(other)
+                        found.append(Equation((-1 - place, other, first), row, level))
             elif isinstance(node, Norm2):
                 centre = u.mean(axis=0)
                 if np.linalg.norm(centre) <= 2.0 * np.linalg.norm(u - centre, axis=1).max():

@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from goldstein.errors import InputError
 from goldstein.models.margin_problem import labelled_rows
 from goldstein.models.margin_svm import MarginSVM
+from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.sklearn import validation as check
 from goldstein.sklearn.chunked import ChunkedMargin, ChunkedRows, checked_chunks, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
 from goldstein.sklearn.margin_fit import MarginFit, fit_margin
+from goldstein.sklearn.native_fit import fit_native
 
 Vector = NDArray[np.float64]
 
@@ -44,6 +46,10 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     fit_intercept : bool
         Whether there is an intercept; it is not penalised.
     class_weight : dict, "balanced" or None
+    multi_class : {"ovr", "native"}
+        With three or more classes, one machine per class against the rest, or one problem with a
+        weight vector per class: |W|^2 / 2 + C sum_i phi_rho(u_i - shift), where u_i is the score of
+        the own class minus the best of the others. With two classes both are the same machine.
     warm_start : bool
         Start the next fit at the present coefficients.
     n_init : int
@@ -61,11 +67,11 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : ndarray
     coef_, intercept_ : ndarray
-        One row per machine: one machine for two classes, else one per class against the rest.
+        One row for two classes, else one row per class.
     certificate_ : NearCertificate or GoldsteinCertificate
         The weakest over the machines, near where obtained.
     certificates_ : list
-        One per machine.
+        One per machine; a native fit is one machine.
     near_stationarity_ : (float, float) or None
         (eps, delta) that hold for every machine; None when a machine has no near certificate.
     goldstein_stationarity_ : (float, float)
@@ -101,6 +107,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: float = 1e-3,
         fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovr",
         warm_start: bool = False,
         n_init: int = 1,
         certificate: str = "near",
@@ -115,6 +122,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.delta = delta
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.multi_class = multi_class
         self.warm_start = warm_start
         self.n_init = n_init
         self.certificate = certificate
@@ -167,33 +175,46 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         check_classification_targets(y)
+        self.classes_ = self._known_classes(y, weights)
         labels, weights, kept = self._labels_and_weights(y, weights)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         starts = self._starts()
         rows = X if kept.all() else X[kept]
-        jobs = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_machine)(rows, signs, weights, seed, start)
-            for signs, start in zip(self._signs(labels), starts)
-        )
-        self._store(list(jobs), X, y, float(weights.sum()))
+        if self._is_native:
+            known = [start for start in starts if start is not None]
+            options = self._search_options(seed, np.concatenate(known) if known else None)
+            fits = [fit_native(self._native_model(rows, labels, weights), **options)]
+        else:
+            fits = Parallel(n_jobs=self.n_jobs)(
+                delayed(self._fit_machine)(rows, signs, weights, seed, start)
+                for signs, start in zip(self._signs(labels), starts)
+            )
+        self._store(list(fits), X, y, float(weights.sum()))
         return self
 
     def objectives(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> list[Any]:
         """Return the mean objective of each machine, to verify certificates against.
 
         `machine.certificates_[0].verify(machine.objectives(X, y)[0])` re-derives the claim from the
-        data; the variables are the coefficients and then the intercept.
+        data; the variables are the coefficients and then the intercept, class by class if native.
         """
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
+        if is_dask_array(X):
+            X, y = checked_chunks(X, y)
+        else:
+            X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         labels, weights, kept = self._labels_and_weights(y, weights)
-        return [self._model(X[kept], signs, weights) for signs in self._signs(labels)]
+        rows = X if kept.all() else X[kept]
+        if self._is_native:
+            return [self._native_model(rows, labels, weights)]
+        return [self._model(rows, signs, weights) for signs in self._signs(labels)]
 
     def decision_function(self, X: Any) -> Vector:
         """Return w.x + b, one column per machine (a vector for two classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        if not is_dask_array(X):
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         scores: Vector = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores.ravel() if len(self.classes_) == 2 else scores
 
@@ -209,25 +230,37 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check.finite("shift", self.shift)
         check.at_least("n_init", self.n_init, 1)
         check.one_of("certificate", self.certificate, ("near", "goldstein"))
+        check.one_of("multi_class", self.multi_class, ("ovr", "native"))
+
+    @property
+    def _is_native(self) -> bool:
+        return self.multi_class == "native" and len(self.classes_) > 2
 
     def _chunked_input(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = checked_chunks(X, y)
         self.n_features_in_ = int(X.shape[1])
         return X, y
 
+    @staticmethod
+    def _known_classes(y: NDArray[Any], weights: Vector) -> NDArray[Any]:
+        """Return the classes of the rows with a weight."""
+        classes = np.unique(y[weights > 0])
+        if len(classes) < 2:
+            raise InputError(
+                f"a classifier needs at least two classes, got one class: {classes[0]!r}."
+            )
+        return classes
+
     def _labels_and_weights(
         self, y: NDArray[Any], weights: Vector
     ) -> tuple[NDArray[np.intp], Vector, NDArray[np.bool_]]:
         """Drop rows without weight; return class numbers, weights with class weights, kept rows."""
         kept = weights > 0
-        classes = np.unique(y[kept])
-        if len(classes) < 2:
-            raise InputError(
-                f"a classifier needs at least two classes, got one class: {classes[0]!r}."
-            )
-        self.classes_ = classes
-        labels = np.searchsorted(classes, y[kept])
-        factors = check.class_weights(self.class_weight, classes, y[kept], weights[kept])
+        unknown = kept & ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise InputError(f"y has the class {y[unknown][0]!r}, which was not in the training.")
+        labels = np.searchsorted(self.classes_, y[kept])
+        factors = check.class_weights(self.class_weight, self.classes_, y[kept], weights[kept])
         return labels, weights[kept] * factors[labels], kept
 
     def _signs(self, labels: NDArray[np.intp]) -> list[Vector]:
@@ -252,25 +285,35 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Z = labelled_rows(X, signs, intercept=self.fit_intercept)
         return MarginSVM(Z, *shape)
 
+    def _native_model(self, X: Any, labels: NDArray[np.intp], weights: Vector) -> MulticlassMargin:
+        if is_dask_array(X):
+            raise InputError(
+                "multi_class='native' needs the rows in memory; use multi_class='ovr' for a Dask "
+                "array."
+            )
+        total = float(weights.sum())
+        return MulticlassMargin(
+            X, labels, len(self.classes_), self.rho, 1.0 / (self.C * total), weights / total,
+            self.shift, self.fit_intercept,
+        )  # fmt: skip
+
+    def _search_options(self, seed: int, start: Vector | None) -> dict[str, Any]:
+        return {
+            "eps": self.eps, "delta": self.delta, "seed": seed, "start": start,
+            "n_init": self.n_init, "max_calls": self.max_calls,
+            "near": self.certificate == "near",
+        }  # fmt: skip
+
     def _fit_machine(
         self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None
     ) -> MarginFit:
-        return fit_margin(
-            self._model(X, signs, weights),
-            eps=self.eps,
-            delta=self.delta,
-            seed=seed,
-            start=start,
-            n_init=self.n_init,
-            max_calls=self.max_calls,
-            near=self.certificate == "near",
-        )
+        return fit_margin(self._model(X, signs, weights), **self._search_options(seed, start))
 
     def _store(self, fits: list[MarginFit], X: Any, y: NDArray[Any], total: float) -> None:
         d = self.n_features_in_
-        V = np.array([fit.v for fit in fits])
+        V = np.concatenate([fit.v for fit in fits]).reshape(-1, d + bool(self.fit_intercept))
         self.coef_ = V[:, :d].copy()
-        self.intercept_ = V[:, d].copy() if self.fit_intercept else np.zeros(len(fits))
+        self.intercept_ = V[:, d].copy() if self.fit_intercept else np.zeros(len(V))
         self.objective_ = self.C * total * sum(fit.value for fit in fits)
         self.n_iter_ = max(fit.iterations for fit in fits)
         self.certificates_ = [fit.near or fit.goldstein for fit in fits]
@@ -284,11 +327,14 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warn_unless_reached(self, [fit.goldstein for fit in fits])
 
     def _own_margin(self, X: Any, y: NDArray[Any]) -> Vector:
-        """The margin of each row in the machine of its class; infinite for an unknown class."""
+        """The margin of each row for its class; infinite for an unknown class."""
         scores = np.atleast_2d(np.asarray(X @ self.coef_.T) + self.intercept_)
         if len(self.classes_) == 2:
             return np.asarray(np.where(y == self.classes_[1], scores[:, 0], -scores[:, 0]))
         margin = np.full(len(y), np.inf)
         for k, c in enumerate(self.classes_):
-            margin[y == c] = scores[y == c, k]
+            own = scores[y == c]
+            margin[y == c] = own[:, k]
+            if self._is_native:
+                margin[y == c] -= np.delete(own, k, axis=1).max(axis=1, initial=-np.inf)
         return margin

@@ -26,6 +26,7 @@ from goldstein.calculus.atoms.losses import (
 from goldstein.calculus.atoms.maximum import max_affine, maximum
 from goldstein.calculus.atoms.norms import norm1, norm2
 from goldstein.calculus.atoms.penalties import capped_l1, log_sum, mcp, scad
+from goldstein.calculus.atoms.row_maximum import row_max
 from goldstein.calculus.atoms.softmax import softmax_cross_entropy
 from goldstein.calculus.atoms.transcendental import (
     logistic,
@@ -55,6 +56,7 @@ __all__ = [
     "ramp",
     "relu",
     "relu6",
+    "row_max",
     "scad",
     "smooth_function",
     "soft_threshold",

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from goldstein.calculus import atoms
-from goldstein.calculus.affine import sum_entries
+from goldstein.calculus.affine import linear, sum_entries
 from goldstein.calculus.expression import Expression
 
 Example = Callable[[Expression], Expression]
@@ -47,6 +47,12 @@ EXAMPLES: dict[str, Example] = {
     **{name: partial(_summed, atom) for name, atom in ELEMENTWISE.items()},
     "sum_squares": atoms.sum_squares,
     "max": atoms.maximum,
+    "row_max": lambda u: (
+        sum_entries(
+            atoms.row_max(linear(np.array([[1.0, 2.0, 0.0], [-1.0, 0.5, 1.0]]), u).reshape(1, 2))
+        )
+        + sum_entries(atoms.row_max(u[:2].reshape(1, 2)))
+    ),
     "max_affine": lambda u: atoms.max_affine(
         np.array([[1.0, 2.0, 0.0], [-1.0, 0.5, 1.0], [0.0, -2.0, 3.0]]), [0.1, 0.0, -0.2], u
     ),

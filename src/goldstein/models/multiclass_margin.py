@@ -1,0 +1,237 @@
+"""The rho-margin loss for several classes at once: one weight vector per class."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logsumexp
+
+from goldstein.calculus import Variable, row_max, sum, sum_squares
+from goldstein.calculus.affine import row_norms
+from goldstein.calculus.expression import Vector
+from goldstein.errors import InputError
+from goldstein.models.base import Matrix, Model, data_matrix, nonnegative
+from goldstein.models.margin_problem import Smoothing, smooth_loss, smooth_slope
+from goldstein.numerics.spectral import spectral_norm_upper
+
+
+class MulticlassMargin(Model):
+    """lam/2 |W|^2 + sum_i p_i phi_rho(u_i - shift), u_i = s_{y_i} - max of the other scores.
+
+    The scores are s = W (x_i, 1), phi_rho(u) = min(1, max(0, 1 - u/rho)). Since
+
+        rho phi_rho(u_i - shift) = max_j (s_j + (rho + shift) [j != y_i])
+                                 - max_j (s_j + shift [j != y_i]),
+
+    the objective is built from row maxima of affine functions, and its kinks are known exactly. The
+    variables are W row by row, one row per class, the intercept last in its row.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        labels: Any,
+        classes: int,
+        rho: float,
+        lam: float,
+        weights: Any = None,
+        shift: float = 0.0,
+        intercept: bool = True,
+    ) -> None:
+        data = data_matrix(X, "X")
+        n = data.shape[0]
+        if intercept:
+            ones = np.ones((n, 1))
+            data = (
+                sparse.csr_array(sparse.hstack([data, ones]))
+                if sparse.issparse(data)
+                else np.hstack([data, ones])
+            )
+        self.X, self.classes, self.intercept = data, int(classes), intercept
+        self.labels = np.array(labels)
+        whole = self.labels.shape == (n,) and np.issubdtype(self.labels.dtype, np.integer)
+        if not whole or self.labels.min() < 0 or self.labels.max() >= classes or classes < 2:
+            raise InputError(
+                f"labels must be {n} integers from 0 to {classes - 1}, one per row of X."
+            )
+        self.rho, self.lam, self.shift = float(rho), nonnegative("lam", lam), float(shift)
+        if not (self.rho > 0 and math.isfinite(self.rho)):
+            raise InputError(f"rho must be a positive finite number, got {rho!r}.")
+        if not math.isfinite(shift):
+            raise InputError(f"shift must be a finite number, got {shift!r}.")
+        self.weights = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
+        sound = np.isfinite(self.weights).all() and (self.weights >= 0).all()
+        if self.weights.shape != (n,) or not sound:
+            raise InputError(f"weights must be {n} nonnegative finite numbers, one per row of X.")
+        self._others = np.ones((n, self.classes), dtype=bool)
+        self._others[np.arange(n), self.labels] = False
+        super().__init__(self._tree())
+        self._slack = 8.0 * (data.shape[1] + 8) * 2.0**-53 * row_norms(data)
+        self._last_scores: tuple[bytes, Matrix] | None = None
+
+    def _tree(self) -> Any:
+        features = self.X.shape[1]
+        theta = Variable(self.classes * features)
+        W = theta.reshape(self.classes, features)
+        scores = self.X @ W.T
+        hinge = row_max(scores + (self.rho + self.shift) * self._others)
+        excess = row_max(scores + self.shift * self._others if self.shift else scores)
+        tree = sum((hinge - excess) * (self.weights / self.rho))
+        if self.lam:
+            penalised = W[:, :-1] if self.intercept else W
+            tree = (0.5 * self.lam) * sum_squares(penalised) + tree
+        return tree
+
+    @property
+    def name(self) -> str:
+        return "multiclass_margin"
+
+    @property
+    def ridge(self) -> Vector:
+        """Penalty per variable."""
+        table = np.full((self.classes, self.X.shape[1]), self.lam)
+        if self.intercept:
+            table[:, -1] = 0.0
+        return table.ravel()
+
+    def table(self, theta: Vector) -> Matrix:
+        """Return the variables as one row per class."""
+        return theta.reshape(self.classes, -1)
+
+    def scores(self, theta: Vector) -> Matrix:
+        """Return the score of every row in every class."""
+        key = theta.tobytes()
+        if self._last_scores is None or self._last_scores[0] != key:
+            self._last_scores = key, np.asarray(self.X @ self.table(theta).T)
+        return self._last_scores[1]
+
+    def margins(self, theta: Vector) -> Vector:
+        """Return u_i: the score of the own class minus the best of the others."""
+        scores = self.scores(theta)
+        rivals = np.where(self._others, scores, -np.inf)
+        answer: Vector = scores[np.arange(len(scores)), self.labels] - rivals.max(axis=1)
+        return answer
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def value(self, x: Vector) -> float:
+        theta = self._point(x)
+        u = self.margins(theta) - self.shift
+        losses = np.clip(1.0 - u / self.rho, 0.0, 1.0)
+        return float(0.5 * (self.ridge * theta) @ theta + self.weights @ losses)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def gradient(self, y: Vector) -> Vector:
+        theta = self._point(y)
+        scores = self.scores(theta)
+        rivals = np.where(self._others, scores, -np.inf)
+        rows = np.arange(len(scores))
+        best = rivals.argmax(axis=1)
+        u = scores[rows, self.labels] - rivals[rows, best] - self.shift
+        top = np.abs(theta).max(initial=0.0) * self.X.shape[1] ** 0.5
+        slack = 2.0 * self._slack * top + 2.0**-48 * (abs(self.shift) + self.rho) + 2.0**-900
+        clear = (np.abs(u) > slack) & (np.abs(u - self.rho) > slack)
+        ramp = (u > 0.0) & (u < self.rho)
+        second = rivals.copy()
+        second[rows, best] = -np.inf
+        # Ties among the others matter on the ramp only.
+        clear &= ~ramp | (rivals[rows, best] - second.max(axis=1) > slack)
+        if not clear.all():  # in doubt, NaN and overflow included, the tree decides exactly
+            return super().gradient(theta)
+        pull = np.where(ramp, self.weights / self.rho, 0.0)
+        return self.ridge * theta + self._combine(pull, best)
+
+    def _combine(self, pull: Vector, best: NDArray[np.intp]) -> Vector:
+        """Return the gradient of `pull` times the negative margins."""
+        table = np.zeros((len(pull), self.classes))
+        rows = np.arange(len(pull))
+        table[rows, best] = pull
+        table[rows, self.labels] = -pull
+        return np.asarray(self.X.T @ table).T.ravel()
+
+    def smooth(self, theta: Vector, s: Smoothing) -> tuple[float, Vector]:
+        """Return value and gradient of the objective with its kinks rounded off.
+
+        The best of the others becomes a soft maximum at temperature `s.width`.
+        """
+        scores = np.asarray(self.X @ self.table(theta).T)
+        rivals = np.where(self._others, scores, -np.inf) / s.width
+        level = logsumexp(rivals, axis=1)
+        rows = np.arange(len(scores))
+        u = scores[rows, self.labels] - s.width * level
+        value = smooth_loss(u, self.weights, self.rho, self.shift, s)
+        slope = smooth_slope(u, self.weights, self.rho, self.shift, s)
+        table = -slope[:, None] * np.exp(rivals - level[:, None])
+        table[rows, self.labels] = slope
+        ridge = self.ridge * theta
+        gradient = ridge + np.asarray(self.X.T @ table).T.ravel()
+        return 0.5 * float(ridge @ theta) + value, gradient
+
+    def _start(self, rng: np.random.Generator) -> Vector:
+        typical = float(row_norms(self.X).mean()) or 1.0
+        answer: Vector = rng.standard_normal(self.variable.size) * (self.rho / typical)
+        return answer
+
+    @cached_property
+    def _norm(self) -> float:
+        return spectral_norm_upper(self.X)
+
+    def solver_lipschitz(self, x: Vector, delta: float) -> float:
+        """Return sqrt(2 lam F(x)) + lam delta + sqrt(2) |p| |X| / rho."""
+        ridge = math.sqrt(2.0 * self.lam * self.value(x)) + self.lam * delta
+        pull = math.sqrt(2.0) * float(np.linalg.norm(self.weights))
+        return ridge + pull * self._norm / self.rho
+
+
+def multiclass_margin(
+    X: Any,
+    labels: Any,
+    classes: int,
+    rho: float = 1.0,
+    lam: float = 1.0,
+    *,
+    weights: Any = None,
+    shift: float = 0.0,
+    intercept: bool = True,
+) -> MulticlassMargin:
+    """Return the objective lam/2 |W|^2 + sum_i p_i phi_rho(u_i - shift) of several classes.
+
+    u_i is the score of row i in its own class minus the best of its other scores. With two classes
+    and W = (-w/2, w/2) it is the two-class objective in w with lam/2 in place of lam.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, shape (n, d)
+    labels : array of int, shape (n,)
+        From 0 to classes - 1.
+    classes : int
+    rho : float
+        Margin.
+    lam : float
+        Weight of the ridge term, which leaves the intercepts out.
+    weights : array, shape (n,), optional
+        Nonnegative weights p_i of the losses; default 1.
+    shift : float
+        Where the ramp begins.
+    intercept : bool
+        Whether every class has an intercept.
+
+    Returns
+    -------
+    MulticlassMargin
+        An Expression with `start(rng)` and `solver_lipschitz(x, delta)`.
+
+    Examples
+    --------
+    >>> F = multiclass_margin([[1.0], [2.0]], [0, 1], 2, intercept=False)
+    >>> F.value(np.array([0.25, -0.25]))
+    1.5625
+    """
+    return MulticlassMargin(X, labels, classes, rho, lam, weights, shift, intercept)
+
+
+__all__ = ["MulticlassMargin", "multiclass_margin"]

@@ -1,0 +1,80 @@
+"""Fit all classes of a rho-margin machine at once: a smooth path, then a search with guarantee."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize as smooth_minimize
+
+from goldstein.api import certify, minimize
+from goldstein.calculus.near import near_certificate
+from goldstein.certificates.near import NearCertificate
+from goldstein.models.margin_problem import Smoothing
+from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.sklearn.margin_fit import MarginFit
+
+Vector = NDArray[np.float64]
+
+#: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which
+#: is convex; then the flat part moves in; then the rounding shrinks.
+PATH = (
+    [(width, math.inf) for width in (1.0, 0.3, 0.1)]
+    + [(0.1, give) for give in (8.0, 4.0, 2.0, 1.0, 0.5, 0.2, 0.0)]
+    + [(width, 0.0) for width in (0.03, 0.01, 0.003, 0.001)]
+)
+#: From a start of the caller's the flat part stays where it is.
+SHORT_PATH = [(width, give) for width, give in PATH if give == 0.0]
+
+STEPS = 300
+
+#: Variables beyond which the exact search for a near certificate is not tried: it grows too fast.
+NEAR_DIM = 200
+
+
+def fit_native(
+    model: MulticlassMargin,
+    *,
+    eps: float,
+    delta: float,
+    seed: int,
+    start: Vector | None = None,
+    n_init: int = 1,
+    max_calls: int | None = None,
+    near: bool = True,
+) -> MarginFit:
+    """Return the best local minimiser of `n_init` searches, with its certificates."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for k in range(n_init):
+        path = PATH if start is None or k else SHORT_PATH
+        theta, steps = _follow(model, path, model.start(rng) if k else start)
+        result = minimize(model, theta, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
+        found.append((result, steps + result.nit))
+    result, steps = min(found, key=lambda pair: pair[0].fun)
+    goldstein = result.certificate
+    if goldstein is None:
+        goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
+    proof: NearCertificate | None = None
+    if near and goldstein.eps <= eps and model.variable.size <= NEAR_DIM:
+        proof = near_certificate(model, goldstein, delta, eps, seed=seed)
+        if proof is not None and not (proof.eps <= eps and proof.delta <= delta):
+            proof = None
+    return MarginFit(result.x, model.value(result.x), goldstein, proof, steps)
+
+
+def _follow(
+    model: MulticlassMargin, path: list[tuple[float, float]], start: Vector | None
+) -> tuple[Vector, int]:
+    """Minimise smooth approximations, each from the answer of the one before."""
+    theta = np.zeros(model.variable.size) if start is None else start
+    steps = 0
+    for width, give in path:
+        found = smooth_minimize(
+            model.smooth, theta, args=(Smoothing(width * model.rho, give * model.rho),),
+            jac=True, method="L-BFGS-B", options={"maxiter": STEPS},
+        )  # fmt: skip
+        theta = np.asarray(found.x, dtype=np.float64)
+        steps += int(found.nit)
+    return theta, steps
