@@ -16,6 +16,7 @@ from goldstein.torch.data_oracle import DataOracle
 from goldstein.torch.o2nc import O2NC
 from goldstein.torch.oracle import TensorOracle, oracle
 from goldstein.torch.psingd import PSINGD
+from goldstein.torch.rank_sum import RankSum, sum_over_ranks
 from goldstein.torch.replicas import DesynchronisedError, check_replicas
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "PSINGD",
     "DataOracle",
     "DesynchronisedError",
+    "RankSum",
     "TensorOracle",
     "certify",
     "check_replicas",
     "oracle",
+    "sum_over_ranks",
 ]
