@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.solvers import REGISTRY, Solver
+from goldstein.solvers.compiled import CompiledAuto
 
 Vector = NDArray[np.float64]
 RNG = int | np.random.Generator | None
@@ -35,8 +36,15 @@ def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
         close = difflib.get_close_matches(method, REGISTRY, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InputError(f"unknown method {method!r}; known: {', '.join(sorted(REGISTRY))}.{hint}")
+    chosen = dict(options or {})
+    kind: type[Solver] = REGISTRY[method]
+    if method == "auto" and "compiled" in chosen:
+        compiled = chosen.pop("compiled")
+        if not isinstance(compiled, bool):
+            raise InputTypeError(f"compiled must be True or False, got {compiled!r}.")
+        kind = CompiledAuto if compiled else kind
     try:
-        return REGISTRY[method](**(options or {}))
+        return kind(**chosen)
     except TypeError as failure:
         raise InputTypeError(f"options of method {method!r}: {failure}.") from failure
 

@@ -132,6 +132,11 @@ def minimize(
     if callback is not None and not callable(callback):
         raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
     solver = make_solver(method, options)
+    if checkpoint is not None and not solver.keeps_journal:
+        raise InputError(
+            "a checkpoint is the journal of all answers, and compiled code asks without Python; "
+            "drop checkpoint=, or options={'compiled': True}."
+        )
     oracle = sized(as_oracle(fun, jac, args), start)
     if stationarity == "near":
         require_structure(oracle)

@@ -96,6 +96,13 @@ class CountedOracle(Oracle):
         except BadAnswer as bad:
             raise self._error(str(bad), y) from None
 
+    def spend(self, values: int, gradients: int) -> None:
+        """Count calls that compiled code made without coming by here; it must know the limit."""
+        self.values += values
+        self.gradients += gradients
+        if self.calls > self.limit:
+            raise OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
+
     def require_visible(self, x: Vector, delta: float) -> None:
         """Refuse a ball that a function computed in single precision cannot tell from its centre.
 

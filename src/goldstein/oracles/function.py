@@ -35,21 +35,21 @@ class FunctionOracle(Oracle):
     def __init__(
         self, fun: Callable[..., Any], jac: Callable[..., Any] | bool, args: Sequence[Any] = ()
     ) -> None:
-        self._fun = fun
-        self._args = tuple(args)
-        self._jac = jac
+        self.fun = fun
+        self.args = tuple(args)
+        self.jac = jac
         # With jac=True one call answers both questions at a point: keep the last pair.
         self._pair_at: bytes = b""
         self._pair: tuple[float, Vector] | None = None
 
     @property
     def name(self) -> str:
-        return getattr(self._fun, "__name__", type(self._fun).__name__)
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
 
     def _both(self, x: Vector) -> tuple[float, Vector]:
         key = x.tobytes()
         if self._pair is None or key != self._pair_at:
-            answer = self._fun(x, *self._args)
+            answer = self.fun(x, *self.args)
             if not (isinstance(answer, tuple) and len(answer) == 2):
                 raise InputTypeError(
                     f"jac=True says that {self.name} returns a pair (value, gradient), but it "
@@ -60,16 +60,16 @@ class FunctionOracle(Oracle):
         return self._pair
 
     def value(self, x: Vector) -> float:
-        if self._jac is True:
+        if self.jac is True:
             return self._both(x)[0]
-        answer: float = self._fun(x, *self._args)
+        answer: float = self.fun(x, *self.args)
         return answer
 
     def gradient(self, y: Vector) -> Vector:
-        if self._jac is True:
+        if self.jac is True:
             return self._both(y)[1].copy()
-        assert callable(self._jac)
-        answer: Vector = self._jac(y, *self._args)
+        assert callable(self.jac)
+        answer: Vector = self.jac(y, *self.args)
         return answer
 
 

@@ -1,0 +1,221 @@
+"""The user's jitted functions behind one signature, so that the loop is compiled only once.
+
+Numba would compile the whole loop anew for every function it is given. Here only a small adapter is
+compiled per pair of functions and types of arguments; the loop calls it through a pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
+from numpy.typing import NDArray
+
+from goldstein.errors import InputTypeError
+from goldstein.solvers.compiled.views import integers, vector, view_of
+
+#: state = answer(x, size, target, question, words, pair), all but the size being addresses
+_SIGNATURE = types.int64(*[types.int64] * 6)
+
+#: An argument takes at most an address and three extents.
+_MOST_WORDS = 4
+
+_ANSWERED, _RAISED, _WRONG_SHAPE = 0, 1, 2
+
+#: (fun, jac, types of the arguments) -> adapter. Compiled code is never freed anyway.
+_ADAPTERS: dict[tuple[Any, ...], Any] = {}
+
+
+def is_jitted(function: Any) -> bool:
+    """Was this function compiled by Numba, so that compiled code can call it?"""
+    return isinstance(function, Dispatcher)
+
+
+def bind(fun: Any, jac: Any, args: tuple[Any, ...]) -> tuple[Any, NDArray[np.int64], list[Any]]:
+    """Return the adapter, the arguments as words, and what must be kept alive meanwhile."""
+    for label, function in (("fun", fun), ("jac", jac)):
+        if function is not True and not is_jitted(function):
+            raise InputTypeError(
+                f"compiled=True needs functions compiled by Numba, but {label} is "
+                f"{type(function).__name__}; decorate it with numba.njit, or drop the option."
+            )
+    words: list[int] = []
+    alive: list[Any] = []
+    loaders, kinds = [], []
+    for place, arg in enumerate(args):
+        kind, added, owner = _as_words(arg, place)
+        loaders.append((kind, len(words)))
+        kinds.append(kind)
+        words.extend(added)
+        alive.append(owner)
+    key = (fun, jac, tuple(kinds))
+    if key not in _ADAPTERS:
+        _ADAPTERS[key] = _adapter(fun, jac, loaders)
+    return _ADAPTERS[key], np.array([*words, 0], dtype=np.int64), alive
+
+
+def _as_words(arg: Any, place: int) -> tuple[tuple[str, int], list[int], Any]:
+    """Return the kind of an argument, its words, and the object that owns its memory."""
+    if isinstance(arg, bool | np.bool_):
+        return ("bool", 0), [int(arg)], None
+    if isinstance(arg, int | np.integer) and -(2**63) <= arg < 2**63:
+        return ("int", 0), [int(arg)], None
+    if isinstance(arg, float | np.floating):
+        return ("float", 0), [int(np.float64(arg).view(np.int64))], None
+    if isinstance(arg, np.ndarray) and arg.dtype.isnative and arg.dtype.kind in "fiub":
+        array = np.ascontiguousarray(arg) if arg.ndim else arg.reshape(1)
+        if 1 <= arg.ndim <= 3:
+            return (array.dtype.str, array.ndim), [array.ctypes.data, *array.shape], array
+    raise InputTypeError(
+        f"compiled=True passes on numbers and numeric arrays of up to three dimensions, but "
+        f"args[{place}] is {_described(arg)}; let the functions close over it instead."
+    )
+
+
+def _described(arg: Any) -> str:
+    if isinstance(arg, np.ndarray):
+        return f"an array of {arg.dtype} with shape {arg.shape}"
+    return type(arg).__name__
+
+
+def _adapter(fun: Any, jac: Any, loaders: list[tuple[tuple[str, int], int]]) -> Any:
+    ask_fun: Any = _with_arguments(fun, loaders)
+    try:
+        if jac is True:
+            return numba.cfunc(_SIGNATURE)(_pair_adapter(ask_fun))
+        ask_jac = _with_arguments(jac, loaders)
+        return numba.cfunc(_SIGNATURE)(_two_adapter(ask_fun, ask_jac))
+    except NumbaError as failure:
+        wanted = "a pair (float, vector)" if jac is True else "a float and a vector of floats"
+        reason = str(failure).strip().splitlines()
+        raise InputTypeError(
+            "compiled=True: Numba cannot call the functions with a vector of float64 "
+            f"{'and args ' if loaders else ''}such that they return {wanted}. Numba says: "
+            f"{_gist(reason)}"
+        ) from failure
+
+
+def _gist(lines: list[str]) -> str:
+    """The first lines of a long message that say something."""
+    useful = [line.strip() for line in lines if line.strip() and "\x1b" not in line]
+    return " ".join(useful[:3]) or " ".join(lines[:2])
+
+
+def _two_adapter(ask_fun: Any, ask_jac: Any) -> Callable[..., Any]:
+    def answer(at: Any, size: Any, result: Any, question: Any, extra: Any, pair: Any) -> Any:
+        x, target = vector(at, size), vector(result, size)
+        try:
+            if question == 0:
+                target[0] = ask_fun(x, extra)
+                return _ANSWERED
+            g = ask_jac(x, extra)
+        except Exception:
+            return _RAISED
+        if len(g) != size:
+            return _WRONG_SHAPE
+        for i in range(size):
+            target[i] = g[i]
+        return _ANSWERED
+
+    return answer
+
+
+def _pair_adapter(ask_fun: Any) -> Callable[..., Any]:
+    def answer(at: Any, size: Any, result: Any, question: Any, extra: Any, stored: Any) -> Any:
+        # One call answers both questions at a point. pair: [there is one, value, x, gradient]
+        x, target, pair = vector(at, size), vector(result, size), vector(stored, 2 * size + 2)
+        same = pair[0] == 1.0
+        for i in range(size):
+            same = same and pair[2 + i] == x[i]
+        if not same:
+            pair[0] = 0.0
+            for i in range(size):
+                pair[2 + i] = x[i]
+            try:
+                value, g = ask_fun(x, extra)
+            except Exception:
+                return _RAISED
+            if len(g) != size:
+                return _WRONG_SHAPE
+            pair[0], pair[1] = 1.0, value
+            for i in range(size):
+                pair[2 + size + i] = g[i]
+        if question == 0:
+            target[0] = pair[1]
+        else:
+            for i in range(size):
+                target[i] = pair[2 + size + i]
+        return _ANSWERED
+
+    return answer
+
+
+def _with_arguments(function: Any, loaders: list[tuple[tuple[str, int], int]]) -> Any:
+    """Return a jitted function of (x, address of the words) that unpacks the arguments."""
+
+    def bare(x: Any, extra: Any, *rest: Any) -> Any:
+        return function(x, *rest)
+
+    chain = numba.njit(bare)
+    for kind, at in reversed(loaders):
+        chain = _loading(chain, _loader(kind), at)
+    return chain
+
+
+def _loading(inner: Any, load: Any, at: int) -> Any:
+    most = at + _MOST_WORDS
+
+    def outer(x: Any, extra: Any, *rest: Any) -> Any:
+        return inner(x, extra, *(rest + (load(integers(extra, most), at),)))
+
+    return numba.njit(outer)
+
+
+def _loader(kind: tuple[str, int]) -> Any:
+    """Return a jitted function that reads one argument of this kind from the words."""
+    name, dimensions = kind
+    if name == "int":
+        return _load_int
+    if name == "bool":
+        return _load_bool
+    if name == "float":
+        return _load_float
+    view = view_of(numba.from_dtype(np.dtype(name)))
+    if dimensions == 1:
+
+        def load(words: Any, at: Any) -> Any:
+            return view(words[at], words[at + 1])
+
+    elif dimensions == 2:
+
+        def load(words: Any, at: Any) -> Any:
+            rows, columns = words[at + 1], words[at + 2]
+            return view(words[at], rows * columns).reshape((rows, columns))
+
+    else:
+
+        def load(words: Any, at: Any) -> Any:
+            pages, rows, columns = words[at + 1], words[at + 2], words[at + 3]
+            return view(words[at], pages * rows * columns).reshape((pages, rows, columns))
+
+    return numba.njit(load)
+
+
+@numba.njit
+def _load_int(words: Any, at: Any) -> Any:
+    return words[at]
+
+
+@numba.njit
+def _load_bool(words: Any, at: Any) -> Any:
+    return words[at] != 0
+
+
+@numba.njit
+def _load_float(words: Any, at: Any) -> Any:
+    return words[at : at + 1].view(np.float64)[0]

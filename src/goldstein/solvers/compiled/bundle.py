@@ -1,0 +1,206 @@
+"""The gradients around the centre of the half with the guarantee, and their shortest vector."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from goldstein.solvers.compiled.jit import kernel, unit
+from goldstein.solvers.compiled.simplex import combine, remove, shortest_row, square, start_at
+from goldstein.solvers.compiled.vectors import copy, distance, dot
+from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
+
+#: Below this ratio |m| / |g| the Gram matrix has lost half of its digits: look at the rows.
+_GRAM_LIMIT = 1e-5
+_SLACK = 1e-12
+_NOISE = 2.0**-50
+
+
+@kernel
+def clear(search: Any) -> None:
+    search.hull.count = 0
+    search.hull.active = 0
+    search.hull.valid = 0
+    search.settled = 0
+    search.clean = 0
+
+
+@kernel
+def shortest(search: Any) -> Any:
+    """Leave the shortest vector of the hull in its `point`; return its length."""
+    call(search.measuring, search.address)
+    point = vector(search.hull.point, search.dim)
+    return math.sqrt(dot(point, point))
+
+
+@kernel
+def _find_shortest(search: Any) -> None:
+    hull = search.hull
+    count = hull.count
+    point = vector(hull.point, hull.width)
+    if hull.active == 0:
+        start_at(hull, shortest_row(hull))
+        search.clean = 0
+    if search.clean == 1 and search.settled >= count - 1:
+        squared = dot(point, point)
+        if search.settled == count:
+            return
+        # One newcomer: it alone can have changed anything.
+        noise = _NOISE * math.sqrt(squared * square(hull, count - 1))
+        if not dot(row(hull.rows, hull.width, count - 1), point) < squared * (1 - _SLACK) - noise:
+            search.settled = count
+            return
+    hull.relative, hull.noise, hull.exact = _SLACK, _NOISE, 0
+    for _ in range(2):
+        call(search.minimising, hull.address)
+        combine(hull, hull.rows, point)
+        squared = dot(point, point)
+        order = integers(hull.order, hull.active)
+        longest = 0.0
+        for place in range(hull.active):
+            longest = max(longest, square(hull, order[place]))
+        if squared > _GRAM_LIMIT**2 * longest:
+            break
+        hull.exact = 1
+    best = shortest_row(hull)
+    if not squared <= square(hull, best):
+        # Only rounding among rows of very different lengths can do this.
+        start_at(hull, best)
+        copy(row(hull.rows, hull.width, best), point)
+    search.settled = count
+    search.clean = 1
+
+
+@kernel
+def add(search: Any, point: Any, gradient: Any, perturbed: Any, reach: Any) -> None:
+    """Add a gradient of a point within `reach` of the centre; room is made without loss."""
+    hull = search.hull
+    if hull.count == hull.capacity:
+        _make_room(search)
+    new = hull.count
+    hull.count = new + 1
+    copy(point, row(search.points, search.dim, new))
+    copy(gradient, row(hull.rows, hull.width, new))
+    integers(search.perturbed, hull.count)[new] = perturbed
+    vector(search.reach, hull.count)[new] = reach
+    vector(hull.weights, hull.count)[new] = 0.0
+    products = row(hull.gram, hull.capacity, new)
+    for other in range(hull.count):
+        product = dot(row(hull.rows, hull.width, other), gradient)
+        products[other] = product
+        row(hull.gram, hull.capacity, other)[new] = product
+
+
+@kernel
+def _make_room(search: Any) -> None:
+    """Drop the rows without weight.
+
+    The active rows are affinely independent, so there are at most d + 1 of them, fewer than the
+    bundle has room for. Should rounding fill it nevertheless, the lightest row goes.
+    """
+    shortest(search)
+    hull = search.hull
+    weights, places = vector(hull.weights, hull.count), integers(search.places, hull.count)
+    lightest = 0
+    for index in range(hull.count):
+        places[index] = 0 if weights[index] > 0.0 else -1
+        if weights[index] < weights[lightest]:
+            lightest = index
+    if hull.active == hull.count:
+        places[lightest] = -1
+    _keep_placed(search)
+
+
+@kernel
+def recentre(search: Any, centre: Any, moved: Any, radius: Any) -> None:
+    """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
+    count = search.hull.count
+    reach, places = vector(search.reach, count), integers(search.places, count)
+    for index in range(count):
+        reach[index] += moved
+        if reach[index] > radius:
+            reach[index] = distance(row(search.points, search.dim, index), centre)
+        places[index] = 0 if reach[index] <= radius else -1
+    _keep_placed(search)
+
+
+@kernel
+def drop_unperturbed(search: Any) -> None:
+    """Drop the rows whose points were not drawn at random."""
+    count = search.hull.count
+    perturbed, places = integers(search.perturbed, count), integers(search.places, count)
+    for index in range(count):
+        places[index] = perturbed[index] - 1
+    _keep_placed(search)
+
+
+@kernel
+def _keep_placed(search: Any) -> None:
+    """Drop the rows whose place is -1; the others keep their order, weights and factor."""
+    hull = search.hull
+    count = hull.count
+    places, sources = integers(search.places, count), integers(search.sources, count)
+    kept = 0
+    for index in range(count):
+        if places[index] >= 0:
+            places[index] = kept
+            sources[kept] = index
+            kept += 1
+    if kept == count:
+        return
+    if kept == 0:
+        clear(search)
+        return
+    leaving = _drop_active(search)
+    weights, reach = vector(hull.weights, count), vector(search.reach, count)
+    perturbed = integers(search.perturbed, count)
+    total = 0.0
+    # Every source lies behind its target, so nothing is overwritten before it has been read.
+    for index in range(kept):
+        source = sources[index]
+        weights[index] = weights[source]
+        total += weights[index]
+        ours, theirs = row(hull.gram, hull.capacity, index), row(hull.gram, hull.capacity, source)
+        for other in range(kept):
+            ours[other] = theirs[sources[other]]
+        if source != index:
+            copy(row(search.points, search.dim, source), row(search.points, search.dim, index))
+            copy(row(hull.rows, hull.width, source), row(hull.rows, hull.width, index))
+            perturbed[index] = perturbed[source]
+            reach[index] = reach[source]
+    if leaving > 0 or search.settled < count:
+        search.clean = 0
+    if hull.active > 0:
+        for index in range(kept):
+            weights[index] /= total
+    hull.count = kept
+    search.settled = kept
+
+
+@kernel
+def _drop_active(search: Any) -> Any:
+    """Take the rows without a place out of the active set, renumber it; return how many left."""
+    hull = search.hull
+    order, places = integers(hull.order, hull.active), integers(search.places, hull.count)
+    leaving = 0
+    for place in range(hull.active):
+        if places[order[place]] < 0:
+            leaving += 1
+    if 3 * leaving > hull.active:
+        hull.valid = 0  # a new factor is cheaper than so many rotations
+    for place in range(hull.active - 1, -1, -1):
+        if places[order[place]] < 0:
+            remove(hull, place)
+    for place in range(hull.active):
+        order[place] = places[order[place]]
+    return leaving
+
+
+@unit
+def MEASURE(stamp: str) -> Any:
+    def measure(address: Any) -> Any:
+        stamp  # noqa: B018
+        _find_shortest(search_at(address))
+        return 0
+
+    return measure

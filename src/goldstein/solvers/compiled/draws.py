@@ -1,0 +1,94 @@
+"""Random points: xoshiro256++ (Blackman and Vigna 2021) and Marsaglia's polar method.
+
+The four words of the generator belong to the run: no global generator is touched, and the same
+seed gives the same draws however the run is cut into stretches.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from goldstein.solvers.compiled.jit import kernel
+from goldstein.solvers.compiled.vectors import dot
+
+_ROOM = 2.0**-40
+
+
+@kernel
+def _rotated(word: Any, by: Any) -> Any:
+    return (word << np.uint64(by)) | (word >> np.uint64(64 - by))
+
+
+@kernel
+def uniform(state: Any) -> Any:
+    """Return a number of [0, 1)."""
+    answer = _rotated(state[0] + state[3], 23) + state[0]
+    shifted = state[1] << np.uint64(17)
+    state[2] ^= state[0]
+    state[3] ^= state[1]
+    state[1] ^= state[2]
+    state[0] ^= state[3]
+    state[2] ^= shifted
+    state[3] = _rotated(state[3], 45)
+    return np.float64(answer >> np.uint64(11)) * 2.0**-53
+
+
+@kernel
+def fill_normal(state: Any, target: Any) -> Any:
+    """Fill with independent standard normal numbers, and return one more."""
+    spare = 0.0
+    have = False
+    for i in range(target.size + 1):
+        if have:
+            number = spare
+            have = False
+        else:
+            square = 2.0
+            while square >= 1.0 or square == 0.0:
+                a = 2.0 * uniform(state) - 1.0
+                b = 2.0 * uniform(state) - 1.0
+                square = a * a + b * b
+            scale = math.sqrt(-2.0 * math.log(square) / square)
+            number = a * scale
+            spare = b * scale
+            have = True
+        if i < target.size:
+            target[i] = number
+    return number
+
+
+@kernel
+def inner_radius(centre: Any, radius: Any) -> Any:
+    """Return a slightly smaller radius: draws within it stay in the ball after rounding."""
+    rounding = 2.0**-51 * (math.sqrt(dot(centre, centre)) + radius)
+    smaller = radius * (1.0 - _ROOM - centre.size * 2.0**-50) - rounding
+    return max(smaller, 0.5 * radius)
+
+
+@kernel
+def ball_point(state: Any, centre: Any, radius: Any, y: Any) -> None:
+    """Set y to a uniform point of the ball."""
+    fill_normal(state, y)
+    norm = math.sqrt(dot(y, y))
+    share = uniform(state) ** (1.0 / centre.size)
+    scale = inner_radius(centre, radius) * share / (norm if norm > 0.0 else 1.0)
+    for i in range(y.size):
+        y[i] = centre[i] + scale * y[i]
+
+
+@kernel
+def conic_point(state: Any, x: Any, m: Any, norm: Any, radius: Any, ratio: Any, y: Any) -> None:
+    """Set y to a random point of the tilted segment of Algorithm 1 (see `numerics.cone`)."""
+    reach = inner_radius(x, radius) * (1.0 - uniform(state))
+    last = fill_normal(state, y)
+    share = 0.0
+    along = 0.0
+    if y.size > 1:
+        share = reach * ratio / 8.0 / math.sqrt(dot(y, y) + last * last)
+        along = (dot(y, m) / norm) / norm
+    back = share * along + reach * (1.0 - ratio / 8.0) / norm
+    for i in range(y.size):
+        y[i] = x[i] + share * y[i] - back * m[i]

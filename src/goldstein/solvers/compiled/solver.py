@@ -1,0 +1,197 @@
+"""`CompiledAuto`: runs the compiled search in stretches and speaks for it in Python."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.errors import InputError, InputTypeError, KinkError, MissingExtraError, OutOfCalls
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle
+from goldstein.oracles.function import FunctionOracle
+from goldstein.oracles.lipschitz import LipschitzGuard
+from goldstein.result import Status
+from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.compiled import layout
+
+Vector = NDArray[np.float64]
+
+#: Above this many variables a matrix of all pairs of them is too much.
+DENSE_LIMIT = 1000
+#: More calls than anyone will make, for runs without a limit.
+_FOREVER = 2**62
+#: As in `auto`.
+_SHARE, _CLOSE, _SHORT = 0.6, 3.0, 0.1
+
+
+@dataclass
+class CompiledState(State):
+    """The arrays of the compiled search, and the user's functions in the form it can call."""
+
+    memory: layout.Memory | None = None
+    #: What compiled code holds addresses of.
+    alive: Any = None
+
+    @property
+    def record(self) -> Any:
+        assert self.memory is not None
+        return self.memory.search[0]
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        assert self.memory is not None
+        return self.memory.arrays
+
+
+class CompiledAuto(Solver):
+    """`auto` in machine code; ``minimize(..., options={"compiled": True})`` makes one.
+
+    Parameters
+    ----------
+    newton : bool
+        Switch the quasi-Newton half off to see Bundle-PINGD with a working radius alone.
+    stretch : int
+        Calls between two returns to Python: only there callbacks are called, the clock is looked
+        at, and the history grows. It does not change the search.
+
+    Examples
+    --------
+    >>> import numba
+    >>> import numpy as np
+    >>> import goldstein as gs
+    >>> f = numba.njit(lambda x: abs(x[0]) + 2 * abs(x[1]))
+    >>> g = numba.njit(lambda x: np.array([1.0, 2.0]) * np.sign(x))
+    >>> res = gs.minimize(f, [3.0, -1.0], g, eps=1e-3, delta=1e-3, rng=0,
+    ...                   options={"compiled": True})
+    >>> res.success
+    True
+    """
+
+    name = "auto"
+    keeps_journal = False
+
+    def __init__(self, *, newton: bool = True, stretch: int = 100) -> None:
+        if isinstance(stretch, bool) or not isinstance(stretch, int) or stretch < 1:
+            raise InputError(f"stretch must be a positive integer, got {stretch!r}.")
+        self.newton = newton
+        self.stretch = stretch
+
+    def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> CompiledState:
+        if x0.size > DENSE_LIMIT:
+            raise InputError(
+                f"compiled=True works with dense matrices, up to {DENSE_LIMIT} variables, but x0 "
+                f"has {x0.size}; drop the option: auto itself uses limited memory."
+            )
+        answer, words, alive = _bound(oracle)
+        draws = stream(request.seed, 0, "compiled").integers(2**64, size=4, dtype=np.uint64)
+        memory = layout.allocate(x0, words, draws)
+        fx = oracle.value(x0)
+        guard = LipschitzGuard(request.lipschitz)
+        record = memory.search[0]
+        for name in ("bound", "radius", "centre_value", "newton_length", "turn_value",
+                     "counted_value", "progress_value", "progress_bound"):  # fmt: skip
+            record[name] = math.inf
+        record["eps"], record["delta"], record["fx"] = request.eps, request.delta, fx
+        record["lipschitz"] = guard.value
+        record["working"] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
+        record["share"], record["close"], record["short"] = _SHARE, _CLOSE, _SHORT
+        record["newton"] = self.newton
+        record["turn"] = layout.NEWTON if self.newton else layout.BUNDLE
+        record["asking"] = answer.address
+        kernels = _kernels()
+        kernels.connect(record)
+        kernels.BEGIN.ctypes(record["address"])
+        return CompiledState(x=x0.copy(), fx=fx, memory=memory, alive=(answer, alive))
+
+    def step(self, oracle: CountedOracle, state: CompiledState, request: Request) -> None:
+        kernels, record = _kernels(), state.record
+        if state.rejected is not None:
+            points, fresh = (np.ascontiguousarray(part) for part in state.rejected)
+            state.rejected = None
+            record["fresh_count"] = len(points)
+            record["fresh_points"] = points.ctypes.data
+            record["fresh_gradients"] = fresh.ctypes.data
+            kernels.LEARN.ctypes(record["address"])
+        values, gradients = int(record["values"]), int(record["gradients"])
+        calls = values + gradients
+        left = min(oracle.limit - oracle.calls, _FOREVER)
+        record["ceiling"] = calls + int(left)
+        record["pause"] = calls + self.stretch
+        reason = kernels.STRETCH.ctypes(record["address"])
+        oracle.spend(int(record["values"]) - values, int(record["gradients"]) - gradients)
+        _take_over(state)
+        if reason == layout.OUT_OF_CALLS:
+            raise OutOfCalls("value")
+        if reason == layout.EVIDENCE:
+            state.evidence = _evidence(state)
+        elif reason == layout.STALLED:
+            state.status = Status.STALLED
+        elif reason == layout.BAD_VALUE:
+            oracle.value(state.arrays["culprit"].copy())  # says what is wrong
+        elif reason == layout.BAD_GRADIENT:
+            try:
+                oracle.gradient(state.arrays["culprit"].copy())
+            except KinkError:
+                record["kinks"] = 1
+
+    def best_evidence(self, state: CompiledState) -> Evidence | None:
+        if state.record["hull"]["count"] == 0:
+            return None
+        if not np.array_equal(state.arrays["centre"], state.x):
+            return None
+        _kernels().bundle.MEASURE.ctypes(state.record["address"])
+        return _evidence(state)
+
+
+def _kernels() -> Any:
+    from goldstein.solvers.compiled import search
+
+    return search
+
+
+def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], list[Any]]:
+    """Return what compiled code needs to ask the user's function."""
+    try:
+        import numba  # noqa: F401
+    except ImportError as failure:
+        raise MissingExtraError(
+            "compiled=True needs Numba, which is not installed; pip install 'goldstein[fast]', or "
+            "drop the option."
+        ) from failure
+    from goldstein.solvers.compiled.binding import bind
+
+    inner = oracle.inner
+    if not isinstance(inner, FunctionOracle):
+        raise InputTypeError(
+            f"compiled=True needs functions compiled by Numba, but {inner.name} is an oracle of "
+            f"type {type(inner).__name__}; pass fun and jac decorated with numba.njit, or drop the "
+            "option."
+        )
+    return bind(inner.fun, inner.jac, inner.args)
+
+
+def _take_over(state: CompiledState) -> None:
+    """Copy what the loop looks at."""
+    record = state.record
+    state.moved = int(record["steps"]) != state.steps
+    state.steps = int(record["steps"])
+    state.x, state.fx = state.arrays["x"].copy(), float(record["fx"])
+    state.bound, state.radius = float(record["bound"]), float(record["radius"])
+
+
+def _evidence(state: CompiledState) -> Evidence:
+    assert state.memory is not None
+    hull = state.memory.hull
+    weights = hull["weights"][: int(state.record["hull"]["count"])]
+    used = np.flatnonzero(weights > 0)
+    return Evidence(
+        state.x.copy(),
+        state.arrays["points"][used],
+        weights[used],
+        state.arrays["perturbed"][used] == 1,
+        hull["rows"][used],
+    )

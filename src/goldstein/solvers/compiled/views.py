@@ -1,0 +1,95 @@
+"""Arrays, records and functions at an address.
+
+Kernels pass one record around, which says where its arrays are. Passing the arrays themselves would
+be the natural thing, and takes Numba many times as long to compile. A view owns nothing; Python
+keeps the memory alive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from goldstein.solvers.compiled.jit import kernel
+from goldstein.solvers.compiled.layout import FACE, SEARCH
+
+_WORD = 8
+
+
+def view_of(item: Any) -> Any:
+    """Return an intrinsic (address, size) -> array of items of this type."""
+
+    def view(typing: Any, address: Any, size: Any) -> Any:
+        array = types.Array(item, 1, "C")
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            made = context.make_array(array)(context, builder)
+            width = context.get_abi_sizeof(context.get_data_type(item))
+            stride = context.get_constant(types.intp, width)
+            context.populate_array(
+                made,
+                data=builder.inttoptr(values[0], made.data.type),
+                shape=[values[1]],
+                strides=[stride],
+                itemsize=stride,
+                meminfo=None,
+            )
+            return made._getvalue()
+
+        return array(types.int64, types.int64), build
+
+    return intrinsic(view)
+
+
+def _record_of(dtype: Any) -> Any:
+    record = numba.from_dtype(dtype)
+
+    def at(typing: Any, address: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return builder.inttoptr(values[0], context.get_value_type(record))
+
+        return record(types.int64), build
+
+    return intrinsic(at)
+
+
+def _call_with(count: int) -> Any:
+    """Return an intrinsic that calls the function at an address with so many integers."""
+    word = ir.IntType(64)
+    function = ir.FunctionType(word, [word] * count)
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = builder.inttoptr(values[0], function.as_pointer())
+        return builder.call(pointer, values[1:])
+
+    def one(typing: Any, address: Any, a: Any) -> Any:
+        return types.int64(types.int64, types.int64), build
+
+    def six(typing: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+        return types.int64(*[types.int64] * 7), build
+
+    return intrinsic(one if count == 1 else six)
+
+
+#: vector(address, size), and the same for int64 and uint64.
+vector = view_of(types.float64)
+integers = view_of(types.int64)
+words = view_of(types.uint64)
+
+#: The record at an address.
+search_at = _record_of(SEARCH)
+face_at = _record_of(FACE)
+
+#: call(address of a unit, address of a record); answer_of(address of an adapter, its arguments)
+call = _call_with(1)
+answer_of = _call_with(6)
+
+
+@kernel
+def row(address: Any, width: Any, index: Any) -> Any:
+    """Return a row of a matrix with rows of this width."""
+    return vector(address + _WORD * width * index, width)
