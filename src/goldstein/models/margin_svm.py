@@ -12,6 +12,7 @@ from goldstein.calculus import Variable, ramp, sum, sum_squares
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Model, data_matrix, nonnegative
+from goldstein.models.margin_kinks import MarginKinkForm
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.numerics.spectral import spectral_norm_upper
 
@@ -57,8 +58,8 @@ class MarginSVM(Model):
         self.problem = MarginProblem.from_rows(self.Z, p, ridge, rho=self.rho, shift=float(shift))
         w = Variable(d)
         margins = self.Z @ w
-        losses = ramp(margins - float(shift) if shift else margins, rho=self.rho)
-        tree = sum(losses if weights is None else losses * p)
+        self.loss = ramp(margins - float(shift) if shift else margins, rho=self.rho)
+        tree = sum(self.loss if weights is None else self.loss * p)
         if self.lam:
             tree = (0.5 * self.lam) * sum_squares(w[:penalised] if intercept else w) + tree
         super().__init__(tree)
@@ -69,6 +70,10 @@ class MarginSVM(Model):
     @property
     def name(self) -> str:
         return "margin_svm"
+
+    @cached_property
+    def _kink_form(self) -> MarginKinkForm:
+        return MarginKinkForm(self)
 
     def _look(self, w: Vector) -> tuple[MarginProblem, Vector]:
         """Return the cheapest problem that equals the objective at w, and its products Z w."""

@@ -25,7 +25,7 @@ Vector = NDArray[np.float64]
 DIRECT_LIMIT = 300
 
 #: The continuation itself runs on at most this many rows.
-SUBSAMPLE = 8192
+SUBSAMPLE = 4096
 
 #: Distances of the flat part, in units of rho, and roundings that go with them.
 _TRUNCATION = ((4.0, 0.5), (2.0, 0.5), (1.0, 0.5), (0.5, 0.3), (0.25, 0.2), (0.0, 0.1))
@@ -41,6 +41,9 @@ MOST_HINGES = 1500
 
 #: Entries up to which rows are made dense to put them on their kinks exactly.
 DENSE_LIMIT = 2 * 10**7
+
+#: How many widths around a kink count as within reach.
+REACH = 4.0
 
 #: Most convex subproblems.
 _ROUNDS = 60
@@ -228,7 +231,7 @@ def minimise_margin(
         width = _TRUNCATION[-1][1] * rho
     else:
         v, width = start.copy(), 0.05 * rho
-    tolerance = _tolerance(problem, v, eps)
+    tolerance, start_width = _tolerance(problem, v, eps), width
     while True:
         v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=12)
         gradient = problem.gradient(v, u)
@@ -236,7 +239,8 @@ def minimise_margin(
         if np.sqrt(gradient @ gradient) <= _SAFETY * eps and problem.clear_of_kinks(v, u):
             none = np.zeros(0)
             return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
-        if width <= _LAST_WIDTH * rho:
+        reach = int((np.abs(u - problem.shift - rho) <= REACH * width).sum())
+        if width <= _LAST_WIDTH * rho or (reach <= MOST_HINGES and width < start_width):
             if problem.dim > DIRECT_LIMIT and problem.rows > 2 * MOST_HINGES:
                 # Thousands of rows may sit on their kinks here: too many for the subproblems.
                 v = _sharpened(search, problem, v, width, tolerance, delta)
@@ -267,8 +271,11 @@ def _tolerance(problem: MarginProblem, v: Vector, eps: float) -> float:
     """Return the gradient norm to reach on the way.
 
     With a weak penalty a small gradient alone does not mean much: where F is convex it is within
-    |g|^2 / (2 ridge) of its minimum, and that shall be a small part of its value.
+    |g|^2 / (2 ridge) of its minimum, and that shall be a small part of its value. A direct Newton
+    step ends far below its tolerance anyway.
     """
+    if problem.dim <= DIRECT_LIMIT:
+        return 0.3 * eps
     ridge = float(problem.ridge.max())
     return min(0.3 * eps, float(np.sqrt(2.0 * ridge * VALUE_ACCURACY * problem.value(v))) or eps)
 
@@ -307,7 +314,7 @@ def _path_tolerance(problem: MarginProblem) -> float:
 
     Where steps are cheap, accurately; with many variables roughly, as only its end matters.
     """
-    return 1e-3 if problem.dim <= DIRECT_LIMIT else 0.1
+    return 1e-2 if problem.dim <= DIRECT_LIMIT else 0.1
 
 
 def _finish(
@@ -319,7 +326,7 @@ def _finish(
     F. It ends when the rows that changed side no longer matter.
     """
     typical = float(np.median(problem.row_norms)) or 1.0
-    radius = 4.0 * width / typical
+    radius = REACH * width / typical
     value = problem.value(v, u)
     best = (np.inf, v, np.zeros(0, dtype=np.intp), np.zeros(0))
     for _ in range(_ROUNDS):

@@ -38,6 +38,8 @@ Half = Literal["newton", "bundle"]
 _INSIDE = 1.0 - 4e-3
 #: Share of the calls given to the quasi-Newton half: at the start, and its limits.
 _SHARE, _LEAST, _MOST = 0.6, 0.15, 0.85
+#: As long as its steps are this long against delta, the fast half is far from done: its share.
+_FAR, _FAR_SHARE = 10.0, 0.95
 #: The half that lowered f faster per call in its last turns gets better odds by this factor.
 _REWARD = 1.5
 #: When the free bound is this close to eps, or the steps this short against delta, close in.
@@ -154,7 +156,7 @@ class Auto(Solver):
             turn="newton" if self.newton else "bundle",
         )
         state.newton.restart(state.x, fx)
-        _open_turn(oracle, state)
+        _open_turn(oracle, state, request)
         return state
 
     def _quasi_newton(self, dim: int) -> QuasiNewton:
@@ -325,7 +327,7 @@ class Auto(Solver):
         state.working = request.delta
         _recentre(state, request.delta)
         state.turn = "bundle"
-        _open_turn(oracle, state)
+        _open_turn(oracle, state, request)
 
 
 def _stalled(oracle: CountedOracle, state: AutoState, request: Request) -> bool:
@@ -363,11 +365,14 @@ def _switch(oracle: CountedOracle, state: AutoState, request: Request) -> None:
         state.turn = "newton"
         if state.newton.fx > state.fx or state.newton.stuck:
             state.newton.restart(state.x, state.fx)
-    _open_turn(oracle, state)
+    _open_turn(oracle, state, request)
 
 
-def _open_turn(oracle: CountedOracle, state: AutoState) -> None:
-    share = state.share if state.turn == "newton" else 1.0 - state.share
+def _open_turn(oracle: CountedOracle, state: AutoState, request: Request) -> None:
+    far = state.newton.length > _FAR * request.delta
+    state.newton.null_steps = 1 if far else 2
+    newtons = max(state.share, _FAR_SHARE) if far else state.share
+    share = newtons if state.turn == "newton" else 1.0 - newtons
     state.turn_began, state.turn_value = oracle.calls, state.fx
     state.turn_ends = oracle.calls + max(6, int(2.0 * share * (min(state.x.size, 100) + 10)))
 

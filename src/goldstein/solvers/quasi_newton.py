@@ -109,6 +109,7 @@ class QuasiNewton:
         self.length = math.inf
         self._scaled = False
         self.jitter = 0.0
+        self.null_steps = MAX_NULL_STEPS
         self._room = 0.0
         self._weights: Vector = np.zeros(self.planes.capacity)
 
@@ -126,7 +127,7 @@ class QuasiNewton:
         """Make one line search; append every (point, gradient) asked for to `seen`."""
         if self.g is None:
             self.g, _ = self._look(oracle, self.x, self.fx, rng, seen)
-        for attempt in range(MAX_NULL_STEPS + 1):
+        for attempt in range(self.null_steps + 1):
             p, slope = self._direction()
             if slope == 0.0:
                 self.stuck = True
@@ -140,7 +141,7 @@ class QuasiNewton:
             fy = oracle.trial_value(y)
             if fy < self.fx + _ARMIJO * trial * slope:
                 break
-            if not self._scaled or attempt == MAX_NULL_STEPS or fy == math.inf:
+            if not self._scaled or attempt == self.null_steps or fy == math.inf:
                 break
             # A null step: the model was wrong there, so tell it what f looks like.
             self._look(oracle, y, fy, rng, seen)
