@@ -1,0 +1,64 @@
+"""The margin objective's own kink form must say what the general one says."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from goldstein.calculus.kinks import KinkForm
+from goldstein.errors import NotCertifiableError
+from goldstein.models import margin_svm
+from goldstein.models.margin_svm import MarginSVM
+from goldstein.numerics.exact import project_exact
+
+
+def model_and_pivot(
+    seed: int, *, on_ramp: int, on_flat: int, thin: bool, n: int = 6000, d: int = 8
+) -> tuple[MarginSVM, list[Fraction]]:
+    """A model too large for rationals, and a point on some convex and some concave kinks."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
+    Z[:, -1] = rng.choice([-1.0, 1.0], n)
+    rho, shift = rng.choice([1.0, 0.7]), rng.choice([0.0, -0.3])
+    weights = rng.random(n)
+    data = sparse.csr_array(Z) if thin else Z
+    model = margin_svm(data, rho, 0.1, weights=weights, shift=shift, intercept=True)
+    kinks = rng.choice(n, on_ramp + on_flat, replace=False)
+    levels = [Fraction(shift) + Fraction(rho)] * on_ramp + [Fraction(shift)] * on_flat
+    pivot = project_exact(Z[kinks], levels, rng.standard_normal(d))
+    assert pivot is not None
+    return model, pivot
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    on_ramp=st.integers(0, 4),
+    on_flat=st.integers(0, 3),
+    thin=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_limits_agree_with_the_general_form(
+    seed: int, on_ramp: int, on_flat: int, thin: bool
+) -> None:
+    model, pivot = model_and_pivot(seed, on_ramp=on_ramp, on_flat=on_flat, thin=thin)
+    ways = np.random.default_rng(seed).standard_normal((5, model.dim))
+    own = model.kink_form().limiting_gradients(pivot, ways)
+    general = KinkForm(model.tree).limiting_gradients(pivot, ways)
+    for (mid, rad), (other, spread) in zip(own, general, strict=True):
+        for a, r, b, s in zip(mid, rad, other, spread, strict=True):
+            assert abs(a - b) <= r + s
+            assert r <= 2 * s
+
+
+def test_a_direction_along_a_kink_is_refused() -> None:
+    model, pivot = model_and_pivot(1, on_ramp=2, on_flat=1, thin=False)
+    row = model.Z[next(iter(model.kink_form().examine(pivot).ties.values()))[0][0]]
+    along = np.zeros(model.dim)
+    along[:2] = [row[1], -row[0]]
+    with pytest.raises(NotCertifiableError, match="stays on a kink"):
+        model.kink_form().limiting_gradients(pivot, np.vstack([along, np.ones(model.dim)]))
