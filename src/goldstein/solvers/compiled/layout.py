@@ -67,8 +67,8 @@ _INTEGERS = (
     "fresh_count", "fresh_points", "fresh_gradients",
     "newton", "turn", "turn_began", "turn_ends", "turns_of_newton", "turns_of_bundle",
     # pieces of the model seen so far; the metric has a scale; there is a gradient; no way down;
-    # the piece whose products are next computed afresh
-    "planes", "scaled", "known", "stuck", "next_renewed",
+    # the piece whose products are next computed afresh; corrections of the model per step
+    "planes", "scaled", "known", "stuck", "next_renewed", "null_steps",
 )  # fmt: skip
 _ARRAYS = (
     # best point, centre of the bundle half, the question that was not answered, what the user's

@@ -14,8 +14,8 @@ from goldstein.solvers.compiled.simplex import collect, combine, square, start_a
 from goldstein.solvers.compiled.vectors import copy, distance, dot, largest, length, move
 from goldstein.solvers.compiled.views import call, integers, row, search_at, vector, words
 
-#: Corrections of the model before the step is cut.
-_MAX_NULL_STEPS = 2
+#: Weight of a new piece when the model is solved next: it is likely to matter.
+_HOPE = 1e-3
 #: Pieces from far away count less, even where f happens to be linear.
 _LOCALITY = 1e-6
 _ARMIJO = 1e-4
@@ -64,7 +64,7 @@ def _step(search: Any) -> Any:
         search.known = 1
     p, y = vector(search.direction, search.dim), vector(search.trial, search.dim)
     slope, trial, fy = 0.0, 1.0, 0.0
-    for attempt in range(_MAX_NULL_STEPS + 1):
+    for attempt in range(search.null_steps + 1):
         slope = _direction(search)
         if slope == 0.0:
             search.stuck = 1
@@ -80,7 +80,7 @@ def _step(search: Any) -> Any:
             return False
         if fy < search.newton_fx + _ARMIJO * trial * slope:
             break
-        if search.scaled == 0 or attempt == _MAX_NULL_STEPS or fy == math.inf:
+        if search.scaled == 0 or attempt == search.null_steps or fy == math.inf:
             break
         # A null step: the model was wrong there, so tell it what f looks like.
         if _look(search, y, fy) < 0:
@@ -235,7 +235,7 @@ def _look(search: Any, y: Any, fy: Any) -> Any:
         level += g[i] * (x[i] - y[i])
     vector(search.levels, model.count)[slot] = level
     vector(search.travel, model.count)[slot] = distance(x, y)
-    vector(model.weights, model.count)[slot] = 0.0
+    vector(model.weights, model.count)[slot] = _HOPE
     integers(search.stale, model.count)[slot] = 1
     return slot
 

@@ -16,6 +16,8 @@ from goldstein.solvers.compiled.views import call, row, search_at, vector
 
 #: Limits of the share of the calls that the fast half gets, and the reward for doing better.
 _LEAST, _MOST, _REWARD = 0.15, 0.85, 1.5
+#: As long as its steps are this long against delta, the fast half is far from done: its share.
+_FAR, _FAR_SHARE = 10.0, 0.95
 #: After a rejection the fast half asks for gradients this far (in units of delta) off its points.
 _JITTER = 1e-3
 #: Steps of the fast half that are this short against delta lead nowhere: it starts afresh.
@@ -112,7 +114,10 @@ def _switch(search: Any) -> None:
 
 @kernel
 def _open_turn(search: Any) -> None:
-    share = search.share if search.turn == NEWTON else 1.0 - search.share
+    far = search.newton_length > _FAR * search.delta
+    search.null_steps = 1 if far else 2
+    newtons = max(search.share, _FAR_SHARE) if far else search.share
+    share = newtons if search.turn == NEWTON else 1.0 - newtons
     search.turn_began = search.values + search.gradients
     search.turn_value = search.fx
     search.turn_ends = search.turn_began + max(6, int(2.0 * share * (min(search.dim, 100) + 10)))
