@@ -1,0 +1,253 @@
+"""`auto` in machine code: the same promises as `auto`, for functions compiled by Numba."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import goldstein as gs
+from goldstein.errors import MissingExtraError
+from goldstein.solvers import Request
+from goldstein.solvers.compiled import CompiledAuto
+from goldstein.solvers.compiled.solver import DENSE_LIMIT, CompiledState
+
+ROW = np.array([3.0, -1.0, 2.0, 0.5])
+ON = {"compiled": True}
+
+# Kinds of answers, chosen by a number, so that one compilation serves all tests.
+FINE, NAN_VALUE, NAN_GRADIENT, RAISES, KINKS, FAR_NAN, SHORT = range(7)
+
+
+@numba.njit
+def value(x: Any, kind: Any, count: Any) -> Any:
+    """A maximum of squares and a sum of kinks; the minimum is 0 at 0."""
+    count[0] += 1
+    if kind == NAN_VALUE and count[0] > 3:
+        return np.nan
+    if kind == FAR_NAN and np.abs(x).max() > 4.0:
+        return np.nan
+    if kind == RAISES and count[0] > 5:
+        raise ValueError("not today")
+    top, total = 0.0, 0.0
+    for i in range(x.size):
+        top = max(top, x[i] * x[i])
+        total += abs(x[i])
+    x[:] = 7.0  # whoever lends us a point must lend a copy
+    return top + total
+
+
+@numba.njit
+def gradient(x: Any, kind: Any, count: Any) -> Any:
+    count[1] += 1
+    if kind == NAN_GRADIENT and count[1] > 2:
+        return np.full(x.size, np.nan)
+    if kind == SHORT:
+        return np.zeros(x.size - 1)
+    top = 0
+    for i in range(x.size):
+        if abs(x[i]) > abs(x[top]):
+            top = i
+    g = np.sign(x)
+    if kind == KINKS and not g.all():
+        raise gs.KinkError("an entry is zero")
+    g[top] += 2.0 * x[top]
+    return g
+
+
+def solve(
+    kind: int = FINE, x0: Any = ROW, eps: float = 1e-3, rng: int = 0, **more: Any
+) -> tuple[gs.Result, np.ndarray]:
+    """Return the result and the number of calls that were really made."""
+    count = np.zeros(2, dtype=np.int64)
+    options = {**ON, **more.pop("options", {})}
+    res = gs.minimize(
+        value, x0, gradient, args=(kind, count), eps=eps, delta=eps, rng=rng, options=options,
+        **more,
+    )  # fmt: skip
+    return res, count
+
+
+@pytest.mark.parametrize("eps", [1e-2, 1e-4, 1e-6])
+def test_finds_the_minimum_and_proves_it(eps: float) -> None:
+    res, _ = solve(eps=eps)
+    assert res.success
+    assert res.method == "auto"
+    assert np.abs(res.x).max() <= 10 * eps
+    assert res.certificate.eps <= eps
+    fresh = np.zeros(2, dtype=np.int64)
+    check = res.certificate.verify(lambda x: value(x, FINE, fresh), lambda x: gradient(x, 0, fresh))
+    assert check.ok
+    assert fresh[1] > 0
+
+
+@pytest.mark.parametrize("dim", [1, 2, 30])
+def test_every_call_is_counted(dim: int) -> None:
+    res, count = solve(x0=np.linspace(-3.0, 2.0, dim))
+    assert res.success
+    assert (res.nfev, res.ngev) == tuple(count)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 20])
+def test_the_budget_is_met_exactly(limit: int) -> None:
+    res, count = solve(eps=1e-6, max_calls=limit, x0=np.linspace(-3.0, 2.0, 12))
+    assert res.status is gs.Status.OUT_OF_CALLS
+    assert res.nfev + res.ngev == count.sum() == limit
+
+
+def test_a_seed_decides_everything_and_no_other_generator_is_touched() -> None:
+    np.random.seed(5)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    one, again, cut, other = (
+        solve(rng=rng, options=more)[0]
+        for rng, more in ((3, {}), (3, {}), (3, {"stretch": 1}), (4, {}))
+    )
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    for same in (again, cut):  # where the run returns to Python does not matter
+        assert np.array_equal(one.x, same.x)
+        assert np.array_equal(one.certificate.points, same.certificate.points)
+        assert (one.nfev, one.ngev) == (same.nfev, same.ngev)
+    assert not np.array_equal(one.certificate.points, other.certificate.points)
+
+
+@pytest.mark.parametrize("dim", [2, 9])
+def test_certifies_without_the_fast_half(dim: int) -> None:
+    res, count = solve(x0=np.linspace(-3.0, 2.0, dim), eps=1e-2, options={"newton": False})
+    assert res.success
+    assert (res.nfev, res.ngev) == tuple(count)
+    assert (np.diff(res.history.fun) <= 0).all()
+
+
+class Sabotaged(CompiledAuto):
+    """Spoils the fast half's memory whenever it can."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(stretch=1)
+        self.kind = kind
+
+    def step(self, oracle: Any, state: CompiledState, request: Request) -> None:
+        arrays, size = state.arrays, state.x.size
+        matrix = arrays["matrix"]
+        if self.kind == "ascent":
+            matrix[:] = -np.eye(size)
+        elif self.kind == "nan":
+            matrix[:] = np.nan
+        elif self.kind == "zero":
+            matrix[:] = 0.0
+        elif self.kind == "noise":
+            matrix[:] = 1e3 * np.cos(np.arange(size * size).reshape(size, size) + state.fx)
+        else:  # it believes to stand elsewhere, and to stand well there
+            arrays["newton_x"][:] += 1.0
+            state.record["newton_fx"] = -1e9
+        arrays["levels"][:] += 1.0
+        arrays["stale"][:] = 1
+        super().step(oracle, state, request)
+
+
+@pytest.mark.parametrize("kind", ["ascent", "nan", "zero", "noise", "lie"])
+def test_certifies_with_a_sabotaged_fast_half(kind: str) -> None:
+    count = np.zeros(2, dtype=np.int64)
+    res = gs.minimize(
+        value, np.linspace(-3.0, 2.0, 8), gradient, args=(FINE, count), eps=1e-2, delta=1e-2, rng=0,
+        method=Sabotaged(kind),
+    )  # fmt: skip
+    fresh = np.zeros(2, dtype=np.int64)
+    if res.success:
+        assert res.certificate.verify(value, gradient, args=(FINE, fresh)).ok
+    assert res.success
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (NAN_VALUE, "value is nan"),
+        (NAN_GRADIENT, "gradient is nan at coordinate 0"),
+        (RAISES, "ValueError: not today"),
+        (SHORT, r"shape \(3,\), expected \(4,\)"),
+    ],
+)
+def test_a_bad_answer_names_the_point(kind: int, words: str) -> None:
+    with pytest.raises(gs.OracleError, match=words) as caught:
+        solve(kind, eps=1e-6)
+    assert caught.value.point.shape == (4,)
+    assert np.isfinite(caught.value.point).all()
+    assert caught.value.last_good is not None
+
+
+def test_a_trial_that_goes_too_far_is_taken_back() -> None:
+    res, _ = solve(FAR_NAN, x0=np.full(4, 3.9))
+    assert res.success
+
+
+def test_a_kink_is_answered_by_a_step_aside() -> None:
+    """Numba can raise the error; Python learns once that it means a kink."""
+    res, count = solve(KINKS, x0=np.array([0.0, 3.0, 0.0, 1.0]))
+    assert res.success
+    assert (res.nfev, res.ngev) == tuple(count)
+
+
+def test_callbacks_history_and_time_limit_work_between_stretches() -> None:
+    seen: list[np.ndarray] = []
+    res, _ = solve(x0=np.linspace(-3.0, 2.0, 30), options={"stretch": 5}, callback=seen.append)
+    assert res.success
+    assert len(seen) >= 3
+    assert (np.diff(res.history.fun) <= 0).all()
+    stopped, _ = solve(options={"stretch": 1}, callback=lambda x: True)
+    assert stopped.status is gs.Status.STOPPED
+    late, _ = solve(eps=1e-6, options={"stretch": 1}, max_time=1e-9)
+    assert late.status is gs.Status.OUT_OF_TIME
+
+
+@numba.njit
+def both(x: Any) -> Any:
+    """A tent upside down: unbounded below along the first entry."""
+    return x[0] + abs(x[1]), np.array([1.0, np.sign(x[1])])
+
+
+def test_one_function_may_return_the_pair() -> None:
+    res = gs.minimize(both, [0.0, 1.0], True, eps=1e-2, delta=1e-2, rng=0, options=ON)
+    assert res.status is gs.Status.UNBOUNDED
+
+
+def test_what_cannot_be_compiled_is_refused() -> None:
+    ask: dict[str, Any] = {"eps": 1e-2, "delta": 1e-2, "options": ON}
+    with pytest.raises(gs.InputTypeError, match=r"fun is function; decorate it with numba\.njit"):
+        gs.minimize(lambda x: abs(x[0]), [1.0], np.sign, **ask)
+    with pytest.raises(gs.InputTypeError, match="jac is function"):
+        gs.minimize(value, [1.0], lambda x: x, **ask)
+    with pytest.raises(gs.InputTypeError, match="maxq is an oracle of type Problem"):
+        gs.minimize(gs.problems.get("maxq", d=3), np.ones(3), **ask)
+    with pytest.raises(gs.InputTypeError, match=r"args\[1\] is str; let the functions close"):
+        gs.minimize(value, [1.0], gradient, args=(0, "a"), **ask)
+    with pytest.raises(gs.InputTypeError, match="Numba cannot call the functions"):
+        gs.minimize(value, [1.0], gradient, args=(0,), **ask)
+    with pytest.raises(gs.InputError, match=f"up to {DENSE_LIMIT} variables"):
+        gs.minimize(value, np.ones(DENSE_LIMIT + 1), gradient, args=(0, np.zeros(2)), **ask)
+    with pytest.raises(gs.InputTypeError, match="compiled must be True or False"):
+        gs.minimize(value, [1.0], gradient, **{**ask, "options": {"compiled": 1}})
+    with pytest.raises(gs.InputError, match="stretch"):
+        CompiledAuto(stretch=0)
+
+
+def test_no_checkpoint_is_begun(tmp_path: Any) -> None:
+    path = tmp_path / "journal"
+    with pytest.raises(gs.InputError, match="journal of all answers"):
+        solve(checkpoint=path)
+    assert not path.exists()
+
+
+def test_compiled_off_is_auto() -> None:
+    count = np.zeros(2, dtype=np.int64)
+    ask: dict[str, Any] = {"args": (FINE, count), "eps": 1e-2, "delta": 1e-2, "rng": 0}
+    off = gs.minimize(value, ROW, gradient, options={"compiled": False}, **ask)
+    plain = gs.minimize(value, ROW, gradient, **ask)
+    assert np.array_equal(off.x, plain.x)
+
+
+def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(MissingExtraError, match=r"goldstein\[fast\]"):
+        solve()
