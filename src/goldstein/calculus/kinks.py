@@ -47,6 +47,8 @@ from goldstein.numerics.exact import common_denominator, to_fractions
 #: depend on what is installed: the same certificate has to verify everywhere.
 RATIONAL_WORK = 40_000
 
+Matrix = NDArray[np.float64]
+
 #: Exact midpoints and radii of a gradient.
 GradientEnclosure = tuple[list[Fraction], list[Fraction]]
 
@@ -255,14 +257,30 @@ class KinkForm:
         NotCertifiableError
             When a direction does not show an element, or the function is not known exactly.
         """
-        found = self.examine(point)
-        choices = [self.pieces_beside(found, v) for v in directions]
-        if self.is_small and self._work * len(choices) <= 10 * RATIONAL_WORK:
+        boxes = self.limiting_boxes(point, directions)
+        if boxes is None:
+            found = self.examine(point)
+            choices = [self.pieces_beside(found, v) for v in directions]
             try:
                 return [(g, [Fraction(0)] * self.dim) for g in self._rational(found, choices)]
             except Irrational:
-                pass
-        return [self._enclosed(found, pieces) for pieces in choices]
+                boxes = self._boxes(found, choices)
+        return [(to_fractions(mid), to_fractions(rad)) for mid, rad in zip(*boxes)]
+
+    def limiting_boxes(
+        self, point: Sequence[Any], directions: Sequence[Sequence[Any]] | NDArray[Any]
+    ) -> tuple[Matrix, Matrix] | None:
+        """Return the same enclosures in float64: midpoints and radii, one row per direction.
+
+        None where exact rationals are affordable: they say more.
+        """
+        found = self.examine(point)
+        if self._affords_rationals(len(directions)):
+            return None
+        return self._boxes(found, [self.pieces_beside(found, v) for v in directions])
+
+    def _affords_rationals(self, directions: int) -> bool:
+        return self.is_small and self._work * directions <= 10 * RATIONAL_WORK
 
     def _rational(self, found: Examination, choices: list[Pieces]) -> list[list[Fraction]]:
         return [
@@ -270,7 +288,11 @@ class KinkForm:
             for pieces in choices
         ]
 
-    def _enclosed(self, found: Examination, pieces: Pieces) -> GradientEnclosure:
+    def _boxes(self, found: Examination, choices: list[Pieces]) -> tuple[Matrix, Matrix]:
+        boxes = [self._enclosed(found, pieces) for pieces in choices]
+        return np.array([g.mid for g in boxes]), np.array([g.rad for g in boxes])
+
+    def _enclosed(self, found: Examination, pieces: Pieces) -> Enclosure:
         g = self.root.pull_back(found.values, ENCLOSURE, pieces)
         if not isinstance(g, Enclosure):
             g = Enclosure(g)
@@ -280,7 +302,7 @@ class KinkForm:
                 "the gradient could not be enclosed: it overflows, or divides by an interval "
                 "around 0. Rescale the data."
             )
-        return to_fractions(mid), to_fractions(rad)
+        return Enclosure(mid, rad)
 
     @property
     def is_small(self) -> bool:

@@ -32,6 +32,7 @@ from goldstein.numerics.exact import (
     squared_norm,
     to_fractions,
 )
+from goldstein.numerics.rounding import combination_norm_upper, norm_upper, up
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -40,6 +41,10 @@ Matrix = NDArray[np.float64]
 #: length takes seconds), and coordinates over one denominator take this many bits of memory.
 _LONGEST = 1_000_000
 _LONGEST_SHARED = 2**30
+
+
+#: Enclosures may come out differently on another machine, by their radii: claims allow for it.
+CHANGE_OF_MACHINE = 4
 
 
 class LimitingGradients(Protocol):
@@ -51,6 +56,17 @@ class LimitingGradients(Protocol):
         self, point: Sequence[Fraction], directions: Any
     ) -> list[tuple[list[Fraction], list[Fraction]]]:
         """Return exact enclosures of the limits of gradients at `point` along `directions`."""
+        ...
+
+
+@runtime_checkable
+class LimitingBoxes(Protocol):
+    """A form that also encloses in float64: where it does, no rationals are formed."""
+
+    def limiting_boxes(
+        self, point: Sequence[Fraction], directions: Any
+    ) -> tuple[Matrix, Matrix] | None:
+        """Return proved midpoints and radii, or None where the exact answer is affordable."""
         ...
 
 
@@ -154,18 +170,16 @@ class NearCertificate:
             )
         used = np.flatnonzero(shares > 0)
         exact = tuple(to_fractions(pivot))
-        limits = _form_of(fun).limiting_gradients(exact, ways[used])
-        rounded = [_rounded(mid, rad) for mid, rad in limits]
+        shown = _show(_form_of(fun), exact, ways[used], shares[used], CHANGE_OF_MACHINE)
         return cls(
             x=point,
             exact_pivot=exact,
             delta=sqrt_upper(squared_distance(exact, point)),
-            # Enclosures may come out differently on another machine, by their radii: allow for it.
-            eps=_combination(shares[used], [(m, [4 * r for r in rad]) for m, rad in limits]),
+            eps=shown.eps,
             directions=ways[used],
             weights=shares[used],
-            gradients=np.array([g for g, _ in rounded]),
-            errors=np.array([e for _, e in rounded]),
+            gradients=shown.gradients,
+            errors=shown.errors,
             meta=dict(meta or {}),
         )
 
@@ -194,13 +208,14 @@ class NearCertificate:
         fits = form.dim == self.x.size
         if not found.add("dimension", fits, f"{self.x.size}, the function has {form.dim}"):
             return found
-        found.delta = sqrt_upper(squared_distance(self.exact_pivot, self.x))
-        inside = squared_distance(self.exact_pivot, self.x) <= _square(self.delta)
+        square = squared_distance(self.exact_pivot, self.x)
+        found.delta = sqrt_upper(square)
+        inside = square <= _square(self.delta)
         found.add("ball", inside, f"pivot at distance {found.delta:.6g}, claimed {self.delta:.6g}")
         try:
             used = np.flatnonzero(self.weights > 0)
-            limits = form.limiting_gradients(self.exact_pivot, self.directions[used])
-            found.eps = _combination(self.weights[used], limits)
+            ways, shares = self.directions[used], self.weights[used]
+            found.eps = _show(form, self.exact_pivot, ways, shares).eps
         except GoldsteinError as failure:
             found.add("subgradients", False, str(failure))
             return found
@@ -307,6 +322,36 @@ class NearCertificate:
 def _sound(x: Vector, directions: Matrix, weights: Vector) -> bool:
     finite = all(np.isfinite(a).all() for a in (x, directions, weights))
     return bool(finite and (weights >= 0).all() and weights.any())
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What directions show at a pivot: a bound, and the limits of gradients in float64."""
+
+    eps: float
+    gradients: Matrix
+    errors: Vector
+
+
+def _show(
+    form: LimitingGradients,
+    pivot: tuple[Fraction, ...],
+    ways: Matrix,
+    shares: Vector,
+    allowance: int = 1,
+) -> _Shown:
+    """Derive the bound; radii of enclosures count `allowance` times."""
+    boxes = form.limiting_boxes(pivot, ways) if isinstance(form, LimitingBoxes) else None
+    if boxes is not None:
+        mid, rad = boxes
+        spread = max(norm_upper(r) for r in rad)
+        eps = up(combination_norm_upper(shares, mid) + allowance * spread)
+        return _Shown(eps, mid, rad.max(axis=1))
+    limits = form.limiting_gradients(pivot, ways)
+    rounded = [_rounded(mid, rad) for mid, rad in limits]
+    wider = [(m, [allowance * r for r in rad]) for m, rad in limits]
+    gradients = np.array([g for g, _ in rounded])
+    return _Shown(_combination(shares, wider), gradients, np.array([e for _, e in rounded]))
 
 
 def _combination(weights: Vector, limits: list[tuple[list[Fraction], list[Fraction]]]) -> float:
