@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.calculus.affine import own, own_sparse
+from goldstein.calculus.affine import hand_over, hand_over_sparse, own, own_sparse
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
 from goldstein.errors import InputError
@@ -78,6 +78,14 @@ def data_matrix(data: Any, name: str) -> Any:
     return matrix
 
 
+def with_constant_feature(data: Any) -> Any:
+    """Return the data with a last column of ones, private to expressions: not copied again."""
+    ones = np.ones((data.shape[0], 1))
+    if sparse.issparse(data):
+        return hand_over_sparse(sparse.csr_array(sparse.hstack([data, ones])))
+    return hand_over(np.hstack([data, ones]))
+
+
 def nonnegative(name: str, value: Any) -> float:
     """Return a nonnegative finite parameter, or refuse it."""
     number = float(value)
@@ -86,4 +94,4 @@ def nonnegative(name: str, value: Any) -> float:
     return number
 
 
-__all__ = ["Model", "data_matrix", "nonnegative"]
+__all__ = ["Model", "data_matrix", "nonnegative", "with_constant_feature"]

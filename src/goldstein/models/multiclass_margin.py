@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import logsumexp
 
 from goldstein.calculus import Variable, row_max, sum, sum_squares
 from goldstein.calculus.affine import row_norms
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Matrix, Model, data_matrix, nonnegative
+from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, with_constant_feature
 from goldstein.models.margin_problem import Smoothing, smooth_loss, smooth_slope
 from goldstein.numerics.spectral import spectral_norm_upper
 
@@ -46,12 +45,7 @@ class MulticlassMargin(Model):
         data = data_matrix(X, "X")
         n = data.shape[0]
         if intercept:
-            ones = np.ones((n, 1))
-            data = (
-                sparse.csr_array(sparse.hstack([data, ones]))
-                if sparse.issparse(data)
-                else np.hstack([data, ones])
-            )
+            data = with_constant_feature(data)
         self.X, self.classes, self.intercept = data, int(classes), intercept
         self.labels = np.array(labels)
         whole = self.labels.shape == (n,) and np.issubdtype(self.labels.dtype, np.integer)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Matrix, Model, data_matrix, nonnegative
+from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, with_constant_feature
 from goldstein.models.losses import Loss, make_loss
 from goldstein.models.network_pass import Architecture, Pass, Rows, Weights
 from goldstein.numerics.long_sum import LongSum
@@ -37,12 +36,7 @@ class Setting:
         if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
             raise InputError(f"width must be a positive integer, got {width!r}.")
         if bias:
-            ones = np.ones((n, 1))
-            data = (
-                sparse.csr_array(sparse.hstack([data, ones]))
-                if sparse.issparse(data)
-                else np.hstack([data, ones])
-            )
+            data = with_constant_feature(data)
         made = make_loss(loss, y, n, threshold, weights, classes)
         scale = 1.0 / made.total_weight if mean else 1.0
         return cls(data, made, int(width), nonnegative("ridge", ridge), scale)
