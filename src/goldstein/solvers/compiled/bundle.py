@@ -113,24 +113,19 @@ def _make_room(search: Any) -> None:
 
 @kernel
 def recentre(search: Any, centre: Any, moved: Any, radius: Any) -> None:
-    """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
+    """Drop the rows with points outside the ball around the centre, which moved by `moved`.
+
+    After a refutation, those with points that were not drawn at random are dropped too.
+    """
     count = search.hull.count
     reach, places = vector(search.reach, count), integers(search.places, count)
+    perturbed = integers(search.perturbed, count)
     for index in range(count):
         reach[index] += moved
         if reach[index] > radius:
             reach[index] = distance(row(search.points, search.dim, index), centre)
-        places[index] = 0 if reach[index] <= radius else -1
-    _keep_placed(search)
-
-
-@kernel
-def drop_unperturbed(search: Any) -> None:
-    """Drop the rows whose points were not drawn at random."""
-    count = search.hull.count
-    perturbed, places = integers(search.perturbed, count), integers(search.places, count)
-    for index in range(count):
-        places[index] = perturbed[index] - 1
+        trusted = search.jitter == 0.0 or perturbed[index] == 1
+        places[index] = 0 if trusted and reach[index] <= radius else -1
     _keep_placed(search)
 
 

@@ -122,12 +122,11 @@ def _sparse_step(search: Any) -> Any:
 
 @kernel
 def _ask(search: Any) -> None:
-    """Add the gradient at `search.asked` to the bundle; a kink there costs the call."""
+    """Let the bundle have the gradient at `search.asked`; a kink there costs the call."""
     point, gradient = vector(search.asked, search.dim), vector(search.found, search.dim)
     if ask.gradient(search, point, gradient):
         remember(search, point, gradient, 1)
-        search.offered = search.added
-        bundle.add(search, point, gradient, 1, search.working)
+        offer(search, search.working)
 
 
 @kernel

@@ -44,14 +44,14 @@ _FLOATS = (
     # turns and progress
     "share", "turn_value", "newton_rate", "bundle_rate", "progress_value", "progress_bound",
     # the fast half
-    "newton_fx", "newton_length", "room", "jitter",
+    "newton_fx", "newton_length", "room", "jitter", "trial_value",
     # what to gather: all that is known within this radius of the best point
     "wanted",
 )  # fmt: skip
 _INTEGERS = (
     # where this record is, and the code of the units it may call
     "address", "dim",
-    "asking", "minimising", "measuring", "gathering", "newton_step", "bundle_step",
+    "asking", "minimising", "measuring", "gathering", "looking", "newton_step", "bundle_step",
     # calls made by the kernels; how many they may make; when to report to Python
     "values", "gradients", "ceiling", "pause",
     # why the stretch ended; the gradient says where it has kinks; descent steps; idle steps

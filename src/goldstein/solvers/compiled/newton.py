@@ -57,12 +57,13 @@ def forget(search: Any, room: Any) -> None:
 def _step(search: Any) -> Any:
     """Make one line search; False when it led nowhere, or when the stretch has to stop."""
     x = vector(search.newton_x, search.dim)
+    p, y = vector(search.direction, search.dim), vector(search.trial, search.dim)
     if search.known == 0:
-        if _look(search, x, search.newton_fx) < 0:
+        copy(x, y)
+        if _look(search, search.newton_fx) < 0:
             return False
         copy(vector(search.found, search.dim), vector(search.newton_g, search.dim))
         search.known = 1
-    p, y = vector(search.direction, search.dim), vector(search.trial, search.dim)
     slope, trial, fy = 0.0, 1.0, 0.0
     for attempt in range(search.null_steps + 1):
         slope = _direction(search)
@@ -83,7 +84,7 @@ def _step(search: Any) -> Any:
         if search.scaled == 0 or attempt == search.null_steps or fy == math.inf:
             break
         # A null step: the model was wrong there, so tell it what f looks like.
-        if _look(search, y, fy) < 0:
+        if _look(search, fy) < 0:
             return False
     return _line_search(search, slope, trial, fy)
 
@@ -159,7 +160,7 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
     best_trial, best_value, best_slot = 0.0, math.inf, -1
     for _ in range(_MAX_TRIALS):
         if fy < search.newton_fx + _ARMIJO * trial * slope:
-            slot = _look(search, y, fy)
+            slot = _look(search, fy)
             if slot < 0:
                 return False
             best_trial, best_value, best_slot = trial, fy, slot
@@ -203,12 +204,19 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
 
 
 @kernel
-def _look(search: Any, y: Any, fy: Any) -> Any:
-    """Ask for the gradient at y, or next to it, and add it to the model.
+def _look(search: Any, value: Any) -> Any:
+    """Ask for the gradient at the trial point, or next to it, and add it to the model.
 
     Leaves it in `search.found`; returns its slot in the model, or -1 without one.
     """
-    g, near = vector(search.found, search.dim), vector(search.asked, search.dim)
+    search.trial_value = value
+    return call(search.looking, search.address)
+
+
+@kernel
+def _look_around(search: Any) -> Any:
+    y, g = vector(search.trial, search.dim), vector(search.found, search.dim)
+    near = vector(search.asked, search.dim)
     draws = words(search.draws, 4)
     hair = 1e-12 * max(1.0, largest(y))
     copy(y, near)
@@ -230,7 +238,7 @@ def _look(search: Any, y: Any, fy: Any) -> Any:
     search.planes += 1
     model.count = min(search.planes, model.capacity)
     copy(g, row(model.rows, search.dim, slot))
-    level = fy
+    level = search.trial_value
     for i in range(search.dim):
         level += g[i] * (x[i] - y[i])
     vector(search.levels, model.count)[slot] = level
@@ -238,6 +246,15 @@ def _look(search: Any, y: Any, fy: Any) -> Any:
     vector(model.weights, model.count)[slot] = _HOPE
     integers(search.stale, model.count)[slot] = 1
     return slot
+
+
+@unit
+def LOOK(stamp: str) -> Any:
+    def look(address: Any) -> Any:
+        stamp  # noqa: B018
+        return _look_around(search_at(address))
+
+    return look
 
 
 @unit

@@ -141,7 +141,6 @@ def _stalled(search: Any) -> Any:
 def _learn(search: Any) -> None:
     """Gradients at unperturbed points were refuted: believe what was asked again."""
     search.jitter = _JITTER * search.delta
-    bundle.drop_unperturbed(search)
     forget_unperturbed(search)
     for index in range(search.fresh_count):
         point = row(search.fresh_points, search.dim, index)
@@ -190,5 +189,6 @@ def connect(record: Any) -> None:
     record["minimising"] = MINIMISE.address
     record["measuring"] = bundle.MEASURE.address
     record["gathering"] = GATHER.address
+    record["looking"] = newton.LOOK.address
     record["newton_step"] = newton.NEWTON_STEP.address
     record["bundle_step"] = guaranteed.BUNDLE_STEP.address
