@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from typing import Any
+
 import dask.array as da
 import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.errors import InputError
+from goldstein.errors import InputError, InputTypeError
 from goldstein.sklearn import RhoMarginSVC
 
 
@@ -49,3 +52,30 @@ def test_guarantee_known_beforehand_when_the_data_are_onto() -> None:
     assert near.label == "certified"
     assert near.eps <= 1e-2
     assert near.delta <= 1e-1
+
+
+def test_a_machine_fitted_on_chunks_predicts_and_verifies_on_chunks() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((200, 3))
+    y = np.where(X[:, 0] > 0, "b", "a")
+    weights = rng.integers(0, 3, 200)
+    chunks = da.from_array(X, chunks=(70, 2))
+    machine = RhoMarginSVC(random_state=0).fit(chunks, y, weights)
+    assert machine.certificate_.verify(machine.objectives(chunks, y, weights)[0]).ok
+    assert machine.predict(chunks).tolist() == machine.predict(X).tolist()
+    again = pickle.loads(pickle.dumps(machine))
+    assert again.score(X, y) == machine.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda X: X[X[:, 0] > 0], "unknown size"),
+        (lambda X: X[:-1], "39 rows and y has 40"),
+        (lambda X: X.astype(object), "real numbers"),
+    ],
+)
+def test_bad_chunks_are_refused_by_the_machine(spoil: Any, words: str) -> None:
+    X = da.from_array(np.random.default_rng(0).standard_normal((40, 2)), chunks=(10, 2))
+    with pytest.raises((InputError, InputTypeError), match=words):
+        RhoMarginSVC().fit(spoil(X), np.arange(40) % 2)
