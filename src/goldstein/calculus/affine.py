@@ -111,10 +111,14 @@ class Linear(_Affine):
         return sparse.csr_array(self.A)
 
     def row(self, index: int) -> dict[int, Fraction]:
+        if self.args[0] is self.variable:
+            return dict(self._terms_of(index))
         return _combine((self.args[0].row(k), a) for k, a in self._terms_of(index))
 
     def offset(self, index: int) -> Fraction:
         inner = self.args[0]
+        if inner is self.variable:
+            return Fraction(0)
         return sum((a * inner.offset(k) for k, a in self._terms_of(index)), Fraction(0))
 
     def magnitude(self) -> tuple[Vector, Vector]:

@@ -195,7 +195,7 @@ def distance_upper(left: RationalVector, right: RationalVector) -> float:
     return sqrt_upper(squared_distance(left, right))
 
 
-def _integer_dot(left: list[int], right: list[int]) -> int:
+def _integer_dot(left: Sequence[int], right: Sequence[int]) -> int:
     return sum(a * b for a, b in zip(left, right, strict=True))
 
 
@@ -389,9 +389,10 @@ def _project_group(
     ]
     multipliers = _solve_gram(picked, residual)
     moved, scale = common_denominator(multipliers)
+    # One fraction per coordinate: reducing long ones is what takes the time.
     point = [
-        entry + Fraction(_integer_dot(moved, [row[column] for row in picked]), scale)
-        for column, entry in enumerate(base)
+        Fraction(top * scale + bottom * _integer_dot(moved, column), bottom * scale)
+        for top, column in zip(tops, zip(*picked, strict=True), strict=True)
     ]
     tops, bottom = common_denominator(point)
     dependent = set(range(len(rows))).difference(chosen)

@@ -54,7 +54,7 @@ class Staircase:
 
 def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Staircase:
     """Return the directions and weights that the shares of the active rows stand for."""
-    reach = 0.5 * min(delta, _free_radius(problem, found))
+    reach = 0.5 * min(delta, free_radius(problem, found))
     if found.active.size == 0:
         # No kink: one point will do, a little way off, for the gradient at the minimiser itself is
         # all rounding error and would not survive a check that displaces the point.
@@ -74,7 +74,7 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
     return Staircase(rows, (reach / longest) * moves, np.maximum(weights, 0.0))
 
 
-def _free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
+def free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
     """Distance within which no row changes piece except those on their kink.
 
     A row that is on its kink without carrying a share does not count: points too close together
@@ -130,9 +130,8 @@ def near_at(model: MarginSVM, found: LocalMinimum, stairs: Staircase) -> NearCer
     """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks."""
     pivot: list[Fraction] | None = [Fraction(q) for q in found.v.tolist()]
     if len(stairs.rows):
-        rows = [[Fraction(a) for a in row] for row in stairs.rows.tolist()]
         level = Fraction(model.problem.shift) + Fraction(model.problem.rho)
-        pivot = project_exact(rows, [level] * len(rows), found.v)
+        pivot = project_exact(stairs.rows, [level] * len(stairs.rows), found.v)
     if pivot is None:
         return None
     try:

@@ -22,6 +22,7 @@ from goldstein.sklearn.margin_certificate import (
     staircase,
 )
 from goldstein.sklearn.margin_newton import DENSE_LIMIT, LocalMinimum, minimise_margin
+from goldstein.sklearn.margin_thinning import thinned
 
 Vector = NDArray[np.float64]
 
@@ -71,35 +72,44 @@ def fit_margin(
     problem = model.problem
     model.neighbourhood = 2.0 * delta
     found = _best_start(problem, eps, delta, seed, start, n_init)
-    value = problem.value(found.v)
-    stairs = None
-    if found.active.size * problem.dim <= DENSE_LIMIT:
-        stairs = staircase(problem, found, delta)
-    if near and stairs is not None and isinstance(model, MarginSVM):
-        proof = _good(near_at(model, found, stairs), eps, delta)
-        if proof is not None:
-            return MarginFit(found.v, value, proof, proof, found.iterations)
-    goldstein = _goldstein(model, found, stairs, eps, delta, seed)
+    places = _places(problem, found, eps, delta)
+    if near and isinstance(model, MarginSVM):
+        for place, stairs in places:
+            proof = _good(near_at(model, place, stairs), eps, delta)
+            if proof is not None:
+                return MarginFit(place.v, problem.value(place.v), proof, proof, found.iterations)
+    goldstein = _goldstein(model, found, places, eps, delta, seed)
     if goldstein is None:
         return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
     proof = None
     if near and isinstance(model, MarginSVM) and problem.rows * problem.dim <= LARGE:
         # Rows on their kinks depend on each other: search.
         proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
-    return MarginFit(found.v, value, goldstein, proof, found.iterations)
+    v = goldstein.x.copy()
+    return MarginFit(v, problem.value(v), goldstein, proof, found.iterations)
+
+
+def _places(
+    problem: MarginProblem, found: LocalMinimum, eps: float, delta: float
+) -> list[tuple[LocalMinimum, Staircase]]:
+    """Return the points to certify, best first: off most kinks, and on all of them."""
+    if found.active.size * problem.dim > DENSE_LIMIT:
+        return []
+    few = thinned(problem, found, eps, delta)
+    return [(p, staircase(problem, p, delta)) for p in (few, found) if p is not None]
 
 
 def _goldstein(
     model: MarginSVM | ChunkedMargin,
     found: LocalMinimum,
-    stairs: Staircase | None,
+    places: list[tuple[LocalMinimum, Staircase]],
     eps: float,
     delta: float,
     seed: int,
 ) -> GoldsteinCertificate | None:
     """Return a verified certificate that is good enough, or None."""
-    if stairs is not None:
-        certificate = goldstein_at(model, found, stairs, seed)
+    for place, stairs in places:
+        certificate = goldstein_at(model, place, stairs, seed)
         if certificate is not None and certificate.eps <= eps and certificate.verify(model).ok:
             return certificate
     for points in SCALINGS if found.active.size == 0 else ():
