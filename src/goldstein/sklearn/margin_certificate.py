@@ -82,7 +82,7 @@ def free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
     """
     margin = problem.product(found.v) - problem.shift
     gap = np.minimum(np.abs(margin), np.abs(margin - problem.rho))
-    gap[gap <= 1e-6 * problem.rho] = np.inf
+    gap[gap <= 1e-9 * problem.rho] = np.inf
     gap[found.active] = np.inf
     return float((gap / np.maximum(problem.row_norms, 1e-300)).min())
 

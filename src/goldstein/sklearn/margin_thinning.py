@@ -21,7 +21,7 @@ Vector = NDArray[np.float64]
 BUDGET = 0.7
 
 #: A row that left its kink is at least this far from it, in units of rho.
-_CLEARANCE = 1e-5
+_CLEARANCE = 1e-8
 
 
 def thinned(
