@@ -269,4 +269,4 @@ def certificate_from(
 
 def _patience(point: Vector) -> int:
     """Gradients without visible gain before a search gives up."""
-    return max(30, min(point.size, 200))
+    return max(30, min(point.size, 400))

@@ -44,6 +44,9 @@ LARGE_SET = 100
 #: Up to this many numbers, non-negative least squares is the fastest first guess.
 SMALL_SYSTEM = 5000
 
+#: From this many rows on, `approach` lets in this many rows while |m| is above this many goals.
+ROUGH_SIZE, ROUGH_ENTERING, ROUGH_ABOVE = 200, 2, 1.05
+
 
 def min_norm_weights(gradients: ArrayLike) -> Vector:
     """Return convex weights of the shortest vector in the hull of the rows.
@@ -143,6 +146,7 @@ class Hull:
         self._active = 0  # how many entries of _order are in use
         self._settled = 0  # rows already seen by the last solve
         self._disturbed = False  # weights no longer minimise over the active set
+        self.unfinished = False  # the last solve was cut short
         self._squared = 0.0  # |point|^2
         self._inverse: ActiveInverse | None = None  # for large active sets
         self._shortest, self._longest = math.inf, 0.0  # squared lengths among the rows
@@ -207,13 +211,17 @@ class Hull:
     def clear(self) -> None:
         """Drop all rows; the storage stays."""
         self.size = self._active = self._settled = 0
-        self._disturbed = False
+        self._disturbed = self.unfinished = False
         self._inverse = None
         self._shortest, self._longest = math.inf, 0.0
         self.point = np.zeros(self.dim)
 
-    def solve(self) -> tuple[Vector, Vector]:
+    def solve(self, max_entering: int | None = None) -> tuple[Vector, Vector]:
         """Return the weights (a view) and the shortest vector.
+
+        With `max_entering` the search stops after that many rows were let in, and `unfinished` says
+        so: the vector is never longer than before, and with a newcomer never longer than the
+        shortest one between the old vector and it.
 
         Raises
         ------
@@ -238,13 +246,14 @@ class Hull:
         if self._disturbed:
             self._descend(gram, exact=False)
         elif self._settled == count - 1 > 0:
-            # One newcomer: it alone can have changed anything.
-            entering = self._settled
-            product = float(rows[entering].dot(self.point))
-            if not self._enters(entering, product, self._squared, math.sqrt(self._squared)):
+            # One newcomer goes first; after an exact answer it alone can change anything.
+            product = float(rows[-1].dot(self.point))
+            if self._enters(count - 1, product, self._squared, math.sqrt(self._squared)):
+                entering = count - 1
+            elif not self.unfinished:
                 self._settled = count
                 return weights, self.point
-        self._search(gram, entering)
+        self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
         point = weights @ rows
         squared = float(point.dot(point))
         if squared <= GRAM_LIMIT**2 * self._longest and self._is_short(squared):
@@ -261,12 +270,26 @@ class Hull:
         self._settled, self._disturbed = count, False
         return weights, point
 
-    def _search(self, gram: Matrix, entering: int | None) -> None:
+    def approach(self, goal: float) -> tuple[Vector, Vector]:
+        """Solve exactly if the shortest vector comes close to `goal`, and roughly otherwise.
+
+        A large problem is cheap to improve and dear to finish, and a vector that only says where
+        to look next need not be exact. With several newcomers it is worth finishing.
+        """
+        if self.size < ROUGH_SIZE or self.size - self._settled > 1:
+            return self.solve()
+        answer = self.solve(ROUGH_ENTERING)
+        if self.unfinished and self._squared <= (ROUGH_ABOVE * goal) ** 2:
+            answer = self.solve()
+        return answer
+
+    def _search(self, gram: Matrix, entering: int | None, limit: int) -> None:
         """Run Wolfe's method from the current weights; never makes |m| longer."""
         count = self.size
         weights = self._weights[:count]
         kept, best = weights, math.inf
-        for _ in range(3 * count + 10):
+        self.unfinished = False
+        for _ in range(limit):
             if self._active == count:
                 return  # all rows carry weight: no one is left to enter
             if entering is None:
@@ -284,6 +307,7 @@ class Hull:
             self._let_in(entering)
             entering = None
             self._descend(gram, exact=False)
+        self.unfinished = True
 
     def _search_in_rows(self, gram: Matrix) -> None:
         """The same in the accuracy of the rows, for vectors much shorter than the rows."""

@@ -205,7 +205,7 @@ class Auto(Solver):
         _recentre(state, request.delta)
         if state.bundle.size == 0:
             return
-        norm = _length(state.bundle.shortest())
+        norm = _length(state.bundle.shortest(request.eps))
         state.bound, state.radius = norm, request.delta
         if norm <= request.eps:
             state.evidence = state.bundle.evidence(state.x)
@@ -229,10 +229,11 @@ class Auto(Solver):
         if state.bundle.size == 0:
             y = uniform_in_ball(state.rng, x, radius * _FIRST)
             self._learn(state, y, oracle.gradient(y))
-        m = state.bundle.shortest()
+        goal = request.eps * max(1.0, radius / request.delta)
+        m = state.bundle.shortest(goal)
         norm = _length(m)
         state.bound, state.radius = norm, radius
-        if norm <= request.eps * max(1.0, radius / request.delta):
+        if norm <= goal:
             if radius <= request.delta:
                 state.x, state.fx = x, state.centre_value
                 state.evidence = state.bundle.evidence(x)

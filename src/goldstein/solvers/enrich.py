@@ -63,7 +63,7 @@ def enrich(
             if hull.size == 0:
                 y = uniform_in_ball(rng, x, radius)
             else:
-                m = hull.solve()[1]
+                m = hull.approach(eps)[1]
                 norm = math.sqrt(m @ m)
                 if norm <= max(eps, _FLOOR * lipschitz):
                     return
