@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from goldstein.solvers.compiled import bundle
+from goldstein.solvers.compiled.constants import INSIDE, SMALL_MOVES
 from goldstein.solvers.compiled.jit import kernel, unit
 from goldstein.solvers.compiled.ring import ask_about, is_near
 from goldstein.solvers.compiled.vectors import copy, distance
 from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
-
-#: Points are taken this far inside the ball, to leave room for the checker's displacement.
-INSIDE = 1.0 - 4e-3
-#: Moves of the centre by the fast half between two falls of f that count in the theorem.
-_SMALL_MOVES = 50
 
 
 @kernel
@@ -24,7 +20,7 @@ def may_recentre(search: Any) -> Any:
         search.small_moves = 0
         return True
     search.small_moves += 1
-    return search.small_moves <= _SMALL_MOVES
+    return search.small_moves <= SMALL_MOVES
 
 
 @kernel

@@ -6,24 +6,20 @@ import math
 from typing import Any
 
 from goldstein.solvers.compiled import ask, bundle
-from goldstein.solvers.compiled.centre import INSIDE, offer, recentre
+from goldstein.solvers.compiled.centre import offer, recentre
+from goldstein.solvers.compiled.constants import (
+    FIRST,
+    INSIDE,
+    SHRINK,
+    SPARSE,
+    SPARSE_EVERY,
+    VALUE_LIMIT,
+)
 from goldstein.solvers.compiled.draws import ball_point, conic_point
 from goldstein.solvers.compiled.jit import kernel, unit
 from goldstein.solvers.compiled.ring import remember
 from goldstein.solvers.compiled.vectors import copy, dot, move
 from goldstein.solvers.compiled.views import search_at, vector, words
-
-#: The first gradient in a ball is taken this close to the centre, where symmetries are kept.
-_FIRST = 1e-3
-#: Every so many failed steps, try to step along the entries of m that make up this part of its
-#: squared length, with this share of the radius.
-_SPARSE_EVERY = 8
-_SPARSE_PART = (0.9, 0.99, 0.7)
-_SPARSE_SHARE = (1.0, 0.125)
-#: The working radius shrinks by this when its ball is certified.
-_SHRINK = 0.3
-#: Below this value a function is called unbounded.
-VALUE_LIMIT = -1e100
 
 
 @kernel
@@ -38,7 +34,7 @@ def _step(search: Any) -> Any:
     x, m = vector(search.centre, search.dim), vector(search.hull.point, search.dim)
     asked, draws = vector(search.asked, search.dim), words(search.draws, 4)
     if search.hull.count == 0:
-        ball_point(draws, x, radius * _FIRST, asked)
+        ball_point(draws, x, radius * FIRST, asked)
         _ask(search)
         if search.hull.count == 0:
             return False
@@ -66,7 +62,7 @@ def _step(search: Any) -> Any:
         _descend(search, value, m, norm, radius)
         return False
     search.failed_steps += 1
-    if search.failed_steps % _SPARSE_EVERY == 0 and _sparse_step(search):
+    if search.failed_steps % SPARSE_EVERY == 0 and _sparse_step(search):
         return False
     if search.stop != 0:
         return False
@@ -81,7 +77,7 @@ def _step(search: Any) -> Any:
 
 @kernel
 def _shrink(search: Any) -> None:
-    search.working = max(search.delta, _SHRINK * search.working)
+    search.working = max(search.delta, SHRINK * search.working)
     recentre(search, search.working)
 
 
@@ -95,8 +91,7 @@ def _steps_per_round(lipschitz: Any, eps: Any) -> Any:
 def _sparse_step(search: Any) -> Any:
     """Try a step along the largest entries of m only; the small ones are noise to many kinks."""
     m, sparse = vector(search.hull.point, search.dim), vector(search.direction, search.dim)
-    turn = search.failed_steps // _SPARSE_EVERY
-    part, share = _SPARSE_PART[turn % 3], _SPARSE_SHARE[turn // 3 % 2]
+    part, share = SPARSE[search.failed_steps // SPARSE_EVERY % len(SPARSE)]
     wanted, have, count = part * dot(m, m), 0.0, 0
     for i in range(search.dim):
         sparse[i] = 0.0

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import numba
 from numba import types
 
+from goldstein.solvers.compiled.constants import VALUES
+
 F = TypeVar("F", bound=Callable[..., object])
 
 #: Sums may be reordered, which lets them run in vector registers; NaN and infinity stay what they
@@ -50,8 +52,8 @@ def unit(make: Callable[[str], Callable[[Any], Any]]) -> Any:
 
 @cache
 def _stamp() -> str:
-    """Return a digest of all files of kernels."""
-    digest = hashlib.sha256()
+    """Return a digest of all files of kernels, and of the constants they take from `auto`."""
+    digest = hashlib.sha256(repr(VALUES).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

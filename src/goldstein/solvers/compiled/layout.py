@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.solvers.compiled.constants import GATHER, MAX_PLANES
+
 Vector = NDArray[np.float64]
 Words = NDArray[np.int64]
 
@@ -19,11 +21,6 @@ PAUSED, EVIDENCE, OUT_OF_CALLS, BAD_VALUE, BAD_GRADIENT, STALLED = range(6)
 
 #: Whose turn it is.
 NEWTON, BUNDLE = 0, 1
-
-#: The bundle has room for this many gradients in any dimension.
-_GATHER = 60
-#: Linear pieces in the model of a step: d + 10, at most this.
-_MAX_PLANES = 80
 
 #: A quadratic programme on the simplex: its data, its weights, and a factor of the active rows.
 FACE = np.dtype(
@@ -107,8 +104,8 @@ class Memory:
 def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
     """Return the memory of a run that begins at x0."""
     d = x0.size
-    room, kept = max(_GATHER, d + 2), 4 * min(d, 200) + 100
-    planes = min(d + 10, _MAX_PLANES)
+    room, kept = max(GATHER, d + 2), 4 * min(d, 200) + 100
+    planes = min(d + 10, MAX_PLANES)
     arrays: dict[str, NDArray[Any]] = {name: np.zeros(d) for name in _ARRAYS}
     arrays.update({name: x0.copy() for name in ("x", "centre", "newton_x")})
     arrays.update({name: np.zeros(planes) for name in ("rises", "falls", "levels", "travel")})

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from goldstein.solvers.compiled import ask
+from goldstein.solvers.compiled.constants import ARMIJO, CURVATURE, HOPE, LOCALITY, MAX_TRIALS
 from goldstein.solvers.compiled.draws import ball_point, fill_normal
 from goldstein.solvers.compiled.jit import kernel, unit
 from goldstein.solvers.compiled.metric import apply, renew, update
@@ -14,13 +15,6 @@ from goldstein.solvers.compiled.simplex import collect, combine, square, start_a
 from goldstein.solvers.compiled.vectors import copy, distance, dot, largest, length, move
 from goldstein.solvers.compiled.views import call, integers, row, search_at, vector, words
 
-#: Weight of a new piece when the model is solved next: it is likely to matter.
-_HOPE = 1e-3
-#: Pieces from far away count less, even where f happens to be linear.
-_LOCALITY = 1e-6
-_ARMIJO = 1e-4
-_CURVATURE = 0.5
-_MAX_TRIALS = 40
 #: Steps aside from a kink.
 _ASIDE = 8
 
@@ -79,7 +73,7 @@ def _step(search: Any) -> Any:
         fy = ask.trial_value(search, y)
         if search.stop != 0:
             return False
-        if fy < search.newton_fx + _ARMIJO * trial * slope:
+        if fy < search.newton_fx + ARMIJO * trial * slope:
             break
         if search.scaled == 0 or attempt == search.null_steps or fy == math.inf:
             break
@@ -142,7 +136,7 @@ def _prepare_model(search: Any) -> None:
     low, lowest = math.inf, 0
     for slot in range(model.count):
         gap = abs(search.newton_fx - levels[slot])
-        linear[slot] = max(gap, _LOCALITY * travel[slot] * travel[slot])
+        linear[slot] = max(gap, LOCALITY * travel[slot] * travel[slot])
         height = 0.5 * square(model, slot) + linear[slot]
         if height < low:
             low, lowest = height, slot
@@ -158,15 +152,15 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
     best, change = vector(search.best, search.dim), vector(search.change, search.dim)
     low, high = 0.0, math.inf
     best_trial, best_value, best_slot = 0.0, math.inf, -1
-    for _ in range(_MAX_TRIALS):
-        if fy < search.newton_fx + _ARMIJO * trial * slope:
+    for _ in range(MAX_TRIALS):
+        if fy < search.newton_fx + ARMIJO * trial * slope:
             slot = _look(search, fy)
             if slot < 0:
                 return False
             best_trial, best_value, best_slot = trial, fy, slot
             copy(y, best)
             copy(vector(search.found, search.dim), change)
-            if dot(change, p) >= _CURVATURE * slope:
+            if dot(change, p) >= CURVATURE * slope:
                 break
             low = trial
         else:
@@ -243,7 +237,7 @@ def _look_around(search: Any) -> Any:
         level += g[i] * (x[i] - y[i])
     vector(search.levels, model.count)[slot] = level
     vector(search.travel, model.count)[slot] = distance(x, y)
-    vector(model.weights, model.count)[slot] = _HOPE
+    vector(model.weights, model.count)[slot] = HOPE
     integers(search.stale, model.count)[slot] = 1
     return slot
 

@@ -7,6 +7,17 @@ from typing import Any
 
 from goldstein.solvers.compiled import bundle, guaranteed, newton
 from goldstein.solvers.compiled.centre import GATHER, may_recentre, recentre
+from goldstein.solvers.compiled.constants import (
+    CRAWL,
+    FAR,
+    FAR_SHARE,
+    JITTER,
+    LEAST,
+    MOST,
+    PATIENCE,
+    REWARD,
+    VALUE_LIMIT,
+)
 from goldstein.solvers.compiled.jit import kernel, unit
 from goldstein.solvers.compiled.layout import BUNDLE, EVIDENCE, NEWTON, PAUSED, STALLED
 from goldstein.solvers.compiled.ring import forget_unperturbed, remember
@@ -14,16 +25,6 @@ from goldstein.solvers.compiled.simplex import MINIMISE
 from goldstein.solvers.compiled.vectors import copy
 from goldstein.solvers.compiled.views import call, row, search_at, vector
 
-#: Limits of the share of the calls that the fast half gets, and the reward for doing better.
-_LEAST, _MOST, _REWARD = 0.15, 0.85, 1.5
-#: As long as its steps are this long against delta, the fast half is far from done: its share.
-_FAR, _FAR_SHARE = 10.0, 0.95
-#: After a rejection the fast half asks for gradients this far (in units of delta) off its points.
-_JITTER = 1e-3
-#: Steps of the fast half that are this short against delta lead nowhere: it starts afresh.
-_CRAWL = 1e-3
-#: Calls per variable without progress before a run that float64 cannot finish is ended.
-_PATIENCE = 100
 #: Steps without a question before the run is given up.
 _IDLE_LIMIT = 1000
 
@@ -47,7 +48,7 @@ def _stretch(search: Any) -> Any:
         search.idle = search.idle + 1 if calls == before else 0
         if _stalled(search) or search.idle >= _IDLE_LIMIT:
             return STALLED
-        if calls >= search.pause or search.fx < guaranteed.VALUE_LIMIT:
+        if calls >= search.pause or search.fx < VALUE_LIMIT:
             return PAUSED
 
 
@@ -87,7 +88,7 @@ def _switch(search: Any) -> None:
     """Give the turn to the other half, and more calls to the one that earns them."""
     calls = search.values + search.gradients
     rate = (search.turn_value - search.fx) / max(1, calls - search.turn_began)
-    crawling = search.newton_length < _CRAWL * search.delta
+    crawling = search.newton_length < CRAWL * search.delta
     if search.turn == NEWTON:
         first = search.turns_of_newton == 0
         search.newton_rate = rate if first else 0.5 * (search.newton_rate + rate)
@@ -99,8 +100,8 @@ def _switch(search: Any) -> None:
     if search.turns_of_newton > 0 and search.turns_of_bundle > 0:
         odds = search.share / (1.0 - search.share)
         better = search.newton_rate > search.bundle_rate and not crawling
-        odds *= _REWARD if better else 1.0 / _REWARD
-        search.share = min(_MOST, max(_LEAST, odds / (1.0 + odds)))
+        odds *= REWARD if better else 1.0 / REWARD
+        search.share = min(MOST, max(LEAST, odds / (1.0 + odds)))
     if search.turn == NEWTON:
         search.turn = BUNDLE
         if crawling:
@@ -114,9 +115,9 @@ def _switch(search: Any) -> None:
 
 @kernel
 def _open_turn(search: Any) -> None:
-    far = search.newton_length > _FAR * search.delta
+    far = search.newton_length > FAR * search.delta
     search.null_steps = 1 if far else 2
-    newtons = max(search.share, _FAR_SHARE) if far else search.share
+    newtons = max(search.share, FAR_SHARE) if far else search.share
     share = newtons if search.turn == NEWTON else 1.0 - newtons
     search.turn_began = search.values + search.gradients
     search.turn_value = search.fx
@@ -134,13 +135,13 @@ def _stalled(search: Any) -> Any:
         search.progress_calls = calls
         return False
     resolved = 0.25 * search.delta * search.eps >= 8.0 * 2.0**-53 * abs(search.fx)
-    return not resolved and calls - search.progress_calls > _PATIENCE * (search.dim + 10)
+    return not resolved and calls - search.progress_calls > PATIENCE * (search.dim + 10)
 
 
 @kernel
 def _learn(search: Any) -> None:
     """Gradients at unperturbed points were refuted: believe what was asked again."""
-    search.jitter = _JITTER * search.delta
+    search.jitter = JITTER * search.delta
     forget_unperturbed(search)
     for index in range(search.fresh_count):
         point = row(search.fresh_points, search.dim, index)

@@ -17,6 +17,7 @@ from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.compiled import layout
+from goldstein.solvers.compiled.constants import CLOSE, SHARE, SHORT
 
 Vector = NDArray[np.float64]
 
@@ -24,8 +25,6 @@ Vector = NDArray[np.float64]
 DENSE_LIMIT = 1000
 #: More calls than anyone will make, for runs without a limit.
 _FOREVER = 2**62
-#: As in `auto`.
-_SHARE, _CLOSE, _SHORT = 0.6, 3.0, 0.1
 
 
 @dataclass
@@ -98,7 +97,7 @@ class CompiledAuto(Solver):
         record["eps"], record["delta"], record["fx"] = request.eps, request.delta, fx
         record["lipschitz"] = guard.value
         record["working"] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
-        record["share"], record["close"], record["short"] = _SHARE, _CLOSE, _SHORT
+        record["share"], record["close"], record["short"] = SHARE, CLOSE, SHORT
         record["newton"] = self.newton
         record["turn"] = layout.NEWTON if self.newton else layout.BUNDLE
         record["asking"] = answer.address
