@@ -10,6 +10,7 @@ whole data; they carry the rows that were screened away.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -129,10 +130,17 @@ class MarginProblem:
 
     def rounding(self, v: Vector) -> Vector:
         """Return bounds of the rounding errors of the distances of Z v from the kinks."""
-        unit = 4.0 * (self.dim + 8) * 2.0**-53
+        unit = 4.0 * (self._terms + 8) * 2.0**-53
         length = size_upper(v)
         level = abs(self.shift) + self.rho
         return unit * (self.row_norms * length + level) + 2.0**-900
+
+    @cached_property
+    def _terms(self) -> int:
+        """Most products that are summed for one row."""
+        if sparse.issparse(self.Z) and self.Z.format == "csr":
+            return int(np.diff(self.Z.indptr).max(initial=0))
+        return self.dim
 
     def clear_of_kinks(self, v: Vector, u: Vector) -> bool:
         """True when every row is provably off its kinks, Z v = u being rounded."""

@@ -13,13 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
-from goldstein.numerics.exact import project_exact
+from goldstein.numerics.exact import exact_dot, project_exact, to_fractions
 from goldstein.sklearn.chunked import ChunkedMargin
 from goldstein.sklearn.margin_newton import LocalMinimum, distinct_rows
 
@@ -29,6 +30,9 @@ Matrix = NDArray[np.float64]
 #: Where there is no kink, the point of the certificate is this share of the way out.
 _LITTLE = 2.0**-10
 
+
+#: With this many times more variables than rows on kinks a pivot moves few variables only.
+WIDE = 8
 
 #: Part of delta that scaled points use.
 SCALING_REACH = 0.9
@@ -128,13 +132,33 @@ def goldstein_by_scaling(
 
 def near_at(model: MarginSVM, found: LocalMinimum, stairs: Staircase) -> NearCertificate | None:
     """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks."""
-    pivot: list[Fraction] | None = [Fraction(q) for q in found.v.tolist()]
-    if len(stairs.rows):
-        level = Fraction(model.problem.shift) + Fraction(model.problem.rho)
-        pivot = project_exact(stairs.rows, [level] * len(stairs.rows), found.v)
+    level = Fraction(model.problem.shift) + Fraction(model.problem.rho)
+    pivot = _pivot(stairs.rows, level, found.v)
     if pivot is None:
         return None
     try:
         return NearCertificate.prove(model, found.v, pivot, stairs.moves, stairs.weights)
     except NotCertifiableError:
         return None
+
+
+def _pivot(rows: Matrix, level: Fraction, v: Vector) -> list[Fraction] | None:
+    """Return a point next to v with rows . point = level, exactly.
+
+    With many more variables than rows only a few well-conditioned ones are moved: the others stay
+    floats, and exact arithmetic with them is cheap.
+    """
+    point = to_fractions(v)
+    count = len(rows)
+    if count == 0 or WIDE * count > v.size:
+        return project_exact(rows, [level] * count, v) if count else point
+    # Twice as many columns as rows: good conditioning without a search for it.
+    columns = np.sort(linalg.qr(rows, mode="r", pivoting=True)[1][: 2 * count])
+    others = np.setdiff1d(np.arange(v.size), columns)
+    levels = [level - exact_dot(row[others], v[others]) for row in rows]
+    moved = project_exact(rows[:, columns], levels, v[columns])
+    if moved is None:
+        return None
+    for column, entry in zip(columns.tolist(), moved, strict=True):
+        point[column] = entry
+    return point
