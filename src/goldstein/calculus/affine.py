@@ -16,8 +16,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from goldstein.calculus.arithmetic import RATIONAL, Arithmetic
 from goldstein.calculus.enclosures import Enclosure
-from goldstein.calculus.expression import Bound, Expression, Jet, Vector
+from goldstein.calculus.expression import Bound, Expression, IntegerRow, Jet, Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
+from goldstein.numerics.exact import common_denominator
 from goldstein.numerics.spectral import spectral_norm_upper
 
 #: Charged for products that underflow, before a later factor can make the loss visible again.
@@ -114,6 +115,18 @@ class Linear(_Affine):
         if self.args[0] is self.variable:
             return dict(self._terms_of(index))
         return _combine((self.args[0].row(k), a) for k, a in self._terms_of(index))
+
+    def integer_row(self, index: int) -> IntegerRow:
+        if self.args[0] is not self.variable:
+            return super().integer_row(index)
+        self._require_matrix()
+        if sparse.issparse(self.A):
+            span = slice(self._csr.indptr[index], self._csr.indptr[index + 1])
+            places, entries = self._csr.indices[span], self._csr.data[span]
+        else:
+            places, entries = np.arange(self.A.shape[1]), self.A[index]
+        filled = entries != 0
+        return (places[filled].tolist(), *common_denominator(entries[filled]))
 
     def offset(self, index: int) -> Fraction:
         inner = self.args[0]
@@ -274,6 +287,9 @@ class Shift(_Affine):
     def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
         first, *rest = jets[0]
         return [first + RATIONAL.constant(self.constant), *rest]
+
+    def integer_row(self, index: int) -> IntegerRow:
+        return self.args[0].integer_row(index)
 
     def row(self, index: int) -> dict[int, Fraction]:
         return self.args[0].row(index)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from goldstein.calculus.arithmetic import FLOAT, Arithmetic
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
+from goldstein.numerics.exact import common_denominator
 from goldstein.oracles import Oracle
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ Jet = list[Any]
 Tie = tuple[int, int]
 ExactEntry = Callable[[int], Fraction]
 Leading = Callable[[int], Sequence[Fraction]]
+#: Coefficients of an affine entry: places, integers, their common denominator.
+IntegerRow = tuple[list[int], list[int], int]
 
 _BY_IDENTITY = frozenset({"_last", "_kink_form", "plan", "kink_nodes"})
 
@@ -160,6 +163,11 @@ class Expression(Oracle):
     def row(self, index: int) -> dict[int, Fraction]:
         """Return the exact coefficients of one entry of an affine expression."""
         raise NotImplementedError
+
+    def integer_row(self, index: int) -> IntegerRow:
+        """Return the same coefficients as (places, integers, their common denominator)."""
+        row = self.row(index)
+        return (list(row), *common_denominator(list(row.values())))
 
     def offset(self, index: int) -> Fraction:
         """Return the exact constant of one entry of an affine expression."""

@@ -32,6 +32,7 @@ from goldstein.calculus.arithmetic import (
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
     Expression,
+    IntegerRow,
     Jet,
     KinkNode,
     Pieces,
@@ -46,6 +47,9 @@ from goldstein.numerics.exact import common_denominator, to_fractions
 #: Above this many multiplications per gradient, enclosures replace rationals. The choice must not
 #: depend on what is installed: the same certificate has to verify everywhere.
 RATIONAL_WORK = 40_000
+
+#: Longest row of integers that is kept: a long one takes more memory than time.
+KEPT_ROW = 1000
 
 Matrix = NDArray[np.float64]
 
@@ -73,9 +77,7 @@ class Examination:
     #: Nodes with an entry exactly on a smooth breakpoint: their polynomials are one-sided.
     bent: set[int] = field(default_factory=set)
     _rows: dict[tuple[int, int], dict[int, Fraction]] = field(default_factory=dict)
-    _integer_rows: dict[tuple[int, int], tuple[list[int], list[int], int]] = field(
-        default_factory=dict
-    )
+    _integer_rows: dict[tuple[int, int], IntegerRow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: Enclosures of the nodes' values, on demand.
@@ -109,14 +111,20 @@ class Examination:
 
     def product(self, node: Expression, index: int, vector: tuple[list[int], int]) -> Fraction:
         """Return an affine entry's coefficients times a vector of integers over a denominator."""
-        key = (id(node), index)
-        if key not in self._integer_rows:
-            row = self.row(node, index)
-            self._integer_rows[key] = (list(row), *common_denominator(list(row.values())))
-        places, tops, bottom = self._integer_rows[key]
+        places, tops, bottom = self.integer_row(node, index)
         entries, denominator = vector
         total = sum(top * entries[k] for k, top in zip(places, tops))
         return Fraction(total, bottom * denominator)
+
+    def integer_row(self, node: Expression, index: int) -> IntegerRow:
+        """Return the coefficients of an affine entry as integers; short ones are kept."""
+        key = (id(node), index)
+        known = self._integer_rows.get(key)
+        if known is None:
+            known = node.integer_row(index)
+            if len(known[0]) <= KEPT_ROW:
+                self._integer_rows[key] = known
+        return known
 
     def row(self, node: Expression, index: int) -> dict[int, Fraction]:
         """Return the exact coefficients of an affine entry, kept for the next question."""
@@ -188,8 +196,8 @@ class KinkForm:
     def _moves(node: KinkNode, tie: Tie, found: Examination) -> bool:
         inner = node.args[0]
         if node.size == inner.size:
-            return bool(found.row(inner, tie[0]))
-        return any(found.row(inner, i) for i in range(inner.size))
+            return bool(found.integer_row(inner, tie[0])[0])
+        return any(found.integer_row(inner, i)[0] for i in range(inner.size))
 
     def require_smooth_point(self, point: Vector) -> Pieces:
         """Return the pieces at a point, or raise `KinkError` if it is not surely off all kinks."""

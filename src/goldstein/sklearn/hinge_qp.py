@@ -19,6 +19,7 @@ from scipy import linalg, sparse
 Vector = NDArray[np.float64]
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def solve_hinge_qp(
     diagonal: Vector,
     c: Vector,
