@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from goldstein.calculus import kinks
 from goldstein.calculus.kinks import KinkForm
+from goldstein.certificates import NearCertificate
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm
 from goldstein.models.margin_svm import MarginSVM
@@ -62,3 +64,19 @@ def test_a_direction_along_a_kink_is_refused() -> None:
     along[:2] = [row[1], -row[0]]
     with pytest.raises(NotCertifiableError, match="stays on a kink"):
         model.kink_form().limiting_gradients(pivot, np.vstack([along, np.ones(model.dim)]))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_claims_from_enclosures_are_not_below_the_exact_bound(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, pivot = model_and_pivot(seed, on_ramp=2, on_flat=1, thin=bool(seed % 2))
+    rng = np.random.default_rng(seed)
+    ways, weights = rng.standard_normal((6, model.dim)), rng.random(6)
+    x = np.array([float(q) for q in pivot])
+    claim = NearCertificate.prove(model, x, pivot, ways, weights)
+    assert claim.verify(model).ok
+    monkeypatch.setattr(kinks, "RATIONAL_WORK", 10**9)
+    exact = NearCertificate.prove(model, x, pivot, ways, weights)
+    assert exact.eps <= claim.eps <= exact.eps * (1 + 1e-9)
+    assert (np.abs(exact.gradients - claim.gradients).max(axis=1) <= claim.errors + 1e-12).all()
