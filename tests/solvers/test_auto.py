@@ -181,3 +181,36 @@ def test_what_was_refuted_is_not_offered_again() -> None:
         solver.step(oracle, state, request)
         assert state.memory.perturbed[state.memory.near(state.x, 1e9)].all()
         assert state.evidence is None or state.evidence.perturbed.all()
+
+
+@pytest.mark.parametrize("name", ["chained_mifflin_2", "chained_lq", "maxq"])
+def test_plain_bfgs_takes_over_where_the_model_has_not_succeeded(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goldstein.solvers.auto._PLAIN_AFTER", 1)
+    monkeypatch.setattr("goldstein.solvers.auto.DENSE_LIMIT", 10)
+    problem = gs.problems.get(name, d=30)
+    plain: list[QuasiNewton] = []
+    original = QuasiNewton.__init__
+
+    def watch(self: QuasiNewton, *args: Any, model: bool = True, **rest: Any) -> None:
+        original(self, *args, model=model, **rest)
+        if not model:
+            plain.append(self)
+
+    monkeypatch.setattr(QuasiNewton, "__init__", watch)
+    res = gs.minimize(problem, problem.x0, eps=1e-3, delta=1e-3, rng=0, max_calls=20_000)
+    assert plain
+    assert res.success
+    assert res.certificate.verify(problem).ok
+
+
+def test_plain_bfgs_reaches_a_minimum_with_a_curved_kink_per_variable() -> None:
+    problem = gs.problems.get("chained_mifflin_2", d=100)
+    oracle = CountedOracle(problem)
+    search = QuasiNewton(100, model=False)
+    search.restart(problem.x0, oracle.value(problem.x0))
+    rng = np.random.default_rng(0)
+    while oracle.calls < 8000 and search.step(oracle, rng, []):
+        pass
+    assert search.fx <= problem.best_value + 1e-3

@@ -36,6 +36,10 @@ def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
         close = difflib.get_close_matches(method, REGISTRY, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InputError(f"unknown method {method!r}; known: {', '.join(sorted(REGISTRY))}.{hint}")
+    if not isinstance(options or {}, dict):
+        raise InputTypeError(
+            f"options of method {method!r} must be a dict of names and values, got {options!r}."
+        )
     chosen = dict(options or {})
     kind: type[Solver] = REGISTRY[method]
     if method == "auto" and "compiled" in chosen:

@@ -28,7 +28,7 @@ from goldstein.solvers.expand import expand
 from goldstein.solvers.line_oracles import check_line, gradients_along
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
-from goldstein.solvers.quasi_newton import QuasiNewton
+from goldstein.solvers.quasi_newton import DENSE_LIMIT, QuasiNewton
 from goldstein.solvers.schedules import steps_per_round
 
 Vector = NDArray[np.float64]
@@ -38,8 +38,9 @@ Half = Literal["newton", "bundle"]
 _INSIDE = 1.0 - 4e-3
 #: Share of the calls given to the quasi-Newton half: at the start, and its limits.
 _SHARE, _LEAST, _MOST = 0.6, 0.15, 0.85
-#: As long as its steps are this long against delta, the fast half is far from done: its share.
-_FAR, _FAR_SHARE = 10.0, 0.95
+#: As long as its steps are this long against delta, the fast half is far from done: its share
+#: then, and how often it corrects its model.
+_FAR, _FAR_SHARE, _FAR_NULL = 10.0, 0.95, 1
 #: The half that lowered f faster per call in its last turns gets better odds by this factor.
 _REWARD = 1.5
 #: When the free bound is this close to eps, or the steps this short against delta, close in.
@@ -56,6 +57,10 @@ _SPARSE_EVERY = 8
 _SPARSE = ((0.9, 1.0), (0.99, 1.0), (0.7, 1.0), (0.9, 0.125), (0.99, 0.125), (0.7, 0.125))
 #: Steps of the fast half that are this short against delta lead nowhere: it starts afresh.
 _CRAWL = 1e-3
+#: After this many calls per variable the fast half goes on without its model, up to this dimension.
+_PLAIN_AFTER, _PLAIN_LIMIT = 4, 3000
+#: It is done when its steps are this short against delta.
+_DONE = 1e-6
 #: Moves of the centre by the fast half between two falls of f that count in the theorem.
 _SMALL_MOVES = 50
 #: Calls per variable without progress before a run that float64 cannot finish is ended.
@@ -73,12 +78,16 @@ class AutoState(State):
     bundle: PointBundle = field(default_factory=lambda: PointBundle(1, 3))
     guard: LipschitzGuard = field(default_factory=lambda: LipschitzGuard(None))
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    #: The start and its value.
+    origin: tuple[Vector, float] = field(default_factory=lambda: (np.zeros(0), math.inf))
     #: Centre, value and radius of the ball the bundle half is working in.
     centre: Vector = field(default_factory=lambda: np.zeros(0))
     centre_value: float = math.inf
     working: float = math.inf
     #: Entries of the memory that were offered to the bundle, and the radius they were offered for.
     offered: int = 0
+    #: Gradients at points that were not drawn at random have failed the judge.
+    refuted: bool = False
     gathered: float = 0.0
     failed_steps: int = 0
     turn: Half = "newton"
@@ -146,6 +155,7 @@ class Auto(Solver):
         state = AutoState(
             x=x0.copy(),
             fx=fx,
+            origin=(x0.copy(), fx),
             memory=GradientMemory(d, self.memory or min(4 * min(d, 200) + 100, _rows(d))),
             newton=self._quasi_newton(d),
             bundle=PointBundle(d, capacity, max_points=2 * max(capacity, _rows(d))),
@@ -189,8 +199,9 @@ class Auto(Solver):
         try:
             moved = newton.step(oracle, state.rng, seen)
         finally:
-            for y, g in seen:
-                _remember(state, y, g, perturbed=newton.jitter > 0)
+            if newton.jitter > 0 or not state.refuted:
+                for y, g in seen:
+                    _remember(state, y, g, perturbed=newton.jitter > 0)
         if not moved:
             state.turn_ends = oracle.calls
             return
@@ -320,7 +331,9 @@ class Auto(Solver):
         points, gradients = state.rejected
         state.rejected = None
         # Gradients at unperturbed points were refuted: asked again nearby, they are different.
-        state.newton.jitter = _JITTER * request.delta
+        state.refuted = True
+        if state.newton.has_model:
+            state.newton.jitter = _JITTER * request.delta
         state.bundle.drop_unperturbed()
         state.memory.drop_unperturbed()
         for y, g in zip(points, gradients):
@@ -354,24 +367,48 @@ def _switch(oracle: CountedOracle, state: AutoState, request: Request) -> None:
     state.rates[state.turn] = 0.5 * (state.rates.get(state.turn, rate) + rate)
     if len(state.rates) == 2:
         odds = state.share / (1.0 - state.share)
-        crawling = state.newton.length < _CRAWL * request.delta
+        crawling = _crawling(state, request)
         better = state.rates["newton"] > state.rates["bundle"] and not crawling
         odds *= _REWARD if better else 1.0 / _REWARD
         state.share = min(_MOST, max(_LEAST, odds / (1.0 + odds)))
+    if not state.newton.has_model:
+        # It has to catch up before it can show what it is worth; when it is done, it is done.
+        done = state.newton.stuck or state.newton.length < _DONE * request.delta
+        state.share = _LEAST if done else _MOST
     if state.turn == "newton":
         state.turn = "bundle"
-        if state.newton.length < _CRAWL * request.delta:
+        if _crawling(state, request):
             state.newton.forget(request.delta)
     else:
         state.turn = "newton"
-        if state.newton.fx > state.fx or state.newton.stuck:
+        _without_model(oracle, state)
+        if state.newton.stuck or (state.newton.has_model and state.newton.fx > state.fx):
             state.newton.restart(state.x, state.fx)
     _open_turn(oracle, state, request)
 
 
+def _without_model(oracle: CountedOracle, state: AutoState) -> None:
+    """Let plain BFGS have a try where the model has not succeeded after many calls.
+
+    With about as many curved kinks as variables, a few linear pieces mislead, and so does a limited
+    memory. BFGS learns the whole space in a few thousand steps, if it begins where kinks are far
+    apart and is left alone with its point.
+    """
+    d, newton = state.x.size, state.newton
+    many = DENSE_LIMIT < d <= _PLAIN_LIMIT
+    if many and newton.has_model and oracle.calls > _PLAIN_AFTER * d:
+        state.newton = QuasiNewton(d, model=False)
+        state.newton.restart(*state.origin)
+
+
+def _crawling(state: AutoState, request: Request) -> bool:
+    """Are the steps of the fast half so short that its model must be wrong?"""
+    return state.newton.has_model and state.newton.length < _CRAWL * request.delta
+
+
 def _open_turn(oracle: CountedOracle, state: AutoState, request: Request) -> None:
     far = state.newton.length > _FAR * request.delta
-    state.newton.null_steps = 1 if far else 2
+    state.newton.null_steps = _FAR_NULL if far else 2
     newtons = max(state.share, _FAR_SHARE) if far else state.share
     share = newtons if state.turn == "newton" else 1.0 - newtons
     state.turn_began, state.turn_value = oracle.calls, state.fx

@@ -32,7 +32,9 @@ MAX_NULL_STEPS = 2
 #: Pieces from far away count less, even where f happens to be linear.
 _LOCALITY = 1e-6
 _ARMIJO = 1e-4
-_CURVATURE = 0.5
+#: Weak Wolfe: the slope must shrink to this part, for steps of the model and of plain BFGS. The
+#: latter never goes beyond its own step: with very many kinks that costs more than it gains.
+_CURVATURE, _CURVATURE_PLAIN = 0.9, 0.5
 _MAX_TRIALS = 40
 #: Weight of a new piece when the model is solved next: it is likely to matter.
 _HOPE = 1e-3
@@ -97,9 +99,11 @@ class QuasiNewton:
     length : length of the last step
     """
 
-    def __init__(self, dim: int, dense_limit: int = DENSE_LIMIT) -> None:
-        dense = dim <= dense_limit
-        self.planes = CuttingPlanes(dim, min(dim + 10, MAX_PLANES if dense else MAX_PLANES_LIMITED))
+    def __init__(self, dim: int, dense_limit: int = DENSE_LIMIT, *, model: bool = True) -> None:
+        dense = dim <= dense_limit or not model
+        planes = min(dim + 10, MAX_PLANES if dense else MAX_PLANES_LIMITED) if model else 1
+        self.planes = CuttingPlanes(dim, planes)
+        self.has_model = model
         rows = self.planes.gradients
         self.metric: Metric = DenseMetric(rows) if dense else LimitedMetric(rows, PAIRS)
         self.x: Vector = np.zeros(0)
@@ -127,7 +131,8 @@ class QuasiNewton:
         """Make one line search; append every (point, gradient) asked for to `seen`."""
         if self.g is None:
             self.g, _ = self._look(oracle, self.x, self.fx, rng, seen)
-        for attempt in range(self.null_steps + 1):
+        null_steps = self.null_steps if self.has_model else 0
+        for attempt in range(null_steps + 1):
             p, slope = self._direction()
             if slope == 0.0:
                 self.stuck = True
@@ -141,7 +146,7 @@ class QuasiNewton:
             fy = oracle.trial_value(y)
             if fy < self.fx + _ARMIJO * trial * slope:
                 break
-            if not self._scaled or attempt == self.null_steps or fy == math.inf:
+            if not self._scaled or attempt == null_steps or fy == math.inf:
                 break
             # A null step: the model was wrong there, so tell it what f looks like.
             self._look(oracle, y, fy, rng, seen)
@@ -150,7 +155,7 @@ class QuasiNewton:
     def _direction(self) -> tuple[Vector, float]:
         g = self.g
         assert g is not None
-        if self._scaled and self.planes.added > 1:
+        if self._scaled and self.has_model and self.planes.added > 1:
             errors = self.planes.errors(self.fx)
             products = self.metric.products(errors.size)
             weights = minimise_on_simplex(products, errors, self._weights[: errors.size])
@@ -191,18 +196,21 @@ class QuasiNewton:
         """Weak Wolfe search by bisection; the first trial has been evaluated already."""
         assert self.g is not None
         low, high = 0.0, math.inf
+        curvature = _CURVATURE if self.has_model else _CURVATURE_PLAIN
         best: tuple[float, Vector, float, Vector, int] | None = None
         for _ in range(_MAX_TRIALS):
             if fy < self.fx + _ARMIJO * trial * slope:
                 gy, slot = self._look(oracle, y, fy, rng, seen)
                 best = (trial, y, fy, gy, slot)
-                if float(gy @ p) >= _CURVATURE * slope:
+                if float(gy @ p) >= curvature * slope:
+                    break
+                if high == math.inf and not self.has_model:
                     break
                 low = trial
             else:
                 high = trial
             trial = 0.5 * (low + high) if high < math.inf else 2.0 * low
-            if high - low <= 1e-15 * high:
+            if high < math.inf and high - low <= 1e-15 * high:
                 break
             y = self.x + trial * p
             fy = oracle.trial_value(y)

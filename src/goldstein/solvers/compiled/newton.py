@@ -166,7 +166,7 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
         else:
             high = trial
         trial = 0.5 * (low + high) if high < math.inf else 2.0 * low
-        if high - low <= 1e-15 * high:
+        if high < math.inf and high - low <= 1e-15 * high:
             break
         move(x, trial, p, y)
         fy = ask.trial_value(search, y)
