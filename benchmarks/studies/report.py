@@ -98,7 +98,7 @@ def differences(frame: pd.DataFrame, *kinds: str) -> pd.DataFrame:
     """Per set: mean and standard error of the paired difference of accuracies, levels above 0."""
     part = frame[frame.kind.isin(kinds) & (frame.level > 0)]
     table = part.pivot_table(
-        index=["set", "level", "seed"], columns="method", values="accuracy"
+        index=["set", "kind", "level", "seed"], columns="method", values="accuracy"
     ).dropna(subset=[OURS, PEER])
     gap = (table[OURS] - table[PEER]).groupby("set")
     means = table[[OURS, PEER]].groupby("set").mean()

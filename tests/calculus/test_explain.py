@@ -69,7 +69,14 @@ def test_limits_of_atoms_are_sharp(name):
     assert falsify(scalar_slopes(function), claim, snap, kinks=function.levels) is not None
 
 
-@pytest.mark.parametrize("name", sorted(set(EXAMPLES) - {"norm2", "max_affine"}))
+def test_ties_in_many_rows_have_no_triple_and_the_answer_says_what_to_do():
+    fun = EXAMPLES["row_max"](gc.Variable(3))
+    proof = explain(fun, pivot_radius=0.05, domain=(np.zeros(3), 2.0))
+    assert not proof.ok
+    assert "transported certificate" in str(proof)
+
+
+@pytest.mark.parametrize("name", sorted(set(EXAMPLES) - {"norm2", "max_affine", "row_max"}))
 def test_every_atom_has_a_triple_on_a_bounded_domain(name):
     fun = EXAMPLES[name](gc.Variable(3))
     proof = explain(fun, pivot_radius=0.05, domain=(np.zeros(3), 2.0))
