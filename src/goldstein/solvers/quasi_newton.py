@@ -32,9 +32,9 @@ MAX_NULL_STEPS = 2
 #: Pieces from far away count less, even where f happens to be linear.
 _LOCALITY = 1e-6
 _ARMIJO = 1e-4
-#: Weak Wolfe: the slope must shrink to this part, for steps of the model and of plain BFGS. The
-#: latter never goes beyond its own step: with very many kinks that costs more than it gains.
-_CURVATURE, _CURVATURE_PLAIN = 0.9, 0.5
+#: Weak Wolfe: the slope must shrink to this part, for steps of the model and of plain BFGS. Only the
+#: model with a dense metric goes beyond its own step: with very many kinks that is no gain.
+_CURVATURE, _CURVATURE_PLAIN = 0.95, 0.5
 _MAX_TRIALS = 40
 #: Weight of a new piece when the model is solved next: it is likely to matter.
 _HOPE = 1e-3
@@ -104,6 +104,7 @@ class QuasiNewton:
         planes = min(dim + 10, MAX_PLANES if dense else MAX_PLANES_LIMITED) if model else 1
         self.planes = CuttingPlanes(dim, planes)
         self.has_model = model
+        self._extrapolates = model and dim <= dense_limit
         rows = self.planes.gradients
         self.metric: Metric = DenseMetric(rows) if dense else LimitedMetric(rows, PAIRS)
         self.x: Vector = np.zeros(0)
@@ -204,7 +205,7 @@ class QuasiNewton:
                 best = (trial, y, fy, gy, slot)
                 if float(gy @ p) >= curvature * slope:
                     break
-                if high == math.inf and not self.has_model:
+                if high == math.inf and not self._extrapolates:
                     break
                 low = trial
             else:
