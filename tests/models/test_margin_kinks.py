@@ -80,3 +80,17 @@ def test_claims_from_enclosures_are_not_below_the_exact_bound(
     exact = NearCertificate.prove(model, x, pivot, ways, weights)
     assert exact.eps <= claim.eps <= exact.eps * (1 + 1e-9)
     assert (np.abs(exact.gradients - claim.gradients).max(axis=1) <= claim.errors + 1e-12).all()
+
+
+def test_a_reduced_proof_of_a_large_function_verifies() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((3000, 20))
+    model = margin_svm(rows, 1.0, 1.0)
+    pivot = project_exact(rows[:3], [1.0] * 3, 0.1 * rng.standard_normal(20))
+    assert pivot is not None
+    x = np.array([float(q) for q in pivot])
+    proof = NearCertificate.prove(model, x, pivot, rng.standard_normal((60, 20)), rng.random(60))
+    assert proof.errors.any()
+    reduced = proof.reduce()
+    assert len(reduced.weights) <= 21
+    assert reduced.verify(model).ok

@@ -188,3 +188,14 @@ def test_labels_may_be_few_when_the_classes_are_told():
 def test_mistakes_are_named(build):
     with pytest.raises(InputError):
         build()
+
+
+def test_a_wider_neighbourhood_does_not_answer_from_the_old_one() -> None:
+    model = gs.models.margin_svm(np.eye(2), 1.0, 1.0)
+    model.neighbourhood = 1e-3
+    for x in (np.array([2.0, 2.0]), np.array([2.0001, 2.0001])):
+        model.gradient(x)
+    model.neighbourhood = 10.0
+    y = np.array([0.5, 0.5])
+    assert np.array_equal(model.gradient(y), model.tree.gradient(y))
+    assert model.value(y) == model.tree.value(y)

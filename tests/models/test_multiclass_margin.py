@@ -14,6 +14,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 import goldstein as gs
 from goldstein.calculus import Variable, row_max, sum
+from goldstein.certificates import NearCertificate
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.models import margin_svm, multiclass_margin
 from goldstein.models.margin_problem import Smoothing
@@ -192,3 +193,24 @@ def test_mistakes_are_named(build: Any) -> None:
 def test_row_max_needs_a_table() -> None:
     with pytest.raises(InputTypeError):
         row_max(Variable(3))
+
+
+@pytest.mark.parametrize(
+    ("rho", "shift", "bits"), [(0.7, 0.1, 60), (1e-20, 1.0, 30), (3.0, -1.0 / 3.0, 60)]
+)
+def test_the_proof_is_about_rho_and_shift_themselves_not_their_rounded_sum(
+    rho: float, shift: float, bits: int
+) -> None:
+    # The margin lies strictly on the ramp, next to its end, by less than rho + shift is rounded.
+    end = Fraction(rho) + Fraction(shift)
+    first = float(end)
+    second = float(Fraction(first) - end + Fraction(rho) / 2**bits)
+    at = np.array([first, second])
+    margin = Fraction(first) - Fraction(second) - Fraction(shift)
+    assert 0 < margin < Fraction(rho)
+    model = multiclass_margin(
+        [[1.0]], np.array([0]), 2, rho=rho, lam=0.0, shift=shift, intercept=False
+    )
+    pivot = [Fraction(value) for value in at.tolist()]
+    proof = NearCertificate.prove(model, at, pivot, [[1.0, 0.5]], [1.0])
+    assert proof.eps >= 2**0.5 / rho * (1 - 1e-12)

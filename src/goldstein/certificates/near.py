@@ -244,13 +244,18 @@ class NearCertificate:
             ([Fraction(g) for g in row], [Fraction(e)] * self.x.size)
             for row, e in zip(self.gradients[used].tolist(), self.errors[used].tolist())
         ]
+        eps = _combination(weights[used], limits)
+        if self.errors.any():
+            # A check bounds the errors by their norms, and another machine may round differently.
+            error = CHANGE_OF_MACHINE * float(self.errors.max()) * math.sqrt(self.x.size)
+            eps = (eps + error) * (1.0 + 2.0**-40)
         return replace(
             self,
             directions=self.directions[used],
             weights=weights[used],
             gradients=self.gradients[used],
             errors=self.errors[used],
-            eps=_combination(weights[used], limits),
+            eps=eps,
         )
 
     def save(self, path: str | Path) -> Path:

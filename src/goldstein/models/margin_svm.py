@@ -65,7 +65,7 @@ class MarginSVM(Model):
         super().__init__(tree)
         self._margins: tuple[bytes, Vector] = (b"", np.zeros(n))
         self._visited: tuple[Vector, Vector] | None = None
-        self._local: tuple[Vector, MarginProblem] | None = None
+        self._local: tuple[Vector, MarginProblem, float] | None = None
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class MarginSVM(Model):
     def _look(self, w: Vector) -> tuple[MarginProblem, Vector]:
         """Return the cheapest problem that equals the objective at w, and its products Z w."""
         reach = self.neighbourhood
-        if self._local is not None and _within(w, self._local[0], reach):
+        if self._local is not None and _within(w, self._local[0], min(reach, self._local[2])):
             local = self._local[1]
             return local, local.product(w)
         key = w.tobytes()
@@ -86,7 +86,7 @@ class MarginSVM(Model):
             if self._visited is not None and _within(w, self._visited[0], reach):
                 centre, u = self._visited
                 local = self.problem.restrict(centre, u, reach)
-                self._local = (centre, local)
+                self._local = (centre, local, reach)
                 return local, local.product(w)
             self._margins = (key, self.problem.product(w))
             self._visited = (w.copy(), self._margins[1])

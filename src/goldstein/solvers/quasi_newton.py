@@ -32,8 +32,8 @@ MAX_NULL_STEPS = 2
 #: Pieces from far away count less, even where f happens to be linear.
 _LOCALITY = 1e-6
 _ARMIJO = 1e-4
-#: Weak Wolfe: the slope must shrink to this part, for steps of the model and of plain BFGS. Only the
-#: model with a dense metric goes beyond its own step: with very many kinks that is no gain.
+#: Weak Wolfe: the slope must shrink to this part, for steps of the model and of plain BFGS. Only
+#: the model with a dense metric goes beyond its own step: with very many kinks that is no gain.
 _CURVATURE, _CURVATURE_PLAIN = 0.95, 0.5
 _MAX_TRIALS = 40
 #: Weight of a new piece when the model is solved next: it is likely to matter.
