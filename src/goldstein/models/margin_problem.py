@@ -9,6 +9,7 @@ whole data; they carry the rows that were screened away.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,6 +36,17 @@ class Smoothing:
 
     width: float
     give: float = 0.0
+
+
+def typical_start(rng: np.random.Generator, size: int, rho: float, lengths: Vector) -> Vector:
+    """Draw a start at which the margins of rows of these lengths are of the size of the ramp."""
+    start: Vector = rng.standard_normal(size) * (rho / (float(lengths.mean()) or 1.0))
+    return start
+
+
+def gradient_bound(lam: float, value: float, delta: float, pull: float) -> float:
+    """Bound the gradients within delta of {F <= value}: the ridge's part there, and the loss's."""
+    return math.sqrt(2.0 * lam * value) + lam * delta + pull
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Model, data_matrix, nonnegative
 from goldstein.models.margin_kinks import MarginKinkForm
-from goldstein.models.margin_problem import MarginProblem
+from goldstein.models.margin_problem import MarginProblem, gradient_bound, typical_start
 from goldstein.numerics.spectral import spectral_norm_upper
 
 
@@ -108,9 +108,7 @@ class MarginSVM(Model):
         return problem.gradient(w, u)
 
     def _start(self, rng: np.random.Generator) -> Vector:
-        typical = float(self.problem.row_norms.mean()) or 1.0
-        answer: Vector = rng.standard_normal(self.Z.shape[1]) * (self.rho / typical)
-        return answer
+        return typical_start(rng, self.Z.shape[1], self.rho, self.problem.row_norms)
 
     @cached_property
     def _norm(self) -> float:
@@ -118,8 +116,8 @@ class MarginSVM(Model):
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return sqrt(2 lam F(x)) + lam delta + |p| |Z| / rho; |p| = sqrt(n) without weights."""
-        ridge = math.sqrt(2.0 * self.lam * self.value(x)) + self.lam * delta
-        return ridge + float(np.linalg.norm(self.problem.weights)) * self._norm / self.rho
+        pull = float(np.linalg.norm(self.problem.weights)) * self._norm
+        return gradient_bound(self.lam, self.value(x), delta, pull / self.rho)
 
 
 def _within(x: Vector, centre: Vector, radius: float) -> bool:

@@ -16,7 +16,13 @@ from goldstein.calculus.atoms.losses import quotient
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, with_constant_feature
-from goldstein.models.margin_problem import Smoothing, smooth_loss, smooth_slope
+from goldstein.models.margin_problem import (
+    Smoothing,
+    gradient_bound,
+    smooth_loss,
+    smooth_slope,
+    typical_start,
+)
 from goldstein.numerics.spectral import spectral_norm_upper
 
 
@@ -170,9 +176,7 @@ class MulticlassMargin(Model):
         return 0.5 * float(ridge @ theta) + value, gradient
 
     def _start(self, rng: np.random.Generator) -> Vector:
-        typical = float(row_norms(self.X).mean()) or 1.0
-        answer: Vector = rng.standard_normal(self.variable.size) * (self.rho / typical)
-        return answer
+        return typical_start(rng, self.variable.size, self.rho, row_norms(self.X))
 
     @cached_property
     def _norm(self) -> float:
@@ -180,9 +184,8 @@ class MulticlassMargin(Model):
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return sqrt(2 lam F(x)) + lam delta + sqrt(2) |p| |X| / rho."""
-        ridge = math.sqrt(2.0 * self.lam * self.value(x)) + self.lam * delta
-        pull = math.sqrt(2.0) * float(np.linalg.norm(self.weights))
-        return ridge + pull * self._norm / self.rho
+        pull = math.sqrt(2.0) * float(np.linalg.norm(self.weights)) * self._norm
+        return gradient_bound(self.lam, self.value(x), delta, pull / self.rho)
 
 
 def multiclass_margin(

@@ -28,7 +28,7 @@ from goldstein.solvers.expand import expand
 from goldstein.solvers.line_oracles import check_line, gradients_along
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
-from goldstein.solvers.quasi_newton import DENSE_LIMIT, QuasiNewton
+from goldstein.solvers.quasi_newton import DENSE_LIMIT, MAX_NULL_STEPS, QuasiNewton
 from goldstein.solvers.schedules import steps_per_round
 
 Vector = NDArray[np.float64]
@@ -408,7 +408,7 @@ def _crawling(state: AutoState, request: Request) -> bool:
 
 def _open_turn(oracle: CountedOracle, state: AutoState, request: Request) -> None:
     far = state.newton.length > _FAR * request.delta
-    state.newton.null_steps = _FAR_NULL if far else 2
+    state.newton.null_steps = _FAR_NULL if far else MAX_NULL_STEPS
     newtons = max(state.share, _FAR_SHARE) if far else state.share
     share = newtons if state.turn == "newton" else 1.0 - newtons
     state.turn_began, state.turn_value = oracle.calls, state.fx

@@ -7,7 +7,7 @@ gradient g has <g, m> well below |m|^2, and with g in the bundle its shortest ve
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,9 @@ _DISPLACED = 1e-3
 
 def check_line(line: str) -> Line:
     """Refuse an unknown line oracle."""
-    for known in get_args(Line):
-        if line == known:
-            return known  # type: ignore[no-any-return]
-    raise InputError(f"line must be one of {', '.join(get_args(Line))}; got {line!r}.")
+    if line not in get_args(Line):
+        raise InputError(f"line must be one of {', '.join(get_args(Line))}; got {line!r}.")
+    return cast(Line, line)
 
 
 def gradients_along(

@@ -8,6 +8,7 @@ from goldstein.solvers.base import VALUE_LIMIT
 CLOSE = auto._CLOSE
 CRAWL = auto._CRAWL
 FAR = auto._FAR
+FAR_NULL = auto._FAR_NULL
 FAR_SHARE = auto._FAR_SHARE
 FIRST = auto._FIRST
 GATHER = auto._GATHER
@@ -28,6 +29,7 @@ CURVATURE = quasi_newton._CURVATURE
 HOPE = quasi_newton._HOPE
 LOCALITY = quasi_newton._LOCALITY
 MAX_TRIALS = quasi_newton._MAX_TRIALS
+MAX_NULL_STEPS = quasi_newton.MAX_NULL_STEPS
 MAX_PLANES = quasi_newton.MAX_PLANES
 
 #: All of them, to tell whether stored machine code is out of date.

@@ -10,9 +10,11 @@ from goldstein.solvers.compiled.centre import GATHER, may_recentre, recentre
 from goldstein.solvers.compiled.constants import (
     CRAWL,
     FAR,
+    FAR_NULL,
     FAR_SHARE,
     JITTER,
     LEAST,
+    MAX_NULL_STEPS,
     MOST,
     PATIENCE,
     REWARD,
@@ -116,7 +118,7 @@ def _switch(search: Any) -> None:
 @kernel
 def _open_turn(search: Any) -> None:
     far = search.newton_length > FAR * search.delta
-    search.null_steps = 1 if far else 2
+    search.null_steps = FAR_NULL if far else MAX_NULL_STEPS
     newtons = max(search.share, FAR_SHARE) if far else search.share
     share = newtons if search.turn == NEWTON else 1.0 - newtons
     search.turn_began = search.values + search.gradients
