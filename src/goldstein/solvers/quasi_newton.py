@@ -34,7 +34,7 @@ _LOCALITY = 1e-6
 _ARMIJO = 1e-4
 #: Weak Wolfe: the slope must shrink to this part, for steps of the model and of plain BFGS. Only
 #: the model with a dense metric goes beyond its own step: with very many kinks that is no gain.
-_CURVATURE, _CURVATURE_PLAIN = 0.95, 0.5
+_CURVATURE, _CURVATURE_PLAIN = 0.8, 0.5
 _MAX_TRIALS = 40
 #: Weight of a new piece when the model is solved next: it is likely to matter.
 _HOPE = 1e-3
@@ -198,15 +198,20 @@ class QuasiNewton:
         assert self.g is not None
         low, high = 0.0, math.inf
         curvature = _CURVATURE if self.has_model else _CURVATURE_PLAIN
-        best: tuple[float, Vector, float, Vector, int] | None = None
+        best: tuple[float, Vector, float] | None = None
+        there: tuple[Vector, int] | None = None
         for _ in range(_MAX_TRIALS):
             if fy < self.fx + _ARMIJO * trial * slope:
-                gy, slot = self._look(oracle, y, fy, rng, seen)
-                best = (trial, y, fy, gy, slot)
-                if float(gy @ p) >= curvature * slope:
-                    break
-                if high == math.inf and not self._extrapolates:
-                    break
+                # Falling this fast since the last trial, f is steeper still on the way: the value
+                # alone says that the step is too short.
+                steep = best is not None and fy - best[2] < curvature * slope * (trial - best[0])
+                best, there = (trial, y, fy), None
+                if not steep:
+                    there = gy, slot = self._look(oracle, y, fy, rng, seen)
+                    if float(gy @ p) >= curvature * slope:
+                        break
+                    if high == math.inf and not self._extrapolates:
+                        break
                 low = trial
             else:
                 high = trial
@@ -222,7 +227,8 @@ class QuasiNewton:
             self.forget()
             self.stuck = True
             return False
-        trial, y, fy, gy, slot = best
+        trial, y, fy = best
+        gy, slot = there or self._look(oracle, y, fy, rng, seen)
         s, change = trial * p, gy - self.g
         sy = float(s @ change)
         rises = self.planes.gradients @ s

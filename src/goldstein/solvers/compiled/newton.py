@@ -154,14 +154,18 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
     best_trial, best_value, best_slot = 0.0, math.inf, -1
     for _ in range(MAX_TRIALS):
         if fy < search.newton_fx + ARMIJO * trial * slope:
-            slot = _look(search, fy)
-            if slot < 0:
-                return False
-            best_trial, best_value, best_slot = trial, fy, slot
+            # Falling this fast since the last trial, f is steeper still on the way: the value
+            # alone says that the step is too short.
+            steep = best_trial > 0.0 and fy - best_value < CURVATURE * slope * (trial - best_trial)
+            best_trial, best_value, best_slot = trial, fy, -1
             copy(y, best)
-            copy(vector(search.found, search.dim), change)
-            if dot(change, p) >= CURVATURE * slope:
-                break
+            if not steep:
+                best_slot = _look(search, fy)
+                if best_slot < 0:
+                    return False
+                copy(vector(search.found, search.dim), change)
+                if dot(change, p) >= CURVATURE * slope:
+                    break
             low = trial
         else:
             high = trial
@@ -172,13 +176,19 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
         fy = ask.trial_value(search, y)
         if search.stop != 0:
             return False
-    if best_slot < 0:
+    if best_trial == 0.0:
         close = 1e-8 * max(1.0, largest(x))
         if fy == math.inf and trial * length(p) <= close:
             ask.value(search, y)  # not finite arbitrarily close to x: say so
         forget(search, 0.0)
         search.stuck = 1
         return False
+    if best_slot < 0:
+        copy(best, y)
+        best_slot = _look(search, best_value)
+        if best_slot < 0:
+            return False
+        copy(vector(search.found, search.dim), change)
     s = vector(search.step, search.dim)
     for i in range(search.dim):
         s[i] = best_trial * p[i]
