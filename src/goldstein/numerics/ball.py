@@ -36,7 +36,7 @@ def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> 
     True
     """
     direction: Vector = rng.standard_normal(centre.size)
-    length = math.sqrt(direction @ direction)
+    length = math.sqrt(direction.dot(direction))
     # |U|^(1/d) is the radial law; a zero Gaussian vector has probability 0 but must not divide.
     share = rng.random() ** (1.0 / centre.size)
     scale = inner_radius(centre, radius) * share / (length or 1.0)

@@ -103,7 +103,7 @@ def min_norm_weights(gradients: ArrayLike) -> Vector:
         weights = hull.weights.copy()
     if weights is None:
         return best
-    point = weights @ rows
+    point = weights.dot(rows)
     return weights if float(point @ point) <= float(squared.min()) else best
 
 
@@ -254,11 +254,11 @@ class Hull:
                 self._settled = count
                 return weights, self.point
         self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
-        point = weights @ rows
+        point = weights.dot(rows)
         squared = float(point.dot(point))
         if squared <= GRAM_LIMIT**2 * self._longest and self._is_short(squared):
             self._search_in_rows(gram)
-            point = weights @ rows
+            point = weights.dot(rows)
             squared = float(point.dot(point))
         if squared > self._shortest:
             # Only rounding among rows of very different lengths can do this.
@@ -293,7 +293,7 @@ class Hull:
             if self._active == count:
                 return  # all rows carry weight: no one is left to enter
             if entering is None:
-                products = gram @ weights
+                products = gram.dot(weights)
                 squared = float(products.dot(weights))
                 if squared >= best:
                     self._return_to(kept)
@@ -316,12 +316,12 @@ class Hull:
         kept, best = weights, math.inf
         self._descend(gram, exact=True)
         for _ in range(3 * count + 10):
-            point = weights @ rows
+            point = weights.dot(rows)
             squared = float(point.dot(point))
             if squared >= best:
                 self._return_to(kept)
                 return
-            products = rows @ point
+            products = rows.dot(point)
             entering = int(products.argmin())
             if not self._enters(entering, products.item(entering), squared, math.sqrt(squared)):
                 return
@@ -511,7 +511,7 @@ class Hull:
         self._longest = float(diagonal.max(initial=0.0))
 
     def _multiply(self, index: int) -> None:
-        products = self._rows[: self.size] @ self._rows[index]
+        products = self._rows[: self.size].dot(self._rows[index])
         self._gram[index, : self.size] = products
         self._gram[: self.size, index] = products
         square = products.item(index)

@@ -470,4 +470,4 @@ def _remember(state: AutoState, y: Vector, g: Vector, *, perturbed: bool) -> Non
 
 
 def _length(v: Vector) -> float:
-    return math.sqrt(float(v @ v))
+    return math.sqrt(v.dot(v))

@@ -48,7 +48,7 @@ class GradientMemory:
     def near(self, x: Vector, radius: float, since: int = 0) -> Indices:
         """Return the rows of entries from `since` on within `radius` of x, latest first."""
         shift = x - self._asked
-        moved = math.sqrt(float(shift @ shift)) * (1.0 + 1e-12)
+        moved = math.sqrt(shift.dot(shift)) * (1.0 + 1e-12)
         self._asked = x
         self._near -= moved
         self._far += moved

@@ -16,6 +16,8 @@ from scipy.linalg.lapack import dtrtrs
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+#: Up to this dimension the products are cheaper to compute afresh than to keep up to date.
+_SMALL = 30
 #: After this many updates the products are computed afresh, to forget rounding errors.
 _REFRESH = 30
 
@@ -53,11 +55,12 @@ class DenseMetric:
         self._images: Matrix = np.zeros((self.dim, len(rows)), order="F")
         self._products: Matrix = np.zeros((len(rows), len(rows)), order="F")
         self._stale: set[int] = set()
+        self._all_stale = True
         self._age = 0
 
     def reset(self) -> None:
         self.matrix = None
-        self._stale = set(range(len(self.rows)))
+        self._all_stale = True
 
     def apply(self, g: Vector) -> Vector:
         if self.matrix is None:
@@ -69,7 +72,7 @@ class DenseMetric:
         if self.matrix is None:
             # Fortran order lets BLAS work in place.
             self.matrix = np.asfortranarray(np.eye(self.dim) * (sy / (y @ y)))
-            self._stale = set(range(len(self.rows)))
+            self._all_stale = True
         hy = dsymv(1.0, self.matrix, y, lower=1)
         # H + (sy + y'Hy)/sy^2 ss' - (Hy s' + s Hy')/sy, as one symmetric rank-two update.
         v = (0.5 * (1.0 + float(y.dot(hy)) / sy)) * s
@@ -77,10 +80,10 @@ class DenseMetric:
         v /= sy
         self.matrix = dsyr2(1.0, s, v, a=self.matrix, lower=1, overwrite_a=1)
         self._age += 1
-        if self._age >= _REFRESH:
+        if self.dim <= _SMALL or self._age >= _REFRESH:
             self._age = 0
-            self._stale = set(range(len(self.rows)))
-        if len(self._stale) == len(self.rows):
+            self._all_stale = True
+        if self._all_stale:
             return
         rows_v = self.rows @ v
         left, right = np.array([v, s]).T, np.array([rows_s, rows_v]).T
@@ -93,32 +96,31 @@ class DenseMetric:
         self._stale.add(slot)
 
     def products(self, count: int) -> Matrix:
-        if len(self._stale) == 1:
-            self._renew_one(self._stale.pop())
-        elif self._stale:
-            slots = [slot for slot in self._stale if slot < count]
-            self._stale.clear()
-            self._renew(slots)
+        if self._all_stale:
+            self._renew_all(count)
+        else:
+            for slot in self._stale:
+                self._renew(slot)
+        self._stale.clear()
+        self._all_stale = False
         return self._products[:count, :count]
 
-    def _renew_one(self, slot: int) -> None:
+    def _renew(self, slot: int) -> None:
         image = self.apply(self.rows[slot])
         self._images[:, slot] = image
         products = self.rows.dot(image)
         self._products[:, slot] = products
         self._products[slot] = products
 
-    def _renew(self, slots: list[int]) -> None:
-        rows = self.rows[slots]
+    def _renew_all(self, count: int) -> None:
+        rows = self.rows[:count]
         images = rows.T if self.matrix is None else dsymm(1.0, self.matrix, rows.T, lower=1)
-        self._images[:, slots] = images
-        products = self.rows @ images
-        self._products[:, slots] = products
-        self._products[slots, :] = products.T
+        self._images[:, :count] = images
+        self._products[:count, :count] = rows.dot(images)
 
     def combine(self, weights: Vector) -> tuple[Vector, Vector]:
         count = weights.size
-        return weights @ self.rows[:count], self._images[:, :count] @ weights
+        return weights.dot(self.rows[:count]), self._images[:, :count].dot(weights)
 
 
 class LimitedMetric:

@@ -162,7 +162,7 @@ class QuasiNewton:
             weights = minimise_on_simplex(products, errors, self._weights[: errors.size])
             self._weights[: errors.size] = weights
             combination, image = self.metric.combine(weights)
-            slope = -float(image @ combination)
+            slope = -float(image.dot(combination))
             p = np.negative(image, out=image)
         else:
             p = -self.metric.apply(g)
@@ -208,7 +208,7 @@ class QuasiNewton:
                 best, there = (trial, y, fy), None
                 if not steep:
                     there = gy, slot = self._look(oracle, y, fy, rng, seen)
-                    if float(gy @ p) >= curvature * slope:
+                    if gy.dot(p) >= curvature * slope:
                         break
                     if high == math.inf and not self._extrapolates:
                         break
@@ -230,8 +230,8 @@ class QuasiNewton:
         trial, y, fy = best
         gy, slot = there or self._look(oracle, y, fy, rng, seen)
         s, change = trial * p, gy - self.g
-        sy = float(s @ change)
-        rises = self.planes.gradients @ s
+        sy = float(s.dot(change))
+        rises = self.planes.gradients.dot(s)
         self.length = trial * _length(p)
         self.planes.move(rises, self.length)
         self.planes.levels[slot], self.planes.travel[slot] = fy, 0.0
@@ -251,7 +251,7 @@ class QuasiNewton:
     ) -> tuple[Vector, int]:
         g = gradient_near(oracle, y, rng, seen, self.jitter)
         back = self.x - y
-        slot = self.planes.add(g, fy + float(g @ back), _length(back))
+        slot = self.planes.add(g, fy + g.dot(back), _length(back))
         self._weights[slot] = _HOPE
         self.metric.replaced(slot)
         return g, slot
@@ -279,4 +279,4 @@ def gradient_near(
 
 
 def _length(v: Vector) -> float:
-    return math.sqrt(float(v @ v))
+    return math.sqrt(v.dot(v))
