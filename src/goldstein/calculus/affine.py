@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from goldstein.calculus.arithmetic import RATIONAL, Arithmetic
+from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Bound, Expression, IntegerRow, Jet, Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
-from goldstein.numerics.exact import common_denominator
+from goldstein.numerics.exact import common_denominator, fraction_upper
 from goldstein.numerics.spectral import spectral_norm_upper
 
 #: Charged for products that underflow, before a later factor can make the loss visible again.
@@ -218,6 +218,11 @@ class Scale(_Affine):
             raise InputError(f"cannot multiply shape {arg.shape} by shape {self.factor.shape}.")
         super().__init__((arg,), shape)
 
+    @property
+    def gain(self) -> float:
+        """Upper bound of the factors' sizes."""
+        return float(np.abs(self.factor).max(initial=0.0))
+
     def _factor(self, arithmetic: Arithmetic) -> Any:
         if arithmetic is RATIONAL:
             return RATIONAL.constant(self.factor)
@@ -233,9 +238,7 @@ class Scale(_Affine):
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
-        largest = float(np.abs(self.factor).max(initial=0.0))
-        lipschitz = 0.0 if largest == 0.0 else largest * b.lipschitz
-        return Bound(b.value * self.factor, lipschitz, b.radius)
+        return Bound(b.value * self.factor, _product(self.gain, b.lipschitz), b.radius)
 
     def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
         factor = self._factor(RATIONAL)
@@ -255,6 +258,45 @@ class Scale(_Affine):
         gain, shift = self.args[0].magnitude()
         factor = np.abs(np.broadcast_to(self.factor, self.shape)).ravel()
         return factor * gain, factor * shift + UNDERFLOW
+
+
+class Divide(Scale):
+    """An expression divided by constants: proofs use the quotient, not a rounded reciprocal.
+
+    Parameters
+    ----------
+    divisor : float, int, Fraction or array
+        Not 0. Numbers are taken exactly, arrays as float64.
+    """
+
+    def __init__(self, arg: Expression, divisor: Any) -> None:
+        self.divisor = _as_divisor(divisor)
+        reciprocal = np.asarray(_reciprocal(self.divisor))
+        # Below the normal numbers a float64 reciprocal says too little.
+        if not (np.isfinite(reciprocal) & (np.abs(reciprocal) >= 2.0**-1022)).all():
+            raise InputError(
+                f"cannot divide by {divisor!r}: a divisor must be finite and not 0, and so must "
+                "its reciprocal in float64."
+            )
+        super().__init__(arg, reciprocal)
+
+    @property
+    def gain(self) -> float:
+        return math.nextafter(super().gain, math.inf)
+
+    def _factor(self, arithmetic: Arithmetic) -> Any:
+        if arithmetic is FLOAT:
+            return self.factor
+        if arithmetic is RATIONAL:
+            return 1 / RATIONAL.constant(self.divisor)
+        if isinstance(self.divisor, Fraction):
+            return ENCLOSURE.constant(1 / self.divisor)
+        return Enclosure(self.divisor).reciprocal()
+
+    def _at(self, index: int) -> Fraction:
+        if isinstance(self.divisor, Fraction):
+            return 1 / self.divisor
+        return 1 / Fraction(float(np.broadcast_to(self.divisor, self.shape).flat[index]))
 
 
 class Shift(_Affine):
@@ -606,6 +648,37 @@ def multiply(u: Expression, other: Any) -> Expression:
     return Scale(u, other)
 
 
+def divide(u: Expression, divisor: Any) -> Expression:
+    """Return `u / divisor`, entry by entry, for a constant."""
+    if isinstance(divisor, Expression):
+        raise InputTypeError("dividing by an expression is not supported.")
+    quotient = Divide(u, divisor)
+    if isinstance(quotient.divisor, Fraction):
+        return quotient
+    powers_of_two = np.abs(np.frexp(quotient.divisor)[0]) == 0.5
+    # Their reciprocals are floats, and products need no enclosure.
+    return Scale(u, quotient.factor) if powers_of_two.all() else quotient
+
+
+def _as_divisor(value: Any) -> Any:
+    """Return a divisor as float64, or as a Fraction where float64 would round it."""
+    if not isinstance(value, int | Fraction):
+        return own(value)
+    exact = Fraction(value)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return exact
+    return own(nearest) if Fraction(nearest) == exact else exact
+
+
+def _reciprocal(divisor: Any) -> Any:
+    if isinstance(divisor, Fraction):
+        return fraction_upper(1 / divisor)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return 1.0 / divisor
+
+
 def sum_entries(u: Expression) -> Expression:
     """Return the sum of all entries (public name: `sum`).
 
@@ -620,6 +693,7 @@ def sum_entries(u: Expression) -> Expression:
 
 __all__ = [
     "Add",
+    "Divide",
     "Gather",
     "Linear",
     "MatMul",
@@ -627,6 +701,7 @@ __all__ = [
     "Scale",
     "Shift",
     "Sum",
+    "divide",
     "linear",
     "matmul",
     "row_norms",

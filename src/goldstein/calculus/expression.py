@@ -440,9 +440,9 @@ class Expression(Oracle):
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Expression:
-        if isinstance(other, Expression):
-            raise InputTypeError("dividing by an expression is not supported.")
-        return self * (1.0 / np.asarray(other, dtype=np.float64))
+        from goldstein.calculus.affine import divide
+
+        return divide(self, other)
 
     def __rmatmul__(self, other: Any) -> Expression:
         from goldstein.calculus.affine import linear

@@ -242,8 +242,7 @@ def _range(node: Expression, inner: list[_Range]) -> _Range:
             )
         gain, centre = node.norm, np.asarray(node.A @ first.centre)
     elif isinstance(node, Scale):
-        gain = float(np.abs(node.factor).max(initial=0.0))
-        centre = first.centre * node.factor
+        gain, centre = node.gain, first.centre * node.factor
     elif isinstance(node, Shift):
         gain, centre = 1.0, first.centre + node.constant
     elif isinstance(node, Gather):
@@ -347,7 +346,7 @@ def _pull(node: Expression, given: _Cotangent, inner: list[_Range]) -> list[tupl
     elif isinstance(node, Linear):
         return [(_times(node.norm, given.norm), math.inf)]
     elif isinstance(node, Scale):
-        gain = float(np.abs(node.factor).max(initial=0.0))
+        gain = node.gain
     elif isinstance(node, Gather):
         gain = float(np.bincount(node.index.ravel()).max(initial=1))
     else:

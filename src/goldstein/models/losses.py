@@ -6,6 +6,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from goldstein.calculus import (
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
+from goldstein.numerics.long_sum import exact_sum
 
 Atom = Callable[[Expression, float], Expression]
 
@@ -82,9 +84,9 @@ class Loss(ABC):
         return len(self.target)
 
     @property
-    def total_weight(self) -> float:
-        """The sum of the weights."""
-        return float(self.samples if self.weights is None else math.fsum(self.weights))
+    def total_weight(self) -> Fraction:
+        """The sum of the weights, exactly."""
+        return Fraction(self.samples) if self.weights is None else exact_sum(self.weights)
 
     @property
     def weight_norm(self) -> float:

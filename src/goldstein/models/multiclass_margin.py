@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 
 from goldstein.calculus import Variable, row_max, sum, sum_squares
 from goldstein.calculus.affine import row_norms
-from goldstein.calculus.atoms.losses import quotient
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, with_constant_feature
@@ -85,7 +84,7 @@ class MulticlassMargin(Model):
         # Exact in rationals: neither rho + shift nor 1/rho is rounded, or the proof would be about
         # another function.
         gap = row_max(scores + self.rho * self._others) - row_max(scores)
-        tree = sum(quotient(gap, self.rho) * self.weights)
+        tree = sum(gap / self.rho * self.weights)
         if self.lam:
             penalised = W[:, :-1] if self.intercept else W
             tree = (0.5 * self.lam) * sum_squares(penalised) + tree

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from goldstein.calculus import sum_squares
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, with_constant_feature
@@ -18,13 +20,32 @@ from goldstein.numerics.spectral import spectral_norm_upper
 
 @dataclass
 class Setting:
-    """Data and options of a network, checked once."""
+    """Data and options of a network, checked once.
+
+    Attributes
+    ----------
+    total : Fraction or None
+        What the losses are divided by, exactly; None where they are summed.
+    """
 
     X: Any
     loss: Loss
     width: int
     ridge: float
-    scale: float
+    total: Fraction | None
+
+    @property
+    def scale(self) -> float:
+        """The factor of the losses, rounded."""
+        return 1.0 if self.total is None else float(1 / self.total)
+
+    def objective(self, out: Expression) -> Expression:
+        """Return the losses of the outputs plus the ridge term."""
+        losses = self.loss.expression(out)
+        tree = losses if self.total is None else losses / self.total
+        if self.ridge:
+            tree = tree + (0.5 * self.ridge) * sum_squares(out.variable)
+        return tree
 
     @classmethod
     def make(
@@ -38,8 +59,8 @@ class Setting:
         if bias:
             data = with_constant_feature(data)
         made = make_loss(loss, y, n, threshold, weights, classes)
-        scale = 1.0 / made.total_weight if mean else 1.0
-        return cls(data, made, int(width), nonnegative("ridge", ridge), scale)
+        total = made.total_weight if mean else None
+        return cls(data, made, int(width), nonnegative("ridge", ridge), total)
 
 
 class ReLUNetwork(Model):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus import Variable, relu, sum_squares
+from goldstein.calculus import Variable, relu
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Matrix
@@ -25,12 +25,7 @@ class ReLUOneLayer(ReLUNetwork):
         theta = Variable(net.dim)
         W = theta.reshape(setting.width, setting.X.shape[1])
         out = relu(setting.X @ W.T) @ output
-        tree = setting.loss.expression(out)
-        if setting.scale != 1.0:
-            tree = tree * setting.scale
-        if setting.ridge:
-            tree = tree + (0.5 * setting.ridge) * sum_squares(theta)
-        super().__init__(tree, setting, net)
+        super().__init__(setting.objective(out), setting, net)
 
     @property
     def name(self) -> str:

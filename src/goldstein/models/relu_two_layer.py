@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus import Variable, relu, sum_squares
+from goldstein.calculus import Variable, relu
 from goldstein.calculus.affine import linear
 from goldstein.calculus.expression import Vector
 from goldstein.models.network_pass import Architecture
@@ -32,12 +32,7 @@ class ReLUTwoLayer(ReLUNetwork):
         if output_bias:
             shift = theta[net.outer_end :].reshape(1, loss.outputs)
             out = out + linear(np.ones((n, 1)), shift).reshape(n, *columns)
-        tree = loss.expression(out)
-        if setting.scale != 1.0:
-            tree = tree * setting.scale
-        if setting.ridge:
-            tree = tree + (0.5 * setting.ridge) * sum_squares(theta)
-        super().__init__(tree, setting, net)
+        super().__init__(setting.objective(out), setting, net)
 
     @property
     def name(self) -> str:

@@ -63,7 +63,8 @@ class ChunkedNetwork(Oracle):
             fixed = alternating_signs(width, whole.outputs, whole.target_is_vector)
         self.architecture = Architecture(d + 1, width, columns, fixed, output_bias=layers == 2)
         self.dim = self.architecture.dim
-        self._layers, self._ridge, self._scale = layers, ridge, 1.0 / whole.total_weight
+        self._layers, self._ridge = layers, ridge
+        self._scale = float(1 / whole.total_weight)
         sizes = aligned_sizes(X.chunks[0])
         self._chunks = X.rechunk((sizes, (d,))).astype(np.float64).to_delayed().ravel().tolist()
         edges = np.concatenate([[0], np.cumsum(sizes)])

@@ -39,12 +39,6 @@ def pinball(u: Expression, tau: float = 0.5) -> Expression:
     return Elementwise(PiecewisePolynomial("pinball", [0], [[0, t - 1], [0, t]]), u)
 
 
-def quotient(u: Expression, divisor: float) -> Expression:
-    """Return u / divisor for a positive number, without rounding its reciprocal in proofs."""
-    r = positive("divisor", divisor)
-    return Elementwise(PiecewisePolynomial("quotient", [], [[0, 1 / r]]), u)
-
-
 def ramp(u: Expression, rho: float = 1.0) -> Expression:
     """Return the rho-margin loss min(1, max(0, 1 - u/rho)).
 
