@@ -9,7 +9,6 @@ v = y_j - y it is the transport theorem.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,8 +17,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from goldstein.calculus.affine import Linear
+from goldstein.calculus.affine import Linear, Shift
 from goldstein.calculus.arithmetic import (
     ENCLOSURE,
     FLOAT,
@@ -42,7 +42,8 @@ from goldstein.calculus.expression import (
     kink_error,
 )
 from goldstein.errors import InputError, NotCertifiableError
-from goldstein.numerics.exact import common_denominator, to_fractions
+from goldstein.numerics.exact import to_fractions
+from goldstein.numerics.exact_vector import ExactVector
 
 #: Above this many multiplications per gradient, enclosures replace rationals. The choice must not
 #: depend on what is installed: the same certificate has to verify everywhere.
@@ -50,6 +51,9 @@ RATIONAL_WORK = 40_000
 
 #: Longest row of integers that is kept: a long one takes more memory than time.
 KEPT_ROW = 1000
+
+#: From this length on, rows of float64 data are multiplied as they are.
+LONG_ROW = 64
 
 Matrix = NDArray[np.float64]
 
@@ -71,7 +75,7 @@ class Examination:
     """What holds at one exact point: enclosed values, pieces, and the exact ties."""
 
     form: KinkForm
-    point: tuple[Fraction, ...]
+    at: ExactVector
     pieces: Pieces = field(default_factory=dict)
     ties: dict[int, list[Tie]] = field(default_factory=dict)
     #: Nodes with an entry exactly on a smooth breakpoint: their polynomials are one-sided.
@@ -81,7 +85,12 @@ class Examination:
 
     def __post_init__(self) -> None:
         #: Enclosures of the nodes' values, on demand.
-        self.values = _Values(self, ENCLOSURE, _enclosed_point(self.point))
+        self.values = _Values(self, ENCLOSURE, _enclosed_point(self.at))
+
+    @property
+    def point(self) -> tuple[Fraction, ...]:
+        """The examined point."""
+        return self.at.fractions
 
     @cached_property
     def exact(self) -> _Values:
@@ -96,7 +105,7 @@ class Examination:
     def entry(self, node: Expression, index: int) -> Fraction:
         """Return the exact value of one entry of a node."""
         if node.is_affine:
-            return node.offset(index) + self.product(node, index, self._integers)
+            return node.offset(index) + self.product(node, index, self.at)
         try:
             return to_fraction(self.exact[id(node)].reshape(-1)[index])
         except Irrational as what:
@@ -105,14 +114,13 @@ class Examination:
                 f"{what}, and its enclosure straddles the kink."
             ) from None
 
-    @cached_property
-    def _integers(self) -> tuple[list[int], int]:
-        return common_denominator(self.point)
-
-    def product(self, node: Expression, index: int, vector: tuple[list[int], int]) -> Fraction:
-        """Return an affine entry's coefficients times a vector of integers over a denominator."""
+    def product(self, node: Expression, index: int, vector: ExactVector) -> Fraction:
+        """Return an affine entry's coefficients times an exact vector."""
+        stored = _stored_row(node, index)
+        if stored is not None:
+            return vector.dot(*stored)
         places, tops, bottom = self.integer_row(node, index)
-        entries, denominator = vector
+        entries, denominator = vector.integers
         total = sum(top * entries[k] for k, top in zip(places, tops))
         return Fraction(total, bottom * denominator)
 
@@ -162,11 +170,11 @@ class KinkForm:
 
     def examine(self, point: Sequence[Any] | NDArray[Any]) -> Examination:
         """Decide exactly, for every kink, on which side of it a point lies, or that it is on it."""
-        exact = tuple(to_fractions(point))
+        exact = ExactVector(point)
         if len(exact) != self.dim:
             raise InputError(f"got a point of length {len(exact)}, expected {self.dim}.")
         last = self._last
-        if last is not None and last.point == exact:
+        if last is not None and last.at == exact:
             return last
         found = Examination(self, exact)
         for node in self.root.plan:
@@ -196,7 +204,8 @@ class KinkForm:
     def _moves(node: KinkNode, tie: Tie, found: Examination) -> bool:
         inner = node.args[0]
         if node.size == inner.size:
-            return bool(found.integer_row(inner, tie[0])[0])
+            stored = _stored_row(inner, tie[0])
+            return bool(found.integer_row(inner, tie[0])[0] if stored is None else stored[0].size)
         return any(found.integer_row(inner, i)[0] for i in range(inner.size))
 
     def require_smooth_point(self, point: Vector) -> Pieces:
@@ -233,8 +242,7 @@ class KinkForm:
         pieces = dict(found.pieces)
         if not found.ties:
             return pieces
-        steps = to_fractions(direction)
-        path = _Path(found, steps, pieces)
+        path = _Path(found, ExactVector(direction), pieces)
         for node in self.root.kink_nodes:
             ties = found.ties.get(id(node))
             if ties:
@@ -383,18 +391,14 @@ class _Path:
     """The line y + t v: exact polynomials in t, under the pieces chosen so far."""
 
     found: Examination
-    steps: list[Fraction]
+    steps: ExactVector
     pieces: Pieces
     _jets: dict[int, Jet] = field(default_factory=dict)
-
-    @cached_property
-    def _integers(self) -> tuple[list[int], int]:
-        return common_denominator(self.steps)
 
     def leading(self, node: Expression, index: int) -> list[Fraction]:
         """Return the coefficients of t, t^2, ... of one entry."""
         if node.is_affine:
-            return [self.found.product(node, index, self._integers)]
+            return [self.found.product(node, index, self.steps)]
         try:
             jet = self._jet(node)
         except Irrational as what:
@@ -406,7 +410,7 @@ class _Path:
             if isinstance(node, Variable):
                 jet: Jet = [
                     self.found.exact[id(node)],
-                    rationals(np.array(self.steps, dtype=object)),
+                    rationals(np.array(self.steps.fractions, dtype=object)),
                 ]
             else:
                 if id(node) in self.found.bent:
@@ -419,15 +423,34 @@ class _Path:
         return self._jets[id(node)]
 
 
-def _enclosed_point(exact: tuple[Fraction, ...]) -> Enclosure:
+def _stored_row(node: Expression, index: int) -> tuple[NDArray[np.intp], Vector] | None:
+    """Return the coefficients of an affine entry (places, numbers) where float64 data hold them.
+
+    Long rows only: short ones are turned into integers once, and kept.
+    """
+    while isinstance(node, Shift):
+        node = node.args[0]
+    if not isinstance(node, Linear) or node.matrix_free or node.args[0] is not node.variable:
+        return None
+    if node.ndim != 1 or node.A.shape[1] < LONG_ROW:
+        return None
+    if sparse.issparse(node.A):
+        if node.A.format != "csr":
+            return None
+        span = slice(node.A.indptr[index], node.A.indptr[index + 1])
+        places, entries = node.A.indices[span], node.A.data[span]
+        filled = entries != 0
+        return places[filled].astype(np.intp), entries[filled]
+    places = np.flatnonzero(node.A[index])
+    return places, node.A[index][places]
+
+
+def _enclosed_point(exact: ExactVector) -> Enclosure:
     """Enclose a rational point; coordinates that are floats stay exact."""
-    point = Enclosure.from_fractions(exact)
-    # Both ratios are in lowest terms.
-    same = [
-        math.isfinite(m) and m.as_integer_ratio() == (q.numerator, q.denominator)
-        for m, q in zip(point.mid.tolist(), exact)
-    ]
-    return Enclosure(point.mid, np.where(same, 0.0, point.rad))
+    radius = np.zeros(len(exact))
+    rounded = exact.others
+    radius[rounded] = Enclosure.from_fractions([exact.fractions[k] for k in rounded.tolist()]).rad
+    return Enclosure(exact.floats, radius)
 
 
 __all__ = ["Examination", "GradientEnclosure", "Kink", "KinkForm"]

@@ -20,6 +20,7 @@ from scipy import sparse
 
 from goldstein.errors import InputError
 from goldstein.numerics.components import connected
+from goldstein.numerics.float_dot import float_dot
 
 Rational = Fraction | float | int
 RationalVector = Sequence[Rational] | NDArray[Any]
@@ -146,6 +147,8 @@ def exact_dot(left: RationalVector, right: RationalVector) -> Fraction:
     Fraction(1, 1)
     """
     _same_length(len(left), len(right))
+    if _are_floats(left) and _are_floats(right):
+        return float_dot(np.asarray(left), np.asarray(right))
     left_top, left_bottom = common_denominator(left)
     right_top, right_bottom = common_denominator(right)
     return Fraction(_integer_dot(left_top, right_top), left_bottom * right_bottom)
@@ -182,7 +185,16 @@ def squared_norm(vector: RationalVector) -> Fraction:
 
 def squared_distance(left: RationalVector, right: RationalVector) -> Fraction:
     """Return the square of the Euclidean distance of two vectors, exactly."""
-    return squared_norm(exact_combination([1, -1], [left, right]))
+    _same_length(len(left), len(right))
+    pairs = list(zip(*(v.tolist() if isinstance(v, np.ndarray) else v for v in (left, right))))
+    try:
+        # Coordinates that agree need no common denominator; ratios are in lowest terms.
+        apart = [(a, b) for a, b in pairs if a.as_integer_ratio() != b.as_integer_ratio()]
+    except (AttributeError, OverflowError, ValueError):
+        apart = pairs  # NumPy's integers, or no numbers at all
+    if not apart:
+        return Fraction(0)
+    return squared_norm(exact_combination([1, -1], list(zip(*apart, strict=True))))
 
 
 def norm_upper(vector: RationalVector) -> float:
@@ -197,6 +209,10 @@ def distance_upper(left: RationalVector, right: RationalVector) -> float:
 
 def _integer_dot(left: Sequence[int], right: Sequence[int]) -> int:
     return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _are_floats(vector: RationalVector) -> bool:
+    return isinstance(vector, np.ndarray) and vector.dtype == np.float64 and vector.ndim == 1
 
 
 def _same_length(got: int, expected: int) -> None:
@@ -387,6 +403,10 @@ def _project_group(
     residual = [
         levels[index] - Fraction(_integer_dot(rows[index], tops), bottom) for index in chosen
     ]
+    if len(chosen) == len(base) == len(rows):
+        # As many equations as variables: one point, whichever is nearest.
+        moves = _solve(picked, residual)
+        return [start + move for start, move in zip(base, moves, strict=True)]
     multipliers = _solve_gram(picked, residual)
     moved, scale = common_denominator(multipliers)
     # One fraction per coordinate: reducing long ones is what takes the time.
@@ -453,6 +473,18 @@ def _solve_gram(rows: list[list[int]], right: list[Fraction]) -> list[Fraction]:
         return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
     gram = [[_integer_dot(a, b) for b in rows] for a in rows]
     return [entry / bottom for entry in _solve_by_elimination(gram, tops)]
+
+
+def _solve(rows: list[list[int]], right: list[Fraction]) -> list[Fraction]:
+    """Solve `R w = right` for a square matrix R of independent integer rows."""
+    flint = _flint()
+    if flint is None or len(rows) < _FLINT_MIN_ROWS:
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        multipliers, bottom = common_denominator(_solve_gram(rows, right))
+        return [Fraction(_integer_dot(column, multipliers), bottom) for column in columns]
+    tops, bottom = common_denominator(right)
+    solved = flint.fmpz_mat(rows).solve(flint.fmpz_mat([[top] for top in tops]))
+    return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
 
 
 def _solve_by_elimination(matrix: list[list[int]], right: list[int]) -> list[Fraction]:

@@ -1,0 +1,141 @@
+"""Exact inner products of float64 data against plain Fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from goldstein.errors import InputError
+from goldstein.numerics import exact, float_dot
+from goldstein.numerics.exact_vector import ExactVector
+from goldstein.numerics.float_dot import float_dot as dot
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+edges = st.sampled_from(
+    [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 1.7976931348623157e308, -1.7976931348623157e308, 1.0]
+    + [math.nextafter(1.0, 0.0), -math.nextafter(2.0, 0.0), 2.0**53 - 1, -(2.0**27), 2.0**26 + 1]
+)
+numbers = finite | edges
+pairs = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=12)
+
+
+def plain_dot(a, b):
+    return sum((Fraction(p) * Fraction(q) for p, q in zip(a, b, strict=True)), Fraction(0))
+
+
+@settings(max_examples=400, deadline=None)
+@given(pairs)
+def test_float_dot_equals_fractions_over_the_whole_float_range(terms):
+    a, b = np.array(terms).T
+    assert dot(a, b) == plain_dot(a.tolist(), b.tolist())
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 2047, 2048, 2049, 5000])
+def test_float_dot_of_many_terms_across_blocks(size):
+    rng = np.random.default_rng(size)
+    a = rng.standard_normal(size) * 10.0 ** rng.integers(-12, 12, size)
+    b = rng.standard_normal(size)
+    assert dot(a, b) == plain_dot(a.tolist(), b.tolist())
+    assert exact.exact_dot(a, b) == plain_dot(a.tolist(), b.tolist())
+
+
+def test_digits_of_a_full_block_add_up_without_rounding():
+    """The largest digits there are, as often as a block holds: the sums stay below 2^53."""
+    size = float_dot._MOST_TERMS
+    full = np.full(size, 2.0**53 - 1)
+    assert dot(full, full) == size * (2**53 - 1) ** 2
+    assert dot(full, -full) == -size * (2**53 - 1) ** 2
+    assert size * float_dot._MASK < 2**53
+
+
+def test_float_dot_refuses_what_is_no_number_and_unequal_lengths():
+    for bad in (math.nan, math.inf, -math.inf):
+        with pytest.raises(InputError, match="finite"):
+            dot(np.array([1.0, bad]), np.array([1.0, 0.0]))
+    with pytest.raises(InputError, match="shapes"):
+        dot(np.ones(2), np.ones(3))
+    assert dot(np.zeros(0), np.zeros(0)) == 0
+
+
+entries = st.fractions(max_denominator=97) | numbers.map(Fraction)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(entries, numbers), min_size=1, max_size=90), st.integers(0, 2**32))
+def test_dot_with_a_vector_of_floats_and_rationals(terms, seed):
+    vector = ExactVector([value for value, _ in terms])
+    coefficients = np.array([c for _, c in terms])
+    places = np.random.default_rng(seed).permutation(len(terms))
+    expected = plain_dot([value for value, _ in terms], coefficients.tolist())
+    assert vector.dot(places, coefficients[places]) == expected
+    assert vector.fractions == tuple(value for value, _ in terms)
+    tops, bottom = vector.integers
+    assert [Fraction(top, bottom) for top in tops] == list(vector.fractions)
+
+
+@pytest.mark.parametrize("rationals", [0, 1, 5, 200])
+def test_dot_of_long_vectors(rationals):
+    rng = np.random.default_rng(rationals)
+    values = [Fraction(v) for v in rng.standard_normal(200).tolist()]
+    for place in rng.choice(200, rationals, replace=False).tolist():
+        values[place] += Fraction(1, 3)
+    vector = ExactVector(values)
+    assert vector.others.size == rationals
+    places = np.sort(rng.choice(200, 150, replace=False))
+    coefficients = rng.standard_normal(150)
+    expected = plain_dot([values[k] for k in places.tolist()], coefficients.tolist())
+    assert vector.dot(places, coefficients) == expected
+
+
+def test_vectors_are_equal_when_their_entries_are():
+    floats = np.array([0.5, -0.0, 3.0])
+    assert ExactVector(floats) == ExactVector([Fraction(1, 2), 0, 3])
+    third = ExactVector([Fraction(1, 3), 0, 3])
+    # The same nearest float64 numbers, and yet another vector.
+    assert third != ExactVector(third.floats)
+    assert third != ExactVector([Fraction(1, 3) + Fraction(1, 10**30), 0, 3])
+    assert third == ExactVector([Fraction(1, 3), 0, 3])
+
+
+def test_a_float_vector_is_a_copy_and_must_be_finite():
+    data = np.array([1.0, 2.0])
+    vector = ExactVector(data)
+    data[0] = 7.0
+    assert vector.fractions == (1, 2)
+    for bad in (math.nan, math.inf):
+        with pytest.raises(InputError, match="finite"):
+            ExactVector(np.array([1.0, bad]))
+
+
+def test_entries_beyond_float64_are_kept():
+    huge = Fraction(10) ** 400
+    vector = ExactVector([huge, -huge, Fraction(1)])
+    assert vector.others.tolist() == [0, 1]
+    assert vector.dot(np.array([0, 1, 2]), np.array([2.0, 1.0, 1.0])) == huge + 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(entries, entries, st.booleans()), min_size=1, max_size=6))
+def test_squared_distance_with_coordinates_that_agree(terms):
+    left = [a for a, _, _ in terms]
+    right = [a if same else b for a, b, same in terms]
+    expected = sum(((a - b) ** 2 for a, b in zip(left, right, strict=True)), Fraction(0))
+    assert exact.squared_distance(left, right) == expected
+
+
+@pytest.mark.parametrize("flint", [True, False])
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+def test_a_square_system_has_one_point(size, flint, monkeypatch):
+    if not flint:
+        monkeypatch.setattr(exact, "_flint", lambda: None)
+    rng = np.random.default_rng(size)
+    M, base = rng.standard_normal((size, size)), rng.standard_normal(size)
+    levels = [Fraction(int(k), 7) for k in rng.integers(-9, 9, size)]
+    point = exact.project_exact(M, levels, base)
+    assert point is not None
+    assert [plain_dot(row, point) for row in M.tolist()] == levels
