@@ -116,7 +116,7 @@ def test_minimiser_has_a_certificate_without_search(seed: int, C: float) -> None
     assert certificate is not None
     assert certificate.eps <= 1e-3
     assert certificate.verify(model).ok
-    near = near_at(model, found, stairs)
+    near = near_at(model, found, stairs, eps=1e-3, delta=1e-3)
     assert near is not None
     assert near.eps <= 1e-3
     assert near.label == "certified"

@@ -20,9 +20,10 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
-from goldstein.numerics.exact import exact_dot, project_exact, to_fractions
+from goldstein.numerics.exact import distance_upper, exact_dot, project_exact, to_fractions
 from goldstein.sklearn.chunked import ChunkedMargin
 from goldstein.sklearn.margin_newton import LocalMinimum, distinct_rows
+from goldstein.sklearn.margin_rowspace import least_norm
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -31,8 +32,11 @@ Matrix = NDArray[np.float64]
 _LITTLE = 2.0**-10
 
 
-#: With this many times more variables than rows on kinks a pivot moves few variables only.
-WIDE = 8
+#: Rows whose triangular factor falls off by more than this count as dependent.
+CONDITION = 1e-10
+
+#: A single gradient this many times too long is not examined further.
+HOPELESS = 1.1
 
 #: Part of delta that scaled points use.
 SCALING_REACH = 0.9
@@ -72,7 +76,7 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
     signs = np.empty((len(rows) + 1, len(rows)))
     signs[:, order] = 1.0 - 2.0 * np.tri(len(rows) + 1, len(rows), -1)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    moves = (np.linalg.pinv(rows) @ (signs * lengths).T).T
+    moves = least_norm(rows, (signs * lengths).T).T
     longest = float(np.sqrt(np.einsum("ij,ij->i", moves, moves).max()))
     weights = -np.diff(np.concatenate([[1.0], shares[order], [0.0]]))
     return Staircase(rows, (reach / longest) * moves, np.maximum(weights, 0.0))
@@ -130,10 +134,15 @@ def goldstein_by_scaling(
     return GoldsteinCertificate.from_gradients(v, points, gradients, meta=meta)
 
 
-def near_at(model: MarginSVM, found: LocalMinimum, stairs: Staircase) -> NearCertificate | None:
+def near_at(
+    model: MarginSVM, found: LocalMinimum, stairs: Staircase, eps: float, delta: float
+) -> NearCertificate | None:
     """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks."""
-    level = Fraction(model.problem.shift) + Fraction(model.problem.rho)
-    pivot = _pivot(stairs.rows, level, found.v)
+    problem = model.problem
+    if found.active.size == 0 and float(np.linalg.norm(problem.gradient(found.v))) > HOPELESS * eps:
+        return None  # a gradient this long is no matter of rounding
+    level = Fraction(problem.shift) + Fraction(problem.rho)
+    pivot = _pivot(stairs.rows, level, found.v, delta)
     if pivot is None:
         return None
     try:
@@ -142,23 +151,33 @@ def near_at(model: MarginSVM, found: LocalMinimum, stairs: Staircase) -> NearCer
         return None
 
 
-def _pivot(rows: Matrix, level: Fraction, v: Vector) -> list[Fraction] | None:
+def _pivot(rows: Matrix, level: Fraction, v: Vector, delta: float) -> list[Fraction] | None:
     """Return a point next to v with rows . point = level, exactly.
 
-    With many more variables than rows only a few well-conditioned ones are moved: the others stay
-    floats, and exact arithmetic with them is cheap.
+    As many variables are moved as there are rows: the others stay floats, and exact arithmetic with
+    them is cheap. Where that leads too far, or rows depend on each other, all of them are.
     """
-    point = to_fractions(v)
     count = len(rows)
-    if count == 0 or WIDE * count > v.size:
-        return project_exact(rows, [level] * count, v) if count else point
-    # Twice as many columns as rows: good conditioning without a search for it.
-    columns = np.sort(linalg.qr(rows, mode="r", pivoting=True)[1][: 2 * count])
-    others = np.setdiff1d(np.arange(v.size), columns)
-    levels = [level - exact_dot(row[others], v[others]) for row in rows]
-    moved = project_exact(rows[:, columns], levels, v[columns])
-    if moved is None:
+    point = to_fractions(v)
+    if count == 0:
+        return point
+    columns = _independent_columns(rows)
+    if columns is not None:
+        others = np.setdiff1d(np.arange(v.size), columns)
+        levels = [level - exact_dot(row[others], v[others]) for row in rows]
+        moved = project_exact(rows[:, columns], levels, v[columns])
+        if moved is not None and distance_upper(moved, v[columns]) <= delta:
+            for column, entry in zip(columns.tolist(), moved, strict=True):
+                point[column] = entry
+            return point
+    return project_exact(rows, [level] * count, v)
+
+
+def _independent_columns(rows: Matrix) -> NDArray[np.intp] | None:
+    """Return as many columns as there are rows, well conditioned, or None if there are none."""
+    count, size = rows.shape
+    if count > size:
         return None
-    for column, entry in zip(columns.tolist(), moved, strict=True):
-        point[column] = entry
-    return point
+    triangle, order = linalg.qr(rows, mode="r", pivoting=True, check_finite=False)
+    heads = np.abs(np.diag(triangle))
+    return np.sort(order[:count]) if heads[-1] > CONDITION * heads[0] else None

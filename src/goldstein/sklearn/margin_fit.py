@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from goldstein.sklearn.margin_certificate import (
     staircase,
 )
 from goldstein.sklearn.margin_newton import DENSE_LIMIT, LocalMinimum, minimise_margin
+from goldstein.sklearn.margin_rowspace import row_space
 from goldstein.sklearn.margin_thinning import thinned
 
 Vector = NDArray[np.float64]
@@ -75,7 +76,7 @@ def fit_margin(
     places = _places(problem, found, eps, delta)
     if near and isinstance(model, MarginSVM):
         for place, stairs in places:
-            proof = _good(near_at(model, place, stairs), eps, delta)
+            proof = _good(near_at(model, place, stairs, eps, delta), eps, delta)
             if proof is not None:
                 return MarginFit(place.v, problem.value(place.v), proof, proof, found.iterations)
     goldstein = _goldstein(model, found, places, eps, delta, seed)
@@ -155,6 +156,11 @@ def _best_start(
     start: Vector | None,
     n_init: int,
 ) -> LocalMinimum:
+    span = row_space(problem)
+    if span is not None:
+        begin = None if start is None else span.coordinates(start)
+        found = _best_start(span.problem, eps, delta, seed, begin, n_init)
+        return replace(found, v=span.lift(found.v))
     rng = np.random.default_rng(seed)
     best = minimise_margin(problem, start=start, rng=rng, eps=eps, delta=delta)
     for _ in range(n_init - 1):

@@ -8,6 +8,7 @@ that can still change piece. Nothing here is trusted: the certificate is made an
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -488,5 +489,12 @@ def _solve_conditions(
 def distinct_rows(rows: Any) -> tuple[Vector, NDArray[np.intp]]:
     """Return the distinct rows and, for each given row, its place among them."""
     dense = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-    distinct, group = np.unique(dense, axis=0, return_inverse=True)
-    return distinct, np.asarray(group).ravel()
+    places: dict[bytes, int] = {}
+    group = np.empty(len(dense), dtype=np.intp)
+    for i, row in enumerate(dense):
+        # Adding 0 makes -0 and 0 the same. Sorting long rows would take much longer.
+        key = hashlib.blake2b(row + 0.0).digest()
+        group[i] = places.setdefault(key, len(places))
+    if len(places) == len(dense):
+        return dense, group
+    return dense[np.unique(group, return_index=True)[1]], group

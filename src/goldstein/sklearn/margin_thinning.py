@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.sklearn.margin_certificate import free_radius
 from goldstein.sklearn.margin_newton import LocalMinimum
+from goldstein.sklearn.margin_rowspace import least_norm
 
 Vector = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ def thinned(
     wanted = np.zeros(len(rows))
     # Share 0 lies beyond the kink, share 1 on the ramp before it.
     wanted[leaving] = 1.0 - 2.0 * side[leaving]
-    move = np.linalg.pinv(rows) @ wanted
+    move = least_norm(rows, wanted)
     reach = 0.5 * min(delta, free_radius(problem, found))
     move *= reach / float(np.linalg.norm(move))
     shift = rows @ move

@@ -1,0 +1,142 @@
+"""Fewer rows than variables: the search in the span of the rows, and pivots that move few."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from goldstein.models.margin_problem import MarginProblem
+from goldstein.numerics.exact import distance_upper
+from goldstein.sklearn import RhoMarginSVC
+from goldstein.sklearn.margin_certificate import _pivot
+from goldstein.sklearn.margin_fit import _best_start
+from goldstein.sklearn.margin_newton import distinct_rows, minimise_margin
+from goldstein.sklearn.margin_rowspace import least_norm, row_space
+
+
+def wide_problem(seed: int, n: int = 12, d: int = 60, *, intercept: bool = True) -> MarginProblem:
+    rng = np.random.default_rng(seed)
+    signs = rng.choice([-1.0, 1.0], n)
+    Z = signs[:, None] * rng.standard_normal((n, d)) + 0.3 * np.eye(d)[0]
+    ridge = np.full(d, 0.1)
+    if intercept:
+        Z, ridge = np.column_stack([Z, signs]), np.append(ridge, 0.0)
+    return MarginProblem.from_rows(Z, np.full(n, 1 / n), ridge, rho=1.0, shift=-0.2)
+
+
+@given(seed=st.integers(0, 10**6), intercept=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_objective_margins_and_lengths_are_those_of_the_whole_space(
+    seed: int, intercept: bool
+) -> None:
+    problem = wide_problem(seed, intercept=intercept)
+    span = row_space(problem)
+    assert span is not None
+    assert span.problem.dim == problem.rows + intercept
+    s = np.random.default_rng(seed).standard_normal(span.problem.dim)
+    v = span.lift(s)
+    assert np.linalg.norm(v) == pytest.approx(np.linalg.norm(s))
+    assert problem.product(v) == pytest.approx(span.problem.product(s), abs=1e-9)
+    assert problem.value(v) == pytest.approx(span.problem.value(s))
+    assert span.coordinates(v) == pytest.approx(s, abs=1e-9)
+
+
+def test_coordinates_project_onto_the_span_and_never_raise_the_objective() -> None:
+    problem = wide_problem(3)
+    span = row_space(problem)
+    assert span is not None
+    v = np.random.default_rng(0).standard_normal(problem.dim)
+    there = span.lift(span.coordinates(v))
+    assert problem.product(there) == pytest.approx(problem.product(v))
+    assert problem.value(there) <= problem.value(v)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_search_in_the_span_finds_a_stationary_point_of_the_whole(seed: int) -> None:
+    problem = wide_problem(seed)
+    found = _best_start(problem, 1e-6, 1e-3, seed, None, 1)
+    shares = np.where(problem.product(found.v) - problem.shift < problem.rho, 1.0, 0.0)
+    shares[problem.product(found.v) < problem.shift] = 0.0
+    shares[found.active] = found.shares
+    pull = problem.transposed_product(shares * problem.weights / problem.rho)
+    assert np.linalg.norm(problem.ridge * found.v - pull) <= 1e-6
+    direct = minimise_margin(problem, rng=np.random.default_rng(seed), eps=1e-6)
+    assert problem.value(found.v) == pytest.approx(problem.value(direct.v), abs=2e-2)
+
+
+def test_what_is_no_gain_or_no_span_is_left_alone() -> None:
+    tall = wide_problem(0, n=40, d=60)
+    assert row_space(tall) is None
+    wide = wide_problem(0)
+    twice = np.concatenate([wide.Z, wide.Z[:1]])
+    repeated = MarginProblem.from_rows(twice, np.ones(13), wide.ridge, rho=1.0)
+    assert row_space(repeated) is None
+    uneven = MarginProblem.from_rows(wide.Z, wide.weights, np.arange(61.0), rho=1.0)
+    assert row_space(uneven) is None
+
+
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 6), dependent=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_least_norm_is_that_of_the_pseudoinverse(seed: int, k: int, dependent: bool) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((k, 9))
+    if dependent:
+        rows = np.concatenate([rows, rows[:1]])
+    levels = rows @ rng.standard_normal((9, 3))
+    assert least_norm(rows, levels) == pytest.approx(np.linalg.pinv(rows) @ levels, abs=1e-6)
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5]), min_size=3, max_size=3)))
+def test_distinct_rows_are_distinct_and_all_there(rows: list[list[float]]) -> None:
+    dense = np.array(rows).reshape(-1, 3)
+    distinct, group = distinct_rows(dense)
+    assert len(distinct) == len({tuple(row) for row in rows})  # -0.0 == 0.0
+    assert np.array_equal(distinct[group], dense)
+
+
+@pytest.mark.parametrize(("k", "d"), [(1, 1), (3, 3), (4, 30), (6, 10)])
+def test_pivot_is_exactly_on_the_kinks_and_moves_few_variables(k: int, d: int) -> None:
+    rng = np.random.default_rng(10 * k + d)
+    rows = rng.standard_normal((k, d))
+    level = Fraction(1.1) - Fraction(0.3)
+    v = least_norm(rows, np.full(k, float(level)))
+    pivot = _pivot(rows, level, v, 1e-3)
+    assert pivot is not None
+    for row in rows.tolist():
+        assert sum(Fraction(a) * y for a, y in zip(row, pivot, strict=True)) == level
+    assert distance_upper(pivot, v) <= 1e-12
+    assert sum(y != Fraction(a) for y, a in zip(pivot, v.tolist(), strict=True)) <= k
+
+
+def test_pivot_of_dependent_rows_moves_all_variables_or_there_is_none() -> None:
+    rows = np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0]])
+    v = np.array([0.3, 0.3, 0.2])
+    assert _pivot(rows, Fraction(0), v, 10.0) is not None
+    assert _pivot(rows, Fraction(1), v, 10.0) is None
+
+
+def test_pivot_too_far_away_gives_way_to_the_nearest_one() -> None:
+    """One variable of the best column alone would move by 1/2; all of them together by less."""
+    rows, v = np.ones((1, 100)), np.zeros(100)
+    pivot = _pivot(rows, Fraction(1, 2), v, 0.06)
+    assert pivot == [Fraction(1, 200)] * 100
+
+
+@pytest.mark.parametrize("certificate", ["near", "goldstein"])
+def test_wide_data_are_certified_and_weights_are_repeats(certificate: str) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, 400))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    machine = RhoMarginSVC(certificate=certificate, random_state=0).fit(X, y)
+    assert machine.score(X, y) == 1.0
+    assert (machine.near_stationarity_ is not None) == (certificate == "near")
+    assert machine.certificate_.verify(machine.objectives(X, y)[0]).ok
+    twice = np.concatenate([X, X[:5]])
+    weights = np.where(np.arange(30) < 5, 2.0, 1.0)
+    weighted = RhoMarginSVC(eps=1e-8, random_state=0).fit(X, y, sample_weight=weights)
+    repeated = RhoMarginSVC(eps=1e-8, random_state=0).fit(twice, np.concatenate([y, y[:5]]))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-5)
