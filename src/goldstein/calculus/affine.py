@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -538,7 +539,8 @@ def own_sparse(data: Any) -> Any:
     if isinstance(data, sparse.csr_array) and all(
         _is_private(part) for part in (data.data, data.indices, data.indptr)
     ):
-        return data
+        # A handle of its own on the same arrays: a new entry replaces the arrays of one handle.
+        return copy.copy(data)
     return hand_over_sparse(sparse.csr_array(data, dtype=np.float64, copy=True))
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.calculus import sum_squares
 from goldstein.calculus.affine import hand_over, hand_over_sparse, own, own_sparse
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
@@ -18,7 +21,21 @@ from goldstein.numerics.streams import seed_from, stream
 Matrix = NDArray[np.float64]
 
 
-class Model(Expression):
+class SetOnce:
+    """Public attributes keep their first value; the names in `adjustable` and caches may change."""
+
+    adjustable: frozenset[str] = frozenset()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__ and not (name.startswith("_") or name in self.adjustable):
+            raise AttributeError(
+                f"{name} of {type(self).__name__} cannot change: certificates are about one "
+                "function. Build another one."
+            )
+        super().__setattr__(name, value)
+
+
+class Model(SetOnce, Expression):
     """An objective built from data. The tree defines it; the fused pass only evaluates it faster.
 
     Attributes
@@ -29,7 +46,10 @@ class Model(Expression):
 
     def __init__(self, tree: Expression) -> None:
         super().__init__((tree,), ())
-        self.tree = tree
+
+    @property
+    def tree(self) -> Expression:
+        return self.args[0]
 
     @property
     def own_affine(self) -> bool:
@@ -86,12 +106,29 @@ def with_constant_feature(data: Any) -> Any:
     return hand_over(np.hstack([data, ones]))
 
 
+def ridge_term(lam: float | Fraction, u: Expression) -> Expression:
+    """Return lam/2 |u|^2; a Fraction is not rounded in proofs."""
+    if isinstance(lam, Fraction):
+        return sum_squares(u) / (2 / lam)
+    return (0.5 * lam) * sum_squares(u)
+
+
 def nonnegative(name: str, value: Any) -> float:
     """Return a nonnegative finite parameter, or refuse it."""
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not (number >= 0.0 and np.isfinite(number)):
         raise InputError(f"{name} must be a nonnegative finite number, got {value!r}.")
     return number
 
 
-__all__ = ["Model", "data_matrix", "nonnegative", "with_constant_feature"]
+__all__ = [
+    "Model",
+    "SetOnce",
+    "data_matrix",
+    "nonnegative",
+    "ridge_term",
+    "with_constant_feature",
+]

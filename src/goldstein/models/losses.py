@@ -22,23 +22,25 @@ from goldstein.calculus import (
     sum,
     sum_squares,
 )
+from goldstein.calculus.affine import hand_over
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
+from goldstein.models.base import SetOnce
 from goldstein.numerics.long_sum import exact_sum
 
 Atom = Callable[[Expression, float], Expression]
 
 
-class Loss(ABC):
+class Loss(SetOnce, ABC):
     """The weighted sum over samples of a smooth convex loss of the outputs.
 
     Parameters
     ----------
     target : ndarray
-        One row per sample.
+        One row per sample; handed over.
     weights : ndarray, optional
-        One nonnegative number per sample; None stands for ones.
+        One nonnegative number per sample, handed over; None stands for ones.
 
     Attributes
     ----------
@@ -58,7 +60,8 @@ class Loss(ABC):
     target_is_vector: bool = True
 
     def __init__(self, target: Any, weights: Vector | None = None) -> None:
-        self.target, self.weights = target, weights
+        self.target = hand_over(target)
+        self.weights = None if weights is None else hand_over(weights)
 
     @abstractmethod
     def value(self, out: Vector) -> float:
@@ -75,8 +78,8 @@ class Loss(ABC):
     def take(self, rows: Any) -> Self:
         """Return the loss of some samples."""
         part = copy.copy(self)
-        part.target = self.target[rows]
-        part.weights = None if self.weights is None else self.weights[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        part.__dict__.update(target=self.target[rows], weights=weights)
         return part
 
     @property

@@ -7,15 +7,17 @@ gradient is enclosed once; each row on a kink adds its own vector, or nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.calculus.affine import Linear
 from goldstein.calculus.arithmetic import ENCLOSURE
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.enclosures import Enclosure
+from goldstein.calculus.expression import Expression
 from goldstein.calculus.kinks import Examination, KinkForm
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.exact import exact_signs
@@ -34,12 +36,35 @@ class MarginKinkForm(KinkForm):
 
     root: MarginSVM
 
+    @property
+    def _loss(self) -> Elementwise:
+        """The ramps. What is proved is read from the tree, not from the model's attributes."""
+        (loss,) = self.root.kink_nodes
+        assert isinstance(loss, Elementwise)
+        return loss
+
+    @property
+    def _steepness(self) -> Enclosure:
+        """The slope of the ramp, -1/rho."""
+        function = self._loss.function
+        assert isinstance(function, PiecewisePolynomial)
+        answer: Enclosure = ENCLOSURE.constant(function.slopes[1][0])
+        return answer
+
+    @property
+    def _rows(self) -> Any:
+        """The matrix whose rows decide which ramp is where."""
+        node: Expression = self._loss.args[0]
+        while not isinstance(node, Linear):
+            (node,) = node.args
+        return node.A
+
     def limiting_boxes(
         self, point: Sequence[Any], directions: Sequence[Sequence[Any]] | NDArray[Any]
     ) -> tuple[Matrix, Matrix] | None:
         """Return enclosures of the limits of gradients, as the general form does."""
         found = self.examine(point)
-        ties = found.ties.get(id(self.root.loss), [])
+        ties = found.ties.get(id(self._loss), [])
         ways = np.asarray(directions)
         written = max(len(ties), len(ways)) * self.dim
         if (
@@ -55,13 +80,14 @@ class MarginKinkForm(KinkForm):
     def _from_common_part(
         self, found: Examination, ties: list[tuple[int, int]], ways: Matrix
     ) -> tuple[Matrix, Matrix]:
-        loss = self.root.loss
+        loss = self._loss
         entries, levels = np.array(ties).T
         pieces = found.pieces[id(loss)].copy()
         # Pieces 0 and 2 are flat, piece 1 is the ramp; level k lies between pieces k and k + 1.
         pieces[entries] = 2 * levels
-        common = self._enclosed(found, {**found.pieces, id(loss): pieces})
-        Z = self.root.Z[entries]
+        slopes = self.root.cotangents(found.values, ENCLOSURE, {**found.pieces, id(loss): pieces})
+        common, weights = slopes[id(self.root.variable)], slopes[id(loss)][entries]
+        Z = self._rows[entries]
         rows = Z.toarray() if sparse.issparse(Z) else Z
         sides = np.array([exact_signs(rows, way) for way in ways])
         if not sides.all():
@@ -69,11 +95,8 @@ class MarginKinkForm(KinkForm):
                 "the direction stays on a kink: it does not show a point of differentiability."
             )
         on_ramp = np.where(levels == 0, sides > 0, sides < 0)
-        slope = ENCLOSURE.constant(-1 / Fraction(self.root.rho))
-        weights = Enclosure(self.root.problem.weights[entries][:, None])
-        limits = common + Enclosure(on_ramp.astype(np.float64)) @ (
-            Enclosure(rows) * (weights * slope)
-        )
+        pulls = (weights * self._steepness).reshape(-1, 1)
+        limits = common + Enclosure(on_ramp.astype(np.float64)) @ (Enclosure(rows) * pulls)
         if not (np.isfinite(limits.mid).all() and np.isfinite(limits.rad).all()):
             raise NotCertifiableError("a gradient at the pivot overflows; rescale the data.")
         return limits.mid, limits.rad

@@ -93,6 +93,12 @@ class MarginProblem:
         norms *= 1.0 + 2.0**-40
         return cls(Z, weights, ridge, rho, shift, norms, np.zeros(Z.shape[1]))
 
+    def frozen(self) -> MarginProblem:
+        """Make the arrays read-only."""
+        for array in (self.weights, self.ridge, self.row_norms, self.slope):
+            array.setflags(write=False)
+        return self
+
     @property
     def dim(self) -> int:
         return int(self.Z.shape[1])

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from goldstein.calculus import Variable, ramp, sum, sum_squares
+from goldstein.calculus import Variable, ramp, sum
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Model, data_matrix, nonnegative
+from goldstein.models.base import Model, data_matrix, nonnegative, ridge_term
 from goldstein.models.margin_kinks import MarginKinkForm
 from goldstein.models.margin_problem import MarginProblem, gradient_bound, typical_start
 from goldstein.numerics.spectral import spectral_norm_upper
@@ -19,6 +20,9 @@ from goldstein.numerics.spectral import spectral_norm_upper
 
 class MarginSVM(Model):
     """lam/2 |w|^2 + sum_i p_i min(1, max(0, 1 - (z_i.w - shift)/rho)); rows z_i carry their labels.
+
+    With a `total` the losses are divided by it. It is exact in proofs, and so is `lam` if it is a
+    Fraction.
 
     Attributes
     ----------
@@ -29,16 +33,18 @@ class MarginSVM(Model):
         up once and for all, which is exact. Questions nearby then cost only the other rows.
     """
 
+    adjustable = frozenset({"neighbourhood"})
     neighbourhood: float = 0.0
 
     def __init__(
         self,
         Z: Any,
         rho: float,
-        lam: float,
+        lam: float | Fraction,
         weights: Any = None,
         shift: float = 0.0,
         intercept: bool = False,
+        total: Fraction | None = None,
     ) -> None:
         self.Z = data_matrix(Z, "Z")
         self.rho, self.lam = float(rho), nonnegative("lam", lam)
@@ -55,13 +61,17 @@ class MarginSVM(Model):
         penalised = d - 1 if intercept else d
         ridge = np.full(d, self.lam)
         ridge[penalised:] = 0.0
-        self.problem = MarginProblem.from_rows(self.Z, p, ridge, rho=self.rho, shift=float(shift))
+        shares = p if total is None else p / float(total)
+        self.problem = MarginProblem.from_rows(
+            self.Z, shares, ridge, rho=self.rho, shift=float(shift)
+        ).frozen()
         w = Variable(d)
         margins = self.Z @ w
-        self.loss = ramp(margins - float(shift) if shift else margins, rho=self.rho)
-        tree = sum(self.loss if weights is None else self.loss * p)
+        loss = ramp(margins - float(shift) if shift else margins, rho=self.rho)
+        losses = sum(loss if weights is None else loss * p)
+        tree = losses if total is None else losses / total
         if self.lam:
-            tree = (0.5 * self.lam) * sum_squares(w[:penalised] if intercept else w) + tree
+            tree = ridge_term(lam, w[:penalised] if intercept else w) + tree
         super().__init__(tree)
         self._margins: tuple[bytes, Vector] = (b"", np.zeros(n))
         self._visited: tuple[Vector, Vector] | None = None

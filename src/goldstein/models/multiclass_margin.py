@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -10,11 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from goldstein.calculus import Variable, row_max, sum, sum_squares
-from goldstein.calculus.affine import row_norms
-from goldstein.calculus.expression import Vector
+from goldstein.calculus import Variable, row_max, sum
+from goldstein.calculus.affine import hand_over, row_norms
+from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, with_constant_feature
+from goldstein.models.base import (
+    Matrix,
+    Model,
+    data_matrix,
+    nonnegative,
+    ridge_term,
+    with_constant_feature,
+)
 from goldstein.models.margin_problem import (
     Smoothing,
     gradient_bound,
@@ -35,6 +43,9 @@ class MulticlassMargin(Model):
 
     the objective is built from row maxima of affine functions, and its kinks are known exactly. The
     variables are W row by row, one row per class, the intercept last in its row.
+
+    With a `total` the losses are divided by it. It is exact in proofs, and so is `lam` if it is a
+    Fraction.
     """
 
     def __init__(
@@ -43,17 +54,18 @@ class MulticlassMargin(Model):
         labels: Any,
         classes: int,
         rho: float,
-        lam: float,
+        lam: float | Fraction,
         weights: Any = None,
         shift: float = 0.0,
         intercept: bool = True,
+        total: Fraction | None = None,
     ) -> None:
         data = data_matrix(X, "X")
         n = data.shape[0]
         if intercept:
             data = with_constant_feature(data)
         self.X, self.classes, self.intercept = data, int(classes), intercept
-        self.labels = np.array(labels)
+        self.labels = hand_over(np.array(labels))
         whole = self.labels.shape == (n,) and np.issubdtype(self.labels.dtype, np.integer)
         if not whole or self.labels.min() < 0 or self.labels.max() >= classes or classes < 2:
             raise InputError(
@@ -64,17 +76,17 @@ class MulticlassMargin(Model):
             raise InputError(f"rho must be a positive finite number, got {rho!r}.")
         if not math.isfinite(shift):
             raise InputError(f"shift must be a finite number, got {shift!r}.")
-        self.weights = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
-        sound = np.isfinite(self.weights).all() and (self.weights >= 0).all()
-        if self.weights.shape != (n,) or not sound:
+        p = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
+        if p.shape != (n,) or not (np.isfinite(p).all() and (p >= 0).all()):
             raise InputError(f"weights must be {n} nonnegative finite numbers, one per row of X.")
+        self.weights = hand_over(p if total is None else p / float(total))
         self._others = np.ones((n, self.classes), dtype=bool)
         self._others[np.arange(n), self.labels] = False
-        super().__init__(self._tree())
+        super().__init__(self._tree(lam, p, total))
         self._slack = 8.0 * (data.shape[1] + 8) * 2.0**-53 * row_norms(data)
         self._last_scores: tuple[bytes, Matrix] | None = None
 
-    def _tree(self) -> Any:
+    def _tree(self, lam: float | Fraction, weights: Vector, total: Fraction | None) -> Expression:
         features = self.X.shape[1]
         theta = Variable(self.classes * features)
         W = theta.reshape(self.classes, features)
@@ -84,10 +96,10 @@ class MulticlassMargin(Model):
         # Exact in rationals: neither rho + shift nor 1/rho is rounded, or the proof would be about
         # another function.
         gap = row_max(scores + self.rho * self._others) - row_max(scores)
-        tree = sum(gap / self.rho * self.weights)
+        losses = sum(gap / self.rho * weights)
+        tree = losses if total is None else losses / total
         if self.lam:
-            penalised = W[:, :-1] if self.intercept else W
-            tree = (0.5 * self.lam) * sum_squares(penalised) + tree
+            tree = ridge_term(lam, W[:, :-1] if self.intercept else W) + tree
         return tree
 
     @property

@@ -8,17 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus import sum_squares
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Matrix, Model, data_matrix, nonnegative, with_constant_feature
+from goldstein.models.base import (
+    Matrix,
+    Model,
+    data_matrix,
+    nonnegative,
+    ridge_term,
+    with_constant_feature,
+)
 from goldstein.models.losses import Loss, make_loss
 from goldstein.models.network_pass import Architecture, Pass, Rows, Weights
 from goldstein.numerics.long_sum import LongSum
 from goldstein.numerics.spectral import spectral_norm_upper
 
 
-@dataclass
+@dataclass(frozen=True)
 class Setting:
     """Data and options of a network, checked once.
 
@@ -44,7 +50,7 @@ class Setting:
         losses = self.loss.expression(out)
         tree = losses if self.total is None else losses / self.total
         if self.ridge:
-            tree = tree + (0.5 * self.ridge) * sum_squares(out.variable)
+            tree = tree + ridge_term(self.ridge, out.variable)
         return tree
 
     @classmethod

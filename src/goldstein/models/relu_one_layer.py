@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, relu
+from goldstein.calculus.affine import own
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Matrix
@@ -19,12 +20,12 @@ class ReLUOneLayer(ReLUNetwork):
     """scale * loss(relu(X W^T) c) + ridge/2 |W|^2 in the hidden weights W, with c fixed."""
 
     def __init__(self, setting: Setting, output: Matrix) -> None:
-        self.output = output
+        self.output = own(output)
         columns: tuple[int, ...] = () if setting.loss.target_is_vector else output.shape[1:]
-        net = Architecture(setting.X.shape[1], setting.width, columns, fixed=output)
+        net = Architecture(setting.X.shape[1], setting.width, columns, fixed=self.output)
         theta = Variable(net.dim)
         W = theta.reshape(setting.width, setting.X.shape[1])
-        out = relu(setting.X @ W.T) @ output
+        out = relu(setting.X @ W.T) @ self.output
         super().__init__(setting.objective(out), setting, net)
 
     @property

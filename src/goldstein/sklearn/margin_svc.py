@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from goldstein.errors import InputError
 from goldstein.models.margin_problem import labelled_rows
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.numerics.long_sum import exact_sum
 from goldstein.sklearn import validation as check
 from goldstein.sklearn.chunked import ChunkedMargin, ChunkedRows, checked_chunks, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
@@ -278,12 +280,12 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return list(old)
 
     def _model(self, X: Any, signs: Vector, weights: Vector) -> MarginSVM | ChunkedMargin:
-        total = float(weights.sum())
-        shape = (self.rho, 1.0 / (self.C * total), weights / total, self.shift, self.fit_intercept)
         if is_dask_array(X):
-            return ChunkedMargin(ChunkedRows(X, signs, self.fit_intercept), *shape)
+            rows = ChunkedRows(X, signs, self.fit_intercept)
+            rho, lam, p, *rest, total = self._constants(weights)
+            return ChunkedMargin(rows, rho, float(lam), p / float(total), *rest)
         Z = labelled_rows(X, signs, intercept=self.fit_intercept)
-        return MarginSVM(Z, *shape)
+        return MarginSVM(Z, *self._constants(weights))
 
     def _native_model(self, X: Any, labels: NDArray[np.intp], weights: Vector) -> MulticlassMargin:
         if is_dask_array(X):
@@ -291,11 +293,13 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "multi_class='native' needs the rows in memory; use multi_class='ovr' for a Dask "
                 "array."
             )
-        total = float(weights.sum())
-        return MulticlassMargin(
-            X, labels, len(self.classes_), self.rho, 1.0 / (self.C * total), weights / total,
-            self.shift, self.fit_intercept,
-        )  # fmt: skip
+        return MulticlassMargin(X, labels, len(self.classes_), *self._constants(weights))
+
+    def _constants(self, weights: Vector) -> tuple[Any, ...]:
+        """Return what the mean objective is made of beside the rows, without rounding."""
+        total = exact_sum(weights)
+        lam = 1 / (Fraction(float(self.C)) * total)
+        return self.rho, lam, weights, self.shift, self.fit_intercept, total
 
     def _search_options(self, seed: int, start: Vector | None) -> dict[str, Any]:
         return {
