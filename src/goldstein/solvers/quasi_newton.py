@@ -202,9 +202,12 @@ class QuasiNewton:
         there: tuple[Vector, int] | None = None
         for _ in range(_MAX_TRIALS):
             if fy < self.fx + _ARMIJO * trial * slope:
-                # Falling this fast since the last trial, f is steeper still on the way: the value
-                # alone says that the step is too short.
-                steep = best is not None and fy - best[2] < curvature * slope * (trial - best[0])
+                # While f falls this fast from one trial to the next, there is no need to look.
+                steep = (
+                    best is not None
+                    and high == math.inf
+                    and fy - best[2] < curvature * slope * (trial - best[0])
+                )
                 best, there = (trial, y, fy), None
                 if not steep:
                     there = gy, slot = self._look(oracle, y, fy, rng, seen)
