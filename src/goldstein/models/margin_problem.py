@@ -199,19 +199,18 @@ class MarginProblem:
         value = self.penalty(v)
         if not isinstance(self.Z, np.ndarray):
             u = self.product(v)
-            value += smooth_loss(u, self.weights, self.rho, self.shift, s)
-            gradient += self.transposed_product(
-                smooth_slope(u, self.weights, self.rho, self.shift, s)
-            )
-            return u, value, gradient
+            loss, pull = smooth_parts(u, self.weights, self.rho, self.shift, s)
+            gradient += self.transposed_product(pull)
+            return u, value + loss, gradient
         u = np.empty(self.rows)
         block = max(64, BLOCK_BYTES // (8 * self.dim))
         for start in range(0, self.rows, block):
             stop = min(start + block, self.rows)
             Z, p = self.Z[start:stop], self.weights[start:stop]
             part = np.dot(Z, v, out=u[start:stop])
-            value += smooth_loss(part, p, self.rho, self.shift, s)
-            gradient += smooth_slope(part, p, self.rho, self.shift, s) @ Z
+            loss, pull = smooth_parts(part, p, self.rho, self.shift, s)
+            value += loss
+            gradient += pull @ Z
         return u, value, gradient
 
     def smooth_gradient(self, v: Vector, u: Vector, s: Smoothing) -> Vector:
@@ -289,26 +288,37 @@ def _sparse_row_norms(Z: Any, start: int, stop: int) -> Vector:
     return norms
 
 
-def _bend(r: Vector, width: float) -> Vector:
-    """max(r, 0), rounded off quadratically within `width` of 0."""
-    inside = np.clip(r + width, 0.0, 2.0 * width)
-    return inside * inside / (4.0 * width) + np.maximum(r - width, 0.0)
+def smooth_parts(
+    u: Vector, p: Vector, rho: float, shift: float, s: Smoothing
+) -> tuple[float, Vector]:
+    """Return the sum of the losses, rounded off, of rows with products u, and their derivatives."""
+    losses, slopes = _bend(shift + rho + s.width - u, s.width)
+    if np.isfinite(s.give):
+        flat, level = _bend(shift - s.give + s.width - u, s.width)
+        losses -= flat
+        slopes -= level
+    slopes *= p
+    slopes *= -1.0 / rho
+    return float(p @ losses) / rho, slopes
+
+
+def _bend(r: Vector, width: float) -> tuple[Vector, Vector]:
+    """max(r - width, 0), rounded off quadratically for r within (0, 2 width), and its slope."""
+    above = np.maximum(r, 0.0)
+    inside = np.minimum(above, 2.0 * width)
+    slope = inside / (2.0 * width)
+    above -= inside
+    inside *= slope
+    inside *= 0.5
+    above += inside
+    return above, slope
 
 
 def smooth_loss(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> float:
     """Return the sum of the losses, rounded off, of rows with products u."""
-    losses = _bend(shift + rho - u, s.width)
-    if np.isfinite(s.give):
-        losses -= _bend(shift - s.give - u, s.width)
-    return float(p @ losses) / rho
+    return smooth_parts(u, p, rho, shift, s)[0]
 
 
 def smooth_slope(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> Vector:
     """Return the derivatives of the losses, rounded off, in the rows' products u."""
-    scale = 1.0 / (2.0 * s.width)
-    slope = np.clip((shift + rho + s.width - u) * scale, 0.0, 1.0)
-    if np.isfinite(s.give):
-        slope -= np.clip((shift - s.give + s.width - u) * scale, 0.0, 1.0)
-    slope *= p
-    slope *= -1.0 / rho
-    return slope
+    return smooth_parts(u, p, rho, shift, s)[1]

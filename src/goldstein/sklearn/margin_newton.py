@@ -34,7 +34,8 @@ _TRUNCATION = ((4.0, 0.5), (2.0, 0.5), (1.0, 0.5), (0.5, 0.3), (0.25, 0.2), (0.0
 #: Rows this many times longer than the median make a second path worth its time.
 LEVERAGE = 3.0
 
-#: Most rows that enter a Newton matrix.
+#: Rows that enter a Newton matrix, per variable, and at most.
+HESSIAN_ROWS_EACH = 50
 HESSIAN_ROWS = 6000
 
 #: Most rows whose kink is kept in one convex subproblem.
@@ -49,6 +50,13 @@ REACH = 4.0
 #: Most convex subproblems.
 _ROUNDS = 60
 
+#: The first rounding on all rows, in units of rho: after a path, and after a warm start.
+_FIRST_WIDTH = 0.2
+_WARM_WIDTH = 0.05
+
+#: Newton steps per rounding.
+_STEPS = 8
+
 #: Each rounding is this part of the one before, down to the last one, in units of rho.
 _SHRINK = 0.25
 _LAST_WIDTH = 0.01
@@ -57,7 +65,7 @@ _LAST_WIDTH = 0.01
 _SHARPEN = 0.1
 
 #: Where the curvature is concave, steps are at most 1 / (1 - this) times the safe ones.
-_CONCAVE_CAP = 0.75
+_CONCAVE_CAP = 0.6
 
 #: Accuracy of the value, relative, that goes with the tolerance of a gradient.
 VALUE_ACCURACY = 1e-3
@@ -145,9 +153,10 @@ class _Search:
 
 def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing) -> Vector:
     rows, c = problem.curvature(u, s)
-    if rows.size > HESSIAN_ROWS:
+    enough = min(HESSIAN_ROWS, HESSIAN_ROWS_EACH * problem.dim)
+    if rows.size > enough:
         # Every k-th of many rows tells the curvature well enough.
-        every = -(-rows.size // HESSIAN_ROWS)
+        every = -(-rows.size // enough)
         c = c[::every] * every
         rows = rows[::every]
     Z = problem.Z[rows]
@@ -156,17 +165,14 @@ def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Sm
     diagonal = np.maximum(problem.ridge, floor)
     up = c > 0
     convex = _curvature_matrix(Z[up], c[up], diagonal)
-    lower = linalg.cholesky(convex, lower=True, check_finite=False)
-    scaled = linalg.solve_triangular(lower, gradient, lower=True, check_finite=False)
-    if not up.all():
-        # In the metric of the convex part the concave part has eigenvalues mu >= 0, and Newton's
-        # step is 1 / (1 - mu) times the safe one; where mu is near or above 1, a few times.
-        concave = _curvature_matrix(Z[~up], -c[~up], np.zeros(problem.dim))
-        half = linalg.solve_triangular(lower, concave, lower=True, check_finite=False)
-        relative = linalg.solve_triangular(lower, half.T, lower=True, check_finite=False)
-        mu, Q = linalg.eigh(relative, check_finite=False)
-        scaled = Q @ ((Q.T @ scaled) / (1.0 - np.minimum(mu, _CONCAVE_CAP)))
-    return np.asarray(-linalg.solve_triangular(lower.T, scaled, check_finite=False))
+    if up.all():
+        factor = linalg.cho_factor(convex, lower=True, check_finite=False)
+        return np.asarray(-linalg.cho_solve(factor, gradient, check_finite=False))
+    # In the metric of the convex part the concave part has eigenvalues mu >= 0, and Newton's step
+    # is 1 / (1 - mu) times the safe one; where mu is near or above 1, a few times.
+    concave = _curvature_matrix(Z[~up], -c[~up], np.zeros(problem.dim))
+    mu, Q = linalg.eigh(concave, convex, check_finite=False)
+    return np.asarray(-Q @ ((Q.T @ gradient) / (1.0 - np.minimum(mu, _CONCAVE_CAP))))
 
 
 def _curvature_matrix(Z: Any, c: Vector, diagonal: Vector) -> Vector:
@@ -229,12 +235,12 @@ def minimise_margin(
         if problem.rows > max(subsample, 10 * problem.dim):
             few = problem.take(np.sort(rng.choice(problem.rows, subsample, replace=False)))
         v = _best_path(search, few, full=few is problem)
-        width = _TRUNCATION[-1][1] * rho
+        width = _FIRST_WIDTH * rho
     else:
-        v, width = start.copy(), 0.05 * rho
+        v, width = start.copy(), _WARM_WIDTH * rho
     tolerance, start_width = _tolerance(problem, v, eps), width
     while True:
-        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=12)
+        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=_STEPS)
         gradient = problem.gradient(v, u)
         search.passes += 1
         if np.sqrt(gradient @ gradient) <= _SAFETY * eps and problem.clear_of_kinks(v, u):
