@@ -215,7 +215,8 @@ def final_values(runs: Sequence[Run]) -> list[str]:
     bad = []
     for name in shared:
         scale = max(ours[name].start_fun - best[name], 1e-300)
-        if ours[name].fun - peers[name] > 1e-4 * scale:
+        # Written so that a NaN is bad.
+        if not ours[name].fun - peers[name] <= 1e-4 * scale:
             bad.append(name)
     good = len(shared) - len(bad)
     return [

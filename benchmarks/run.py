@@ -75,7 +75,8 @@ def judge(problem: Problem, method: Method, level: float, seed: int, solved: Sol
     if method.group == "peer":
         bound = certify_eps
     else:
-        bound = math.inf if certificate is None else certificate.eps
+        meets_delta = certificate is not None and certificate.delta <= level
+        bound = certificate.eps if meets_delta else math.inf
     return results.Run(
         problem=label(problem),
         dim=problem.dim,
