@@ -14,7 +14,7 @@ from goldstein.calculus import kinks
 from goldstein.calculus.kinks import KinkForm
 from goldstein.certificates import NearCertificate
 from goldstein.errors import NotCertifiableError
-from goldstein.models import margin_svm
+from goldstein.models import margin_kinks, margin_svm
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.exact import project_exact
 
@@ -94,3 +94,37 @@ def test_a_reduced_proof_of_a_large_function_verifies() -> None:
     reduced = proof.reduce()
     assert len(reduced.weights) <= 21
     assert reduced.verify(model).ok
+
+
+@given(seed=st.integers(0, 10**6), scale=st.sampled_from([1.0, 1e-160, 1e-320, 1e160]))
+@settings(max_examples=60, deadline=None)
+def test_signs_of_all_products_are_exact(seed: int, scale: float) -> None:
+    """Sums that cancel, over- and underflow: integers say what floats cannot."""
+    rng = np.random.default_rng(seed)
+    left = rng.integers(-2, 3, (4, 6)) * rng.choice([1.0, 1e-17, 0.1], (4, 6)) * scale
+    right = rng.integers(-2, 3, (3, 6)) * rng.choice([1.0, 1e17, 0.3], (3, 6)) * scale
+    left[0, :2], right[0] = [0.1 * scale, -0.1 * scale], [1, 1, 0, 0, 0, 0]
+    expected = [
+        [int(np.sign(sum(Fraction(a) * Fraction(b) for a, b in zip(x, y)))) for y in right.tolist()]
+        for x in left.tolist()
+    ]
+    assert margin_kinks._signs_of_products(left, right).tolist() == expected
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_many_variables_are_enclosed_block_by_block(
+    thin: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, pivot = model_and_pivot(5, on_ramp=3, on_flat=2, thin=thin, n=500, d=100)
+    ways = np.random.default_rng(0).standard_normal((7, model.dim))
+    whole = model.kink_form().limiting_boxes(pivot, ways)
+    monkeypatch.setattr(margin_kinks, "BLOCK", 7 * 13)
+    blocks = model.kink_form().limiting_boxes(pivot, ways)
+    general = KinkForm(model.tree).limiting_boxes(pivot, ways)
+    assert whole is not None
+    assert blocks is not None
+    assert general is not None
+    for mid, rad in (whole, blocks):
+        assert mid.shape == rad.shape == (7, 100)
+        assert (np.abs(mid - general[0]) <= rad + general[1]).all()
+        assert (rad <= 2 * general[1].max(axis=0)).all()

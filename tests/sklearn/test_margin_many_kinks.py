@@ -13,7 +13,7 @@ from scipy import sparse
 from goldstein.models import margin_svm
 from goldstein.models.margin_problem import MarginProblem, Smoothing, labelled_rows
 from goldstein.sklearn import RhoMarginSVC
-from goldstein.sklearn.margin_certificate import goldstein_at, goldstein_by_scaling, staircase
+from goldstein.sklearn.margin_certificate import goldstein_at, goldstein_by_scaling
 from goldstein.sklearn.margin_newton import minimise_margin
 from goldstein.sklearn.margin_thinning import thinned
 from goldstein.sklearn.margin_truncated import truncated_direction
@@ -89,8 +89,7 @@ def test_thinned_minimisers_keep_few_kinks_and_the_certificate() -> None:
     few = thinned(model.problem, found, 2e-3, 1e-3)
     assert few is not None
     assert few.active.size < found.active.size
-    stairs = staircase(model.problem, few, 1e-3)
-    certificate = goldstein_at(model, few, stairs, 0)
+    certificate = goldstein_at(model, few, 1e-3, 0)
     assert certificate is not None
     assert certificate.eps <= 2e-3
     assert certificate.verify(model).ok

@@ -12,7 +12,7 @@ from scipy.optimize import minimize as scipy_minimize
 from goldstein.models import margin_svm
 from goldstein.models.margin_problem import MarginProblem, Smoothing
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
-from goldstein.sklearn.margin_certificate import goldstein_at, near_at, staircase
+from goldstein.sklearn.margin_certificate import goldstein_at, near_at
 from goldstein.sklearn.margin_newton import minimise_margin
 
 
@@ -111,12 +111,11 @@ def test_minimiser_has_a_certificate_without_search(seed: int, C: float) -> None
     Z = np.column_stack([X, np.ones(40)]) * signs[:, None]
     model = margin_svm(Z, 1.0, 1.0 / (C * 40), weights=np.full(40, 1 / 40), intercept=True)
     found = minimise_margin(model.problem, rng=rng, eps=1e-3)
-    stairs = staircase(model.problem, found, 1e-3)
-    certificate = goldstein_at(model, found, stairs, seed)
+    certificate = goldstein_at(model, found, 1e-3, seed)
     assert certificate is not None
     assert certificate.eps <= 1e-3
     assert certificate.verify(model).ok
-    near = near_at(model, found, stairs, eps=1e-3, delta=1e-3)
+    near = near_at(model, found, eps=1e-3, delta=1e-3)
     assert near is not None
     assert near.eps <= 1e-3
     assert near.label == "certified"

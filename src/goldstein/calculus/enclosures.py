@@ -27,7 +27,7 @@ _TINY = 2.0**-1000
 _LOST = 2.0**-1074
 
 #: Entries of a matrix whose absolute values are formed at a time.
-_BLOCK = 2**19
+_BLOCK = 2**16
 
 
 def _outward(radius: Any) -> Floats:

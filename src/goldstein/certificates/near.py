@@ -162,22 +162,23 @@ class NearCertificate:
             When the directions do not show elements of the subdifferential.
         """
         point = np.array(x, dtype=np.float64)
-        ways = np.atleast_2d(np.array(directions, dtype=np.float64))
+        ways = np.atleast_2d(np.asarray(directions, dtype=np.float64))
         shares = np.array(weights, dtype=np.float64)
         if not _sound(point, ways, shares):
             raise InputError(
                 "x, directions and weights must be finite, weights >= 0 and not all 0."
             )
-        used = np.flatnonzero(shares > 0)
+        if not shares.all():
+            ways, shares = ways[shares > 0], shares[shares > 0]
         exact = tuple(to_fractions(pivot))
-        shown = _show(_form_of(fun), exact, ways[used], shares[used], CHANGE_OF_MACHINE)
+        shown = _show(_form_of(fun), exact, ways, shares, CHANGE_OF_MACHINE)
         return cls(
             x=point,
             exact_pivot=exact,
             delta=sqrt_upper(squared_distance(exact, point)),
             eps=shown.eps,
-            directions=ways[used],
-            weights=shares[used],
+            directions=ways,
+            weights=shares,
             gradients=shown.gradients,
             errors=shown.errors,
             meta=dict(meta or {}),

@@ -21,6 +21,7 @@ from goldstein.calculus.expression import Expression
 from goldstein.calculus.kinks import Examination, KinkForm
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.exact import exact_signs
+from goldstein.numerics.rounding import UNIT, norm_upper
 
 if TYPE_CHECKING:
     from goldstein.models.margin_svm import MarginSVM
@@ -29,6 +30,12 @@ Matrix = NDArray[np.float64]
 
 #: Entries of the rows on kinks, or of the gradients, up to which they are written out.
 WRITTEN_OUT = 10**7
+
+#: Entries that are enclosed at a time.
+BLOCK = 2**14
+
+#: More than a product can lose by underflow, even if subnormals are flushed.
+UNDERFLOW = 2.0**-1000
 
 
 class MarginKinkForm(KinkForm):
@@ -89,17 +96,39 @@ class MarginKinkForm(KinkForm):
         common, weights = slopes[id(self.root.variable)], slopes[id(loss)][entries]
         Z = self._rows[entries]
         rows = Z.toarray() if sparse.issparse(Z) else Z
-        sides = np.array([exact_signs(rows, way) for way in ways])
+        sides = _signs_of_products(ways, rows)
         if not sides.all():
             raise NotCertifiableError(
                 "the direction stays on a kink: it does not show a point of differentiability."
             )
         on_ramp = np.where(levels == 0, sides > 0, sides < 0)
         pulls = (weights * self._steepness).reshape(-1, 1)
-        limits = common + Enclosure(on_ramp.astype(np.float64)) @ (Enclosure(rows) * pulls)
-        if not (np.isfinite(limits.mid).all() and np.isfinite(limits.rad).all()):
+        mid, rad = np.empty((len(ways), self.dim)), np.empty(self.dim)
+        ramps = Enclosure(on_ramp.astype(np.float64))
+        step = max(1, BLOCK // max(on_ramp.shape))
+        for start in range(0, self.dim, step):
+            some = slice(start, start + step)
+            limits = common[some] + ramps @ (Enclosure(rows[:, some]) * pulls)
+            # One radius per coordinate, the largest, serves all directions.
+            mid[:, some], rad[some] = limits.mid, limits.rad.max(axis=0)
+        if not (np.isfinite(mid).all() and np.isfinite(rad).all()):
             raise NotCertifiableError("a gradient at the pivot overflows; rescale the data.")
-        return limits.mid, limits.rad
+        return mid, np.broadcast_to(rad, mid.shape)
+
+
+@np.errstate(all="ignore")
+def _signs_of_products(left: Matrix, right: Matrix) -> NDArray[np.int8]:
+    """Return the exact signs of all inner products of a row of `left` and one of `right`."""
+    d = left.shape[1]
+    value = left @ right.T
+    sizes = [np.array([norm_upper(row) for row in rows]) for rows in (left, right)]
+    # Twice the bound of the rounding errors, for those of the bound itself; and underflow.
+    error = 2 * (d + 4) * UNIT * np.multiply.outer(*sizes) + (d + 2) * UNDERFLOW
+    decided = np.abs(value) > error  # False wherever something overflowed
+    signs = np.where(decided, np.sign(value), 0).astype(np.int8)
+    for i, j in zip(*np.nonzero(~decided)):
+        signs[i, j] = exact_signs(right[j : j + 1], left[i])[0]
+    return signs
 
 
 __all__ = ["MarginKinkForm"]

@@ -86,7 +86,7 @@ class MarginProblem:
         n, d = Z.shape
         entries = Z.nnz // n if sparse.issparse(Z) else d
         # In blocks: the norms of all rows at once would need copies of the data.
-        block = max(64, BLOCK_BYTES // (8 * max(entries, 1)))
+        block = max(1, BLOCK_BYTES // (8 * max(entries, 1)))
         norms_of = _sparse_row_norms if sparse.issparse(Z) else _dense_row_norms
         norms = np.concatenate([norms_of(Z, i, min(i + block, n)) for i in range(0, n, block)])
         # A little more than rounding can take away: these are upper bounds.

@@ -73,7 +73,7 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     0.0
     """
     used = weights > 0
-    w, g = weights[used], rows[used]
+    w, g = (weights, rows) if used.all() else (weights[used], rows[used])
     if w.size == 0:
         return math.inf
     with np.errstate(over="ignore", invalid="ignore"):

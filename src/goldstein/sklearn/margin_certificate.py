@@ -35,6 +35,9 @@ _LITTLE = 2.0**-10
 #: Rows whose triangular factor falls off by more than this count as dependent.
 CONDITION = 1e-10
 
+#: Columns among which those that a pivot moves are chosen, per row.
+CANDIDATES = 4
+
 #: A single gradient this many times too long is not examined further.
 HOPELESS = 1.1
 
@@ -48,14 +51,13 @@ class Staircase:
 
     Attributes
     ----------
-    rows : ndarray, shape (k, d)
-        The distinct rows on their kink.
-    moves : ndarray, shape (k + 1, d)
-        Directions, short enough that only these rows change piece.
-    weights : ndarray, shape (k + 1,)
+    moves : ndarray, shape (m, d)
+        Directions, short enough that only rows on their kink change piece; k + 1 at most for k
+        distinct rows.
+    weights : ndarray, shape (m,)
+        Positive.
     """
 
-    rows: Matrix
     moves: Matrix
     weights: Vector
 
@@ -67,7 +69,7 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
         # No kink: one point will do, a little way off, for the gradient at the minimiser itself is
         # all rounding error and would not survive a check that displaces the point.
         little = _LITTLE * reach / (max(1.0, problem.ridge.max()) * np.sqrt(problem.dim))
-        return Staircase(np.zeros((0, problem.dim)), np.full((1, problem.dim), little), np.ones(1))
+        return Staircase(np.full((1, problem.dim), little), np.ones(1))
     rows, group = distinct_rows(problem.Z[found.active])
     shares = np.zeros(len(rows))
     shares[group] = found.shares
@@ -76,10 +78,12 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
     signs = np.empty((len(rows) + 1, len(rows)))
     signs[:, order] = 1.0 - 2.0 * np.tri(len(rows) + 1, len(rows), -1)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    moves = least_norm(rows, (signs * lengths).T).T
-    longest = float(np.sqrt(np.einsum("ij,ij->i", moves, moves).max()))
     weights = -np.diff(np.concatenate([[1.0], shares[order], [0.0]]))
-    return Staircase(rows, (reach / longest) * moves, np.maximum(weights, 0.0))
+    used = weights > 0
+    moves = least_norm(rows, (signs[used] * lengths).T).T
+    longest = float(np.sqrt(np.einsum("ij,ij->i", moves, moves).max()))
+    moves *= reach / longest
+    return Staircase(moves, weights[used])
 
 
 def free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
@@ -96,9 +100,10 @@ def free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
 
 
 def goldstein_at(
-    model: MarginSVM | ChunkedMargin, found: LocalMinimum, stairs: Staircase, seed: int
+    model: MarginSVM | ChunkedMargin, found: LocalMinimum, delta: float, seed: int
 ) -> GoldsteinCertificate | None:
     """Return a Goldstein certificate at the minimiser, or None when a point meets a kink."""
+    stairs = staircase(model.problem, found, delta)
     points = found.v + stairs.moves
     try:
         gradients = np.array([model.gradient(y) for y in points])
@@ -135,16 +140,17 @@ def goldstein_by_scaling(
 
 
 def near_at(
-    model: MarginSVM, found: LocalMinimum, stairs: Staircase, eps: float, delta: float
+    model: MarginSVM, found: LocalMinimum, eps: float, delta: float
 ) -> NearCertificate | None:
     """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks."""
     problem = model.problem
     if found.active.size == 0 and float(np.linalg.norm(problem.gradient(found.v))) > HOPELESS * eps:
         return None  # a gradient this long is no matter of rounding
     level = Fraction(problem.shift) + Fraction(problem.rho)
-    pivot = _pivot(stairs.rows, level, found.v, delta)
+    pivot = _pivot(distinct_rows(problem.Z[found.active])[0], level, found.v, delta)
     if pivot is None:
         return None
+    stairs = staircase(problem, found, delta)
     try:
         return NearCertificate.prove(model, found.v, pivot, stairs.moves, stairs.weights)
     except NotCertifiableError:
@@ -178,6 +184,11 @@ def _independent_columns(rows: Matrix) -> NDArray[np.intp] | None:
     count, size = rows.shape
     if count > size:
         return None
-    triangle, order = linalg.qr(rows, mode="r", pivoting=True, check_finite=False)
+    candidates = np.arange(size)
+    if CANDIDATES * count < size:
+        # Among the longest columns there are good ones; all of them would be a copy of the rows.
+        candidates = np.argpartition(np.einsum("ij,ij->j", rows, rows), -CANDIDATES * count)
+        candidates = candidates[-CANDIDATES * count :]
+    triangle, order = linalg.qr(rows[:, candidates], mode="r", pivoting=True, check_finite=False)
     heads = np.abs(np.diag(triangle))
-    return np.sort(order[:count]) if heads[-1] > CONDITION * heads[0] else None
+    return np.sort(candidates[order[:count]]) if heads[-1] > CONDITION * heads[0] else None

@@ -15,11 +15,9 @@ from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn.chunked import ChunkedMargin
 from goldstein.sklearn.margin_certificate import (
-    Staircase,
     goldstein_at,
     goldstein_by_scaling,
     near_at,
-    staircase,
 )
 from goldstein.sklearn.margin_newton import DENSE_LIMIT, LocalMinimum, minimise_margin
 from goldstein.sklearn.margin_rowspace import row_space
@@ -75,8 +73,8 @@ def fit_margin(
     found = _best_start(problem, eps, delta, seed, start, n_init)
     places = _places(problem, found, eps, delta)
     if near and isinstance(model, MarginSVM):
-        for place, stairs in places:
-            proof = _good(near_at(model, place, stairs, eps, delta), eps, delta)
+        for place in places:
+            proof = _good(near_at(model, place, eps, delta), eps, delta)
             if proof is not None:
                 return MarginFit(place.v, problem.value(place.v), proof, proof, found.iterations)
     goldstein = _goldstein(model, found, places, eps, delta, seed)
@@ -92,25 +90,25 @@ def fit_margin(
 
 def _places(
     problem: MarginProblem, found: LocalMinimum, eps: float, delta: float
-) -> list[tuple[LocalMinimum, Staircase]]:
+) -> list[LocalMinimum]:
     """Return the points to certify, best first: off most kinks, and on all of them."""
     if found.active.size * problem.dim > DENSE_LIMIT:
         return []
     few = thinned(problem, found, eps, delta)
-    return [(p, staircase(problem, p, delta)) for p in (few, found) if p is not None]
+    return [place for place in (few, found) if place is not None]
 
 
 def _goldstein(
     model: MarginSVM | ChunkedMargin,
     found: LocalMinimum,
-    places: list[tuple[LocalMinimum, Staircase]],
+    places: list[LocalMinimum],
     eps: float,
     delta: float,
     seed: int,
 ) -> GoldsteinCertificate | None:
     """Return a verified certificate that is good enough, or None."""
-    for place, stairs in places:
-        certificate = goldstein_at(model, place, stairs, seed)
+    for place in places:
+        certificate = goldstein_at(model, place, delta, seed)
         if certificate is not None and certificate.eps <= eps and certificate.verify(model).ok:
             return certificate
     for points in SCALINGS if found.active.size == 0 else ():

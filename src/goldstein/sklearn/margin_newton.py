@@ -159,27 +159,31 @@ def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Sm
         every = -(-rows.size // enough)
         c = c[::every] * every
         rows = rows[::every]
-    Z = problem.Z[rows]
     # The intercept is not penalised: without rows in reach its curvature would be 0.
     floor = 1e-8 * max(float(problem.ridge.max()), 1e-8)
     diagonal = np.maximum(problem.ridge, floor)
     up = c > 0
-    convex = _curvature_matrix(Z[up], c[up], diagonal)
+    convex = _curvature_matrix(problem.Z[rows[up]], c[up], diagonal)
     if up.all():
         factor = linalg.cho_factor(convex, lower=True, check_finite=False)
         return np.asarray(-linalg.cho_solve(factor, gradient, check_finite=False))
     # In the metric of the convex part the concave part has eigenvalues mu >= 0, and Newton's step
     # is 1 / (1 - mu) times the safe one; where mu is near or above 1, a few times.
-    concave = _curvature_matrix(Z[~up], -c[~up], np.zeros(problem.dim))
+    concave = _curvature_matrix(problem.Z[rows[~up]], -c[~up], np.zeros(problem.dim))
     mu, Q = linalg.eigh(concave, convex, check_finite=False)
     return np.asarray(-Q @ ((Q.T @ gradient) / (1.0 - np.minimum(mu, _CONCAVE_CAP))))
 
 
 def _curvature_matrix(Z: Any, c: Vector, diagonal: Vector) -> Vector:
-    H = Z.T @ (sparse.diags(c) @ Z if sparse.issparse(Z) else c[:, None] * Z)
-    H = H.toarray() if sparse.issparse(H) else np.asarray(H)
+    """Return Z'cZ plus a diagonal, c > 0; Z is a copy and is overwritten."""
+    if sparse.issparse(Z):
+        Z = sparse.diags_array(np.sqrt(c)) @ Z
+        H = (Z.T @ Z).toarray()
+    else:
+        Z *= np.sqrt(c)[:, None]
+        H = Z.T @ Z
     H[np.diag_indices_from(H)] += diagonal
-    return H
+    return np.asarray(H)
 
 
 def _line_search(
@@ -230,12 +234,7 @@ def minimise_margin(
     search = _Search()
     rho = problem.rho
     if start is None:
-        few = problem
-        # With more variables than that, part of the rows says nothing about the others.
-        if problem.rows > max(subsample, 10 * problem.dim):
-            few = problem.take(np.sort(rng.choice(problem.rows, subsample, replace=False)))
-        v = _best_path(search, few, full=few is problem)
-        width = _FIRST_WIDTH * rho
+        v, width = _path_end(search, problem, rng, subsample), _FIRST_WIDTH * rho
     else:
         v, width = start.copy(), _WARM_WIDTH * rho
     tolerance, start_width = _tolerance(problem, v, eps), width
@@ -285,6 +284,17 @@ def _tolerance(problem: MarginProblem, v: Vector, eps: float) -> float:
         return 0.3 * eps
     ridge = float(problem.ridge.max())
     return min(0.3 * eps, float(np.sqrt(2.0 * ridge * VALUE_ACCURACY * problem.value(v))) or eps)
+
+
+def _path_end(
+    search: _Search, problem: MarginProblem, rng: np.random.Generator, subsample: int
+) -> Vector:
+    """Return the end of the best path, on part of the rows where they are many."""
+    # With more variables than that, part of the rows says nothing about the others.
+    if problem.rows <= max(subsample, 10 * problem.dim):
+        return _best_path(search, problem, full=True)
+    few = problem.take(np.sort(rng.choice(problem.rows, subsample, replace=False)))
+    return _best_path(search, few, full=False)
 
 
 def _best_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector:

@@ -22,6 +22,9 @@ Matrix = NDArray[np.float64]
 #: The span is used where there are this many times more variables than rows.
 WIDE = 2
 
+#: Variables that are reduced at a time, at least.
+BLOCK_COLUMNS = 1024
+
 #: Rows whose triangular factor falls off by more than this are left alone.
 CONDITION = 1e-7
 
@@ -79,7 +82,7 @@ def row_space(problem: MarginProblem) -> RowSpace | None:
     level = float(ridge.max())
     if problem.slope.any() or not (ridge[penalised] == level).all():
         return None
-    triangle = np.asarray(np.linalg.qr(Z[:, penalised].T, mode="r"))
+    triangle = _triangle(Z, np.flatnonzero(penalised))
     size = np.abs(np.diag(triangle))
     if not size.min() > CONDITION * size.max():
         return None
@@ -90,6 +93,16 @@ def row_space(problem: MarginProblem) -> RowSpace | None:
         problem.constant,
     )  # fmt: skip
     return RowSpace(reduced, problem, triangle)
+
+
+def _triangle(Z: Matrix, columns: NDArray[np.intp]) -> Matrix:
+    """Return R of Z' = Q R for some columns of Z, block by block: at once it would copy them."""
+    triangle = np.zeros((0, len(Z)))
+    step = max(BLOCK_COLUMNS, 2 * len(Z))
+    for start in range(0, columns.size, step):
+        block = Z[:, columns[start : start + step]].T
+        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, block]), mode="r"))
+    return triangle
 
 
 def least_norm(rows: Matrix, levels: Matrix) -> Matrix:
@@ -107,4 +120,5 @@ def least_norm(rows: Matrix, levels: Matrix) -> Matrix:
     size = np.abs(np.diag(factor[0]))
     if size.min() <= CONDITION * size.max():
         return np.asarray(np.linalg.pinv(rows) @ levels)
-    return np.asarray(rows.T @ linalg.cho_solve(factor, levels, check_finite=False))
+    shares = linalg.cho_solve(factor, levels, check_finite=False)
+    return np.asarray((shares.T @ rows).T)

@@ -33,12 +33,14 @@ def thinned(
         return None
     rows = problem.Z[found.active]
     rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    pulls = (problem.weights[found.active] / problem.rho)[:, None] * rows
     side = np.round(found.shares)
-    errors = (found.shares - side)[:, None] * pulls
-    order = np.argsort(np.einsum("ij,ij->i", errors, errors), kind="stable")
-    total = np.cumsum(errors[order], axis=0)
-    size = np.sqrt(np.einsum("ij,ij->i", total, total))
+    factors = (found.shares - side) * problem.weights[found.active] / problem.rho
+    # Lengths of the sums of the first errors, from inner products alone: rows can be long.
+    products = factors[:, None] * (rows @ rows.T) * factors
+    order = np.argsort(np.diag(products), kind="stable")
+    products = products[np.ix_(order, order)]
+    squares = np.cumsum(2.0 * np.tril(products).sum(axis=1) - np.diag(products))
+    size = np.sqrt(np.maximum(squares, 0.0))
     leaving = order[: int(np.searchsorted(np.maximum.accumulate(size), BUDGET * eps))]
     if leaving.size == 0:
         return None
