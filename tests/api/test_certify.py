@@ -97,6 +97,21 @@ def test_a_descent_direction_is_reported_and_true() -> None:
     assert f(x + step * cert.descent) < f(x) - 0.25 * step * cert.eps
 
 
+@pytest.mark.parametrize("scale", [1e150, 1e-150, 1e-160, 3e-162, 1e-200, 1e-300])
+@pytest.mark.parametrize("x", [[0.0, 0.0], [1.0, 0.0], [1.0, -2.0]])
+def test_functions_of_any_scale_get_certificates_that_verify(scale: float, x: list[float]) -> None:
+    def tall(y: np.ndarray) -> float:
+        return scale * f(y)
+
+    def jac(y: np.ndarray) -> np.ndarray:
+        return scale * np.sign(y)
+
+    cert = gs.certify(tall, x, jac, delta=1e-3, rng=0)
+    assert cert.verify(tall, jac).ok
+    # Gradients of coordinates beyond the ball do not cancel.
+    assert cert.eps >= scale * math.sqrt(np.count_nonzero(x)) * (1 - 1e-12)
+
+
 def test_no_gradient_at_all_is_an_error() -> None:
     def kink(x: np.ndarray) -> np.ndarray:
         raise gs.KinkError("corner", x)

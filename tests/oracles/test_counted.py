@@ -164,3 +164,12 @@ def test_far_trials_may_overflow() -> None:
     assert oracle.trial_value(X) == math.inf
     with pytest.raises(gs.OracleError):
         guard(lambda x: None).trial_value(X)
+
+
+def test_a_point_that_is_not_finite_is_not_blamed_on_the_function() -> None:
+    oracle = guard(lambda x: float(x.sum()), lambda x: x)
+    for question in (oracle.value, oracle.gradient):
+        with pytest.raises(gs.OracleError, match="search itself overflowed"):
+            question(np.array([1.0, np.nan]))
+    with pytest.raises(gs.OracleError, match="Make the function finite there"):
+        guard(lambda x: math.inf).value(X)

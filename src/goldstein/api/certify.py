@@ -256,14 +256,17 @@ def certificate_from(
         )
     inside = [distance_upper(y, x) <= delta for y in found.points]
     meta = describe(oracle, "certify", seed, given)
-    if found.descent is not None:
+    descent = found.descent
+    if descent is not None:
+        # Where squares underflow, a direction can miss the length 1 visibly.
+        descent = descent / np.linalg.norm(descent)
         meta["descent_step"] = found.descent_step
     return GoldsteinCertificate.from_gradients(
         x,
         np.array(found.points)[inside],
         np.array(found.gradients)[inside],
         meta=meta,
-        descent=found.descent,
+        descent=descent,
     )
 
 

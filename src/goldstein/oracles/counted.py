@@ -139,9 +139,14 @@ class CountedOracle(Oracle):
 
     def _error(self, what: str, at: Vector) -> OracleError:
         shown = np.array2string(at, threshold=8, edgeitems=3, precision=6)
+        advice = "Make the function finite there, or start elsewhere."
+        if not np.isfinite(at).all():
+            advice = (
+                "The search itself overflowed on its way there: squares of numbers beyond 1e154 "
+                "do. Divide the function by a constant, or start elsewhere."
+            )
         return OracleError(
-            f"{self.name}: {what} (call {self.calls}, at x = {shown}). "
-            "Make the function finite there, or start elsewhere.",
+            f"{self.name}: {what} (call {self.calls}, at x = {shown}). {advice}",
             np.array(at),
             self.calls,
         )
