@@ -14,7 +14,8 @@ from goldstein.models import margin_svm
 from goldstein.models.margin_problem import MarginProblem, Smoothing, labelled_rows
 from goldstein.sklearn import RhoMarginSVC
 from goldstein.sklearn.margin_certificate import goldstein_at, goldstein_by_scaling
-from goldstein.sklearn.margin_newton import minimise_margin
+from goldstein.sklearn.margin_narrowing import narrowed
+from goldstein.sklearn.margin_newton import _Search, minimise_margin
 from goldstein.sklearn.margin_thinning import thinned
 from goldstein.sklearn.margin_truncated import truncated_direction
 
@@ -115,3 +116,25 @@ def test_scaled_points_certify_where_one_point_does_not() -> None:
     assert many.eps < 0.5 * one.eps
     assert many.delta <= 1e-3
     assert many.verify(model).ok
+
+
+@pytest.mark.parametrize("shift", [0.0, -1.0])
+def test_narrowing_keeps_the_shares_and_ends_near_the_sharper_minimiser(shift: float) -> None:
+    X, y = text(400, 600)
+    Z = labelled_rows(X, np.where(y == 1, 1.0, -1.0), intercept=True)
+    ridge = np.append(np.full(600, 1 / 2000), 0.0)
+    problem = MarginProblem.from_rows(Z, np.full(400, 1 / 400), ridge, rho=1 - shift, shift=shift)
+    old, new = 0.02, 0.002
+    search = _Search()
+    hinge = Smoothing(2.0, np.inf)
+    v, u, _ = search.settle(problem, np.zeros(601), hinge, tolerance=1e-6, steps=50)
+    for width in (0.1, old):
+        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=1e-7, steps=100)
+    stays = problem.smooth_gradient(v, u, Smoothing(new))
+    there = narrowed(problem, v, u, old, new, 1e-6)
+    moves = problem.smooth_pass(there, Smoothing(new))[2]
+    assert np.linalg.norm(moves) <= 0.3 * np.linalg.norm(stays)
+    # A start that is no better is not taken.
+    taken = search.narrow(problem, v, u, (old, new), 1e-6)
+    assert np.array_equal(taken, there)
+    assert np.array_equal(search.narrow(problem, v, u, (1e-12, old), 1e-6), v)

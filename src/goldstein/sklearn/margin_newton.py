@@ -18,6 +18,7 @@ from scipy import linalg, sparse
 
 from goldstein.models.margin_problem import MarginProblem, Smoothing
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
+from goldstein.sklearn.margin_narrowing import narrowed
 from goldstein.sklearn.margin_truncated import truncated_direction
 
 Vector = NDArray[np.float64]
@@ -150,6 +151,23 @@ class _Search:
                 break
         return v, u, True
 
+    def narrow(
+        self,
+        problem: MarginProblem,
+        v: Vector,
+        u: Vector,
+        widths: tuple[float, float],
+        tolerance: float,
+    ) -> Vector:
+        """Return a start for the second width: the predicted minimiser, or v if that is worse."""
+        there = narrowed(problem, v, u, *widths, tolerance)
+        s = Smoothing(widths[1])
+        before = problem.smooth_gradient(v, u, s)
+        after = problem.smooth_pass(there, s)[2]
+        self.iterations += 1
+        self.passes += 3
+        return there if after @ after < before @ before else v
+
 
 def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing) -> Vector:
     rows, c = problem.curvature(u, s)
@@ -249,10 +267,12 @@ def minimise_margin(
         if width <= _LAST_WIDTH * rho or (reach <= MOST_HINGES and width < start_width):
             if problem.dim > DIRECT_LIMIT and problem.rows > 2 * MOST_HINGES:
                 # Thousands of rows may sit on their kinks here: too many for the subproblems.
-                v = _sharpened(search, problem, v, width, tolerance, delta)
+                v = _sharpened(search, problem, v, u, width, tolerance, delta)
                 none = np.zeros(0)
                 return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
             return _finish(search, problem, v, u, width, _SAFETY * eps)
+        if problem.dim > DIRECT_LIMIT:
+            v = search.narrow(problem, v, u, (width, _SHRINK * width), tolerance)
         width *= _SHRINK
 
 
@@ -260,6 +280,7 @@ def _sharpened(
     search: _Search,
     problem: MarginProblem,
     v: Vector,
+    u: Vector,
     width: float,
     tolerance: float,
     delta: float,
@@ -268,8 +289,9 @@ def _sharpened(
     level = abs(problem.shift + problem.rho)
     last = 0.9 * delta * level / max(float(np.linalg.norm(v)), 1e-300)
     while width > last > 0.0:
-        width = max(_SHARPEN * width, last)
-        v, _, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=20)
+        before, width = width, max(_SHARPEN * width, last)
+        v = search.narrow(problem, v, u, (before, width), tolerance)
+        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=20)
     return v
 
 

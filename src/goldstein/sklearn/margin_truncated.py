@@ -50,11 +50,20 @@ def truncated_direction(
     >>> truncated_direction(P, np.ones(2), np.array([1.0, 0.0]), Smoothing(0.5), 1e-9)
     array([-0.66666667,  0.        ])
     """
-    multiply = _curvature(problem, u, s)
+    rows, c = problem.curvature(u, s)
+    convex = c > 0
+    multiply = curvature_product(problem, rows[convex], c[convex])
     goal = max(FORCING * float(np.sqrt(gradient @ gradient)), 0.5 * tolerance)
-    answer, rest = np.zeros_like(gradient), -gradient
+    return conjugate_gradients(multiply, -gradient, goal, MOST_PRODUCTS)
+
+
+def conjugate_gradients(
+    multiply: Callable[[Vector], Vector], right: Vector, goal: float, most: int
+) -> Vector:
+    """Solve A x = right, A positive definite, until the residual is at most `goal` long."""
+    answer, rest = np.zeros_like(right), right
     step, square = rest, float(rest @ rest)
-    for _ in range(MOST_PRODUCTS):
+    for _ in range(most):
         if np.sqrt(square) <= goal:
             break
         bent = multiply(step)
@@ -66,16 +75,16 @@ def truncated_direction(
     return answer
 
 
-def _curvature(problem: MarginProblem, u: Vector, s: Smoothing) -> Callable[[Vector], Vector]:
-    """Return the product with the convex part of the Hessian."""
-    rows, c = problem.curvature(u, s)
-    convex = c > 0
-    rows, c = rows[convex], c[convex]
+def curvature_product(
+    problem: MarginProblem, rows: NDArray[np.intp], c: Vector
+) -> Callable[[Vector], Vector]:
+    """Return the product with the penalty's curvature plus sum_i c_i z_i z_i' over some rows."""
     floor = _FLOOR * max(float(problem.ridge.max()), 1e-8)
     diagonal = np.maximum(problem.ridge, floor)
     if rows.size <= FEW * problem.rows:
         Z = problem.Z[rows]
-        return lambda x: diagonal * x + Z.T @ (c * (Z @ x))
+        across = Z.T
+        return lambda x: diagonal * x + across @ (c * (Z @ x))
     weights = np.zeros(problem.rows)
     weights[rows] = c
     return lambda x: diagonal * x + problem.transposed_product(weights * problem.product(x))
