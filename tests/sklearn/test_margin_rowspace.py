@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.numerics.exact import distance_upper
 from goldstein.sklearn import RhoMarginSVC
+from goldstein.sklearn.hinge_qp import solve_hinge_qp
 from goldstein.sklearn.margin_certificate import _pivot
+from goldstein.sklearn.margin_dispensable import BUDGET, dispensable
 from goldstein.sklearn.margin_fit import _best_start
 from goldstein.sklearn.margin_newton import distinct_rows, minimise_margin
 from goldstein.sklearn.margin_rowspace import least_norm, row_space
@@ -140,3 +143,56 @@ def test_wide_data_are_certified_and_weights_are_repeats(certificate: str) -> No
     weighted = RhoMarginSVC(eps=1e-8, random_state=0).fit(X, y, sample_weight=weights)
     repeated = RhoMarginSVC(eps=1e-8, random_state=0).fit(twice, np.concatenate([y, y[:5]]))
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("weak", [1.0, 1e-11])
+def test_hinge_qp_in_the_rows_is_as_accurate_as_in_the_variables(thin: bool, weak: float) -> None:
+    rng = np.random.default_rng(0)
+    M, c = rng.standard_normal((40, 150)), rng.standard_normal(150)
+    q, diagonal = rng.random(40) + 0.1, rng.random(150) + 0.5
+    diagonal[-1] *= weak
+    v, a = solve_hinge_qp(diagonal, c, sparse.csr_array(M) if thin else M, q, 1.0, np.zeros(150))
+    assert diagonal * v + c == pytest.approx(M.T @ a, abs=1e-12)
+    assert a.min() >= 0
+    assert (a <= q).all()
+    between = (a > 1e-6) & (a < q - 1e-6)
+    assert between.sum() > 10
+    assert (M @ v)[between] == pytest.approx(1.0, abs=1e-8)
+    assert ((M @ v)[a <= 1e-6] >= 1 - 1e-6).all()
+    assert ((M @ v)[a >= q - 1e-6] <= 1 + 1e-6).all()
+
+
+def test_dispensable_rows_fit_into_the_budget_and_one_more_does_not() -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((30, 80))
+    problem = MarginProblem.from_rows(Z, np.full(30, 1 / 30), np.ones(80), rho=1.0)
+    shares, eps = rng.random(30), 0.2
+    active = np.arange(30)
+    leaving = dispensable(problem, active, shares, eps)
+    change = (shares - np.round(shares))[:, None] * Z / 30
+    assert 0 < leaving.size < 30
+    assert np.linalg.norm(change[leaving].sum(axis=0)) <= BUDGET * eps
+    rest = np.setdiff1d(active, leaving)
+    following = rest[np.argmin(np.linalg.norm(change[rest], axis=1))]
+    assert np.linalg.norm(change[[*leaving, following]].sum(axis=0)) > BUDGET * eps
+    thin = MarginProblem.from_rows(sparse.csr_array(Z), problem.weights, problem.ridge, rho=1.0)
+    assert np.array_equal(dispensable(thin, active, shares, eps), leaving)
+
+
+def test_distinct_rows_of_a_sparse_matrix_ignore_stored_zeros() -> None:
+    rows = sparse.csr_array(np.array([[1.0, 0, 2], [0, 3, 0], [1, 0, 2], [4, 0, 2]]))
+    rows.data[-2] = 0.0  # the last row is now (0, 0, 2), one zero stored
+    distinct, group = distinct_rows(rows)
+    assert group.tolist() == [0, 1, 0, 2]
+    assert distinct.toarray()[group].tolist() == rows.toarray().tolist()
+
+
+def test_many_rows_on_kinks_get_a_goldstein_certificate_without_a_long_search() -> None:
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((900, 1500), density=0.02, rng=rng, format="csr")
+    y = (X @ rng.standard_normal(1500) > 0).astype(int)
+    machine = RhoMarginSVC.from_ramp(-1.0, C=10.0, random_state=0).fit(X, y)
+    found = machine.certificate_.verify(machine.objectives(X, y)[0])
+    assert found.ok
+    assert found.eps <= 1e-3

@@ -17,6 +17,13 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 Vector = NDArray[np.float64]
+Solver = Callable[[Vector, Vector], tuple[Vector, Vector]]
+
+#: Up to this many variables their own system is solved, however few the rows.
+SMALL = 100
+
+#: Part of the largest diagonal entry below which a variable counts as free.
+WEAK = 1e-6
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
@@ -52,6 +59,8 @@ def solve_hinge_qp(
     """
     if q.size == 0:
         return -c / diagonal, q.copy()
+    few = M.shape[0] < M.shape[1] > SMALL
+    system = _RowSystem(diagonal, M) if few else _ColumnSystem(diagonal, M)
     margin = M @ v - level
     a = 0.5 * q
     push = np.maximum(float(np.abs(margin).mean()), 1e-3)
@@ -66,15 +75,15 @@ def solve_hinge_qp(
             best = (error, v, a)
         if gap <= tolerance * float(q.sum()) or not np.isfinite(gap):
             break
-        solve = _normal_equations(diagonal, M, state.w)
+        solve = system.factor(state.w)
         if solve is None:
             break
-        _, da, ds, dx = state.newton(M, solve, -a * s, -state.b * x)
+        _, da, ds, dx = state.newton(solve, -a * s, -state.b * x)
         step = state.longest(da, ds, dx)
         ahead = float((a + step * da) @ (s + step * ds) + (state.b - step * da) @ (x + step * dx))
         target = gap / (2 * q.size) * (max(ahead, 0.0) / gap) ** 3
         dv, da, ds, dx = state.newton(
-            M, solve, target - a * s - da * ds, target - state.b * x + da * dx
+            solve, target - a * s - da * ds, target - state.b * x + da * dx
         )
         step = 0.995 * state.longest(da, ds, dx)
         v, a, s, x = v + step * dv, a + step * da, s + step * ds, x + step * dx
@@ -98,13 +107,10 @@ class _State:
         return 1.0 / (self.s / self.a + self.x / self.b)
 
     def newton(
-        self, M: Any, solve: Callable[[Vector], Vector], r1: Vector, r2: Vector
+        self, solve: Solver, r1: Vector, r2: Vector
     ) -> tuple[Vector, Vector, Vector, Vector]:
         """Return the step whose linearised complementarity has right-hand sides r1 and r2."""
-        t = r1 / self.a - r2 / self.b - self.primal
-        w = self.w
-        dv = solve(-self.dual + M.T @ (w * t))
-        da = w * (t - M @ dv)
+        dv, da = solve(self.dual, r1 / self.a - r2 / self.b - self.primal)
         return dv, da, (r1 - self.s * da) / self.a, (r2 + self.x * da) / self.b
 
     def longest(self, da: Vector, ds: Vector, dx: Vector) -> float:
@@ -121,25 +127,66 @@ def _longest(position: Vector, move: Vector) -> float:
     return min(1.0, float((-position[falling] / move[falling]).min()))
 
 
-def _normal_equations(diagonal: Vector, M: Any, w: Vector) -> Callable[[Vector], Vector] | None:
-    """Return a solver of (D + M'WM) y = r, by the smaller of the two systems."""
-    k, d = M.shape
-    try:
-        if d <= k or d <= 600:
-            scaled = M.multiply(w[:, None]).tocsr() if sparse.issparse(M) else w[:, None] * M
-            H = M.T @ scaled
-            H = H.toarray() if sparse.issparse(H) else H
-            H[np.diag_indices_from(H)] += diagonal
-            factor = linalg.cho_factor(H, check_finite=False)
-            return lambda r: np.asarray(linalg.cho_solve(factor, r, check_finite=False))
-        # Woodbury: the rows are fewer than the variables.
-        N = M.multiply(1.0 / diagonal).tocsr() if sparse.issparse(M) else M / diagonal
-        gram = N @ M.T
-        gram = gram.toarray() if sparse.issparse(gram) else gram
-        gram[np.diag_indices_from(gram)] += 1.0 / w
-        inner = linalg.cho_factor(gram, check_finite=False)
-        return lambda r: np.asarray(
-            r / diagonal - N.T @ linalg.cho_solve(inner, N @ r, check_finite=False)
-        )
-    except linalg.LinAlgError:
-        return None
+class _ColumnSystem:
+    """Solves D y - M'z = -dual, M y + z / w = t for (y, z), in the variables y."""
+
+    def __init__(self, diagonal: Vector, M: Any) -> None:
+        self._diagonal, self._M = diagonal, M
+
+    def factor(self, w: Vector) -> Solver | None:
+        M = self._M
+        scaled = M.multiply(w[:, None]).tocsr() if sparse.issparse(M) else w[:, None] * M
+        H = _dense(M.T @ scaled)
+        H[np.diag_indices_from(H)] += self._diagonal
+        try:
+            inner = linalg.cho_factor(H, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return None
+
+        def solve(dual: Vector, t: Vector) -> tuple[Vector, Vector]:
+            y = linalg.cho_solve(inner, M.T @ (w * t) - dual, check_finite=False)
+            return y, w * (t - M @ y)
+
+        return solve
+
+
+class _RowSystem:
+    """Solves the same in the multipliers z, where the rows are fewer.
+
+    The products of the rows are formed once. Variables with next to no diagonal (an intercept)
+    would spoil them; they stay unknowns beside z.
+    """
+
+    def __init__(self, diagonal: Vector, M: Any) -> None:
+        self._free = np.flatnonzero(diagonal <= WEAK * diagonal.max())
+        self._weak = diagonal[self._free]
+        self._inverse = 1.0 / diagonal
+        self._inverse[self._free] = 0.0
+        self._M, self._border = M, _dense(M[:, self._free])
+        scaled = M.multiply(self._inverse).tocsr() if sparse.issparse(M) else M * self._inverse
+        self._gram = _dense(scaled @ M.T)
+
+    def factor(self, w: Vector) -> Solver | None:
+        K = self._gram.copy()
+        K[np.diag_indices_from(K)] += 1.0 / w
+        try:
+            inner = linalg.cho_factor(K, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return None
+        reduced = linalg.cho_solve(inner, self._border, check_finite=False)
+        corner = self._border.T @ reduced + np.diag(self._weak)
+
+        def solve(dual: Vector, t: Vector) -> tuple[Vector, Vector]:
+            right = t + self._M @ (self._inverse * dual)
+            z = linalg.cho_solve(inner, right, check_finite=False)
+            free = np.linalg.solve(corner, self._border.T @ z - dual[self._free])
+            z -= reduced @ free
+            y = self._inverse * (self._M.T @ z - dual)
+            y[self._free] = free
+            return y, z
+
+        return solve
+
+
+def _dense(M: Any) -> Any:
+    return M.toarray() if sparse.issparse(M) else M

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
@@ -70,7 +70,7 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
         # all rounding error and would not survive a check that displaces the point.
         little = _LITTLE * reach / (max(1.0, problem.ridge.max()) * np.sqrt(problem.dim))
         return Staircase(np.full((1, problem.dim), little), np.ones(1))
-    rows, group = distinct_rows(problem.Z[found.active])
+    rows, group = _written_out(problem, found)
     shares = np.zeros(len(rows))
     shares[group] = found.shares
     order = np.argsort(-shares)
@@ -84,6 +84,12 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
     longest = float(np.sqrt(np.einsum("ij,ij->i", moves, moves).max()))
     moves *= reach / longest
     return Staircase(moves, weights[used])
+
+
+def _written_out(problem: MarginProblem, found: LocalMinimum) -> tuple[Matrix, NDArray[np.intp]]:
+    """Return the distinct active rows, dense, and the place of each active row among them."""
+    rows, group = distinct_rows(problem.Z[found.active])
+    return rows.toarray() if sparse.issparse(rows) else rows, group
 
 
 def free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
@@ -147,7 +153,7 @@ def near_at(
     if found.active.size == 0 and float(np.linalg.norm(problem.gradient(found.v))) > HOPELESS * eps:
         return None  # a gradient this long is no matter of rounding
     level = Fraction(problem.shift) + Fraction(problem.rho)
-    pivot = _pivot(distinct_rows(problem.Z[found.active])[0], level, found.v, delta)
+    pivot = _pivot(_written_out(problem, found)[0], level, found.v, delta)
     if pivot is None:
         return None
     stairs = staircase(problem, found, delta)

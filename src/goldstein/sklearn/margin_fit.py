@@ -19,7 +19,12 @@ from goldstein.sklearn.margin_certificate import (
     goldstein_by_scaling,
     near_at,
 )
-from goldstein.sklearn.margin_newton import DENSE_LIMIT, LocalMinimum, minimise_margin
+from goldstein.sklearn.margin_newton import (
+    DENSE_LIMIT,
+    MOST_ON_KINKS,
+    LocalMinimum,
+    minimise_margin,
+)
 from goldstein.sklearn.margin_rowspace import row_space
 from goldstein.sklearn.margin_thinning import thinned
 
@@ -73,7 +78,7 @@ def fit_margin(
     found = _best_start(problem, eps, delta, seed, start, n_init)
     places = _places(problem, found, eps, delta)
     if near and isinstance(model, MarginSVM):
-        for place in places:
+        for place in (p for p in places if p.active.size <= MOST_ON_KINKS):
             proof = _good(near_at(model, place, eps, delta), eps, delta)
             if proof is not None:
                 return MarginFit(place.v, problem.value(place.v), proof, proof, found.iterations)
@@ -81,7 +86,7 @@ def fit_margin(
     if goldstein is None:
         return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
     proof = None
-    if near and isinstance(model, MarginSVM) and problem.rows * problem.dim <= LARGE:
+    if near and isinstance(model, MarginSVM) and _is_searchable(problem, goldstein.x, delta):
         # Rows on their kinks depend on each other: search.
         proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
     v = goldstein.x.copy()
@@ -118,6 +123,14 @@ def _goldstein(
     return None
 
 
+def _is_searchable(problem: MarginProblem, v: Vector, delta: float) -> bool:
+    """True when a search for a pivot is affordable: few enough kinks are within reach."""
+    if problem.rows * problem.dim > LARGE:
+        return False
+    distance = np.abs(problem.product(v) - problem.shift - problem.rho)
+    return int((distance <= delta * problem.row_norms).sum()) <= MOST_ON_KINKS
+
+
 def _good(proof: NearCertificate | None, eps: float, delta: float) -> NearCertificate | None:
     return proof if proof is not None and proof.eps <= eps and proof.delta <= delta else None
 
@@ -138,8 +151,7 @@ def _guaranteed_fit(
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
     proof = None
-    small = model.problem.rows * model.problem.dim <= LARGE
-    if near and small and isinstance(model, MarginSVM):
+    if near and isinstance(model, MarginSVM) and _is_searchable(model.problem, result.x, delta):
         proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
     return MarginFit(
         result.x, model.value(result.x), goldstein, proof, found.iterations + result.nit

@@ -18,6 +18,7 @@ from scipy import linalg, sparse
 
 from goldstein.models.margin_problem import MarginProblem, Smoothing
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
+from goldstein.sklearn.margin_dispensable import dispensable
 from goldstein.sklearn.margin_narrowing import narrowed
 from goldstein.sklearn.margin_truncated import truncated_direction
 
@@ -42,8 +43,14 @@ HESSIAN_ROWS = 6000
 #: Most rows whose kink is kept in one convex subproblem.
 MOST_HINGES = 1500
 
+#: Most rows whose kinks are met exactly by a proof: its time grows with their fourth power.
+MOST_ON_KINKS = 300
+
 #: Entries up to which rows are made dense to put them on their kinks exactly.
 DENSE_LIMIT = 2 * 10**7
+
+#: Rows whose triangular factor falls off by more than this count as dependent.
+_DEPENDENT = 1e-7
 
 #: How many widths around a kink count as within reach.
 REACH = 4.0
@@ -64,6 +71,9 @@ _LAST_WIDTH = 0.01
 
 #: The same beyond the last one.
 _SHARPEN = 0.1
+
+#: To count the rows that stay on their kinks, the rounding is made this much finer.
+_FINE = 0.05
 
 #: Where the curvature is concave, steps are at most 1 / (1 - this) times the safe ones.
 _CONCAVE_CAP = 0.6
@@ -265,8 +275,7 @@ def minimise_margin(
             return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
         reach = int((np.abs(u - problem.shift - rho) <= REACH * width).sum())
         if width <= _LAST_WIDTH * rho or (reach <= MOST_HINGES and width < start_width):
-            if problem.dim > DIRECT_LIMIT and problem.rows > 2 * MOST_HINGES:
-                # Thousands of rows may sit on their kinks here: too many for the subproblems.
+            if problem.dim > DIRECT_LIMIT and _too_many_kinks(problem, v, u, width, tolerance, eps):
                 v = _sharpened(search, problem, v, u, width, tolerance, delta)
                 none = np.zeros(0)
                 return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
@@ -274,6 +283,22 @@ def minimise_margin(
         if problem.dim > DIRECT_LIMIT:
             v = search.narrow(problem, v, u, (width, _SHRINK * width), tolerance)
         width *= _SHRINK
+
+
+def _too_many_kinks(
+    problem: MarginProblem, v: Vector, u: Vector, width: float, tolerance: float, eps: float
+) -> bool:
+    """True when too many rows have to sit on their kinks to put them there exactly."""
+    if problem.rows > 2 * MOST_HINGES:
+        return True
+    fine = _FINE * width
+    there = problem.product(narrowed(problem, v, u, width, fine, tolerance))
+    distance = (there - problem.shift - problem.rho) / (2.0 * fine)
+    active = np.flatnonzero(np.abs(distance) < 0.5)
+    if active.size <= MOST_ON_KINKS:
+        return False
+    leaving = dispensable(problem, active, 0.5 - distance[active], eps)
+    return active.size - leaving.size > MOST_ON_KINKS
 
 
 def _sharpened(
@@ -486,7 +511,7 @@ def _best_step(
 
 
 def _solve_conditions(
-    M: Vector,
+    M: Any,
     group: NDArray[np.intp],
     q: Vector,
     ridge: Vector,
@@ -499,40 +524,62 @@ def _solve_conditions(
     M holds the distinct rows and `group` the place of each row among them; rows that are equal get
     equal shares. None when the rows are dependent.
     """
-    k = len(M)
-    if k == 0 or k > M.shape[1] or np.linalg.matrix_rank(M) < k:
+    k, d = M.shape
+    if k == 0 or k > d or _are_dependent(M):
         return None
     # Where ridge is 0 (the intercept) the first equation does not determine v: solve both at once.
     penalised = ridge > 0
-    N = M[:, penalised] / ridge[penalised]
-    free = M[:, ~penalised]
+    inverse = np.where(penalised, 1.0 / np.where(penalised, ridge, 1.0), 0.0)
+    free = _dense(M[:, np.flatnonzero(~penalised)])
     f = free.shape[1]
     system = np.zeros((k + f, k + f))
-    system[:k, :k] = N @ M[:, penalised].T
+    scaled = M.multiply(inverse).tocsr() if sparse.issparse(M) else M * inverse
+    system[:k, :k] = _dense(scaled @ M.T)
     system[:k, k:] = free
     system[k:, :k] = free.T
-    right = np.concatenate([level + N @ constant[penalised], constant[~penalised]])
+    right = np.concatenate([level + scaled @ constant, constant[~penalised]])
     try:
         answer = np.linalg.solve(system, right)
     except np.linalg.LinAlgError:
         return None
-    v_new = v.copy()
-    v_new[penalised] = (M[:, penalised].T @ answer[:k] - constant[penalised]) / ridge[penalised]
+    v_new = inverse * (M.T @ answer[:k] - constant)
     v_new[~penalised] = answer[k:]
     if not np.isfinite(v_new).all():
         return None
     return v_new, (answer[:k] / np.bincount(group, q))[group]
 
 
-def distinct_rows(rows: Any) -> tuple[Vector, NDArray[np.intp]]:
+def _are_dependent(M: Any) -> bool:
+    """True when rows depend on each other, or nearly so."""
+    try:
+        factor = linalg.cholesky(_dense(M @ M.T), lower=True, check_finite=False)
+    except linalg.LinAlgError:
+        return True
+    size = np.diag(factor)
+    return bool(size.min() <= _DEPENDENT * size.max())
+
+
+def distinct_rows(rows: Any) -> tuple[Any, NDArray[np.intp]]:
     """Return the distinct rows and, for each given row, its place among them."""
-    dense = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
     places: dict[bytes, int] = {}
-    group = np.empty(len(dense), dtype=np.intp)
-    for i, row in enumerate(dense):
-        # Adding 0 makes -0 and 0 the same. Sorting long rows would take much longer.
-        key = hashlib.blake2b(row + 0.0).digest()
-        group[i] = places.setdefault(key, len(places))
-    if len(places) == len(dense):
-        return dense, group
-    return dense[np.unique(group, return_index=True)[1]], group
+    group = np.empty(rows.shape[0], dtype=np.intp)
+    for i in range(len(group)):
+        # Sorting long rows would take much longer than hashing them.
+        group[i] = places.setdefault(_row_key(rows, i), len(places))
+    if len(places) == len(group):
+        return rows, group
+    return rows[np.unique(group, return_index=True)[1]], group
+
+
+def _row_key(rows: Any, i: int) -> bytes:
+    if not sparse.issparse(rows):
+        return hashlib.blake2b(rows[i] + 0.0).digest()  # -0 + 0 is 0
+    span = slice(rows.indptr[i], rows.indptr[i + 1])
+    filled = rows.data[span] != 0
+    key = hashlib.blake2b(rows.data[span][filled].tobytes())
+    key.update(rows.indices[span][filled].tobytes())
+    return key.digest()
+
+
+def _dense(M: Any) -> Any:
+    return M.toarray() if sparse.issparse(M) else M

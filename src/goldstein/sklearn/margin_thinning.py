@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.sklearn.margin_certificate import free_radius
+from goldstein.sklearn.margin_dispensable import dispensable
 from goldstein.sklearn.margin_newton import LocalMinimum
 from goldstein.sklearn.margin_rowspace import least_norm
 
 Vector = NDArray[np.float64]
-
-#: Part of eps that steps off kinks may use up.
-BUDGET = 0.7
 
 #: A row that left its kink is at least this far from it, in units of rho.
 _CLEARANCE = 1e-8
@@ -31,19 +29,12 @@ def thinned(
     """Return a minimiser moved off some kinks, or None when none can be left."""
     if found.active.size == 0:
         return None
+    leaving = dispensable(problem, found.active, found.shares, eps)
+    if leaving.size == 0:
+        return None
     rows = problem.Z[found.active]
     rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
     side = np.round(found.shares)
-    factors = (found.shares - side) * problem.weights[found.active] / problem.rho
-    # Lengths of the sums of the first errors, from inner products alone: rows can be long.
-    products = factors[:, None] * (rows @ rows.T) * factors
-    order = np.argsort(np.diag(products), kind="stable")
-    products = products[np.ix_(order, order)]
-    squares = np.cumsum(2.0 * np.tril(products).sum(axis=1) - np.diag(products))
-    size = np.sqrt(np.maximum(squares, 0.0))
-    leaving = order[: int(np.searchsorted(np.maximum.accumulate(size), BUDGET * eps))]
-    if leaving.size == 0:
-        return None
     wanted = np.zeros(len(rows))
     # Share 0 lies beyond the kink, share 1 on the ramp before it.
     wanted[leaving] = 1.0 - 2.0 * side[leaving]

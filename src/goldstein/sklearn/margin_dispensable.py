@@ -1,0 +1,33 @@
+"""Rows on their kinks that a certificate can do without."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from goldstein.models.margin_problem import MarginProblem
+
+Vector = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+#: Part of eps that steps off kinks may use up.
+BUDGET = 0.7
+
+
+def dispensable(problem: MarginProblem, active: Places, shares: Vector, eps: float) -> Places:
+    """Return places among the active rows whose shares may be rounded to 0 or 1, together.
+
+    Rounding a share changes the gradient by a part of the row's slope; as many rows are taken,
+    smallest changes first, as fit into the budget.
+    """
+    rows = problem.Z[active]
+    factors = (shares - np.round(shares)) * problem.weights[active] / problem.rho
+    # Lengths of the sums of the first changes, from inner products alone: rows can be long.
+    gram = rows @ rows.T
+    products = factors[:, None] * (gram.toarray() if sparse.issparse(gram) else gram) * factors
+    order = np.argsort(np.diag(products), kind="stable")
+    products = products[np.ix_(order, order)]
+    squares = np.cumsum(2.0 * np.tril(products).sum(axis=1) - np.diag(products))
+    size = np.sqrt(np.maximum(squares, 0.0))
+    return order[: int(np.searchsorted(np.maximum.accumulate(size), BUDGET * eps))]
