@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import goldstein as gs
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric
@@ -163,3 +164,19 @@ def test_a_full_bundle_of_aggregates_gives_up_points_before_memory() -> None:
         assert evidence.weights @ (evidence.points + 1.0) == pytest.approx(m)
         most = max(most, len(evidence.points))
     assert 6 < most <= 20
+
+
+def test_calls_that_run_out_in_a_line_search_lose_nothing() -> None:
+    """The step is doubled far from the minimum; its gains belong to the result."""
+    seen: list[float] = []
+
+    def value(x: np.ndarray) -> float:
+        seen.append(float(np.abs(x - 1e6).sum()))
+        return seen[-1]
+
+    with pytest.warns(gs.PrecisionWarning):
+        res = gs.minimize(
+            value, [0.0, 0.0], lambda x: np.sign(x - 1e6), eps=0.1, delta=1e-3, rng=0, max_calls=24
+        )
+    assert not res.success
+    assert res.fun == min(seen) < 1e6

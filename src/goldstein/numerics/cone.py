@@ -13,6 +13,25 @@ from goldstein.numerics.ball import inner_radius
 Vector = NDArray[np.float64]
 
 
+#: Up to this dimension the cone is as wide as in Algorithm 1.
+WIDE = 10
+
+
+def narrow(ratio: float, dim: int) -> float:
+    """Return q = |m|/L as the opening of the cone, smaller in many dimensions.
+
+    The proof needs some tilt, and none larger than q/8. The more variables, the more kinks a tilted
+    segment crosses one by one that the straight one crosses together, and it is their joint
+    crossing that cancels m.
+
+    Examples
+    --------
+    >>> narrow(0.5, 2), narrow(0.5, 1000), narrow(3.0, 2)
+    (0.5, 0.005, 1.0)
+    """
+    return min(ratio, 1.0) * min(1.0, WIDE / dim)
+
+
 def tilt(rng: np.random.Generator, m: Vector, norm: float) -> Vector:
     """Return b: a sphere shadow made orthogonal to m (E|b|^2 = (d-1)/(d+1), |b| <= 1).
 

@@ -44,8 +44,9 @@ LARGE_SET = 100
 #: Up to this many numbers, non-negative least squares is the fastest first guess.
 SMALL_SYSTEM = 5000
 
-#: From this many rows on, `approach` lets in this many rows while |m| is above this many goals.
-ROUGH_SIZE, ROUGH_ENTERING, ROUGH_ABOVE = 200, 2, 1.05
+#: From this many rows on, `approach` lets in this many rows, and more once |m| is below this many
+#: goals.
+ROUGH_SIZE, ROUGH_ENTERING, ROUGH_ABOVE, ROUGH_NEAR = 200, 2, 1.05, 8
 
 
 def min_norm_weights(gradients: ArrayLike) -> Vector:
@@ -271,7 +272,7 @@ class Hull:
         return weights, point
 
     def approach(self, goal: float) -> tuple[Vector, Vector]:
-        """Solve exactly if the shortest vector comes close to `goal`, and roughly otherwise.
+        """Solve a small problem exactly and a large one roughly, better close to `goal`.
 
         A large problem is cheap to improve and dear to finish, and a vector that only says where
         to look next need not be exact. With several newcomers it is worth finishing.
@@ -280,7 +281,7 @@ class Hull:
             return self.solve()
         answer = self.solve(ROUGH_ENTERING)
         if self.unfinished and self._squared <= (ROUGH_ABOVE * goal) ** 2:
-            answer = self.solve()
+            answer = self.solve(ROUGH_NEAR)
         return answer
 
     def _search(self, gram: Matrix, entering: int | None, limit: int) -> None:

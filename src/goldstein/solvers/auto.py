@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.cone import trial_point
+from goldstein.numerics.cone import narrow, trial_point
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
@@ -89,6 +89,8 @@ class AutoState(State):
     #: Gradients at points that were not drawn at random have failed the judge.
     refuted: bool = False
     gathered: float = 0.0
+    #: The fast half, without its model, has ended.
+    settled: bool = False
     failed_steps: int = 0
     turn: Half = "newton"
     turn_began: int = 0
@@ -199,17 +201,18 @@ class Auto(Solver):
         try:
             moved = newton.step(oracle, state.rng, seen)
         finally:
-            if newton.jitter > 0 or not state.refuted:
+            # Without its model it works so close to the kinks that no displaced point agrees.
+            if newton.jitter > 0 or (newton.has_model and not state.refuted):
                 for y, g in seen:
                     _remember(state, y, g, perturbed=newton.jitter > 0)
+            state.moved = newton.fx < state.fx
+            if state.moved:
+                state.x, state.fx = newton.x, newton.fx
+                state.steps += 1
         if not moved:
             state.turn_ends = oracle.calls
+        if not (moved and state.moved):
             return
-        if newton.fx >= state.fx:
-            return
-        state.x, state.fx = newton.x, newton.fx
-        state.steps += 1
-        state.moved = True
         if newton.length > request.delta or not _may_recentre(state, request):
             return
         # The gradients around x are there already: trying them as a certificate costs no call.
@@ -252,7 +255,7 @@ class Auto(Solver):
                 state.working = max(request.delta, _SHRINK * radius)
                 _recentre(state, state.working)
             return
-        ratio = min(norm / state.guard.value, 1.0)
+        ratio = narrow(norm / state.guard.value, x.size)
         trial = trial_point(x, m, norm, radius, ratio)
         value = oracle.trial_value(trial) if radius > request.delta else oracle.value(trial)
         if value == math.inf:
@@ -375,6 +378,8 @@ def _switch(oracle: CountedOracle, state: AutoState, request: Request) -> None:
         # It has to catch up before it can show what it is worth; when it is done, it is done.
         done = state.newton.stuck or state.newton.length < _DONE * request.delta
         state.share = _LEAST if done else _MOST
+        if done and not state.settled:
+            _settle(state, request)
     if state.turn == "newton":
         state.turn = "bundle"
         if _crawling(state, request):
@@ -399,6 +404,18 @@ def _without_model(oracle: CountedOracle, state: AutoState) -> None:
     if many and newton.has_model and oracle.calls > _PLAIN_AFTER * d:
         state.newton = QuasiNewton(d, model=False)
         state.newton.restart(*state.origin)
+
+
+def _settle(state: AutoState, request: Request) -> None:
+    """Let the bundle half begin afresh where the fast half has ended.
+
+    What it gathered on the way shows the kinks in many combinations that do not matter here.
+    """
+    state.settled = True
+    state.memory.clear()
+    state.bundle.clear()
+    state.working = request.delta
+    _recentre(state, request.delta)
 
 
 def _crawling(state: AutoState, request: Request) -> bool:

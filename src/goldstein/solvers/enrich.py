@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.cone import conic_point, trial_point
+from goldstein.numerics.cone import conic_point, narrow, trial_point
 from goldstein.numerics.hull import Hull
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
@@ -69,7 +69,7 @@ def enrich(
                     return
                 if norm <= 0.9 * milestone:
                     milestone, since = norm, 0
-                ratio = min(norm / lipschitz, 1.0)
+                ratio = narrow(norm / lipschitz, x.size)
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
                 look = asked & (asked - 1) == 0 or since == patience - 1
                 if look and found.descent is None and oracle.has_value:

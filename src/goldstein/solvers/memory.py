@@ -62,6 +62,10 @@ class GradientMemory:
             self._near[unsure] = self._far[unsure] = distances
         return rows[self._far[rows] <= radius]
 
+    def clear(self) -> None:
+        """Forget all entries."""
+        self._near[:] = math.inf
+
     def drop_unperturbed(self) -> None:
         """Forget the entries whose points were not drawn at random."""
         self._near[~self.perturbed] = math.inf

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import KinkError
+from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.simplex_qp import minimise_on_simplex
 from goldstein.oracles import CountedOracle
@@ -200,29 +200,34 @@ class QuasiNewton:
         curvature = _CURVATURE if self.has_model else _CURVATURE_PLAIN
         best: tuple[float, Vector, float] | None = None
         there: tuple[Vector, int] | None = None
-        for _ in range(_MAX_TRIALS):
-            if fy < self.fx + _ARMIJO * trial * slope:
-                # While f falls this fast from one trial to the next, there is no need to look.
-                steep = (
-                    best is not None
-                    and high == math.inf
-                    and fy - best[2] < curvature * slope * (trial - best[0])
-                )
-                best, there = (trial, y, fy), None
-                if not steep:
-                    there = gy, slot = self._look(oracle, y, fy, rng, seen)
-                    if gy.dot(p) >= curvature * slope:
-                        break
-                    if high == math.inf and not self._extrapolates:
-                        break
-                low = trial
-            else:
-                high = trial
-            trial = 0.5 * (low + high) if high < math.inf else 2.0 * low
-            if high < math.inf and high - low <= 1e-15 * high:
-                break
-            y = self.x + trial * p
-            fy = oracle.trial_value(y)
+        try:
+            for _ in range(_MAX_TRIALS):
+                if fy < self.fx + _ARMIJO * trial * slope:
+                    # While f falls this fast from one trial to the next, no need to look.
+                    steep = (
+                        best is not None
+                        and high == math.inf
+                        and fy - best[2] < curvature * slope * (trial - best[0])
+                    )
+                    best, there = (trial, y, fy), None
+                    if not steep:
+                        there = gy, slot = self._look(oracle, y, fy, rng, seen)
+                        if gy.dot(p) >= curvature * slope:
+                            break
+                        if high == math.inf and not self._extrapolates:
+                            break
+                    low = trial
+                else:
+                    high = trial
+                trial = 0.5 * (low + high) if high < math.inf else 2.0 * low
+                if high < math.inf and high - low <= 1e-15 * high:
+                    break
+                y = self.x + trial * p
+                fy = oracle.trial_value(y)
+        except OutOfCalls:
+            if best is not None:  # what has been gained is kept
+                self.x, self.fx, self.g = best[1], best[2], None
+            raise
         if best is None:
             close = 1e-8 * max(1.0, float(np.abs(self.x).max()))
             if fy == math.inf and trial * math.sqrt(float(p @ p)) <= close:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from goldstein.numerics import cone
 from goldstein.solvers import auto, quasi_newton
 from goldstein.solvers.base import VALUE_LIMIT
 
@@ -31,6 +32,7 @@ LOCALITY = quasi_newton._LOCALITY
 MAX_TRIALS = quasi_newton._MAX_TRIALS
 MAX_NULL_STEPS = quasi_newton.MAX_NULL_STEPS
 MAX_PLANES = quasi_newton.MAX_PLANES
+WIDE = cone.WIDE
 
 #: All of them, to tell whether stored machine code is out of date.
 VALUES = [(name, value) for name, value in sorted(globals().items()) if name.isupper()]

@@ -14,6 +14,7 @@ from goldstein.solvers.compiled.constants import (
     SPARSE,
     SPARSE_EVERY,
     VALUE_LIMIT,
+    WIDE,
 )
 from goldstein.solvers.compiled.draws import ball_point, conic_point
 from goldstein.solvers.compiled.jit import kernel, unit
@@ -47,7 +48,7 @@ def _step(search: Any) -> Any:
             return True
         _shrink(search)
         return False
-    ratio = min(norm / search.lipschitz, 1.0)
+    ratio = min(norm / search.lipschitz, 1.0) * min(1.0, WIDE / search.dim)
     trial = vector(search.trial, search.dim)
     move(x, -radius * (1.0 - ratio / 8.0) / norm, m, trial)
     value = ask.trial_value(search, trial)

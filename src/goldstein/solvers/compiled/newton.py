@@ -154,9 +154,9 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
     best_trial, best_value, best_slot = 0.0, math.inf, -1
     for _ in range(MAX_TRIALS):
         if fy < search.newton_fx + ARMIJO * trial * slope:
-            # Falling this fast since the last trial, f is steeper still on the way: the value
-            # alone says that the step is too short.
-            steep = best_trial > 0.0 and fy - best_value < CURVATURE * slope * (trial - best_trial)
+            # While f falls this fast from one trial to the next, no need to look.
+            fall = CURVATURE * slope * (trial - best_trial)
+            steep = best_trial > 0.0 and high == math.inf and fy - best_value < fall
             best_trial, best_value, best_slot = trial, fy, -1
             copy(y, best)
             if not steep:
