@@ -29,7 +29,7 @@ RESULTS = Path(__file__).parent / "studies" / "results" / "estimators.jsonl"
 CASES = {
     "dense": [("dense", n, 50) for n in (1_000, 10_000, 100_000)],
     "growth": [("dense", n, 50) for n in (300_000, 1_000_000)],
-    "text": [("text", 20_000, 20_000), ("text", 100_000, 100_000)],
+    "text": [("text", 5_000, 20_000), ("text", 20_000, 20_000), ("text", 100_000, 100_000)],
     "genes": [("genes", 72, 7129), ("genes", 500, 500), ("genes", 1000, 1000)],
 }
 
