@@ -197,3 +197,17 @@ def test_the_report_has_every_section(make_run: Any) -> None:
     text = acceptance.report([make_run()])
     for title, _ in acceptance.SECTIONS:
         assert f"{title}\n[" in text
+
+
+def test_own_time_is_judged_by_its_ratio(make_run: Any) -> None:
+    ours = [make_run(problem=f"p{k}", dim=10, own_cpu=50e-6 * k) for k in (1, 2, 30)]
+    theirs = [
+        make_run(problem=f"p{k}", dim=10, method="pygranso", own_cpu=0.05) for k in (1, 2, 30)
+    ]
+    small = [make_run(problem="q", dim=3, own_cpu=9.0, method=m) for m in ("auto", "pygranso")]
+    (found,) = acceptance.own_time([*ours, *theirs, *small])
+    assert found.startswith(f"{YES} own time per call at 7 <= d <= 13 (3 problems, median): 2 us")
+    assert "pygranso 1000 us, ratio 0.002" in found
+    slow = [make_run(problem=f"p{k}", dim=10, own_cpu=0.005) for k in (1, 2, 30)]
+    assert acceptance.own_time([*slow, *theirs])[0].startswith(NO)
+    assert acceptance.own_time(small)[0].startswith(UNKNOWN)
