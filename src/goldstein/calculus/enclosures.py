@@ -157,7 +157,7 @@ class Enclosure:
         size = np.abs(b.mid) + b.rad
         rounding = gamma(terms + 2) * np.abs(b.mid) + _LOST
         spread = np.abs(self.mid) @ (b.rad + rounding) + self.rad @ size
-        return Enclosure(mid, _spread(spread, terms))
+        return _summed(mid, spread, terms)
 
     @np.errstate(all="ignore")
     def __rmatmul__(self, other: Any) -> Enclosure:
@@ -165,12 +165,12 @@ class Enclosure:
         terms = other.shape[-1]
         mid = other @ self.mid
         spread = _absolute_product(other, self.rad + (gamma(terms + 2) * np.abs(self.mid) + _LOST))
-        return Enclosure(mid, _spread(spread, terms))
+        return _summed(mid, spread, terms)
 
     @np.errstate(all="ignore")
     def sum(self) -> Enclosure:
         spread = (self.rad + gamma(self.size + 2) * np.abs(self.mid)).sum()
-        return Enclosure(self.mid.sum(), _spread(spread, self.size))
+        return _summed(self.mid.sum(), spread, self.size)
 
     def __repr__(self) -> str:
         return f"Enclosure({self.mid!r}, {self.rad!r})"
@@ -189,9 +189,11 @@ def _absolute_product(matrix: Any, vector: Floats) -> Any:
     return functools.reduce(np.add, parts)
 
 
-def _spread(spread: Any, terms: int) -> Floats:
+def _summed(mid: Any, spread: Any, terms: int) -> Enclosure:
     """Charge the rounding of the radius' own sum, and underflow of every product."""
-    return _outward(spread * (1.0 + 4 * gamma(terms + 4)) + (terms + 2) * _TINY)
+    radius = _outward(spread * (1.0 + 4 * gamma(terms + 4)) + (terms + 2) * _TINY)
+    # A partial sum that overflows says nothing of the sum, not even its sign.
+    return Enclosure(mid, np.where(np.isfinite(mid), radius, np.inf))
 
 
 def enclose(value: Any) -> Enclosure:

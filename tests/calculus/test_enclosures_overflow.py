@@ -1,0 +1,42 @@
+"""Sums that leave the range of float64 on the way: their enclosures must not pretend to know."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from goldstein.calculus import Variable, logistic, softplus, sum
+from goldstein.calculus.enclosures import Enclosure
+from goldstein.certificates.near import NearCertificate
+from goldstein.errors import NotCertifiableError
+
+HUGE = 1.7e308
+
+#: Its sum is -HUGE, but the sum of the first two entries is beyond float64.
+ROW = np.array([HUGE, HUGE, -HUGE, -HUGE, -HUGE])
+
+
+def contains(box: Enclosure, exact: Fraction) -> bool:
+    mid, rad = float(box.mid), float(box.rad)
+    if not (np.isfinite(mid) and np.isfinite(rad)):
+        return not np.isfinite(rad)
+    return abs(Fraction(mid) - exact) <= Fraction(rad)
+
+
+def test_a_sum_that_overflows_on_the_way_is_not_enclosed() -> None:
+    exact = Fraction(-HUGE)
+    ones = Enclosure(np.ones(5))
+    assert contains((ROW[None, :] @ ones)[0], exact)
+    assert contains((Enclosure(ROW[None, :]) @ ones)[0], exact)
+    assert contains(Enclosure(ROW).sum(), exact)
+    assert not contains(Enclosure(np.inf, 1.0), exact)
+
+
+@pytest.mark.parametrize(("atom", "sign"), [(logistic, 1.0), (softplus, -1.0)])
+def test_no_certificate_where_the_argument_overflows_on_the_way(atom, sign) -> None:
+    # The exact slope is of size 1, and that of the overflowed argument is 0.
+    F = 1e-300 * sum(atom((sign * ROW)[None, :] @ Variable(5)))
+    with pytest.raises(NotCertifiableError):
+        NearCertificate.prove(F, np.ones(5), np.ones(5), np.ones((1, 5)), [1.0])
