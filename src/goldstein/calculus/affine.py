@@ -16,10 +16,12 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic
+from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Bound, Expression, IntegerRow, Jet, Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator, fraction_upper
+from goldstein.numerics.rounding import norm_upper
 from goldstein.numerics.spectral import spectral_norm_upper
 
 #: Charged for products that underflow, before a later factor can make the loss visible again.
@@ -38,7 +40,10 @@ class _Affine(Expression):
 
 
 class Linear(_Affine):
-    """A constant matrix times an expression: `A @ u`, with A dense, sparse or a LinearOperator."""
+    """A constant matrix times an expression: `A @ u`.
+
+    A is dense, sparse, a LinearOperator, or in blocks of rows.
+    """
 
     def __init__(self, A: Any, arg: Expression) -> None:
         self.A = A
@@ -58,13 +63,16 @@ class Linear(_Affine):
             if min(self.A.shape) <= 2:
                 return float(np.linalg.norm(self.A @ np.eye(self.A.shape[1]), 2))
             return float(svds(self.A, k=1, return_singular_vectors=False, random_state=0)[0])
+        if isinstance(self.A, BlockedRows):
+            return norm_upper(self.A.norms() * (1.0 + 2.0**-40))
         return spectral_norm_upper(self.A)
 
     def _matrix(self, arithmetic: Arithmetic) -> Any:
         if arithmetic is RATIONAL:
             self._require_matrix()
             if self._exact_matrix is None:
-                self._exact_matrix = RATIONAL.constant(self.A)
+                blocked = isinstance(self.A, BlockedRows)
+                self._exact_matrix = RATIONAL.constant(self.A.toarray() if blocked else self.A)
             return self._exact_matrix
         return self.A
 
@@ -138,6 +146,8 @@ class Linear(_Affine):
     def magnitude(self) -> tuple[Vector, Vector]:
         self._require_matrix()
         inner = self.args[0]
+        if isinstance(self.A, BlockedRows):
+            return self.A.norms(), np.full(self.size, UNDERFLOW)
         gain, shift = inner.magnitude()
         size = abs(self.A)
         B = np.asarray(size @ shift.reshape(inner.shape)).ravel() + UNDERFLOW
@@ -607,7 +617,9 @@ def linear(A: Any, u: Expression) -> Expression:
     """
     if not isinstance(u, Expression):
         raise InputTypeError(f"expected an expression, got {type(u).__name__}.")
-    if isinstance(A, LinearOperator):
+    if isinstance(A, BlockedRows) and u is not u.variable:
+        raise InputTypeError("rows in blocks multiply the variable itself, not an expression.")
+    if isinstance(A, LinearOperator | BlockedRows):
         matrix: Any = A
     elif sparse.issparse(A):
         matrix = own_sparse(A)
@@ -617,7 +629,10 @@ def linear(A: Any, u: Expression) -> Expression:
             return linear(matrix[None, :], u).reshape(*u.shape[1:])
     if len(matrix.shape) != 2 or u.ndim not in (1, 2) or matrix.shape[1] != u.shape[0]:
         raise InputError(f"cannot multiply a matrix of shape {matrix.shape} with shape {u.shape}.")
-    entries = matrix.data if sparse.issparse(matrix) else matrix
+    if isinstance(A, BlockedRows):
+        entries = A.norms()
+    else:
+        entries = matrix.data if sparse.issparse(matrix) else matrix
     if not isinstance(A, LinearOperator) and not np.isfinite(entries).all():
         raise InputError("the matrix has a NaN or an infinity; every entry must be finite.")
     return Linear(matrix, u)

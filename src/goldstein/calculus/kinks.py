@@ -441,8 +441,9 @@ def _stored_row(node: Expression, index: int) -> tuple[NDArray[np.intp], Vector]
         places, entries = node.A.indices[span], node.A.data[span]
         filled = entries != 0
         return places[filled].astype(np.intp), entries[filled]
-    places = np.flatnonzero(node.A[index])
-    return places, node.A[index][places]
+    row = node.A[index]
+    places = np.flatnonzero(row)
+    return places, row[places]
 
 
 def _enclosed_point(exact: ExactVector) -> Enclosure:

@@ -14,6 +14,7 @@ from scipy import sparse
 from goldstein.calculus import sum_squares
 from goldstein.calculus.affine import hand_over, hand_over_sparse, own, own_sparse
 from goldstein.calculus.arithmetic import Arithmetic
+from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
 from goldstein.errors import InputError
 from goldstein.numerics.streams import seed_from, stream
@@ -84,8 +85,11 @@ class Model(SetOnce, Expression):
 
 
 def data_matrix(data: Any, name: str) -> Any:
-    """Return finite data of shape (n, d), dense or sparse."""
-    if sparse.issparse(data):
+    """Return finite data of shape (n, d): dense, sparse, or in blocks of rows."""
+    matrix: Any
+    if isinstance(data, BlockedRows):
+        matrix, entries = data, data.norms()
+    elif sparse.issparse(data):
         matrix = own_sparse(data)
         entries = matrix.data
     else:

@@ -16,8 +16,9 @@ from scipy import sparse
 from goldstein.calculus.affine import Linear
 from goldstein.calculus.arithmetic import ENCLOSURE
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.enclosures import Enclosure
-from goldstein.calculus.expression import Expression
+from goldstein.calculus.expression import Expression, KinkNode
 from goldstein.calculus.kinks import Examination, KinkForm
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.exact import exact_signs
@@ -65,6 +66,12 @@ class MarginKinkForm(KinkForm):
         while not isinstance(node, Linear):
             (node,) = node.args
         return node.A
+
+    def _decide(self, node: KinkNode, found: Examination) -> None:
+        if isinstance(self._rows, BlockedRows) and node is self._loss:
+            # Exact arithmetic needs the rows in doubt, one after the other: fetch them together.
+            self._rows.keep(self._loss.in_doubt(found.values[id(node.args[0])]).tolist())
+        super()._decide(node, found)
 
     def limiting_boxes(
         self, point: Sequence[Any], directions: Sequence[Sequence[Any]] | NDArray[Any]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.calculus.affine import hand_over, hand_over_sparse, row_norms, size_upper
+from goldstein.calculus.blocked_rows import BlockedRows
 
 Vector = NDArray[np.float64]
 
@@ -83,14 +84,8 @@ class MarginProblem:
         cls, Z: Any, weights: Vector, ridge: Vector, *, rho: float, shift: float = 0.0
     ) -> MarginProblem:
         """Return the problem of the whole data."""
-        n, d = Z.shape
-        entries = Z.nnz // n if sparse.issparse(Z) else d
-        # In blocks: the norms of all rows at once would need copies of the data.
-        block = max(1, BLOCK_BYTES // (8 * max(entries, 1)))
-        norms_of = _sparse_row_norms if sparse.issparse(Z) else _dense_row_norms
-        norms = np.concatenate([norms_of(Z, i, min(i + block, n)) for i in range(0, n, block)])
         # A little more than rounding can take away: these are upper bounds.
-        norms *= 1.0 + 2.0**-40
+        norms = _row_norms(Z) * (1.0 + 2.0**-40)
         return cls(Z, weights, ridge, rho, shift, norms, np.zeros(Z.shape[1]))
 
     def frozen(self) -> MarginProblem:
@@ -120,9 +115,14 @@ class MarginProblem:
         """Return the problem with every row scaled to the median length: no row has leverage."""
         typical = float(np.median(self.row_norms))
         scale = np.where(self.row_norms > 0, typical / np.maximum(self.row_norms, 1e-300), 1.0)
-        Z = sparse.diags(scale) @ self.Z if sparse.issparse(self.Z) else scale[:, None] * self.Z
+        if isinstance(self.Z, BlockedRows):
+            Z: Any = self.Z.scaled(scale)
+        elif sparse.issparse(self.Z):
+            Z = (sparse.diags(scale) @ self.Z).tocsr()
+        else:
+            Z = scale[:, None] * self.Z
         return MarginProblem(
-            Z.tocsr() if sparse.issparse(Z) else Z, self.weights, self.ridge, self.rho, self.shift,
+            Z, self.weights, self.ridge, self.rho, self.shift,
             self.row_norms * scale, self.slope, self.constant,
         )  # fmt: skip
 
@@ -265,6 +265,17 @@ def labelled_rows(X: Any, signs: Vector, *, intercept: bool) -> Any:
     entries[old], entries[ends] = data, signs
     columns[old], columns[ends] = rows.indices, d
     return hand_over_sparse(sparse.csr_array((entries, columns, starts), shape=(n, width)))
+
+
+def _row_norms(Z: Any) -> Vector:
+    if isinstance(Z, BlockedRows):
+        return Z.norms()
+    n, d = Z.shape
+    entries = Z.nnz // n if sparse.issparse(Z) else d
+    # In blocks: the norms of all rows at once would need copies of the data.
+    block = max(1, BLOCK_BYTES // (8 * max(entries, 1)))
+    norms_of = _sparse_row_norms if sparse.issparse(Z) else _dense_row_norms
+    return np.concatenate([norms_of(Z, i, min(i + block, n)) for i in range(0, n, block)])
 
 
 def _dense_row_norms(Z: Any, start: int, stop: int) -> Vector:

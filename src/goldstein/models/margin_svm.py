@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, ramp, sum
+from goldstein.calculus.affine import Linear, linear
+from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Model, data_matrix, nonnegative, ridge_term
 from goldstein.models.margin_kinks import MarginKinkForm
 from goldstein.models.margin_problem import MarginProblem, gradient_bound, typical_start
-from goldstein.numerics.spectral import spectral_norm_upper
 
 
 class MarginSVM(Model):
@@ -66,7 +67,7 @@ class MarginSVM(Model):
             self.Z, shares, ridge, rho=self.rho, shift=float(shift)
         ).frozen()
         w = Variable(d)
-        margins = self.Z @ w
+        margins = linear(self.Z, w)
         loss = ramp(margins - float(shift) if shift else margins, rho=self.rho)
         losses = sum(loss if weights is None else loss * p)
         tree = losses if total is None else losses / total
@@ -87,7 +88,8 @@ class MarginSVM(Model):
 
     def _look(self, w: Vector) -> tuple[MarginProblem, Vector]:
         """Return the cheapest problem that equals the objective at w, and its products Z w."""
-        reach = self.neighbourhood
+        # Rows in blocks stay there, however many of them are within reach of a kink.
+        reach = 0.0 if isinstance(self.Z, BlockedRows) else self.neighbourhood
         if self._local is not None and _within(w, self._local[0], min(reach, self._local[2])):
             local = self._local[1]
             return local, local.product(w)
@@ -122,7 +124,8 @@ class MarginSVM(Model):
 
     @cached_property
     def _norm(self) -> float:
-        return spectral_norm_upper(self.Z)
+        (data,) = (node for node in self.plan if isinstance(node, Linear))
+        return data.norm
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return sqrt(2 lam F(x)) + lam delta + |p| |Z| / rho; |p| = sqrt(n) without weights."""

@@ -1,8 +1,9 @@
-"""The rho-margin objective on a Dask array: rows stay in their chunks, and passes go there."""
+"""The rows of a Dask array as a matrix: they stay in their chunks, and products go there."""
 
 from __future__ import annotations
 
 import importlib
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from goldstein.calculus.affine import row_norms
-from goldstein.errors import InputError, InputTypeError, KinkError
-from goldstein.models.margin_problem import MarginProblem
-from goldstein.oracles import Oracle
+from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.enclosures import Enclosure, product_part, sum_of_parts
+from goldstein.errors import InputError, InputTypeError
+from goldstein.models.margin_problem import labelled_rows
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 
 def is_dask_array(X: Any) -> bool:
@@ -51,15 +54,14 @@ def checked_chunks(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     return X, y
 
 
-class ChunkedRows:
+class ChunkedRows(BlockedRows):
     """Rows y_i (x_i, 1) of a Dask array, multiplied chunk by chunk.
-
-    It offers what `MarginProblem` asks of a matrix: products on both sides, and few rows at a time.
 
     Parameters
     ----------
     X : dask array, shape (n, d)
-        Persist it first if it is slow to read: every pass reads it.
+        Persist it first if it is slow to read: every pass reads it. It must give the same numbers
+        each time.
     signs : ndarray, shape (n,)
         Labels -1 and 1.
     intercept : bool
@@ -67,50 +69,70 @@ class ChunkedRows:
     """
 
     def __init__(self, X: Any, signs: Vector, intercept: bool) -> None:
-        X = X.rechunk({1: -1}).astype(np.float64)
+        super().__init__()
+        self._X = X.rechunk({1: -1}).astype(np.float64)
         self._dask: Any = importlib.import_module("dask")
-        self._blocks = X.to_delayed().ravel().tolist()
-        self._edges = np.concatenate([[0], np.cumsum(X.chunks[0])]).astype(np.intp)
+        self._blocks = self._X.to_delayed().ravel().tolist()
+        self._edges = np.concatenate([[0], np.cumsum(self._X.chunks[0])]).astype(np.intp)
         self._signs, self._intercept = signs, intercept
         self.shape = (int(X.shape[0]), int(X.shape[1]) + bool(intercept))
 
-    def __matmul__(self, v: Vector) -> Vector:
+    def product(self, v: Vector) -> Vector:
         return np.concatenate(self._each(_product, lambda part: (self._signs[part], v)))
 
-    @property
-    def T(self) -> _Transposed:
-        """The transpose, for products only."""
-        return _Transposed(self)
+    def enclosed_product(self, v: Enclosure) -> Enclosure:
+        parts = self._each(
+            _enclosed_product, lambda part: (self._signs[part], self._intercept, v.mid, v.rad)
+        )
+        mid, rad = (np.concatenate(pieces) for pieces in zip(*parts))
+        return Enclosure(mid, rad)
 
     def transposed_product(self, a: Vector) -> Vector:
-        """Return the rows' combination with coefficients a."""
         pulls = self._signs * a
         parts = self._each(_combination, lambda part: (pulls[part], self._intercept))
         answer: Vector = np.sum(parts, axis=0)
         return answer
 
+    def enclosed_transposed_product(self, a: Enclosure) -> Enclosure:
+        terms = self.shape[0]
+        parts = self._each(
+            _enclosed_combination,
+            lambda p: (self._signs[p], self._intercept, a.mid[p], a.rad[p], terms),
+        )
+        return sum_of_parts(parts, terms)
+
     def norms(self) -> Vector:
-        """Return the norms of the rows; refuse data that are not finite."""
+        return self._norms
+
+    @cached_property
+    def _norms(self) -> Vector:
         norms = np.concatenate(self._each(_norms, lambda part: (self._intercept,)))
         if not np.isfinite(norms).all():
             raise InputError("Input X contains NaN or infinity; clean the data first.")
+        norms *= np.abs(self._signs)
+        norms.setflags(write=False)
         return norms
 
-    def __getitem__(self, rows: Any) -> Vector:
-        """Return some rows, in memory."""
-        index = np.arange(self.shape[0])[rows]
+    def fetch(self, index: NDArray[np.intp]) -> Matrix:
         order = np.argsort(index, kind="stable")
         cuts = np.searchsorted(index[order], self._edges)
-        parts = [
-            self._dask.delayed(_rows)(
-                block, index[order][cuts[i] : cuts[i + 1]] - self._edges[i], self._intercept
+        # Chunks without a wanted row are not read.
+        wanted = [i for i in range(len(self._blocks)) if cuts[i] < cuts[i + 1]]
+        lazy = self._dask.delayed(_rows)
+        places = [index[order][cuts[i] : cuts[i + 1]] for i in wanted]
+        parts = self._dask.compute(
+            *(
+                lazy(self._blocks[i], rows - self._edges[i], self._signs[rows], self._intercept)
+                for i, rows in zip(wanted, places)
             )
-            for i, block in enumerate(self._blocks)
-        ]
+        )
         answer = np.empty((index.size, self.shape[1]))
-        answer[order] = np.concatenate(self._dask.compute(*parts))
-        answer *= self._signs[index][:, None]
+        if parts:
+            answer[order] = np.concatenate(parts)
         return answer
+
+    def scaled(self, factors: Vector) -> ChunkedRows:
+        return ChunkedRows(self._X, self._signs * factors, self._intercept)
 
     def _each(self, operation: Any, arguments: Any) -> list[Any]:
         lazy = self._dask.delayed(operation)
@@ -120,68 +142,38 @@ class ChunkedRows:
         )
 
 
-class _Transposed:
-    def __init__(self, rows: ChunkedRows) -> None:
-        self._rows = rows
-
-    def __matmul__(self, a: Vector) -> Vector:
-        return self._rows.transposed_product(a)
-
-
-class ChunkedMargin(Oracle):
-    """Values and gradients of the objective; a gradient on a kink is refused."""
-
-    knows_kinks = True
-    neighbourhood = 0.0
-
-    def __init__(
-        self,
-        rows: ChunkedRows,
-        rho: float,
-        lam: float,
-        weights: Vector,
-        shift: float,
-        intercept: bool,
-    ) -> None:
-        ridge = np.full(rows.shape[1], lam)
-        if intercept:
-            ridge[-1] = 0.0
-        self.problem = MarginProblem(
-            rows, weights, ridge, rho, shift, rows.norms(), np.zeros(rows.shape[1])
-        )
-        self.dim = rows.shape[1]
-
-    @property
-    def name(self) -> str:
-        return "margin_svm"
-
-    def value(self, x: Vector) -> float:
-        return self.problem.value(x)
-
-    def gradient(self, y: Vector) -> Vector:
-        u = self.problem.product(y)
-        if not self.problem.clear_of_kinks(y, u):
-            raise KinkError("a row sits on a kink of the loss, as far as rounding can tell.", y)
-        return self.problem.gradient(y, u)
-
-
 def _product(block: Any, signs: Vector, v: Vector) -> Vector:
-    d = block.shape[1]
-    out: Vector = block @ v[:d]
+    X = np.asarray(block)
+    d = X.shape[1]
+    out: Vector = X @ v[:d]
     if v.size > d:
         out = out + v[d]
     return signs * out
 
 
+def _enclosed_product(
+    block: Any, signs: Vector, intercept: bool, mid: Vector, rad: Vector
+) -> tuple[Vector, Vector]:
+    answer = labelled_rows(np.asarray(block), signs, intercept=intercept) @ Enclosure(mid, rad)
+    return answer.mid, answer.rad
+
+
 def _combination(block: Any, pulls: Vector, intercept: bool) -> Vector:
-    answer: Vector = block.T @ pulls
+    answer: Vector = np.asarray(block).T @ pulls
     return np.append(answer, pulls.sum()) if intercept else answer
+
+
+def _enclosed_combination(
+    block: Any, signs: Vector, intercept: bool, mid: Vector, rad: Vector, terms: int
+) -> tuple[Vector, Vector]:
+    Z = labelled_rows(np.asarray(block), signs, intercept=intercept)
+    return product_part(Z.T, Enclosure(mid, rad), terms)
 
 
 def _norms(block: Any, intercept: bool) -> Vector:
     return np.hypot(row_norms(np.asarray(block)), 1.0 if intercept else 0.0)
 
 
-def _rows(block: Any, index: NDArray[np.intp], intercept: bool) -> Vector:
-    rows: Vector = np.asarray(block)[index]
-    return np.column_stack([rows, np.ones(len(index))]) if intercept else rows
+def _rows(block: Any, index: NDArray[np.intp], signs: Vector, intercept: bool) -> Matrix:
+    rows: Matrix = labelled_rows(np.asarray(block)[index], signs, intercept=intercept)
+    return rows

@@ -21,7 +21,6 @@ from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.exact import distance_upper, exact_dot, project_exact, to_fractions
-from goldstein.sklearn.chunked import ChunkedMargin
 from goldstein.sklearn.margin_newton import LocalMinimum, distinct_rows
 from goldstein.sklearn.margin_rowspace import least_norm
 
@@ -106,7 +105,7 @@ def free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
 
 
 def goldstein_at(
-    model: MarginSVM | ChunkedMargin, found: LocalMinimum, delta: float, seed: int
+    model: MarginSVM, found: LocalMinimum, delta: float, seed: int
 ) -> GoldsteinCertificate | None:
     """Return a Goldstein certificate at the minimiser, or None when a point meets a kink."""
     stairs = staircase(model.problem, found, delta)
@@ -122,7 +121,7 @@ def goldstein_at(
 
 
 def goldstein_by_scaling(
-    model: MarginSVM | ChunkedMargin, v: Vector, delta: float, count: int, seed: int
+    model: MarginSVM, v: Vector, delta: float, count: int, seed: int
 ) -> GoldsteinCertificate | None:
     """Return a Goldstein certificate from the points (1 + t) v, or None when one meets a kink.
 

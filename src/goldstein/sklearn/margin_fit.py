@@ -13,7 +13,6 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
-from goldstein.sklearn.chunked import ChunkedMargin
 from goldstein.sklearn.margin_certificate import (
     goldstein_at,
     goldstein_by_scaling,
@@ -62,7 +61,7 @@ class MarginFit:
 
 
 def fit_margin(
-    model: MarginSVM | ChunkedMargin,
+    model: MarginSVM,
     *,
     eps: float,
     delta: float,
@@ -77,7 +76,7 @@ def fit_margin(
     model.neighbourhood = 2.0 * delta
     found = _best_start(problem, eps, delta, seed, start, n_init)
     places = _places(problem, found, eps, delta)
-    if near and isinstance(model, MarginSVM):
+    if near:
         for place in (p for p in places if p.active.size <= MOST_ON_KINKS):
             proof = _good(near_at(model, place, eps, delta), eps, delta)
             if proof is not None:
@@ -86,7 +85,7 @@ def fit_margin(
     if goldstein is None:
         return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
     proof = None
-    if near and isinstance(model, MarginSVM) and _is_searchable(problem, goldstein.x, delta):
+    if near and _is_searchable(problem, goldstein.x, delta):
         # Rows on their kinks depend on each other: search.
         proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
     v = goldstein.x.copy()
@@ -104,7 +103,7 @@ def _places(
 
 
 def _goldstein(
-    model: MarginSVM | ChunkedMargin,
+    model: MarginSVM,
     found: LocalMinimum,
     places: list[LocalMinimum],
     eps: float,
@@ -136,7 +135,7 @@ def _good(proof: NearCertificate | None, eps: float, delta: float) -> NearCertif
 
 
 def _guaranteed_fit(
-    model: MarginSVM | ChunkedMargin,
+    model: MarginSVM,
     found: LocalMinimum,
     eps: float,
     delta: float,
@@ -151,7 +150,7 @@ def _guaranteed_fit(
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
     proof = None
-    if near and isinstance(model, MarginSVM) and _is_searchable(model.problem, result.x, delta):
+    if near and _is_searchable(model.problem, result.x, delta):
         proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
     return MarginFit(
         result.x, model.value(result.x), goldstein, proof, found.iterations + result.nit

@@ -18,7 +18,7 @@ from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.numerics.long_sum import exact_sum
 from goldstein.sklearn import validation as check
-from goldstein.sklearn.chunked import ChunkedMargin, ChunkedRows, checked_chunks, is_dask_array
+from goldstein.sklearn.chunked import ChunkedRows, checked_chunks, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
 from goldstein.sklearn.margin_fit import MarginFit, fit_margin
 from goldstein.sklearn.native_fit import fit_native
@@ -159,7 +159,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse matrix or Dask array, shape (n, d)
-            A Dask array is never in memory as a whole; it gets a Goldstein certificate.
+            A Dask array is never in memory as a whole; what is proved is the same.
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
             Nonnegative; a row of weight 0 is as good as absent.
@@ -279,12 +279,11 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return list(np.column_stack([old, self.intercept_]))
         return list(old)
 
-    def _model(self, X: Any, signs: Vector, weights: Vector) -> MarginSVM | ChunkedMargin:
+    def _model(self, X: Any, signs: Vector, weights: Vector) -> MarginSVM:
         if is_dask_array(X):
-            rows = ChunkedRows(X, signs, self.fit_intercept)
-            rho, lam, p, *rest, total = self._constants(weights)
-            return ChunkedMargin(rows, rho, float(lam), p / float(total), *rest)
-        Z = labelled_rows(X, signs, intercept=self.fit_intercept)
+            Z: Any = ChunkedRows(X, signs, self.fit_intercept)
+        else:
+            Z = labelled_rows(X, signs, intercept=self.fit_intercept)
         return MarginSVM(Z, *self._constants(weights))
 
     def _native_model(self, X: Any, labels: NDArray[np.intp], weights: Vector) -> MulticlassMargin:

@@ -296,6 +296,11 @@ class Elementwise(KinkNode):
     def nearest_piece(self, u: Vector) -> Any:
         return self.function.piece(u)
 
+    def in_doubt(self, u: Enclosure) -> Indices:
+        """Return the entries that `examine` will ask for."""
+        gaps = [u.reshape(-1) - ENCLOSURE.constant(t) for t in self.function.breakpoints]
+        return np.flatnonzero(~np.logical_and.reduce([gap.proven for gap in gaps]))
+
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
         levels = self.function.breakpoints
         flat = u.reshape(-1)
