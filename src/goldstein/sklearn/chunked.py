@@ -71,11 +71,14 @@ class ChunkedRows(BlockedRows):
     def __init__(self, X: Any, signs: Vector, intercept: bool) -> None:
         super().__init__()
         self._X = X.rechunk({1: -1}).astype(np.float64)
-        self._dask: Any = importlib.import_module("dask")
         self._blocks = self._X.to_delayed().ravel().tolist()
         self._edges = np.concatenate([[0], np.cumsum(self._X.chunks[0])]).astype(np.intp)
         self._signs, self._intercept = signs, intercept
         self.shape = (int(X.shape[0]), int(X.shape[1]) + bool(intercept))
+
+    @property
+    def _dask(self) -> Any:
+        return importlib.import_module("dask")
 
     def product(self, v: Vector) -> Vector:
         return np.concatenate(self._each(_product, lambda part: (self._signs[part], v)))
