@@ -85,3 +85,7 @@ def test_divisors_without_a_reciprocal_are_refused(divisor: Any) -> None:
 def test_expressions_do_not_divide() -> None:
     with pytest.raises(InputTypeError):
         Variable(1) / Variable(1)
+
+
+def test_integers_of_numpy_are_exact_too() -> None:
+    assert (Variable(1) / np.int64(2**53 + 1)).row(0) == {0: Fraction(1, 2**53 + 1)}

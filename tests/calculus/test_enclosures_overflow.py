@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from goldstein.calculus import Variable, logistic, softplus, sum
+from goldstein.calculus import Variable, logistic, softplus, square, sum
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.certificates.near import NearCertificate
 from goldstein.errors import NotCertifiableError
@@ -40,3 +40,9 @@ def test_no_certificate_where_the_argument_overflows_on_the_way(atom, sign) -> N
     F = 1e-300 * sum(atom((sign * ROW)[None, :] @ Variable(5)))
     with pytest.raises(NotCertifiableError):
         NearCertificate.prove(F, np.ones(5), np.ones(5), np.ones((1, 5)), [1.0])
+    assert np.isnan(F.gradient(np.ones(5))).all()
+
+
+def test_a_value_that_overflows_does_no_harm_where_no_gradient_depends_on_it() -> None:
+    F = 2.0 * sum(square(Variable(2)))
+    assert F.gradient(np.array([1e200, -1e160])).tolist() == [4e200, -4e160]

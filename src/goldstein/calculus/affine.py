@@ -679,9 +679,9 @@ def divide(u: Expression, divisor: Any) -> Expression:
 
 def _as_divisor(value: Any) -> Any:
     """Return a divisor as float64, or as a Fraction where float64 would round it."""
-    if not isinstance(value, int | Fraction):
+    if not isinstance(value, int | np.integer | Fraction):
         return own(value)
-    exact = Fraction(value)
+    exact = value if isinstance(value, Fraction) else Fraction(int(value))
     try:
         nearest = float(exact)
     except OverflowError:

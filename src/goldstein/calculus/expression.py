@@ -40,7 +40,7 @@ Leading = Callable[[int], Sequence[Fraction]]
 #: Coefficients of an affine entry: places, integers, their common denominator.
 IntegerRow = tuple[list[int], list[int], int]
 
-_BY_IDENTITY = frozenset({"_last", "_kink_form", "plan", "kink_nodes"})
+_BY_IDENTITY = frozenset({"_last", "_kink_form", "plan", "kink_nodes", "_relied_on"})
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,16 @@ class Expression(Oracle):
         """The nodes of the graph that have kinks."""
         return tuple(n for n in self.plan if isinstance(n, KinkNode) and n.has_kinks)
 
+    @cached_property
+    def _relied_on(self) -> tuple[Expression, ...]:
+        """The nodes on whose values, not only on their pieces, the gradient depends."""
+        relied: dict[int, Expression] = {}
+        for node in reversed(self.plan):
+            linear = node.own_affine or (isinstance(node, KinkNode) and node.own_degree == 1)
+            if id(node) in relied or not linear:
+                relied |= {id(a): a for a in node.args}
+        return tuple(relied.values())
+
     def kink_form(self) -> KinkForm:
         """Return the kink normal form, the object that certificates are checked against."""
         return self._kink_form
@@ -251,7 +261,10 @@ class Expression(Oracle):
         return {k: v for k, v in self.__dict__.items() if k not in _BY_IDENTITY}
 
     def gradient(self, y: Vector) -> Vector:
-        """Return the gradient at y, or raise `KinkError` when y is on a kink."""
+        """Return the gradient at y, or raise `KinkError` when y is on a kink.
+
+        Where a value that it depends on overflows, all entries are NaN.
+        """
         self._require_scalar("gradient")
         point = self._point(y)
         values = self._values(point)
@@ -259,6 +272,9 @@ class Expression(Oracle):
             pieces = self._pieces_if_clear(point, values)
         if pieces is None:
             pieces = self.kink_form().require_smooth_point(point)
+        if not all(np.isfinite(values[id(node)]).all() for node in self._relied_on):
+            # A partial sum that overflows says nothing of the sum, not even its sign.
+            return np.full(point.shape, np.nan)
         return np.array(self.pull_back(values, FLOAT, pieces), dtype=np.float64)
 
     def pull_back(self, values: dict[int, Any], arithmetic: Arithmetic, pieces: Pieces) -> Any:

@@ -111,10 +111,14 @@ def with_constant_feature(data: Any) -> Any:
 
 
 def ridge_term(lam: float | Fraction, u: Expression) -> Expression:
-    """Return lam/2 |u|^2; a Fraction is not rounded in proofs."""
-    if isinstance(lam, Fraction):
-        return sum_squares(u) / (2 / lam)
-    return (0.5 * lam) * sum_squares(u)
+    """Return lam/2 |u|^2, lam > 0; nothing is rounded in proofs."""
+    half = 0.5 * float(lam)
+    if 2 * Fraction(half) == lam:
+        return half * sum_squares(u)
+    answer, divisor = sum_squares(u), 2 / Fraction(lam)
+    while divisor > 2**1000:  # beyond what one division takes
+        answer, divisor = answer / 2**1000, divisor / 2**1000
+    return answer / divisor
 
 
 def nonnegative(name: str, value: Any) -> float:

@@ -17,6 +17,7 @@ from goldstein.errors import InputError
 from goldstein.models.base import Model, data_matrix, nonnegative, ridge_term
 from goldstein.models.margin_kinks import MarginKinkForm
 from goldstein.models.margin_problem import MarginProblem, gradient_bound, typical_start
+from goldstein.numerics.rounding import distance_upper
 
 
 class MarginSVM(Model):
@@ -71,7 +72,7 @@ class MarginSVM(Model):
         loss = ramp(margins - float(shift) if shift else margins, rho=self.rho)
         losses = sum(loss if weights is None else loss * p)
         tree = losses if total is None else losses / total
-        if self.lam:
+        if lam:
             tree = ridge_term(lam, w[:penalised] if intercept else w) + tree
         super().__init__(tree)
         self._margins: tuple[bytes, Vector] = (b"", np.zeros(n))
@@ -134,8 +135,7 @@ class MarginSVM(Model):
 
 
 def _within(x: Vector, centre: Vector, radius: float) -> bool:
-    offset = x - centre
-    return radius > 0.0 and float(offset @ offset) <= (radius * (1.0 - 1e-9)) ** 2
+    return radius > 0.0 and distance_upper(x, centre) <= radius
 
 
 def margin_svm(

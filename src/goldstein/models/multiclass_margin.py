@@ -98,7 +98,7 @@ class MulticlassMargin(Model):
         gap = row_max(scores + self.rho * self._others) - row_max(scores)
         losses = sum(gap / self.rho * weights)
         tree = losses if total is None else losses / total
-        if self.lam:
+        if lam:
             tree = ridge_term(lam, W[:, :-1] if self.intercept else W) + tree
         return tree
 
@@ -149,7 +149,9 @@ class MulticlassMargin(Model):
         u = scores[rows, self.labels] - rivals[rows, best] - self.shift
         top = np.abs(theta).max(initial=0.0) * self.X.shape[1] ** 0.5
         slack = 2.0 * self._slack * top + 2.0**-48 * (abs(self.shift) + self.rho) + 2.0**-900
-        clear = (np.abs(u) > slack) & (np.abs(u - self.rho) > slack)
+        # An infinite score says nothing, not even its sign.
+        clear = np.isfinite(scores).all(axis=1)
+        clear &= (np.abs(u) > slack) & (np.abs(u - self.rho) > slack)
         ramp = (u > 0.0) & (u < self.rho)
         second = rivals.copy()
         second[rows, best] = -np.inf

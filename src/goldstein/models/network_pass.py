@@ -149,6 +149,8 @@ class Rows:
         """True when every neuron is provably off its kink at every row."""
         # No squares: tiny weights must not look like 0.
         sizes = np.abs(hidden).max(axis=1) * hidden.shape[1] ** 0.5
+        if not np.isfinite(2.0**53 * self.slack.max() * sizes.max()):
+            return False  # a partial sum may overflow: its sign says nothing
         return bool((np.abs(inner) > np.outer(self.slack, sizes) + 2.0**-900).all())
 
     def value(self, net: Architecture, weights: Weights, seen: Pass | None = None) -> LongSum:

@@ -23,6 +23,7 @@ from goldstein.sklearn.margin_narrowing import narrowed
 from goldstein.sklearn.margin_truncated import truncated_direction
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 #: Up to this many variables the Newton system is solved directly.
 DIRECT_LIMIT = 300
@@ -77,6 +78,9 @@ _FINE = 0.05
 
 #: Where the curvature is concave, steps are at most 1 / (1 - this) times the safe ones.
 _CONCAVE_CAP = 0.6
+
+#: Part of its diagonal that makes a curvature matrix definite; more than rounding takes away.
+_TRACE = 1e-10
 
 #: Accuracy of the value, relative, that goes with the tolerance of a gradient.
 VALUE_ACCURACY = 1e-3
@@ -192,12 +196,25 @@ def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Sm
     diagonal = np.maximum(problem.ridge, floor)
     up = c > 0
     convex = _curvature_matrix(problem.Z[rows[up]], c[up], diagonal)
-    if up.all():
+    concave = None
+    if not up.all():
+        concave = _curvature_matrix(problem.Z[rows[~up]], -c[~up], np.zeros(problem.dim))
+    try:
+        return _solved(convex, concave, gradient)
+    except linalg.LinAlgError:
+        # Beside long or heavy rows the penalty is lost in rounding: a trace of the rows' own
+        # curvature takes its place.
+        convex[np.diag_indices_from(convex)] *= 1.0 + _TRACE
+        return _solved(convex, concave, gradient)
+
+
+def _solved(convex: Matrix, concave: Matrix | None, gradient: Vector) -> Vector:
+    """Return Newton's step for the curvature convex - concave, a descent direction."""
+    if concave is None:
         factor = linalg.cho_factor(convex, lower=True, check_finite=False)
         return np.asarray(-linalg.cho_solve(factor, gradient, check_finite=False))
     # In the metric of the convex part the concave part has eigenvalues mu >= 0, and Newton's step
     # is 1 / (1 - mu) times the safe one; where mu is near or above 1, a few times.
-    concave = _curvature_matrix(problem.Z[rows[~up]], -c[~up], np.zeros(problem.dim))
     mu, Q = linalg.eigh(concave, convex, check_finite=False)
     return np.asarray(-Q @ ((Q.T @ gradient) / (1.0 - np.minimum(mu, _CONCAVE_CAP))))
 
@@ -417,7 +434,10 @@ def _finish(
         if before - value <= 1e-14 * abs(value) and convex.inside:
             break
         radius = 2.0 * max(radius, moved) if not convex.inside else max(radius, moved)
-    return LocalMinimum(*best[1:], search.iterations, search.passes)
+    _, v, active, shares = best
+    # A row of zeros may be on its kink, wherever v is: it pulls nowhere.
+    pulls = problem.row_norms[active] > 0.0
+    return LocalMinimum(v, active[pulls], shares[pulls], search.iterations, search.passes)
 
 
 @dataclass(frozen=True)

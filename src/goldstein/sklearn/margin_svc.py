@@ -263,7 +263,10 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"y has the class {y[unknown][0]!r}, which was not in the training.")
         labels = np.searchsorted(self.classes_, y[kept])
         factors = check.class_weights(self.class_weight, self.classes_, y[kept], weights[kept])
-        return labels, weights[kept] * factors[labels], kept
+        shares = weights[kept] * factors[labels]
+        if not shares.any():
+            raise InputError("no row has a positive weight; check sample_weight and class_weight.")
+        return labels, shares, kept
 
     def _signs(self, labels: NDArray[np.intp]) -> list[Vector]:
         if len(self.classes_) == 2:

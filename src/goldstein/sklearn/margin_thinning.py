@@ -39,8 +39,10 @@ def thinned(
     # Share 0 lies beyond the kink, share 1 on the ramp before it.
     wanted[leaving] = 1.0 - 2.0 * side[leaving]
     move = least_norm(rows, wanted)
-    reach = 0.5 * min(delta, free_radius(problem, found))
-    move *= reach / float(np.linalg.norm(move))
+    length = float(np.linalg.norm(move))
+    if length == 0.0:
+        return None  # rows of zeros: no move takes them off their kink
+    move *= 0.5 * min(delta, free_radius(problem, found)) / length
     shift = rows @ move
     sides_reached = (np.sign(shift) == np.sign(wanted))[leaving].all()
     if not sides_reached or np.abs(shift[leaving]).min() < _CLEARANCE * problem.rho:

@@ -63,6 +63,7 @@ class Max(KinkNode):
     def nearest_piece(self, u: Vector) -> Any:
         return int(u.reshape(-1).argmax())
 
+    @np.errstate(all="ignore")
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
         flat = u.reshape(-1)
         floor = float((flat.mid - flat.rad).max()) if np.isfinite(flat.rad).all() else -np.inf

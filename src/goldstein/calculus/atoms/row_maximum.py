@@ -72,6 +72,7 @@ class RowMax(KinkNode):
     def nearest_piece(self, u: Vector) -> Any:
         return u.argmax(axis=1)
 
+    @np.errstate(all="ignore")
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
         floor = np.where(np.isfinite(u.rad).all(axis=1), (u.mid - u.rad).max(axis=1), -np.inf)
         reach = u.mid + u.rad
