@@ -62,3 +62,11 @@ def test_class_weights_that_leave_nothing(multi_class: str) -> None:
     machine = RhoMarginSVC(class_weight={0: 0, 1: 0, 2: 0}, multi_class=multi_class)
     with pytest.raises(InputError, match="no row has a positive weight"):
         machine.fit(X, y)
+
+
+def test_opposite_rows_on_one_kink() -> None:
+    # At w = 0 both classes are on their kink, and no direction takes both to the same side.
+    X, y = np.full((4, 1), 3.0), np.array([0, 1, 0, 1])
+    for C in (0.1, 1.0 / 3.0, 10.0):
+        machine = RhoMarginSVC(rho=1.0, shift=-1.0, C=C, fit_intercept=False).fit(X, y)
+        assert is_proved(machine, X, y)

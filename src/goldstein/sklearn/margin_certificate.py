@@ -81,7 +81,8 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
     used = weights > 0
     moves = least_norm(rows, (signs[used] * lengths).T).T
     longest = float(np.sqrt(np.einsum("ij,ij->i", moves, moves).max()))
-    moves *= reach / longest
+    if longest > 0.0:  # opposite rows may leave no move; the proof will refuse to stay on a kink
+        moves *= reach / longest
     return Staircase(moves, weights[used])
 
 
