@@ -16,8 +16,9 @@ from goldstein.sklearn import RhoMarginSVC
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
 from goldstein.sklearn.margin_certificate import _pivot
 from goldstein.sklearn.margin_dispensable import BUDGET, dispensable
+from goldstein.sklearn.margin_finish import distinct_rows
 from goldstein.sklearn.margin_fit import _best_start
-from goldstein.sklearn.margin_newton import distinct_rows, minimise_margin
+from goldstein.sklearn.margin_newton import minimise_margin
 from goldstein.sklearn.margin_rowspace import least_norm, row_space
 
 

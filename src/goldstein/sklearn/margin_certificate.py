@@ -21,7 +21,8 @@ from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.exact import distance_upper, exact_dot, project_exact, to_fractions
-from goldstein.sklearn.margin_newton import LocalMinimum, distinct_rows
+from goldstein.sklearn.margin_finish import distinct_rows
+from goldstein.sklearn.margin_newton import LocalMinimum
 from goldstein.sklearn.margin_rowspace import least_norm
 
 Vector = NDArray[np.float64]

@@ -18,12 +18,8 @@ from goldstein.sklearn.margin_certificate import (
     goldstein_by_scaling,
     near_at,
 )
-from goldstein.sklearn.margin_newton import (
-    DENSE_LIMIT,
-    MOST_ON_KINKS,
-    LocalMinimum,
-    minimise_margin,
-)
+from goldstein.sklearn.margin_finish import DENSE_LIMIT
+from goldstein.sklearn.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
 from goldstein.sklearn.margin_rowspace import row_space
 from goldstein.sklearn.margin_thinning import thinned
 

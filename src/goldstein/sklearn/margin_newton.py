@@ -8,7 +8,6 @@ that can still change piece. Nothing here is trusted: the certificate is made an
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from goldstein.models.margin_problem import MarginProblem, Smoothing
-from goldstein.sklearn.hinge_qp import solve_hinge_qp
 from goldstein.sklearn.margin_dispensable import dispensable
+from goldstein.sklearn.margin_finish import MOST_HINGES, REACH, settle_on_kinks
 from goldstein.sklearn.margin_narrowing import narrowed
 from goldstein.sklearn.margin_truncated import truncated_direction
 
@@ -41,23 +40,8 @@ LEVERAGE = 3.0
 HESSIAN_ROWS_EACH = 50
 HESSIAN_ROWS = 6000
 
-#: Most rows whose kink is kept in one convex subproblem.
-MOST_HINGES = 1500
-
 #: Most rows whose kinks are met exactly by a proof: its time grows with their fourth power.
 MOST_ON_KINKS = 300
-
-#: Entries up to which rows are made dense to put them on their kinks exactly.
-DENSE_LIMIT = 2 * 10**7
-
-#: Rows whose triangular factor falls off by more than this count as dependent.
-_DEPENDENT = 1e-7
-
-#: How many widths around a kink count as within reach.
-REACH = 4.0
-
-#: Most convex subproblems.
-_ROUNDS = 60
 
 #: The first rounding on all rows, in units of rho: after a path, and after a warm start.
 _FIRST_WIDTH = 0.2
@@ -296,7 +280,10 @@ def minimise_margin(
                 v = _sharpened(search, problem, v, u, width, tolerance, delta)
                 none = np.zeros(0)
                 return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
-            return _finish(search, problem, v, u, width, _SAFETY * eps)
+            end = settle_on_kinks(problem, v, u, width, _SAFETY * eps)
+            search.iterations += end.rounds
+            search.passes += end.rounds
+            return LocalMinimum(end.v, end.active, end.shares, search.iterations, search.passes)
         if problem.dim > DIRECT_LIMIT:
             v = search.narrow(problem, v, u, (width, _SHRINK * width), tolerance)
         width *= _SHRINK
@@ -396,210 +383,3 @@ def _path_tolerance(problem: MarginProblem) -> float:
     Where steps are cheap, accurately; with many variables roughly, as only its end matters.
     """
     return 1e-2 if problem.dim <= DIRECT_LIMIT else 0.1
-
-
-def _finish(
-    search: _Search, problem: MarginProblem, v: Vector, u: Vector, width: float, eps: float
-) -> LocalMinimum:
-    """Part (3): the kinks as they are, on the rows within reach of one.
-
-    The concave kinks are replaced by their tangents at v, which majorises F; so every round lowers
-    F. It ends when the rows that changed side no longer matter.
-    """
-    typical = float(np.median(problem.row_norms)) or 1.0
-    radius = REACH * width / typical
-    value = problem.value(v, u)
-    best = (np.inf, v, np.zeros(0, dtype=np.intp), np.zeros(0))
-    for _ in range(_ROUNDS):
-        convex = _majorised_minimum(problem, v, u, radius)
-        search.iterations += 1
-        search.passes += 1
-        u_new = problem.product(convex.v)
-        value_new = problem.value(convex.v, u_new)
-        if value_new <= value + 1e-12 * abs(value):
-            residual = _residual(problem, convex, u_new)
-            if residual < best[0]:
-                best = (residual, convex.v, convex.active, convex.shares)
-            if residual <= eps:
-                break
-        step = _best_step(problem, v, u, convex.v - v, u_new - u, value)
-        if step == 0.0:
-            if convex.inside:
-                break
-            radius *= 2.0
-            continue
-        moved = step * float(np.linalg.norm(convex.v - v))
-        v, u = v + step * (convex.v - v), u + step * (u_new - u)
-        before, value = value, problem.value(v, u)
-        if before - value <= 1e-14 * abs(value) and convex.inside:
-            break
-        radius = 2.0 * max(radius, moved) if not convex.inside else max(radius, moved)
-    _, v, active, shares = best
-    # A row of zeros may be on its kink, wherever v is: it pulls nowhere.
-    pulls = problem.row_norms[active] > 0.0
-    return LocalMinimum(v, active[pulls], shares[pulls], search.iterations, search.passes)
-
-
-@dataclass(frozen=True)
-class _Convex:
-    """Minimiser of the convex majorant: hinges on `near`, frozen slopes `pull` on other rows."""
-
-    v: Vector
-    near: NDArray[np.intp]
-    active: NDArray[np.intp]
-    shares: Vector
-    pull: Vector
-    slope: Vector
-    inside: bool
-
-
-def _majorised_minimum(problem: MarginProblem, v: Vector, u: Vector, radius: float) -> _Convex:
-    """Minimise the convex majorant at v."""
-    margin = u - problem.shift
-    distance = np.abs(margin - problem.rho) / np.maximum(problem.row_norms, 1e-300)
-    # A row on the flat part costs 1 at most wherever it goes: the constant 1 is its majorant.
-    distance[margin <= 0] = np.inf
-    near = np.flatnonzero(distance <= radius)
-    if near.size > MOST_HINGES:
-        near = np.sort(np.argpartition(distance, MOST_HINGES)[:MOST_HINGES])
-        radius = float(distance[near].max())
-    pull = _frozen_pull(problem, margin, near)
-    slope = problem.slope - problem.transposed_product(pull)
-    # A weak proximal term keeps the unpenalised intercept from running away.
-    weak = 1e-9 * max(float(problem.ridge.max()), 1e-9)
-    hold = np.where(problem.ridge > 0, 0.0, weak)
-    level = problem.shift + problem.rho
-    M, q = problem.Z[near], problem.weights[near] / problem.rho
-    answer, forces = solve_hinge_qp(problem.ridge + hold, slope - hold * v, M, q, level, v)
-    gap = M @ answer - level
-    shares = forces / q
-    on_kink = (shares > 1e-6) & (shares < 1 - 1e-6) & (np.abs(gap) <= 1e-3 * problem.rho)
-    chosen = np.flatnonzero(on_kink)
-    shares = shares[chosen]
-    below = np.where(on_kink, 0.0, np.where(gap < 0, q, 0.0))
-    exact = None
-    if chosen.size * problem.dim <= DENSE_LIMIT:
-        exact = _solve_conditions(
-            *distinct_rows(M[chosen]), q[chosen], problem.ridge, slope - M.T @ below, level, answer
-        )
-    if exact is not None:
-        gap_exact = M @ exact[0] - level
-        same_side = np.array_equal((gap_exact < 0)[~on_kink], (gap < 0)[~on_kink])
-        if same_side and exact[1].min() >= 0.0 and exact[1].max() <= 1.0:
-            answer, shares = exact
-    inside = bool(np.linalg.norm(answer - v) <= radius)
-    return _Convex(answer, near, near[chosen], shares, pull, slope, inside)
-
-
-def _frozen_pull(problem: MarginProblem, margin: Vector, near: NDArray[np.intp]) -> Vector:
-    """The slopes of the rows that are not modelled as hinges."""
-    pull = np.where((margin > 0) & (margin < problem.rho), problem.weights / problem.rho, 0.0)
-    pull[near] = 0.0
-    return pull
-
-
-def _residual(problem: MarginProblem, convex: _Convex, u: Vector) -> float:
-    """Norm of the gradient at the majorant's minimiser once every row has its true side."""
-    pull = _frozen_pull(problem, u - problem.shift, convex.active)
-    pull[convex.active] = convex.shares * problem.weights[convex.active] / problem.rho
-    change = pull - convex.pull
-    rows = np.flatnonzero(change)
-    rest = problem.ridge * convex.v + convex.slope - problem.Z[rows].T @ change[rows]
-    return float(np.linalg.norm(rest))
-
-
-def _best_step(
-    problem: MarginProblem, v: Vector, u: Vector, dv: Vector, du: Vector, value: float
-) -> float:
-    """Halve or double the step while F falls; costs no product with the data."""
-
-    def at(step: float) -> float:
-        return problem.value(v + step * dv, u + step * du)
-
-    step, here = 1.0, at(1.0)
-    while here > value:
-        step *= 0.5
-        if step < 1e-6:
-            return 0.0
-        here = at(step)
-    while step >= 1.0 and step < 64.0:
-        farther = at(2.0 * step)
-        if farther >= here:
-            break
-        step, here = 2.0 * step, farther
-    return step
-
-
-def _solve_conditions(
-    M: Any,
-    group: NDArray[np.intp],
-    q: Vector,
-    ridge: Vector,
-    constant: Vector,
-    level: float,
-    v: Vector,
-) -> tuple[Vector, Vector] | None:
-    """Solve ridge v + constant = sum_i q_i shares_i m_i, m_i.v = level, for (v, shares).
-
-    M holds the distinct rows and `group` the place of each row among them; rows that are equal get
-    equal shares. None when the rows are dependent.
-    """
-    k, d = M.shape
-    if k == 0 or k > d or _are_dependent(M):
-        return None
-    # Where ridge is 0 (the intercept) the first equation does not determine v: solve both at once.
-    penalised = ridge > 0
-    inverse = np.where(penalised, 1.0 / np.where(penalised, ridge, 1.0), 0.0)
-    free = _dense(M[:, np.flatnonzero(~penalised)])
-    f = free.shape[1]
-    system = np.zeros((k + f, k + f))
-    scaled = M.multiply(inverse).tocsr() if sparse.issparse(M) else M * inverse
-    system[:k, :k] = _dense(scaled @ M.T)
-    system[:k, k:] = free
-    system[k:, :k] = free.T
-    right = np.concatenate([level + scaled @ constant, constant[~penalised]])
-    try:
-        answer = np.linalg.solve(system, right)
-    except np.linalg.LinAlgError:
-        return None
-    v_new = inverse * (M.T @ answer[:k] - constant)
-    v_new[~penalised] = answer[k:]
-    if not np.isfinite(v_new).all():
-        return None
-    return v_new, (answer[:k] / np.bincount(group, q))[group]
-
-
-def _are_dependent(M: Any) -> bool:
-    """True when rows depend on each other, or nearly so."""
-    try:
-        factor = linalg.cholesky(_dense(M @ M.T), lower=True, check_finite=False)
-    except linalg.LinAlgError:
-        return True
-    size = np.diag(factor)
-    return bool(size.min() <= _DEPENDENT * size.max())
-
-
-def distinct_rows(rows: Any) -> tuple[Any, NDArray[np.intp]]:
-    """Return the distinct rows and, for each given row, its place among them."""
-    places: dict[bytes, int] = {}
-    group = np.empty(rows.shape[0], dtype=np.intp)
-    for i in range(len(group)):
-        # Sorting long rows would take much longer than hashing them.
-        group[i] = places.setdefault(_row_key(rows, i), len(places))
-    if len(places) == len(group):
-        return rows, group
-    return rows[np.unique(group, return_index=True)[1]], group
-
-
-def _row_key(rows: Any, i: int) -> bytes:
-    if not sparse.issparse(rows):
-        return hashlib.blake2b(rows[i] + 0.0).digest()  # -0 + 0 is 0
-    span = slice(rows.indptr[i], rows.indptr[i + 1])
-    filled = rows.data[span] != 0
-    key = hashlib.blake2b(rows.data[span][filled].tobytes())
-    key.update(rows.indices[span][filled].tobytes())
-    return key.digest()
-
-
-def _dense(M: Any) -> Any:
-    return M.toarray() if sparse.issparse(M) else M
