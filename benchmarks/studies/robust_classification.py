@@ -1,6 +1,6 @@
 """Robust classification on real data: RhoMarginSVC against the usual linear and kernel machines.
 
-    python -m benchmarks.studies.robust_classification --repeats 5
+    python -m benchmarks.studies.robust_classification
 
 The protocol, fixed before the first run on these seeds and equal for all methods:
 
@@ -130,8 +130,8 @@ def _proof(final, A, a) -> dict[str, object]:  # type: ignore[no-untyped-def]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--kernel-repeats", type=int, default=1, help="of the slowest method")
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--kernel-repeats", type=int, default=5, help="of the slowest method")
     parser.add_argument("--other-repeats", type=int, default=5, help="of OTHERS")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="when to stop")
     parser.add_argument("--sets", nargs="*", default=SETS)
