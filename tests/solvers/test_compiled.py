@@ -98,6 +98,31 @@ def test_the_budget_is_met_exactly(limit: int) -> None:
     assert res.nfev + res.ngev == count.sum() == limit
 
 
+@numba.njit
+def tent(x: Any, lowest: Any) -> Any:
+    """The distance from a far point; the lowest value asked for is noted."""
+    f = np.abs(x - 1e6).sum()
+    lowest[0] = min(lowest[0], f)
+    return f
+
+
+@numba.njit
+def tent_gradient(x: Any, lowest: Any) -> Any:
+    return np.sign(x - 1e6)
+
+
+@pytest.mark.parametrize("calls", [8, 15, 22])
+def test_calls_that_run_out_in_a_line_search_lose_nothing(calls: int) -> None:
+    """The step is doubled far from the minimum; its gains belong to the result."""
+    lowest = np.array([np.inf])
+    res = gs.minimize(
+        tent, np.zeros(2), tent_gradient, args=(lowest,), eps=0.1, delta=1e-3, rng=0,
+        max_calls=calls, options=ON,
+    )  # fmt: skip
+    assert not res.success
+    assert res.fun == lowest[0] < 2e6 - 10.0
+
+
 def test_a_seed_decides_everything_and_no_other_generator_is_touched() -> None:
     np.random.seed(5)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002

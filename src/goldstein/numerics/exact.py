@@ -147,7 +147,7 @@ def exact_dot(left: RationalVector, right: RationalVector) -> Fraction:
     Fraction(1, 1)
     """
     _same_length(len(left), len(right))
-    if _are_floats(left) and _are_floats(right):
+    if are_floats(left) and are_floats(right):
         return float_dot(np.asarray(left), np.asarray(right))
     left_top, left_bottom = common_denominator(left)
     right_top, right_bottom = common_denominator(right)
@@ -211,7 +211,8 @@ def _integer_dot(left: Sequence[int], right: Sequence[int]) -> int:
     return sum(a * b for a, b in zip(left, right, strict=True))
 
 
-def _are_floats(vector: RationalVector) -> bool:
+def are_floats(vector: RationalVector) -> bool:
+    """Is it a float64 vector?"""
     return isinstance(vector, np.ndarray) and vector.dtype == np.float64 and vector.ndim == 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.numerics.exact import common_denominator, exact_dot, to_fractions
+from goldstein.numerics.exact import are_floats, common_denominator, exact_dot, to_fractions
 from goldstein.numerics.float_dot import float_dot
 
 Vector = NDArray[np.float64]
@@ -43,8 +43,8 @@ class ExactVector:
     others: Places
 
     def __init__(self, values: Sequence[Any] | NDArray[Any]) -> None:
-        if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
-            self.floats = values.copy()
+        if are_floats(values):
+            self.floats = np.array(values)
             self.others = np.zeros(0, dtype=np.intp)
             self._rationals: list[Fraction] = []
             if not np.isfinite(values).all():

@@ -198,6 +198,7 @@ class Auto(Solver):
     def _newton_step(self, oracle: CountedOracle, state: AutoState, request: Request) -> None:
         newton = state.newton
         seen: list[tuple[Vector, Vector]] = []
+        moved = True  # a step that the end of the calls cuts short has gained what it has gained
         try:
             moved = newton.step(oracle, state.rng, seen)
         finally:
@@ -205,13 +206,13 @@ class Auto(Solver):
             if newton.jitter > 0 or (newton.has_model and not state.refuted):
                 for y, g in seen:
                     _remember(state, y, g, perturbed=newton.jitter > 0)
-            state.moved = newton.fx < state.fx
+            state.moved = moved and newton.fx < state.fx
             if state.moved:
                 state.x, state.fx = newton.x, newton.fx
                 state.steps += 1
         if not moved:
             state.turn_ends = oracle.calls
-        if not (moved and state.moved):
+        if not state.moved:
             return
         if newton.length > request.delta or not _may_recentre(state, request):
             return

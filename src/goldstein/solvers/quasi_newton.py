@@ -224,6 +224,8 @@ class QuasiNewton:
                     break
                 y = self.x + trial * p
                 fy = oracle.trial_value(y)
+            if best is not None and there is None:
+                there = self._look(oracle, best[1], best[2], rng, seen)
         except OutOfCalls:
             if best is not None:  # what has been gained is kept
                 self.x, self.fx, self.g = best[1], best[2], None
@@ -236,7 +238,8 @@ class QuasiNewton:
             self.stuck = True
             return False
         trial, y, fy = best
-        gy, slot = there or self._look(oracle, y, fy, rng, seen)
+        assert there is not None
+        gy, slot = there
         s, change = trial * p, gy - self.g
         sy = float(s.dot(change))
         rises = self.planes.gradients.dot(s)

@@ -162,7 +162,7 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
             if not steep:
                 best_slot = _look(search, fy)
                 if best_slot < 0:
-                    return False
+                    return _keep(search, best_value)
                 copy(vector(search.found, search.dim), change)
                 if dot(change, p) >= CURVATURE * slope:
                     break
@@ -175,7 +175,7 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
         move(x, trial, p, y)
         fy = ask.trial_value(search, y)
         if search.stop != 0:
-            return False
+            return best_trial > 0.0 and _keep(search, best_value)
     if best_trial == 0.0:
         close = 1e-8 * max(1.0, largest(x))
         if fy == math.inf and trial * length(p) <= close:
@@ -187,7 +187,7 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
         copy(best, y)
         best_slot = _look(search, best_value)
         if best_slot < 0:
-            return False
+            return _keep(search, best_value)
         copy(vector(search.found, search.dim), change)
     s = vector(search.step, search.dim)
     for i in range(search.dim):
@@ -205,6 +205,16 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
     copy(best, x)
     search.newton_fx = best_value
     return True
+
+
+@kernel
+def _keep(search: Any, value: Any) -> Any:
+    """End a line search without a gradient; what it gained is kept if the run is at its end."""
+    if search.stop != 0:
+        copy(vector(search.best, search.dim), vector(search.newton_x, search.dim))
+        search.newton_fx = value
+        search.known = 0
+    return False
 
 
 @kernel

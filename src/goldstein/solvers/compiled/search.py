@@ -57,14 +57,17 @@ def _stretch(search: Any) -> Any:
 @kernel
 def _newton_half(search: Any) -> Any:
     """Make one step; True when the free certificate attempt succeeded."""
-    if call(search.newton_step, search.address) == 0:
+    moved = call(search.newton_step, search.address) == 1
+    # A step that the end of the calls cuts short has gained what it has gained.
+    better = (moved or search.stop != 0) and search.newton_fx < search.fx
+    if better:
+        copy(vector(search.newton_x, search.dim), vector(search.x, search.dim))
+        search.fx = search.newton_fx
+        search.steps += 1
+    if not moved:
         search.turn_ends = search.values + search.gradients
+    if not (moved and better):
         return False
-    if search.newton_fx >= search.fx:
-        return False
-    copy(vector(search.newton_x, search.dim), vector(search.x, search.dim))
-    search.fx = search.newton_fx
-    search.steps += 1
     step = search.newton_length
     if step > search.delta or not may_recentre(search):
         return False
