@@ -166,13 +166,8 @@ def test_a_full_bundle_of_aggregates_gives_up_points_before_memory() -> None:
     assert 6 < most <= 20
 
 
-@pytest.mark.filterwarnings("ignore::goldstein.api.minimize.PrecisionWarning")
-@pytest.mark.parametrize(("far", "calls"), [(1e6, 24), (2.0**45, 43)])
-def test_calls_that_run_out_in_a_line_search_lose_nothing(far: float, calls: int) -> None:
-    """The step is doubled far from the minimum; its gains belong to the result.
-
-    The second run ends between the last doubling and the gradient there.
-    """
+def cut_run(far: float, calls: int) -> tuple[gs.Result, list[float]]:
+    """The distance from a far point: the step is doubled until the calls run out."""
     seen: list[float] = []
 
     def value(x: np.ndarray) -> float:
@@ -183,4 +178,16 @@ def test_calls_that_run_out_in_a_line_search_lose_nothing(far: float, calls: int
         value, [0.0, 0.0], lambda x: np.sign(x - far), eps=0.1, delta=1e-3, rng=0, max_calls=calls
     )
     assert not res.success
-    assert res.fun == min(seen) < seen[0]
+    return res, seen
+
+
+def test_calls_that_run_out_in_a_line_search_lose_nothing() -> None:
+    res, seen = cut_run(1e6, 24)
+    assert res.fun == min(seen) < 1e6
+
+
+@pytest.mark.filterwarnings("ignore::goldstein.api.minimize.PrecisionWarning")
+def test_calls_that_run_out_before_the_last_gradient_lose_nothing() -> None:
+    """Forty doublings are the most; the last value has not been judged when the gradient is due."""
+    res, seen = cut_run(2.0**45, 44)
+    assert res.fun == min(seen[:-1]) < seen[0]
