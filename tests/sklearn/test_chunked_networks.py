@@ -61,14 +61,18 @@ def test_chunks_give_the_bits_of_memory(kind: str, rows: int) -> None:
 
 
 def test_a_cluster_of_processes_gives_the_same_fit_and_the_client_never_holds_the_data() -> None:
-    rows, features = 16 * BLOCK, 60
+    # So many rows that half of the data leaves room for the scheduler, which shares this process.
+    rows, features, parts = 32 * BLOCK, 60, 8
 
     def make(block_info: Any = None) -> np.ndarray:
         begin = block_info[None]["array-location"][0][0]
-        return np.random.default_rng(begin).standard_normal((4 * BLOCK, features))
+        return np.random.default_rng(begin).standard_normal((rows // parts, features))
 
     chunks = da.map_blocks(
-        make, chunks=((4 * BLOCK,) * 4, (features,)), dtype=np.float64, meta=np.empty((0, 0))
+        make,
+        chunks=((rows // parts,) * parts, (features,)),
+        dtype=np.float64,
+        meta=np.empty((0, 0)),
     )
     y = np.random.default_rng(9).standard_normal(rows)
     with (
@@ -82,8 +86,7 @@ def test_a_cluster_of_processes_gives_the_same_fit_and_the_client_never_holds_th
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert net.certificate_.verify(net.objective(held, y)).ok
-    # The scheduler shares this process, and its buffers come and go; the data would not fit anyway.
-    assert peak < chunks.nbytes, f"{peak:,} of {chunks.nbytes:,} bytes"
+    assert peak < chunks.nbytes / 2, f"{peak:,} of {chunks.nbytes:,} bytes"
     memory = ReLUNetRegressor(**OPTIONS, max_calls=6, eps=10.0).fit(chunks.compute(), y)
     assert_same_fit(net, memory)
 
