@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -58,6 +63,7 @@ def main() -> None:
         "2.bias",
     )
     dist.destroy_process_group()
+    expect_no_threads_of_the_group()
     with pytest.raises(InputError, match="init_process_group"):
         goldstein.torch.certify(model, loss_fn, batches, distributed=True, **request)
     print(f"rank {rank}: all good")
@@ -67,6 +73,23 @@ def expect_desynchronised(call, word: str) -> None:
     with pytest.raises(goldstein.torch.DesynchronisedError, match=word) as caught:
         call()
     assert caught.value.ranks == [1]
+
+
+def expect_no_threads_of_the_group() -> None:
+    """A thread left behind aborts the process when it needs the interpreter during its exit."""
+    gc.collect()  # the frames of the errors above
+    deadline = time.monotonic() + 10.0  # the system lists a joined thread a moment longer
+    while names := threads_of_the_group():
+        assert time.monotonic() < deadline, names
+        time.sleep(0.01)
+
+
+def threads_of_the_group() -> list[str]:
+    names = []
+    for task in Path("/proc/self/task").glob("*/comm"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            names.append(task.read_text().strip())
+    return [name for name in names if "gloo" in name]
 
 
 if __name__ == "__main__":

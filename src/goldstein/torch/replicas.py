@@ -12,6 +12,12 @@ import torch.distributed as dist
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.torch.accumulate import LongSum
 
+if dist.is_available():
+    # Its functions take the world of the day they are imported as default argument. The first
+    # optimizer imports it; were that after init_process_group, the group and its threads would
+    # outlive destroy_process_group, and a thread that meets the interpreter's exit aborts it.
+    import torch.distributed.nn.functional
+
 
 class DesynchronisedError(GoldsteinError):
     """The replicas of a model differ between processes.
