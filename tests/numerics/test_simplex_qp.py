@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldstein.numerics.simplex_qp import minimise_on_simplex
+from goldstein.numerics.simplex_qp import SquaresOnSimplex, minimise_on_simplex
 
 
 def instance(seed: int, count: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,3 +64,37 @@ def test_unusable_starts_are_ignored(bad: float) -> None:
 def test_equal_rows() -> None:
     w = minimise_on_simplex(np.ones((5, 5)), np.zeros(5))
     assert w.sum() == pytest.approx(1.0)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 12), st.integers(-8, 8))
+def test_least_squares_are_as_good_to_a_thousandth(
+    seed: int, count: int, dim: int, power: int
+) -> None:
+    """(a'w)^2/c is at most a'w/1000: no feasible w has a value smaller by more than that."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, dim)) + rng.standard_normal(dim)
+    linear = rng.random(count) * 10.0 ** rng.integers(-3, 3) * rng.choice([0.0, 1.0])
+    rows, linear = rows * 10.0**power, linear * 100.0**power
+    problem = SquaresOnSimplex(dim, count)
+    for _ in range(2):  # the storage is used again
+        problem.columns[:] = rows.T
+        w = problem.minimise(linear)
+        assert w is not None
+        assert (w >= 0).all()
+        assert w.sum() == pytest.approx(1.0, abs=1e-12)
+        gram = rows @ rows.T
+        best = minimise_on_simplex(gram, linear)
+        reached, wanted = objective(gram, linear, w), objective(gram, linear, best)
+        rounding = 1e-12 * (gram.max() + linear.max())
+        assert reached <= wanted + 1e-3 * (linear @ best) + rounding
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_least_squares_give_up_on_numbers_that_are_not_finite(bad: float) -> None:
+    problem = SquaresOnSimplex(2, 3)
+    problem.columns[:] = bad
+    assert problem.minimise(np.ones(3)) is None
+    problem.columns[:] = 1.0
+    assert problem.minimise(np.array([0.0, bad, 1.0])) is None
+    problem.columns[:] = np.eye(2, 3)
+    assert problem.minimise(np.zeros(3)) == pytest.approx([0.0, 0.0, 1.0])

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import goldstein as gs
+from goldstein.numerics.simplex_qp import SquaresOnSimplex
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers.memory import GradientMemory
-from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric
+from goldstein.solvers.metric import DenseMetric, GramMetric, LimitedMetric
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
+from goldstein.solvers.small_metric import SmallMetric
 
 DIM, ROWS = 7, 5
 
@@ -25,7 +27,7 @@ def bfgs(pairs: list[tuple[np.ndarray, np.ndarray]], scale: float) -> np.ndarray
     return h
 
 
-def feed(metric: Metric, rows: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def feed(metric: GramMetric, rows: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(1)
     hessian = np.diag(np.arange(1.0, DIM + 1.0))
     pairs = []
@@ -42,7 +44,7 @@ def feed(metric: Metric, rows: np.ndarray, count: int) -> list[tuple[np.ndarray,
     return pairs
 
 
-def check(metric: Metric, rows: np.ndarray, h: np.ndarray) -> None:
+def check(metric: GramMetric, rows: np.ndarray, h: np.ndarray) -> None:
     assert metric.products(ROWS) == pytest.approx(rows @ h @ rows.T)
     g = np.cos(np.arange(DIM))
     assert metric.apply(g) == pytest.approx(h @ g)
@@ -71,6 +73,65 @@ def test_limited_metric_is_bfgs_of_the_last_pairs(updates: int) -> None:
         s, y = pairs[-1]
         scale = (s @ y) / (y @ y)
     check(metric, rows, bfgs(pairs, scale))
+
+
+@pytest.mark.parametrize("updates", [1, 3, 12, 40])
+def test_small_metric_is_bfgs_and_solves_the_model(updates: int) -> None:
+    """Its steps follow its own directions, some of them the model's."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((ROWS, DIM))
+    metric, hessian = SmallMetric(rows), np.diag(np.arange(1.0, DIM + 1.0))
+    pairs = []
+    for k in range(updates):
+        image = metric.apply(rng.standard_normal(DIM))
+        if k % 2:
+            _, image, _ = metric.minimise(rng.random(ROWS), np.zeros(ROWS))
+        s = -rng.random() * image
+        pairs.append((s, hessian @ s))
+        metric.update(s, pairs[-1][1], float(s @ pairs[-1][1]), rows @ s)
+        rows[k % ROWS] = rng.standard_normal(DIM)
+        metric.replaced(k % ROWS)
+    s, y = pairs[0]
+    h = bfgs(pairs, (s @ y) / (y @ y))
+    g = np.cos(np.arange(DIM))
+    assert metric.apply(g) == pytest.approx(h @ g)
+    errors = rng.random(ROWS)
+    weights, image, fall = metric.minimise(errors, np.zeros(ROWS))
+    assert image == pytest.approx(h @ (weights @ rows))
+    assert fall == pytest.approx(weights @ rows @ image)
+    known = GivenGram(rows, h)
+    wanted, _, best = known.minimise(errors, np.zeros(ROWS))
+    # The programme is solved to a thousandth of its linear part.
+    assert fall / 2 + errors @ weights <= best / 2 + 1.001 * (errors @ wanted)
+    metric.reset()
+    assert metric.apply(g) == pytest.approx(g)
+
+
+class GivenGram(GramMetric):
+    """The model of a known matrix."""
+
+    def __init__(self, rows: np.ndarray, h: np.ndarray) -> None:
+        self.rows, self.h = rows, h
+
+    def products(self, count: int) -> np.ndarray:
+        return self.rows[:count] @ self.h @ self.rows[:count].T
+
+    def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return weights @ self.rows, self.h @ (weights @ self.rows)
+
+
+def test_small_metric_solves_the_model_where_least_squares_give_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(3)
+    rows, errors = rng.standard_normal((ROWS, DIM)), rng.random(ROWS)
+    metric = SmallMetric(rows)
+    s = -metric.apply(rows[0])
+    metric.update(s, 2.0 * s, float(2.0 * s @ s), rows @ s)
+    plain, *_ = metric.minimise(errors, np.zeros(ROWS))
+    monkeypatch.setattr(SquaresOnSimplex, "minimise", lambda self, linear: None)
+    other, *_ = metric.minimise(errors, np.zeros(ROWS))
+    assert other == pytest.approx(plain, abs=1e-2)
 
 
 @pytest.mark.parametrize("limit", [0, 100], ids=["limited", "dense"])

@@ -29,6 +29,9 @@ Indices = NDArray[np.intp]
 #: Below this ratio |m| / scale the Gram matrix has lost half of its digits: use the rows instead.
 GRAM_LIMIT = 1e-5
 
+#: The same for least squares on the rows.
+ROWS_LIMIT = 1e-9
+
 #: Relative slack in the optimality test <m, g_j> >= |m|^2.
 SLACK = 1e-12
 
@@ -41,6 +44,9 @@ MANY_NEW = 8
 #: are few among the rows: an update costs the square of all, a factorisation the cube of these).
 LARGE_SET = 100
 
+#: Up to this many numbers, one call of compiled least squares beats a second change of the set.
+TINY_SYSTEM = 400
+
 #: Up to this many numbers, non-negative least squares is the fastest first guess.
 SMALL_SYSTEM = 5000
 
@@ -51,9 +57,6 @@ ROUGH_SIZE, ROUGH_ENTERING, ROUGH_ABOVE, ROUGH_NEAR = 200, 2, 1.05, 8
 
 def min_norm_weights(gradients: ArrayLike) -> Vector:
     """Return convex weights of the shortest vector in the hull of the rows.
-
-    The problem is posed as non-negative least squares on ``[G'/s; 1'] w ~ [0; 1]``, whose solution
-    is a multiple of the wanted weights for every scale ``s > 0``.
 
     Parameters
     ----------
@@ -85,25 +88,18 @@ def min_norm_weights(gradients: ArrayLike) -> Vector:
     rows = rows / scale
     squared = np.einsum("ij,ij->i", rows, rows)
     best = _vertex(count, int(squared.argmin()))
-    scale = math.sqrt(float(squared.max()))
-    columns = rows.T / scale
+    columns = rows.T
     if columns.shape[0] > 2 * count:
         # The norm sees the rows only through the triangular factor, which is much smaller.
         columns = np.asarray(np.linalg.qr(columns, mode="r"))
-    system = np.vstack([columns, np.ones(count)])
-    target = np.zeros(len(system))
-    target[-1] = 1.0
-    try:
-        weights = _on_simplex(nnls(system, target, maxiter=10 * count + 30)[0])
-    except (RuntimeError, ValueError, np.linalg.LinAlgError):
+    weights = _least_squares(columns, math.sqrt(float(squared.max())))
+    if weights is None:
         hull = Hull(rows.shape[1], count)
         for row in rows:
             # One at a time, so that the hull does not come back here for a first guess.
             hull.add(row)
             hull.solve()
         weights = hull.weights.copy()
-    if weights is None:
-        return best
     point = weights.dot(rows)
     return weights if float(point @ point) <= float(squared.min()) else best
 
@@ -242,11 +238,7 @@ class Hull:
         entering = None
         if self._active == 0:
             self._start_at(int(gram.diagonal().argmin()))
-        if count - self._settled > MANY_NEW:
-            self._guess(gram)
-        if self._disturbed:
-            self._descend(gram, exact=False)
-        elif self._settled == count - 1 > 0:
+        if self._settled == count - 1 > 0 and not self._disturbed:
             # One newcomer goes first; after an exact answer it alone can change anything.
             product = float(rows[-1].dot(self.point))
             if self._enters(count - 1, product, self._squared, math.sqrt(self._squared)):
@@ -254,10 +246,19 @@ class Hull:
             elif not self.unfinished:
                 self._settled = count
                 return weights, self.point
-        self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
+        coarse = GRAM_LIMIT
+        if 3 < count <= TINY_SYSTEM // self.dim:
+            if entering is None or not self._is_enough(gram, entering):
+                coarse = self._solve_at_once(gram)
+        else:
+            if count - self._settled > MANY_NEW:
+                self._guess(gram)
+            if self._disturbed:
+                self._descend(gram, exact=False)
+            self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
         point = weights.dot(rows)
         squared = float(point.dot(point))
-        if squared <= GRAM_LIMIT**2 * self._longest and self._is_short(squared):
+        if squared <= coarse**2 * self._longest and self._is_short(squared):
             self._search_in_rows(gram)
             point = weights.dot(rows)
             squared = float(point.dot(point))
@@ -309,6 +310,29 @@ class Hull:
             entering = None
             self._descend(gram, exact=False)
         self.unfinished = True
+
+    def _is_enough(self, gram: Matrix, entering: int) -> bool:
+        """Let one row in: is that all?"""
+        self._let_in(entering)
+        self._descend(gram, exact=False)
+        weights = self.weights
+        products = gram.dot(weights)
+        lowest = int(products.argmin())
+        length = math.sqrt(gram.item(int(self._order[0]), int(self._order[0])))
+        self.unfinished = False
+        return not self._enters(lowest, products.item(lowest), float(products.dot(weights)), length)
+
+    def _solve_at_once(self, gram: Matrix) -> float:
+        """Solve a tiny problem from scratch; return below which ratio |m| / scale it is coarse."""
+        weights = _least_squares(self._rows[: self.size].T, math.sqrt(self._longest) or 1.0)
+        if weights is None:
+            self._descend(gram, exact=False)
+            self._search(gram, None, 3 * self.size + 10)
+            return GRAM_LIMIT
+        self.weights[:] = weights
+        self._collect()
+        self.unfinished = False
+        return ROWS_LIMIT
 
     def _search_in_rows(self, gram: Matrix) -> None:
         """The same in the accuracy of the rows, for vectors much shorter than the rows."""
@@ -539,6 +563,28 @@ class Hull:
 def _vertex(count: int, index: int) -> Vector:
     weights = np.zeros(count)
     weights[index] = 1.0
+    return weights
+
+
+def _least_squares(columns: Matrix, scale: float) -> Vector | None:
+    """Convex weights of the shortest combination of the columns, or None where the search fails.
+
+    As non-negative least squares: `[C/scale; 1'] w ~ [0; 1]` has a multiple of them as solution.
+    """
+    height, count = columns.shape
+    system = np.empty((height + 1, count))
+    np.divide(columns, scale, out=system[:height])
+    system[height] = 1.0
+    target = np.zeros(height + 1)
+    target[height] = 1.0
+    try:
+        weights: Vector = nnls(system, target, maxiter=10 * count + 30)[0]
+    except (RuntimeError, ValueError):  # it cycles, or numbers are not finite
+        return None
+    total = math.fsum(weights.tolist())
+    if not 0.0 < total < math.inf:
+        return None
+    weights /= total
     return weights
 
 

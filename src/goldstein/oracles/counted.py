@@ -63,14 +63,14 @@ class CountedOracle(Oracle):
             failure.value = bad.value
             raise failure from None
 
+    @np.errstate(over="ignore", invalid="ignore")
     def trial_value(self, x: Vector) -> float:
         """Return the value at a far trial point, where overflow or NaN only mean: too far (inf).
 
         The solver steps back from such a point; it must ask `value` again if it cannot.
         """
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return self.value(x)
+            return self.value(x)
         except OracleError as failure:
             if failure.value is not None:
                 return math.inf

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dsymm, dsymv, dsyr2
 from scipy.linalg.lapack import dtrtrs
 
+from goldstein.numerics.simplex_qp import minimise_on_simplex
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-#: Up to this dimension the products are cheaper to compute afresh than to keep up to date.
-_SMALL = 30
 #: After this many updates the products are computed afresh, to forget rounding errors.
 _REFRESH = 30
 
@@ -29,22 +29,43 @@ class Metric(Protocol):
         """Return H g."""
 
     def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
-        """Learn from a step s and a change y of the gradient; `rows_s` = rows times s."""
+        """Learn from a step s and a change y of the gradient; `rows_s` = rows times s.
+
+        The step goes against the H g that was returned last.
+        """
 
     def replaced(self, slot: int) -> None:
         """Take note that a row has been overwritten."""
 
-    def products(self, count: int) -> Matrix:
-        """Return g_i' H g_j for the first `count` rows."""
+    def minimise(self, errors: Vector, start: Vector) -> tuple[Vector, Vector, float]:
+        """Minimise the model made of the first rows g, with these errors.
 
-    def combine(self, weights: Vector) -> tuple[Vector, Vector]:
-        """Return (g, H g) for the combination g of the first rows."""
+        Returns the weights, H g and g'Hg for the combination g of rows that is its solution.
+        `start` are weights to begin with.
+        """
 
     def reset(self) -> None:
         """Forget everything: H is the identity."""
 
 
-class DenseMetric:
+class GramMetric:
+    """The model, from inner products that are kept up to date."""
+
+    def products(self, count: int) -> Matrix:
+        """Return g_i' H g_j for the first `count` rows."""
+        raise NotImplementedError
+
+    def combine(self, weights: Vector) -> tuple[Vector, Vector]:
+        """Return (g, H g) for the combination g of the first rows."""
+        raise NotImplementedError
+
+    def minimise(self, errors: Vector, start: Vector) -> tuple[Vector, Vector, float]:
+        weights = minimise_on_simplex(self.products(errors.size), errors, start)
+        combination, image = self.combine(weights)
+        return weights, image, float(image.dot(combination))
+
+
+class DenseMetric(GramMetric):
     """BFGS with the whole matrix."""
 
     def __init__(self, rows: Matrix) -> None:
@@ -80,7 +101,7 @@ class DenseMetric:
         v /= sy
         self.matrix = dsyr2(1.0, s, v, a=self.matrix, lower=1, overwrite_a=1)
         self._age += 1
-        if self.dim <= _SMALL or self._age >= _REFRESH:
+        if self._age >= _REFRESH:
             self._age = 0
             self._all_stale = True
         if self._all_stale:
@@ -123,7 +144,7 @@ class DenseMetric:
         return weights.dot(self.rows[:count]), self._images[:, :count].dot(weights)
 
 
-class LimitedMetric:
+class LimitedMetric(GramMetric):
     """L-BFGS in the compact form of Byrd, Nocedal and Schnabel (1994): the last pairs only.
 
     H = c I + [S Y] M [S Y]' needs only inner products between pairs and rows, each computed once.

@@ -7,21 +7,22 @@ proved rests on it: it proposes points, and its gradients are asked for again be
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.simplex_qp import minimise_on_simplex
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric
+from goldstein.solvers.small_metric import SmallMetric
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-#: Up to this dimension the quasi-Newton matrix is dense.
-DENSE_LIMIT = 500
+#: Up to these dimensions the quasi-Newton matrix is a small factor, or dense.
+SMALL_LIMIT, DENSE_LIMIT = 30, 500
 #: Linear pieces in the model of a step (d + 10, at most this), with a dense and a limited metric.
 MAX_PLANES = 80
 MAX_PLANES_LIMITED = 30
@@ -79,10 +80,21 @@ class CuttingPlanes:
     def errors(self, fx: float) -> Vector:
         """Return how far each piece lies from f at x (for a nonconvex f: in absolute value)."""
         count = self.count
-        floor: Vector = self.travel[:count] ** 2
-        floor *= _LOCALITY
+        floor: Vector = self.travel[:count] * _LOCALITY
+        floor *= self.travel[:count]
         errors: Vector = fx - self.levels[:count]
         return np.maximum(np.abs(errors, out=errors), floor, out=errors)
+
+
+class _Way(NamedTuple):
+    """Where a line search goes: the direction, the slope the model expects, and its length."""
+
+    p: Vector
+    slope: float
+    length: float
+
+    def step(self, trial: float) -> Vector:
+        return self.p if trial == 1.0 else trial * self.p
 
 
 class QuasiNewton:
@@ -106,7 +118,11 @@ class QuasiNewton:
         self.has_model = model
         self._extrapolates = model and dim <= dense_limit
         rows = self.planes.gradients
-        self.metric: Metric = DenseMetric(rows) if dense else LimitedMetric(rows, PAIRS)
+        self.metric: Metric
+        if dim <= min(SMALL_LIMIT, dense_limit):
+            self.metric = SmallMetric(rows)
+        else:
+            self.metric = DenseMetric(rows) if dense else LimitedMetric(rows, PAIRS)
         self.x: Vector = np.zeros(0)
         self.fx = math.inf
         self.g: Vector | None = None
@@ -131,46 +147,44 @@ class QuasiNewton:
     ) -> bool:
         """Make one line search; append every (point, gradient) asked for to `seen`."""
         if self.g is None:
-            self.g, _ = self._look(oracle, self.x, self.fx, rng, seen)
+            self.g = gradient_near(oracle, self.x, rng, seen, self.jitter)
+            self._add_piece(self.g, self.fx, 0.0)
         null_steps = self.null_steps if self.has_model else 0
         for attempt in range(null_steps + 1):
-            p, slope = self._direction()
-            if slope == 0.0:
+            way = self._direction()
+            if way.slope == 0.0:
                 self.stuck = True
                 return False
             trial = 1.0
             if not self._scaled:
                 # The first step has no scale: do not leave the neighbourhood of the start.
                 room = self._room or max(1.0, float(np.abs(self.x).max()))
-                trial = min(1.0, room / math.sqrt(float(p @ p)))
-            y = self.x + trial * p
+                trial = min(1.0, room / way.length)
+            y = self.x + way.step(trial)
             fy = oracle.trial_value(y)
-            if fy < self.fx + _ARMIJO * trial * slope:
+            if fy < self.fx + _ARMIJO * trial * way.slope:
                 break
             if not self._scaled or attempt == null_steps or fy == math.inf:
                 break
             # A null step: the model was wrong there, so tell it what f looks like.
-            self._look(oracle, y, fy, rng, seen)
-        return self._line_search(oracle, p, slope, trial, y, fy, rng, seen)
+            self._look(oracle, way, trial, y, fy, rng, seen)
+        return self._line_search(oracle, way, trial, y, fy, rng, seen)
 
-    def _direction(self) -> tuple[Vector, float]:
+    def _direction(self) -> _Way:
         g = self.g
         assert g is not None
         if self._scaled and self.has_model and self.planes.added > 1:
             errors = self.planes.errors(self.fx)
-            products = self.metric.products(errors.size)
-            weights = minimise_on_simplex(products, errors, self._weights[: errors.size])
-            self._weights[: errors.size] = weights
-            combination, image = self.metric.combine(weights)
-            slope = -float(image.dot(combination))
-            p = np.negative(image, out=image)
+            known = self._weights[: errors.size]
+            known[:], image, fall = self.metric.minimise(errors, known)
+            p, slope = np.negative(image, out=image), -fall
         else:
             p = -self.metric.apply(g)
             slope = float(p @ g)
         if math.isfinite(slope) and slope < 0:
-            return p, slope
+            return _Way(p, slope, _length(p))
         self.forget()
-        return -g, -float(g @ g)
+        return _Way(-g, -float(g @ g), _length(g))
 
     def forget(self, room: float = 0.0) -> None:
         """Start the model afresh: what it learned leads nowhere.
@@ -186,8 +200,7 @@ class QuasiNewton:
     def _line_search(
         self,
         oracle: CountedOracle,
-        p: Vector,
-        slope: float,
+        way: _Way,
         trial: float,
         y: Vector,
         fy: float,
@@ -196,10 +209,11 @@ class QuasiNewton:
     ) -> bool:
         """Weak Wolfe search by bisection; the first trial has been evaluated already."""
         assert self.g is not None
+        slope = way.slope
         low, high = 0.0, math.inf
         curvature = _CURVATURE if self.has_model else _CURVATURE_PLAIN
         best: tuple[float, Vector, float] | None = None
-        there: tuple[Vector, int] | None = None
+        there: tuple[Vector, float, int] | None = None
         try:
             for _ in range(_MAX_TRIALS):
                 if fy < self.fx + _ARMIJO * trial * slope:
@@ -211,8 +225,8 @@ class QuasiNewton:
                     )
                     best, there = (trial, y, fy), None
                     if not steep:
-                        there = gy, slot = self._look(oracle, y, fy, rng, seen)
-                        if gy.dot(p) >= curvature * slope:
+                        there = self._look(oracle, way, trial, y, fy, rng, seen)
+                        if there[1] >= curvature * slope:
                             break
                         if high == math.inf and not self._extrapolates:
                             break
@@ -222,28 +236,28 @@ class QuasiNewton:
                 trial = 0.5 * (low + high) if high < math.inf else 2.0 * low
                 if high < math.inf and high - low <= 1e-15 * high:
                     break
-                y = self.x + trial * p
+                y = self.x + way.step(trial)
                 fy = oracle.trial_value(y)
             if best is not None and there is None:
-                there = self._look(oracle, best[1], best[2], rng, seen)
+                there = self._look(oracle, way, *best, rng, seen)
         except OutOfCalls:
             if best is not None:  # what has been gained is kept
                 self.x, self.fx, self.g = best[1], best[2], None
             raise
         if best is None:
             close = 1e-8 * max(1.0, float(np.abs(self.x).max()))
-            if fy == math.inf and trial * math.sqrt(float(p @ p)) <= close:
+            if fy == math.inf and trial * way.length <= close:
                 oracle.value(y)  # not finite arbitrarily close to x: say so
             self.forget()
             self.stuck = True
             return False
         trial, y, fy = best
         assert there is not None
-        gy, slot = there
-        s, change = trial * p, gy - self.g
+        gy, _, slot = there
+        s, change = way.step(trial), gy - self.g
         sy = float(s.dot(change))
         rises = self.planes.gradients.dot(s)
-        self.length = trial * _length(p)
+        self.length = trial * way.length
         self.planes.move(rises, self.length)
         self.planes.levels[slot], self.planes.travel[slot] = fy, 0.0
         if sy > 1e-300 and math.isfinite(sy):
@@ -255,17 +269,23 @@ class QuasiNewton:
     def _look(
         self,
         oracle: CountedOracle,
+        way: _Way,
+        trial: float,
         y: Vector,
         fy: float,
         rng: np.random.Generator,
         seen: list[tuple[Vector, Vector]],
-    ) -> tuple[Vector, int]:
+    ) -> tuple[Vector, float, int]:
+        """Ask for the gradient at a trial; return it, its slope along the way and its slot."""
         g = gradient_near(oracle, y, rng, seen, self.jitter)
-        back = self.x - y
-        slot = self.planes.add(g, fy + g.dot(back), _length(back))
+        slope = float(g.dot(way.p))
+        return g, slope, self._add_piece(g, fy - trial * slope, trial * way.length)
+
+    def _add_piece(self, g: Vector, level: float, travel: float) -> int:
+        slot = self.planes.add(g, level, travel)
         self._weights[slot] = _HOPE
         self.metric.replaced(slot)
-        return g, slot
+        return slot
 
 
 def gradient_near(
