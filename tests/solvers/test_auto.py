@@ -11,7 +11,7 @@ import goldstein as gs
 from goldstein.errors import KinkError
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers import Auto, Request
-from goldstein.solvers.quasi_newton import QuasiNewton, gradient_near
+from goldstein.solvers.quasi_newton import QuasiNewton, Way, gradient_near
 
 PROBLEMS = [
     ("maxq", 6),
@@ -29,16 +29,17 @@ class Saboteur(QuasiNewton):
         super().__init__(dim)
         self.kind = kind
 
-    def _direction(self) -> tuple[np.ndarray, float]:
+    def _direction(self) -> Way:
         g = self.g
         assert g is not None
+        p, slope = 1e3 * np.cos(np.arange(g.size) + self.fx), -1.0
         if self.kind == "ascent":
-            return g, -float(g @ g)  # claims to go down
+            p, slope = g, -float(g @ g)  # claims to go down
         if self.kind == "nan":
-            return np.full(g.size, np.nan), -1.0
+            p = np.full(g.size, np.nan)
         if self.kind == "zero":
-            return np.zeros(g.size), 0.0
-        return 1e3 * np.cos(np.arange(g.size) + self.fx), -1.0
+            p, slope = np.zeros(g.size), 0.0
+        return Way(p, slope, float(np.linalg.norm(p)))
 
 
 class Climber(QuasiNewton):

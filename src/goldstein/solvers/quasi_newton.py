@@ -86,7 +86,7 @@ class CuttingPlanes:
         return np.maximum(np.abs(errors, out=errors), floor, out=errors)
 
 
-class _Way(NamedTuple):
+class Way(NamedTuple):
     """Where a line search goes: the direction, the slope the model expects, and its length."""
 
     p: Vector
@@ -170,7 +170,7 @@ class QuasiNewton:
             self._look(oracle, way, trial, y, fy, rng, seen)
         return self._line_search(oracle, way, trial, y, fy, rng, seen)
 
-    def _direction(self) -> _Way:
+    def _direction(self) -> Way:
         g = self.g
         assert g is not None
         if self._scaled and self.has_model and self.planes.added > 1:
@@ -182,9 +182,9 @@ class QuasiNewton:
             p = -self.metric.apply(g)
             slope = float(p @ g)
         if math.isfinite(slope) and slope < 0:
-            return _Way(p, slope, _length(p))
+            return Way(p, slope, _length(p))
         self.forget()
-        return _Way(-g, -float(g @ g), _length(g))
+        return Way(-g, -float(g @ g), _length(g))
 
     def forget(self, room: float = 0.0) -> None:
         """Start the model afresh: what it learned leads nowhere.
@@ -200,7 +200,7 @@ class QuasiNewton:
     def _line_search(
         self,
         oracle: CountedOracle,
-        way: _Way,
+        way: Way,
         trial: float,
         y: Vector,
         fy: float,
@@ -269,7 +269,7 @@ class QuasiNewton:
     def _look(
         self,
         oracle: CountedOracle,
-        way: _Way,
+        way: Way,
         trial: float,
         y: Vector,
         fy: float,
