@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 #: Up to these dimensions the quasi-Newton matrix is a small factor, or dense.
-SMALL_LIMIT, DENSE_LIMIT = 30, 500
+SMALL_LIMIT, DENSE_LIMIT = 60, 500
 #: Linear pieces in the model of a step (d + 10, at most this), with a dense and a limited metric.
 MAX_PLANES = 80
 MAX_PLANES_LIMITED = 30
