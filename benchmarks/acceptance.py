@@ -187,7 +187,7 @@ def calls_and_time(title: str, found: Sequence[tuple[Run, Run]]) -> list[str]:
 def own_time(runs: Sequence[Run]) -> list[str]:
     """Microseconds of the solver itself per call in about ten variables, ours and the rival's.
 
-    Machines differ and the recorder's own time counts as the solver's, so the ratio is judged.
+    Machines differ, so the ratio is judged.
     """
     found = [(o, r) for o, r in pairs(runs, 1e-3) if 7 <= o.dim <= 13]
     if not found:

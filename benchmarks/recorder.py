@@ -51,6 +51,7 @@ class Recorder(Oracle):
         self.max_calls, self.max_cpu = max_calls, max_cpu
         self.values = self.gradients = 0
         self.oracle_cpu = 0.0
+        self._books_cpu = 0.0  # of this class: nobody's
         self.remote_cpu: float | None = None
         self.best_x = np.array(problem.x0)
         self.best_fun = math.inf
@@ -70,49 +71,60 @@ class Recorder(Oracle):
         """CPU seconds of the solver itself so far."""
         if self.remote_cpu is not None:
             return self.remote_cpu
-        return time.process_time() - self._start - self.oracle_cpu
+        return self._own_cpu(time.process_time())
 
     def value(self, x: np.ndarray) -> float:
-        self._check_budget()
+        asked = self._check_budget()
         self.values += 1
         begin = time.process_time()
         answer = self.problem.value(x)
-        self.oracle_cpu += time.process_time() - begin
-        self._note(x, answer)
+        self._keep_books(asked, begin, x, answer)
         return answer
 
     def gradient(self, y: np.ndarray) -> np.ndarray:
-        self._check_budget()
+        asked = self._check_budget()
         self.gradients += 1
         begin = time.process_time()
         answer = self.problem.gradient(y)
-        self.oracle_cpu += time.process_time() - begin
+        self._keep_books(asked, begin)
         return answer
 
     def both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at one point."""
-        self._check_budget()
+        asked = self._check_budget()
         self.values += 1
         self.gradients += 1
         begin = time.process_time()
         answer, gradient = self.problem.fun_and_jac(x)
-        self.oracle_cpu += time.process_time() - begin
-        self._note(x, answer)
+        self._keep_books(asked, begin, x, answer)
         return answer, gradient
 
-    def _check_budget(self) -> None:
+    def _own_cpu(self, now: float) -> float:
+        if self.remote_cpu is not None:
+            return self.remote_cpu
+        return now - self._start - self.oracle_cpu - self._books_cpu
+
+    def _check_budget(self) -> float:
+        """Return the time at which the question came."""
+        asked = time.process_time()
         if self.calls >= self.max_calls:
             raise OutOfBudget("calls")
-        if self.calls % 64 == 0 and self.own_cpu + self.oracle_cpu > self.max_cpu:
+        if self.calls % 64 == 0 and self._own_cpu(asked) + self.oracle_cpu > self.max_cpu:
             raise OutOfBudget("cpu")
+        return asked
 
-    def _note(self, x: np.ndarray, value: float) -> None:
+    def _keep_books(
+        self, asked: float, begin: float, x: np.ndarray | None = None, value: float = math.inf
+    ) -> None:
+        """A question that came at `asked` and went to the problem at `begin` has its answer."""
+        end = time.process_time()
+        own = self._own_cpu(asked)
+        self.oracle_cpu += end - begin
         if value < self.best_fun:
             self.best_fun = value
             self.best_x = np.array(x)
-            self.progress.append(
-                Progress(self.values, self.gradients, self.own_cpu, self.oracle_cpu, value)
-            )
+            self.progress.append(Progress(self.values, self.gradients, own, self.oracle_cpu, value))
+        self._books_cpu += begin - asked + time.process_time() - end
 
 
 def thin(progress: list[Progress]) -> list[Progress]:

@@ -81,6 +81,34 @@ def test_cpu_time_ends_a_run_too() -> None:
         recorder(max_cpu=-1.0).value(np.zeros(2))
 
 
+def test_time_of_function_solver_and_books(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that function and solver let run, and every look at it by ten seconds."""
+    now = 0.0
+
+    def look() -> float:
+        nonlocal now
+        now += 10.0
+        return now
+
+    def work(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr("benchmarks.recorder.time.process_time", look)
+    oracle = recorder(max_cpu=math.inf)
+    value = type(oracle.problem).value
+    monkeypatch.setattr(
+        type(oracle.problem), "value", lambda self, x: (work(100.0), value(self, x))[1]
+    )
+    work(1000.0)
+    oracle.value(np.zeros(2))
+    work(1000.0)
+    oracle.value(np.ones(2))
+    # One look per answer is the function's, one per question and the last the solver's.
+    assert oracle.oracle_cpu == 220.0
+    assert oracle.own_cpu == 2030.0
+
+
 def test_a_remote_solver_reports_its_own_time() -> None:
     oracle = recorder()
     oracle.remote_cpu = 7.0

@@ -13,7 +13,7 @@ from benchmarks import results
 from benchmarks.answer import Answer
 from benchmarks.methods import METHODS, Method
 from benchmarks.recorder import Recorder
-from benchmarks.run import chosen_problems, judge, label, run_all, search
+from benchmarks.run import chosen_problems, fastest, judge, label, run_all, search
 
 import goldstein as gs
 
@@ -24,6 +24,7 @@ def options(out: Path, **said: Any) -> argparse.Namespace:
     usual: dict[str, Any] = {
         "budget": math.inf, "again": False, "out": out, "seeds": 1, "problems": ["crescent"],
         "dims": [2], "levels": [1e-2], "max_calls": 5000, "max_cpu": 20.0,
+        "repeat": 1,
     }  # fmt: skip
     return argparse.Namespace(**(usual | said))
 
@@ -39,6 +40,18 @@ def test_the_default_solver_from_search_to_verdict() -> None:
     assert run.fun == PROBLEM.value(solved.x)
     assert run.start_fun == PROBLEM.value(PROBLEM.x0)
     assert run.progress[-1][4] == solved.oracle.best_fun
+
+
+def test_the_fastest_of_equal_runs_counts() -> None:
+    times = iter([3.0, 1.0, 2.0])
+
+    def solve(oracle: Recorder, x0: np.ndarray, *_: Any) -> Answer:
+        oracle.remote_cpu = next(times)
+        return Answer(x0, "done")
+
+    question = (PROBLEM, Method("timed", "peer", solve), 1e-2, 0, 10, 20.0)
+    assert fastest(3, *question).own_cpu == 1.0
+    assert next(times, None) is None
 
 
 def test_a_run_that_runs_out_ends_at_its_best_point() -> None:
