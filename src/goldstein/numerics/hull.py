@@ -195,9 +195,9 @@ class Hull:
         kept = np.asarray(indices, dtype=np.intp)
         count = len(kept)
         # The right-hand sides are copies, so overlapping storage is safe.
-        self._rows[:count] = self.gradients[kept]
-        self._gram[:count, :count] = self.gram[np.ix_(kept, kept)]
-        self._weights[:count] = self.weights[kept]
+        self._rows[:count] = self.gradients.take(kept, 0)
+        self._gram[:count, :count] = self.gram.take(kept, 0).take(kept, 1)
+        self._weights[:count] = self.weights.take(kept)
         self.size = count
         # Rows that no solve has seen yet may still have to enter.
         self._disturbed |= bool((kept >= self._settled).any())
@@ -532,8 +532,8 @@ class Hull:
         self.point = weights @ self.gradients
         self._squared = float(self.point @ self.point)
         diagonal = self.gram.diagonal()
-        self._shortest = float(diagonal.min(initial=math.inf))
-        self._longest = float(diagonal.max(initial=0.0))
+        self._shortest = diagonal.item(int(diagonal.argmin())) if self.size else math.inf
+        self._longest = diagonal.item(int(diagonal.argmax())) if self.size else 0.0
 
     def _multiply(self, index: int) -> None:
         products = self._rows[: self.size].dot(self._rows[index])
