@@ -215,3 +215,21 @@ def test_plain_bfgs_reaches_a_minimum_with_a_curved_kink_per_variable() -> None:
     while oracle.calls < 8000 and search.step(oracle, rng, []):
         pass
     assert search.fx <= problem.best_value + 1e-3
+
+
+@pytest.mark.parametrize("seed", range(4, 9))
+def test_a_function_that_explodes_far_away_teaches_nothing_there(seed: int) -> None:
+    """TEST29-24 grows like exp(10 |x|): gradients at rejected trials overflow when squared."""
+    problem = gs.problems.get("test29_24")
+    longest = 0.0
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        nonlocal longest
+        g = problem.gradient(x)
+        longest = max(longest, float(np.abs(g).max()))
+        return g
+
+    # Warnings are errors here: an overflow would end the run.
+    res = gs.minimize(problem.value, problem.x0, gradient, eps=1e-2, delta=1e-2, rng=seed)
+    assert res.success
+    assert longest < 1e100

@@ -37,6 +37,8 @@ _ARMIJO = 1e-4
 #: the model with a dense metric goes beyond its own step: with very many kinks that is no gain.
 _CURVATURE, _CURVATURE_PLAIN = 0.8, 0.5
 _MAX_TRIALS = 40
+#: Where f has risen by this many times what it should have fallen, its gradient teaches nothing.
+_TOO_HIGH = 1e30
 #: Weight of a new piece when the model is solved next: it is likely to matter.
 _HOPE = 1e-3
 
@@ -164,7 +166,8 @@ class QuasiNewton:
             fy = oracle.trial_value(y)
             if fy < self.fx + _ARMIJO * trial * way.slope:
                 break
-            if not self._scaled or attempt == null_steps or fy == math.inf:
+            too_far = fy - self.fx > _TOO_HIGH * -way.slope
+            if not self._scaled or attempt == null_steps or too_far:
                 break
             # A null step: the model was wrong there, so tell it what f looks like.
             self._look(oracle, way, trial, y, fy, rng, seen)

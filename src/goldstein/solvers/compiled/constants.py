@@ -32,6 +32,7 @@ LOCALITY = quasi_newton._LOCALITY
 MAX_TRIALS = quasi_newton._MAX_TRIALS
 MAX_NULL_STEPS = quasi_newton.MAX_NULL_STEPS
 MAX_PLANES = quasi_newton.MAX_PLANES
+TOO_HIGH = quasi_newton._TOO_HIGH
 WIDE = cone.WIDE
 
 #: All of them, to tell whether stored machine code is out of date.

@@ -6,7 +6,14 @@ import math
 from typing import Any
 
 from goldstein.solvers.compiled import ask
-from goldstein.solvers.compiled.constants import ARMIJO, CURVATURE, HOPE, LOCALITY, MAX_TRIALS
+from goldstein.solvers.compiled.constants import (
+    ARMIJO,
+    CURVATURE,
+    HOPE,
+    LOCALITY,
+    MAX_TRIALS,
+    TOO_HIGH,
+)
 from goldstein.solvers.compiled.draws import ball_point, fill_normal
 from goldstein.solvers.compiled.jit import kernel, unit
 from goldstein.solvers.compiled.metric import apply, renew, update
@@ -75,7 +82,8 @@ def _step(search: Any) -> Any:
             return False
         if fy < search.newton_fx + ARMIJO * trial * slope:
             break
-        if search.scaled == 0 or attempt == search.null_steps or fy == math.inf:
+        too_far = fy - search.newton_fx > TOO_HIGH * -slope
+        if search.scaled == 0 or attempt == search.null_steps or too_far:
             break
         # A null step: the model was wrong there, so tell it what f looks like.
         if _look(search, fy) < 0:
