@@ -1,6 +1,6 @@
 """ReLU networks against scikit-learn's at equal width.
 
-    python -m benchmarks.studies.networks --repeats 3
+    python -m benchmarks.studies.networks --repeats 12
 
 Half of the rows train (at most 400 rows), the rest test; features standardised; each method chooses
 its penalty by 3-fold cross-validation. MLP: Adam, at most 1000 epochs, targets standardised.
