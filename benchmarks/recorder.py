@@ -85,9 +85,10 @@ class Recorder(Oracle):
         asked = self._check_budget()
         self.gradients += 1
         begin = time.process_time()
-        answer = self.problem.gradient(y)
-        self._keep_books(asked, begin)
-        return answer
+        try:
+            return self.problem.gradient(y)
+        finally:  # also at a kink
+            self._keep_books(asked, begin)
 
     def both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at one point."""

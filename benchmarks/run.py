@@ -64,7 +64,7 @@ def search(
 
 
 def fastest(repeat: int, *question: Any) -> Solved:
-    """Search several times, which differs in time only, and keep the fastest."""
+    """Search several times, which differ in time only unless it runs out; keep the fastest."""
     runs = (search(*question) for _ in range(repeat))
     return min(runs, key=lambda solved: solved.own_cpu)
 
@@ -142,7 +142,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
     parser.add_argument("--again", action="store_true", help="repeat runs that are on file")
     parser.add_argument("--report", action="store_true", help="only tables, plots and acceptance")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.repeat < 1:
+        parser.error(f"--repeat must be at least 1, got {options.repeat}")
+    return options
 
 
 def run_all(options: argparse.Namespace, names: list[str]) -> None:

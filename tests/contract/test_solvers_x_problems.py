@@ -69,8 +69,6 @@ def test_invariants(solver: str, name: str, target: tuple[float, float]) -> None
     assert (again.nfev, again.ngev) == (res.nfev, res.ngev)
 
 
-# One of them falls without end, and a fast solver gets to values of 1e35.
-@pytest.mark.filterwarnings("ignore::goldstein.PrecisionWarning")
 @pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"pingd"}))
 def test_the_practical_solvers_solve_the_easy_grid(solver: str) -> None:
     """Not a promise of the theory, but a fall would be news."""

@@ -234,7 +234,7 @@ def test_survives_a_failing_linear_algebra(monkeypatch):
         return system, np.full_like(target, np.nan), None, 0, 1
 
     rows = np.random.default_rng(1).standard_normal((6, 3)) + 0.5
-    monkeypatch.setattr(hull_module, "nnls", broken)
+    monkeypatch.setattr("goldstein.numerics.nonnegative.nnls", broken)
     assert_shortest(min_norm_weights(rows), rows)
     monkeypatch.setattr(hull_module, "dposv", failed_cholesky)
     assert_shortest(filled(rows).solve()[0], rows)
@@ -290,3 +290,27 @@ def test_rough_answers_keep_the_guarantee_and_the_end_is_exact():
         again.add(g)
     goal = float(np.linalg.norm(exact))
     assert np.linalg.norm(again.approach(goal)[1]) == pytest.approx(goal, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_more_rows_never_make_the_vector_longer(seed):
+    """Whatever their lengths: least squares see only those near the longest."""
+    rng = np.random.default_rng(seed)
+    hull, before = Hull(3, 4), np.inf
+    for _ in range(12):
+        for _ in range(rng.integers(1, 4)):
+            hull.add(rng.standard_normal(3) * 10.0 ** rng.integers(-24, 1))
+        norm = float(np.linalg.norm(hull.solve()[1]))
+        assert norm <= before * (1 + 1e-12)
+        before = norm
+
+
+def test_long_newcomers_do_not_hide_short_rows():
+    t = 1e-20
+    hull = Hull(2, 8)
+    for row in ([t, 0.0], [-t, t]):
+        hull.add(np.array(row))
+        hull.solve()
+    for row in ([0.0, 1.0], [1.0, 1.0]):
+        hull.add(np.array(row))
+    assert np.linalg.norm(hull.solve()[1]) == pytest.approx(t / np.sqrt(5.0))

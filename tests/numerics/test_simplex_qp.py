@@ -89,6 +89,20 @@ def test_least_squares_are_as_good_to_a_thousandth(
         assert reached <= wanted + 1e-3 * (linear @ best) + rounding
 
 
+@pytest.mark.parametrize("far", [1.0, 1e4, 1e8, 1e14, 1e30, 1e200])
+def test_a_coefficient_out_of_reach_does_not_cost_the_others_their_digits(far: float) -> None:
+    problem = SquaresOnSimplex(2, 3)
+    problem.columns[:] = [[1.0, -1.0, 0.0], [1.0, 1.0, 1.0]]
+    weights = problem.minimise(np.array([0.0, 0.5, far]))
+    assert weights == pytest.approx([0.625, 0.375, 0.0], abs=2e-4)
+
+
+def test_least_squares_do_not_warn_where_they_overflow() -> None:
+    problem = SquaresOnSimplex(2, 3)
+    problem.columns[:] = 1e250
+    assert problem.minimise(np.array([0.0, 1e-150, 0.0])) is None
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_least_squares_give_up_on_numbers_that_are_not_finite(bad: float) -> None:
     problem = SquaresOnSimplex(2, 3)

@@ -233,3 +233,22 @@ def test_a_function_that_explodes_far_away_teaches_nothing_there(seed: int) -> N
     res = gs.minimize(problem.value, problem.x0, gradient, eps=1e-2, delta=1e-2, rng=seed)
     assert res.success
     assert longest < 1e100
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_function_without_a_lower_bound_is_called_so(seed: int) -> None:
+    """Far down the pieces of the model differ by many powers of ten."""
+    problem = gs.problems.get("kornowski_shamir")
+    res = gs.minimize(problem, problem.x0, eps=1e-3, delta=1e-3, rng=seed, max_calls=5000)
+    assert res.status is gs.Status.UNBOUNDED
+
+
+def test_changes_of_the_gradient_whose_squares_underflow() -> None:
+    def value(x: np.ndarray) -> float:
+        return float(-5e-149 * x[0] + 1.5e-26 * x[0] ** 2)
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        return np.array([-5e-149 + 3e-26 * x[0]])
+
+    res = gs.minimize(value, np.zeros(1), gradient, eps=1e-200, delta=1e-3, rng=0, max_calls=300)
+    assert not res.success

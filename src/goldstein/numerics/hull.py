@@ -17,10 +17,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dgelsy, dposv
-from scipy.optimize import nnls
 
 from goldstein.errors import InputError
 from goldstein.numerics.active_inverse import RIDGE, ActiveInverse
+from goldstein.numerics.nonnegative import convex_weights
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -29,7 +29,7 @@ Indices = NDArray[np.intp]
 #: Below this ratio |m| / scale the Gram matrix has lost half of its digits: use the rows instead.
 GRAM_LIMIT = 1e-5
 
-#: The same for least squares on the rows.
+#: Below this ratio least squares on the rows have lost half of theirs.
 ROWS_LIMIT = 1e-9
 
 #: Relative slack in the optimality test <m, g_j> >= |m|^2.
@@ -216,9 +216,9 @@ class Hull:
     def solve(self, max_entering: int | None = None) -> tuple[Vector, Vector]:
         """Return the weights (a view) and the shortest vector.
 
-        With `max_entering` the search stops after that many rows were let in, and `unfinished` says
-        so: the vector is never longer than before, and with a newcomer never longer than the
-        shortest one between the old vector and it.
+        With `max_entering` the search for a large problem stops after that many rows were let in,
+        and `unfinished` says so: the vector is never longer than before, and with a newcomer never
+        longer than the shortest one between the old vector and it.
 
         Raises
         ------
@@ -238,6 +238,8 @@ class Hull:
         entering = None
         if self._active == 0:
             self._start_at(int(gram.diagonal().argmin()))
+            self.point, self._squared = rows[self._order[0]].copy(), self._shortest
+        known, known_weights = self._squared, weights.copy()
         if self._settled == count - 1 > 0 and not self._disturbed:
             # One newcomer goes first; after an exact answer it alone can change anything.
             product = float(rows[-1].dot(self.point))
@@ -262,8 +264,11 @@ class Hull:
             self._search_in_rows(gram)
             point = weights.dot(rows)
             squared = float(point.dot(point))
+        # Only rounding among rows of very different lengths can do these.
+        if squared > known:
+            self._return_to(known_weights)
+            point, squared = self.point, known
         if squared > self._shortest:
-            # Only rounding among rows of very different lengths can do this.
             shortest = int(gram.diagonal().argmin())
             self._start_at(shortest)
             point = rows[shortest].copy()
@@ -324,15 +329,19 @@ class Hull:
 
     def _solve_at_once(self, gram: Matrix) -> float:
         """Solve a tiny problem from scratch; return below which ratio |m| / scale it is coarse."""
-        weights = _least_squares(self._rows[: self.size].T, math.sqrt(self._longest) or 1.0)
-        if weights is None:
-            self._descend(gram, exact=False)
-            self._search(gram, None, 3 * self.size + 10)
-            return GRAM_LIMIT
-        self.weights[:] = weights
-        self._collect()
-        self.unfinished = False
-        return ROWS_LIMIT
+        rows, have = self._rows[: self.size], self.weights
+        weights = _least_squares(rows.T, math.sqrt(self._longest) or 1.0)
+        if weights is not None:
+            point = weights.dot(rows)
+            # Among rows of very different lengths rounding can make it longer than it was.
+            if float(point.dot(point)) <= float(have.dot(gram.dot(have))) * (1.0 + SLACK):
+                have[:] = weights
+                self._collect()
+                self.unfinished = False
+                return ROWS_LIMIT
+        self._descend(gram, exact=False)
+        self._search(gram, None, 3 * self.size + 10)
+        return GRAM_LIMIT
 
     def _search_in_rows(self, gram: Matrix) -> None:
         """The same in the accuracy of the rows, for vectors much shorter than the rows."""
@@ -577,15 +586,7 @@ def _least_squares(columns: Matrix, scale: float) -> Vector | None:
     system[height] = 1.0
     target = np.zeros(height + 1)
     target[height] = 1.0
-    try:
-        weights: Vector = nnls(system, target, maxiter=10 * count + 30)[0]
-    except (RuntimeError, ValueError):  # it cycles, or numbers are not finite
-        return None
-    total = math.fsum(weights.tolist())
-    if not 0.0 < total < math.inf:
-        return None
-    weights /= total
-    return weights
+    return convex_weights(system, target)
 
 
 def _on_simplex(raw: Vector) -> Vector | None:

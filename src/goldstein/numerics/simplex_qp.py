@@ -11,7 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
-from scipy.optimize import nnls
+
+from goldstein.numerics.nonnegative import convex_weights
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -20,6 +21,9 @@ _RIDGE = 1e-14
 _SLACK = 1e-9
 #: How far above the largest linear coefficient the square that stands for them begins.
 _ABOVE = 1e3
+#: Coefficients this many times above what one column alone achieves count as if they were there:
+#: nothing is chosen so far up, and one that dwarfs the others would cost them their digits.
+_OUT_OF_REACH = 1e3
 #: Linear coefficients this small do not matter, and dividing by them could overflow.
 _NOTHING = 1e-200
 
@@ -85,25 +89,24 @@ class SquaresOnSimplex:
         self.columns = self._system[:height]
         self._last = self._system[height]
 
+    @np.errstate(over="ignore", invalid="ignore")
     def minimise(self, linear: Vector) -> Vector | None:
         """Return the weights for these a >= 0, or None where rounding stops the search."""
-        offset = _ABOVE * linear.item(int(linear.argmax()))
-        if offset == math.inf:
+        top = linear.item(int(linear.argmax()))
+        if top == math.inf:
             return None
+        lowest = int(linear.argmin())
+        column = self.columns[:, lowest]
+        reach = _OUT_OF_REACH * (0.5 * float(column.dot(column)) + linear.item(lowest))
+        if 0.0 < reach < top:
+            top, linear = reach, np.minimum(linear, reach)
+        offset = _ABOVE * top
         if not offset > _NOTHING:
             offset = 1.0
         self.columns /= math.sqrt(offset)
         np.divide(linear, offset, out=self._last)
         self._last += 1.0
-        try:
-            weights: Vector = nnls(self._system, self._target)[0]
-        except (RuntimeError, ValueError):  # it cycles, or numbers are not finite
-            return None
-        total = math.fsum(weights.tolist())
-        if not 0.0 < total < math.inf:
-            return None
-        weights /= total
-        return weights
+        return convex_weights(self._system, self._target)
 
 
 class _Face:

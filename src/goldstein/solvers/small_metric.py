@@ -63,10 +63,15 @@ class SmallMetric:
 
     def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
         if self.factor is None:
-            # Fortran order lets BLAS work in place.
-            self.factor = np.asfortranarray(np.eye(self.dim) * math.sqrt(sy / float(y @ y)))
+            # Fortran order lets BLAS work in place. Squares may underflow: then any scale will do.
+            square = float(y.dot(y))
+            scale = math.sqrt(sy / square) if square > 0.0 else 1.0
+            self.factor = np.asfortranarray(np.eye(self.dim) * scale)
             self._behind = -s
-        change = self._behind * -math.sqrt(sy / float(self._behind.dot(self._behind)))
+        square = float(self._behind.dot(self._behind))
+        if not 0.0 < square < math.inf:
+            return
+        change = self._behind * -math.sqrt(sy / square)
         change -= y.dot(self.factor)
         change /= sy
         self.factor = dger(1.0, s, change, a=self.factor, overwrite_a=1)
