@@ -252,3 +252,14 @@ def test_changes_of_the_gradient_whose_squares_underflow() -> None:
 
     res = gs.minimize(value, np.zeros(1), gradient, eps=1e-200, delta=1e-3, rng=0, max_calls=300)
     assert not res.success
+
+
+@pytest.mark.parametrize("name", ["wong_1", "polak_3", "rosen_suzuki", "davidon_2"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_tiny_balls_around_sharp_kinks_survive_verification(name: str, seed: int) -> None:
+    """Points of the certificate lie next to kinks; they must not lie on the verifier's hair."""
+    problem = gs.problems.get(name)
+    res = gs.minimize(problem, problem.x0, eps=1e-6, delta=1e-6, rng=seed)
+    assert res.success
+    assert res.certificate is not None
+    assert res.certificate.verify(problem).ok

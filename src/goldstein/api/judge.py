@@ -27,6 +27,10 @@ JITTER = 1e-3
 #: The others too, by a hair: that they were drawn at random is only what the solver says.
 HAIR = 2.0**-30
 
+#: And by no less than this part of the point: many times what `verify` displaces by, or a point
+#: so close to a kink would fail there every second time.
+VISIBLE = 2.0**-38
+
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
 
@@ -73,9 +77,9 @@ class Judge:
 
 
 def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, share: float) -> Vector:
-    """Move y at random by this share of delta (and no less than float64 can see), in the ball."""
+    """Move y at random by this share of delta (and no less than `verify` sees), in the ball."""
     offset = y - x
-    visible = 2.0**-44 * float(np.abs(y).max(initial=0.0))
+    visible = VISIBLE * float(np.abs(y).max(initial=0.0))
     reach = max(share * delta, min(visible, JITTER * delta))
     room = delta - 2.0 * reach
     distance = math.sqrt(offset @ offset)
