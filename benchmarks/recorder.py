@@ -69,8 +69,6 @@ class Recorder(Oracle):
     @property
     def own_cpu(self) -> float:
         """CPU seconds of the solver itself so far."""
-        if self.remote_cpu is not None:
-            return self.remote_cpu
         return self._own_cpu(time.process_time())
 
     def value(self, x: np.ndarray) -> float:

@@ -243,14 +243,17 @@ def test_a_function_without_a_lower_bound_is_called_so(seed: int) -> None:
     assert res.status is gs.Status.UNBOUNDED
 
 
-def test_changes_of_the_gradient_whose_squares_underflow() -> None:
+@pytest.mark.parametrize("dim", [1, 100, 600], ids=["factored", "dense", "limited"])
+def test_changes_of_the_gradient_whose_squares_underflow(dim: int) -> None:
     def value(x: np.ndarray) -> float:
         return float(-5e-149 * x[0] + 1.5e-26 * x[0] ** 2)
 
     def gradient(x: np.ndarray) -> np.ndarray:
-        return np.array([-5e-149 + 3e-26 * x[0]])
+        g = np.zeros(dim)
+        g[0] = -5e-149 + 3e-26 * x[0]
+        return g
 
-    res = gs.minimize(value, np.zeros(1), gradient, eps=1e-200, delta=1e-3, rng=0, max_calls=300)
+    res = gs.minimize(value, np.zeros(dim), gradient, eps=1e-200, delta=1e-3, rng=0, max_calls=300)
     assert not res.success
 
 

@@ -300,15 +300,11 @@ class Hull:
             if self._active == count:
                 return  # all rows carry weight: no one is left to enter
             if entering is None:
-                products = gram.dot(weights)
-                squared = float(products.dot(weights))
+                entering, squared = self._next_row(gram)
                 if squared >= best:
                     self._return_to(kept)
                     return
-                entering = int(products.argmin())
-                first = int(self._order[0])
-                length = math.sqrt(gram.item(first, first))
-                if not self._enters(entering, products.item(entering), squared, length):
+                if entering is None:
                     return
                 best, kept = squared, weights.copy()
             self._let_in(entering)
@@ -320,12 +316,18 @@ class Hull:
         """Let one row in: is that all?"""
         self._let_in(entering)
         self._descend(gram, exact=False)
+        self.unfinished = False
+        return self._next_row(gram)[0] is None
+
+    def _next_row(self, gram: Matrix) -> tuple[int | None, float]:
+        """Return the row that has to enter next, None after an exact answer, and |m|^2."""
         weights = self.weights
         products = gram.dot(weights)
-        lowest = int(products.argmin())
-        length = math.sqrt(gram.item(int(self._order[0]), int(self._order[0])))
-        self.unfinished = False
-        return not self._enters(lowest, products.item(lowest), float(products.dot(weights)), length)
+        squared = float(products.dot(weights))
+        lowest, first = int(products.argmin()), int(self._order[0])
+        length = math.sqrt(gram.item(first, first))
+        enters = self._enters(lowest, products.item(lowest), squared, length)
+        return (lowest if enters else None), squared
 
     def _solve_at_once(self, gram: Matrix) -> float:
         """Solve a tiny problem from scratch; return below which ratio |m| / scale it is coarse."""

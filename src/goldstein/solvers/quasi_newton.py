@@ -263,7 +263,8 @@ class QuasiNewton:
         self.length = trial * way.length
         self.planes.move(rises, self.length)
         self.planes.levels[slot], self.planes.travel[slot] = fy, 0.0
-        if sy > 1e-300 and math.isfinite(sy):
+        # A change whose square underflows has no scale to learn.
+        if 1e-300 < sy < math.inf and change.dot(change) > 0.0:
             self.metric.update(s, change, sy, rises)
             self._scaled = True
         self.x, self.fx, self.g = y, fy, gy

@@ -63,10 +63,8 @@ class SmallMetric:
 
     def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
         if self.factor is None:
-            # Fortran order lets BLAS work in place. Squares may underflow: then any scale will do.
-            square = float(y.dot(y))
-            scale = math.sqrt(sy / square) if square > 0.0 else 1.0
-            self.factor = np.asfortranarray(np.eye(self.dim) * scale)
+            # Fortran order lets BLAS work in place.
+            self.factor = np.asfortranarray(np.eye(self.dim) * math.sqrt(sy / float(y @ y)))
             self._behind = -s
         square = float(self._behind.dot(self._behind))
         if not 0.0 < square < math.inf:

@@ -208,7 +208,7 @@ def _line_search(search: Any, slope: Any, trial: Any, fy: Any) -> Any:
     vector(search.levels, search.model.count)[best_slot] = best_value
     vector(search.travel, search.model.count)[best_slot] = 0.0
     sy = dot(s, change)
-    if sy > 1e-300 and math.isfinite(sy):
+    if 1e-300 < sy < math.inf and dot(change, change) > 0.0:
         update(search, sy)
     copy(best, x)
     search.newton_fx = best_value
