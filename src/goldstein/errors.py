@@ -70,3 +70,15 @@ class NotCertifiableError(GoldsteinError, ValueError):
 
 class OutOfCalls(GoldsteinError):
     """Control flow inside a run: the next oracle call would exceed `max_calls`."""
+
+
+class NotDeterministicError(GoldsteinError):
+    """The function gave two different gradients at one point."""
+
+    def __init__(self, name: str, difference: float) -> None:
+        super().__init__(
+            f"{name} is not deterministic: asked twice at one point, its gradients differ by "
+            f"{difference:.3g}. Fix its random numbers (dropout, sampling, shuffling), or say that "
+            "it is noisy: gs.FiniteSum, a gradient grad(x, rng), and gs.confidence_bound for what "
+            "samples prove."
+        )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 class Status(enum.Enum):
     """Why a run ended. Each member carries the message and what to do next."""
 
-    CERTIFIED = ("the requested stationarity was verified", "")
+    VERIFIED = ("the requested stationarity was verified", "")
     OUT_OF_CALLS = ("the budget of oracle calls is used up", "raise max_calls, eps or delta")
     OUT_OF_TIME = ("the time limit was reached", "raise max_time, eps or delta")
     ROUNDS_EXHAUSTED = (
@@ -31,9 +31,14 @@ class Status(enum.Enum):
     )
     UNBOUNDED = ("the function fell below the value limit", "check that it is bounded below")
     STOPPED = ("the callback asked to stop", "")
-    NOT_CERTIFIED = (
+    NOT_VERIFIED = (
         "the point was found, but the requested stationarity could not be proved",
         "see certificate.eps and certificate.label for what was proved",
+    )
+    NOT_DETERMINISTIC = (
+        "the function is not deterministic: it gave two different gradients at one point",
+        "fix its random numbers, or say that it is noisy: gs.FiniteSum, a gradient grad(x, rng), "
+        "and gs.confidence_bound for what samples prove",
     )
     ESTIMATED = (
         "a stochastic method ended; its output carries a guarantee in expectation only",

@@ -85,7 +85,7 @@ def test_a_reached_target_stops_early() -> None:
         return np.sign(x)
 
     gs.certify(f, np.zeros(30), spy, delta=0.1, eps=10.0, rng=0)
-    assert len(calls) == 1
+    assert len(calls) == 2  # one that reaches it, one beside it
 
 
 def test_a_descent_direction_is_reported_and_true() -> None:
@@ -170,6 +170,8 @@ def test_curve_sorts_its_radii_and_shares_one_budget() -> None:
 def test_a_thousand_kinks_are_crossed_together(spread: float) -> None:
     """The minimiser of a weighted l1 norm is in the ball; a hundred gradients must show it.
 
+    Those that matter are looked at twice.
+
     With the tilt of Algorithm 1 they meet the kinks in random combinations: 400 do not.
     """
     rng = np.random.default_rng(3)
@@ -185,4 +187,4 @@ def test_a_thousand_kinks_are_crossed_together(spread: float) -> None:
         lambda y: float(a @ np.abs(y)), x, gradient, delta=1e-2, eps=1e-2, rng=0
     )
     assert certificate.eps <= 1e-2
-    assert asked <= 100
+    assert asked <= 200

@@ -18,7 +18,7 @@ def make_run() -> MakeRun:
     def make(**said: Any) -> Run:
         usual: dict[str, Any] = {
             "problem": "p-2", "dim": 2, "convex": True, "bounded": True, "locally_lipschitz": True,
-            "method": "auto", "group": "ours", "level": 1e-3, "seed": 0, "status": "CERTIFIED",
+            "method": "auto", "group": "ours", "level": 1e-3, "seed": 0, "status": "VERIFIED",
             "certified": True, "certified_eps": 5e-4, "values": 30, "gradients": 20,
             "own_cpu": 0.25, "oracle_cpu": 0.25, "wall": 0.5, "certify_values": 3,
             "certify_gradients": 4, "certify_ok": True, "start_fun": 10.0, "fun": 0.0,

@@ -241,7 +241,7 @@ def test_bad_fields_are_refused_at_once(fields: dict[str, Any], words: str) -> N
 
 
 def test_verify_asks_only_near_the_stored_points(certificate: Any) -> None:
-    """At most two gradients per point, none of them at a place of its own choosing."""
+    """At most three gradients per point, none of them at a place of its own choosing."""
     asked: list[np.ndarray] = []
 
     def spy(x: np.ndarray) -> np.ndarray:
@@ -249,7 +249,7 @@ def test_verify_asks_only_near_the_stored_points(certificate: Any) -> None:
         return crease_gradient(x)
 
     assert certificate.verify(crease, spy).ok
-    assert len(asked) <= 2 * len(certificate.weights)
+    assert len(asked) <= 3 * len(certificate.weights)
     nearest = [np.linalg.norm(certificate.points - a, axis=1).min() for a in asked]
     assert max(nearest) < 1e-11
 

@@ -64,7 +64,7 @@ def test_resume_is_bit_for_bit(method: str, tmp_path: Path) -> None:
         rest = Recorded()
         same(solve(rest, path, method=method), whole)
         # Replayed answers are not paid for again, but for the spot checks and the verification.
-        checks = 2 + int(np.log2(max(place, 2))) + 2 * len(whole.certificate.weights)
+        checks = 2 + int(np.log2(max(place, 2))) + 3 * len(whole.certificate.weights)
         assert rest.calls <= total - (place - 1) + checks + 2
 
 

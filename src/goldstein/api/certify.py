@@ -22,6 +22,7 @@ from goldstein.api.inputs import (
 from goldstein.api.judge import describe
 from goldstein.api.near import near_targets, prove_near, require_structure
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
+from goldstein.certificates.stating import Stating
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import seed_from
@@ -119,9 +120,8 @@ def certify(
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
     if stationarity == "near":
         return _certify_near(counted, oracle, point, float(delta), eps, seed, x)
-    found = Enrichment()
-    enrich(counted, point, float(delta), eps, seed, found, patience=_patience(point))
-    certificate = certificate_from(found, point, float(delta), counted, seed, x)
+    found = _gathered(counted, point, float(delta), eps, seed, Enrichment())
+    certificate = certificate_from(found, point, float(delta), eps, counted, seed, x)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle)
     return certificate
@@ -150,11 +150,10 @@ def _certify_near(
     require_structure(oracle)
     best: NearCertificate | None = None
     for wanted, radius in near_targets(eps, delta, smallest_delta(point)):
-        found = Enrichment()
-        enrich(counted, point, radius, wanted, seed, found, patience=_patience(point))
+        found = _gathered(counted, point, radius, wanted, seed, Enrichment())
         if not found.points:
             break
-        around = certificate_from(found, point, radius, counted, seed, given)
+        around = hint_from(found, point, radius)
         near = prove_near(oracle, around, eps, delta, seed)
         if near is not None and (best is None or near.eps < best.eps):
             best = near
@@ -237,39 +236,59 @@ def stationarity_curve(
     certificates: list[GoldsteinCertificate] = []
     for radius in radii:
         found.descent = None
-        enrich(counted, point, float(radius), eps, seed, found, patience=_patience(point))
-        certificate = certificate_from(found, point, float(radius), counted, seed, x)
+        _gathered(counted, point, float(radius), eps, seed, found)
+        certificate = certificate_from(found, point, float(radius), eps, counted, seed, x)
         if certificates and certificates[-1].eps < certificate.eps:
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
         certificates.append(certificate)
     return StationarityCurve(radii, np.array([c.eps for c in certificates]), certificates)
 
 
+def _gathered(
+    oracle: CountedOracle, x: Vector, radius: float, eps: float, seed: int, found: Enrichment
+) -> Enrichment:
+    """Gather gradients around x; some calls are kept back to look beside those that matter."""
+    left = int(min(oracle.limit - oracle.calls, 2.0**62))
+    with oracle.reserved(min(x.size + 2, left // 2)):
+        # Gradients without visible gain before the search gives up.
+        patience = max(30, min(x.size, 400))
+        enrich(oracle, x, radius, eps, seed, found, patience=patience)
+    return found
+
+
 def certificate_from(
-    found: Enrichment, x: Vector, delta: float, oracle: CountedOracle, seed: int, given: Any
+    found: Enrichment,
+    x: Vector,
+    delta: float,
+    eps: float,
+    oracle: CountedOracle,
+    seed: int,
+    given: Any,
 ) -> GoldsteinCertificate:
+    """State the strongest claim that survives its own check."""
     oracle.require_visible(x, delta)
-    if not found.points:
-        raise InputError(
-            f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
-            "raise max_calls or delta."
-        )
-    inside = [distance_upper(y, x) <= delta for y in found.points]
     meta = describe(oracle, "certify", seed, given)
     descent = found.descent
     if descent is not None:
         # Where squares underflow, a direction can miss the length 1 visibly.
         descent = descent / np.linalg.norm(descent)
         meta["descent_step"] = found.descent_step
+    claim = None
+    if found.points:
+        inside = [distance_upper(y, x) <= delta for y in found.points]
+        points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
+        claim = Stating(oracle, x, delta, points, gradients, seed).claim(eps, meta, descent)
+    if claim is None:
+        raise InputError(
+            f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
+            "raise max_calls or delta."
+        )
+    return claim
+
+
+def hint_from(found: Enrichment, x: Vector, delta: float) -> GoldsteinCertificate:
+    """The same gradients as a hint where a pivot may be; a hint need not survive a check."""
+    inside = [distance_upper(y, x) <= delta for y in found.points]
     return GoldsteinCertificate.from_gradients(
-        x,
-        np.array(found.points)[inside],
-        np.array(found.gradients)[inside],
-        meta=meta,
-        descent=descent,
+        x, np.array(found.points)[inside], np.array(found.gradients)[inside]
     )
-
-
-def _patience(point: Vector) -> int:
-    """Gradients without visible gain before a search gives up."""
-    return max(30, min(point.size, 400))

@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.beside import best_bound
+from goldstein.certificates.stating import Stating
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver
+from goldstein.solvers.enrich import Enrichment, enrich
 from goldstein.solvers.loop import Outcome
 
 Vector = NDArray[np.float64]
@@ -30,6 +34,9 @@ HAIR = 2.0**-30
 #: And by no less than this part of the point: many times what `verify` displaces by, or a point
 #: so close to a kink would fail there every second time.
 VISIBLE = 2.0**-38
+
+#: Endings after which nothing about the last point is worth a call.
+_NOTHING_TO_SAY = (Status.UNBOUNDED, Status.NOT_DETERMINISTIC)
 
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
@@ -47,18 +54,55 @@ class Judge:
     def __call__(
         self, evidence: Evidence
     ) -> tuple[GoldsteinCertificate | None, tuple[Matrix, Matrix] | None]:
-        certificate, fresh = self.weigh(evidence)
-        good = certificate is not None and certificate.eps <= self.request.eps
-        return (certificate, None) if good else (None, fresh)
+        stating, fresh = self._ask_again(evidence)
+        eps = self.request.eps
+        if stating is None or best_bound(stating.gradients)[0] > eps:
+            return None, fresh
+        certificate = stating.claim(eps, self.meta)
+        if certificate is None or certificate.eps > eps:
+            return None, fresh
+        return certificate, None
 
-    def weigh(
-        self, evidence: Evidence
-    ) -> tuple[GoldsteinCertificate | None, tuple[Matrix, Matrix]]:
-        """Return the strongest certificate at fresh gradients of the evidence's points."""
+    def last_word(self, solver: Solver, outcome: Outcome) -> GoldsteinCertificate | None:
+        """What a run that was cut short can prove of its last point, with the calls kept back."""
+        if not self.oracle.has_gradient or outcome.status in _NOTHING_TO_SAY:
+            return None
+        state = outcome.state
+        evidence = solver.best_evidence(state)
+        hurry = outcome.status is Status.OUT_OF_TIME
+        with contextlib.suppress(OutOfCalls):
+            if evidence is None or not np.array_equal(evidence.x, state.x):
+                stating = self._look_around(state.x, hurry)
+            elif evidence.gradients is not None and evidence.perturbed.any():
+                safe = evidence.perturbed
+                stating = self._state(state.x, evidence.points[safe], evidence.gradients[safe])
+            else:
+                stating = self._ask_again(evidence)[0]
+            return None if stating is None else stating.claim(self.request.eps, self.meta)
+        return None
+
+    def _look_around(self, x: Vector, hurry: bool) -> Stating | None:
+        """Ask for gradients around a point nothing is known about."""
+        found = Enrichment()
+        with self.oracle.reserved(int((self.oracle.limit - self.oracle.calls) // 2)):
+            enrich(
+                self.oracle, x, self.request.delta, self.request.eps, self.request.seed, found,
+                patience=x.size, max_gradients=1 if hurry else math.inf,
+            )  # fmt: skip
+        if not found.points:
+            return None
+        return self._state(x, np.array(found.points), np.array(found.gradients))
+
+    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating:
+        self.oracle.require_visible(x, self.request.delta)
+        request = self.request
+        return Stating(self.oracle, x, request.delta, points, gradients, request.seed)
+
+    def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         rng = stream(self.request.seed, self.trials, "judge")
-        points, gradients = [], []
-        for y, safe in zip(evidence.points, evidence.perturbed):
+        points, gradients, known = [], [], {}
+        for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
             share = HAIR if safe else JITTER
             for _ in range(DRAWS):
                 z = _displace(rng, y, evidence.x, self.request.delta, share)
@@ -67,13 +111,18 @@ class Judge:
                 with contextlib.suppress(KinkError):
                     gradients.append(self.oracle.gradient(z))
                     points.append(z)
+                    if safe and evidence.gradients is not None:
+                        # What the solver was told at y is what a claim about z finds beside it.
+                        known[len(points) - 1] = evidence.gradients[j]
                     break
         if not points:
             empty = np.zeros((0, evidence.x.size))
             return None, (empty, empty)
-        self.oracle.require_visible(evidence.x, self.request.delta)
         fresh = np.array(points), np.array(gradients)
-        return GoldsteinCertificate.from_gradients(evidence.x, *fresh, meta=self.meta), fresh
+        stating = self._state(evidence.x, *fresh)
+        for j, gradient in known.items():
+            stating.tell(j, gradient)
+        return stating, fresh
 
 
 def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, share: float) -> Vector:
@@ -88,26 +137,9 @@ def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, shar
     return uniform_in_ball(rng, x + offset, reach)
 
 
-def last_evidence(
-    solver: Solver, outcome: Outcome, judge: Judge
-) -> tuple[GoldsteinCertificate | None, bool]:
-    """A run without success still says what it can prove, with the calls that are left.
-
-    The second answer says whether the gradients were asked for again.
-    """
-    evidence = solver.best_evidence(outcome.state)
-    if evidence is None or not np.array_equal(evidence.x, outcome.state.x):
-        return None, False
-    try:
-        return judge.weigh(evidence)[0], True
-    except OutOfCalls:
-        safe = evidence.perturbed
-        if evidence.gradients is None or not safe.any():
-            return None, False
-        certificate = GoldsteinCertificate.from_gradients(
-            evidence.x, evidence.points[safe], evidence.gradients[safe], meta=judge.meta
-        )
-        return certificate, False
+def last_calls(budget: int, dim: int) -> int:
+    """Calls kept back, so that a run that is cut short can still prove something."""
+    return min(dim + 2, budget // 10)
 
 
 def describe(oracle: Oracle, method: str, seed: int, given: Any) -> dict[str, Any]:

@@ -27,9 +27,9 @@ from goldstein.api.inputs import (
     sized,
     smallest_delta,
 )
-from goldstein.api.judge import Judge, describe, last_evidence
+from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.near import near_targets, prove_near, require_structure
-from goldstein.errors import InputError, InputTypeError
+from goldstein.errors import InputError, InputTypeError, NotDeterministicError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.journal import JournalOracle, seed_in
@@ -155,21 +155,27 @@ def minimize(
     with _journalled(oracle, checkpoint, identity) as base:
         counted = CountedOracle(base, budget)
         meta = describe(oracle, solver.name, seed, x0)
+        off_the_record = getattr(base, "off_the_record", contextlib.nullcontext)
         deadline = math.inf if max_time is None else begin + max_time
         watch = _status_line if progress is True else progress or None
 
         def solve(x: Vector, target: Request) -> tuple[Outcome, Any, Status]:
             judge = Judge(counted, target, meta)
             left = None if max_time is None else max(deadline - time.perf_counter(), 1e-3)
-            outcome = run(
-                solver, counted, x, target,
-                judge=judge, max_time=left, callback=callback, progress=watch,
-            )  # fmt: skip
+            with counted.reserved(last_calls(budget, start.size)):
+                outcome = run(
+                    solver, counted, x, target,
+                    judge=judge, max_time=left, callback=callback, progress=watch,
+                )  # fmt: skip
             certificate, status = outcome.certificate, outcome.status
             if certificate is None:
-                certificate, fresh = last_evidence(solver, outcome, judge)
-                if fresh and certificate is not None and certificate.eps <= target.eps:
-                    status = Status.CERTIFIED  # the run was cut short with the proof in its hands
+                try:
+                    with off_the_record():
+                        certificate = judge.last_word(solver, outcome)
+                except NotDeterministicError:
+                    status = Status.NOT_DETERMINISTIC
+                if certificate is not None and certificate.eps <= target.eps:
+                    status = Status.VERIFIED  # the run was cut short with the proof in its hands
             return outcome, certificate, status
 
         if stationarity == "near":
@@ -177,12 +183,12 @@ def minimize(
         else:
             outcome, certificate, status = solve(start, request)
             exact = hasattr(oracle, "kink_form")
-            if status is Status.CERTIFIED and exact and not certificate.verify(oracle).ok:
-                status = Status.NOT_CERTIFIED  # exact gradients overrule those in float64
+            if status is Status.VERIFIED and exact and not certificate.verify(oracle).ok:
+                status = Status.NOT_VERIFIED  # exact gradients overrule those in float64
         if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
             _check_replayed(certificate, oracle, base)
     state = outcome.state
-    done = status in (Status.CERTIFIED, Status.UNBOUNDED)
+    done = status in (Status.VERIFIED, Status.UNBOUNDED)
     if delta * eps / 4 < 8 * 2.0**-53 * abs(state.fx) and not done:
         warnings.warn(
             f"the descent test compares values to {delta * eps / 4:.3g}, but |f| = "
@@ -191,7 +197,7 @@ def minimize(
             PrecisionWarning,
             stacklevel=2,
         )
-    success = status is Status.CERTIFIED
+    success = status is Status.VERIFIED
     message = status.message
     if status.advice and not success:
         message += f"; {status.advice}"
@@ -232,13 +238,13 @@ def _solve_near(
         if goldstein is not None:
             near = prove_near(oracle, goldstein, request.eps, request.delta, request.seed)
         if near is not None and near.eps <= request.eps:
-            return whole, near, Status.CERTIFIED
+            return whole, near, Status.VERIFIED
         # Only the last stage speaks about the point that is returned.
         certificate = near or goldstein
-        if status is not Status.CERTIFIED:
+        if status is not Status.VERIFIED:
             return whole, certificate, status
     assert whole is not None
-    return whole, certificate, Status.NOT_CERTIFIED
+    return whole, certificate, Status.NOT_VERIFIED
 
 
 def _check_replayed(certificate: Any, oracle: Oracle, journal: JournalOracle) -> None:

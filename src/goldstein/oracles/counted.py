@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,15 @@ class CountedOracle(Oracle):
         self.gradients += gradients
         if self.calls > self.limit:
             raise OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
+
+    @contextlib.contextmanager
+    def reserved(self, calls: int) -> Iterator[None]:
+        """Keep some calls back for what comes after."""
+        self.limit -= calls
+        try:
+            yield
+        finally:
+            self.limit += calls
 
     def require_visible(self, x: Vector, delta: float) -> None:
         """Refuse a ball that a function computed in single precision cannot tell from its centre.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import KinkError, OracleError, OutOfCalls
+from goldstein.errors import KinkError, NotDeterministicError, OracleError, OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
@@ -107,7 +107,7 @@ def run(
                 evidence, state.evidence = replace(state.evidence, x=state.x.copy()), None
                 certificate, state.rejected = judge(evidence)
                 if certificate is not None:
-                    status = Status.CERTIFIED
+                    status = Status.VERIFIED
                     break
             if state.status is not None:
                 status = state.status
@@ -128,6 +128,8 @@ def run(
         status = Status.OUT_OF_CALLS
     except StopIteration:
         status = Status.STOPPED
+    except NotDeterministicError:
+        status = Status.NOT_DETERMINISTIC
     except OracleError as failure:
         failure.last_good = None if state is None else state.x.copy()
         raise

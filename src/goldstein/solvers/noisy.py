@@ -171,7 +171,7 @@ class NoisySolver(Solver):
 
     def _after_trial(self, oracle: CountedOracle, state: NoisyState, request: Request) -> None:
         if state.last_stage:
-            state.status = Status.NOT_CERTIFIED
+            state.status = Status.NOT_VERIFIED
             return
         state.stage += 1
         state.iterate = state.x.copy()

@@ -1,0 +1,180 @@
+"""Gradients a hair beside the points of a claim: what may be believed of a black box.
+
+At a kink a program may return anything (automatic differentiation says 0 for relu(x) - relu(-x) at
+0, whose derivative is 1), and where a kink is, a black box does not say. Points displaced at random
+are almost surely not on one, so a claim is believed for the gradients there, and for those only.
+Any convex combination of gradients from the ball proves the claim: the weights may be chosen anew,
+or a function that is merely curved would be refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.errors import KinkError
+from goldstein.numerics.ball import inner_radius
+from goldstein.numerics.hull import min_norm_weights
+from goldstein.numerics.rounding import (
+    combination_norm_upper,
+    distance_upper,
+    gamma,
+    norm_upper,
+)
+from goldstein.numerics.streams import stream
+from goldstein.oracles import Oracle
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: Draws beside every point before a claim is given up, and the rows they may add up to.
+ROUNDS, ROWS = 8, 2000
+
+#: Gradients asked for again are the same up to this part of their length, and of the claimed eps:
+#: another machine rounds the user's own code differently.
+SAME, SAME_SHARE = 1e-9, 0.01
+
+#: A twin is this part of a hair away: some units in the last place.
+TWIN = 2.0**-6
+
+
+def hair(y: Vector, delta: float) -> Vector:
+    """Return how far the entries of a point are displaced: a speck of the ball, and of each entry.
+
+    The speck of the ball is what moves an entry 0 off a kink of a function that adds constants to
+    it; some hundred units in the last place move the large entries. Constants of size 1 are met
+    most often, so a small entry moves as far as one of size 1 if the ball has room for it.
+    """
+    room = min(2.0**-30 * delta, 2.0**-44)
+    width: Vector = 2.0**-36 * delta + np.maximum(2.0**-44 * np.abs(y), max(room, 2.0**-144))
+    return width
+
+
+def beside(rng: np.random.Generator, y: Vector, x: Vector, delta: float) -> Vector:
+    """Displace y by a hair, at random, within the ball around x."""
+    return _within(y + hair(y, delta) * rng.standard_normal(y.size), x, delta)
+
+
+def _twin(rng: np.random.Generator, z: Vector, x: Vector, delta: float) -> Vector:
+    """Move z by a few units in the last place: a kink it sits on is left behind."""
+    step = rng.choice([-1.0, 1.0], z.size) * rng.uniform(1.0, 2.0, z.size)
+    return _within(z + TWIN * hair(z, delta) * step, x, delta)
+
+
+def _within(z: Vector, x: Vector, delta: float) -> Vector:
+    """Pull a point that has left the ball back into it."""
+    distance = distance_upper(z, x)
+    if distance <= delta:
+        return z
+    pulled: Vector = x + (z - x) * (inner_radius(x, delta) / distance)
+    return pulled if distance_upper(pulled, x) <= delta else x + (z - x) * (0.5 * delta / distance)
+
+
+def rounding_slack(weights: Vector, rows: Matrix) -> float:
+    """What rounding may add to a bound: another machine sums in another order.
+
+    The scale is that of the combination, sum_j w_j |g_j|: a steep gradient of no weight buys none.
+    """
+    return 64 * gamma(weights.size + 8) * mean_length(weights, rows)
+
+
+def mean_length(weights: Vector, rows: Matrix) -> float:
+    """Return sum_j w_j |g_j|."""
+    return math.fsum(w * norm_upper(g) for w, g in zip(weights.tolist(), rows) if w > 0)
+
+
+def differ(weights: Vector, rows: Matrix, others: Matrix, eps: float) -> bool:
+    """Do gradients asked for again differ by more than another machine's rounding may explain?"""
+    gap = math.fsum(w * distance_upper(g, h) for w, g, h in zip(weights.tolist(), rows, others))
+    return not gap <= SAME * mean_length(weights, rows) + SAME_SHARE * eps < math.inf
+
+
+def best_bound(rows: Matrix, weights: Vector | None = None) -> tuple[float, Vector]:
+    """Return a bound of the shortest vector of the hull, and its weights (these, or better)."""
+    best = min_norm_weights(rows)
+    bound = combination_norm_upper(best, rows)
+    if weights is not None:
+        given = combination_norm_upper(weights, rows)
+        if given <= bound:
+            return given, weights
+    return bound, best
+
+
+@dataclass
+class Survey:
+    """What gradients beside the points of a claim say.
+
+    Attributes
+    ----------
+    eps : float
+        The smallest bound that was found.
+    kinks : int
+        Draws that met a kink, as far as the function is able to know.
+    draws : int
+        How often each point was displaced.
+    """
+
+    eps: float = math.inf
+    kinks: int = 0
+    draws: int = 0
+
+
+def survey(
+    oracle: Oracle,
+    x: Vector,
+    delta: float,
+    points: Sequence[Vector] | Matrix,
+    weights: Vector,
+    goal: float,
+    seed: int,
+) -> Survey:
+    """Look for a combination of gradients beside the points that is at most `goal` long.
+
+    Every gradient that carries weight has a twin some units in the last place away, and the hull
+    of the twins must reach the goal too. With floats a displaced point can meet a kink by chance,
+    and among many points the weights would pick just that one; its twin finds it out.
+    """
+    found = Survey()
+    places: list[Vector] = []
+    rows: list[Vector] = []
+    rounds = max(2, min(ROUNDS, ROWS // len(points)))
+    for draw in range(rounds):
+        rng = stream(seed, draw, "beside")
+        found.draws += 1
+        fresh = []
+        for y in points:
+            z = beside(rng, y, x, delta)
+            try:
+                fresh.append((z, oracle.gradient(z.copy())))
+            except KinkError:
+                found.kinks += 1
+        if not fresh:
+            continue
+        places += [z for z, _ in fresh]
+        rows += [g for _, g in fresh]
+        # The stored weights belong to the points of one draw, if all of them answered.
+        known = np.zeros(len(rows))
+        if len(fresh) == len(points):
+            known[len(rows) - len(points) :] = weights
+        matrix = np.array(rows)
+        bound, used = best_bound(matrix, known if known.any() else None)
+        if bound > goal:
+            found.eps = min(found.eps, bound)
+            continue
+        support = np.flatnonzero(used > 0)
+        try:
+            twins = np.array(
+                [oracle.gradient(_twin(rng, places[j], x, delta)) for j in support.tolist()]
+            )
+        except KinkError:
+            found.kinks += 1
+            continue
+        bound = max(bound, best_bound(twins, used[support])[0])
+        found.eps = min(found.eps, bound)
+        if bound <= goal:
+            break
+    return found

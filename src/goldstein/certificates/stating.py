@@ -1,0 +1,159 @@
+"""Which claim to state: one that holds a hair beside its points too, on any machine.
+
+Nothing here is trusted. A claim stated too boldly is refused by `verify`; the margins below are
+chosen so that this does not happen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.certificates.beside import beside, best_bound, differ, hair, rounding_slack
+from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls
+from goldstein.numerics.rounding import norm_upper, up
+from goldstein.numerics.streams import stream
+from goldstein.oracles import Oracle
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+#: The bound that is stated allows for so many times the change that was seen a hair away.
+MARGIN = 8.0
+
+#: Points are dropped whose gradients change by this part of the largest change or more.
+UNSTEADY = 1e-3
+
+#: How often unsteady points are dropped.
+ATTEMPTS = 4
+
+
+class Stating:
+    """Points with gradients near x, and what is known of the gradients a hair beside them.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked beside points where nothing is known yet.
+    x : ndarray
+    delta : float
+        The radius that was asked for.
+    points, gradients : ndarray, shape (k, d)
+    seed : int
+        Seed of the displacements.
+    """
+
+    def __init__(
+        self, oracle: Oracle, x: Vector, delta: float, points: Matrix, gradients: Matrix, seed: int
+    ) -> None:
+        self.oracle, self.x, self.delta = oracle, x, delta
+        self.points, self.gradients = points, gradients
+        self.rng = stream(seed, len(points), "stating")
+        self.neighbours: dict[int, Vector | None] = {}
+
+    def tell(self, j: int, gradient: Vector) -> None:
+        """Say what the gradient is at another random point, no nearer than a hair to point j."""
+        self.neighbours[j] = gradient
+
+    def claim(
+        self, enough: float, meta: dict[str, Any] | None = None, descent: Vector | None = None
+    ) -> GoldsteinCertificate | None:
+        """Return the strongest claim that survives, or None where no gradient is steady.
+
+        The search for a better one ends at a bound of `enough`.
+        """
+        best: tuple[float, Rows, Vector] | None = None
+        pool = np.arange(len(self.points))
+        for _ in range(ATTEMPTS):
+            bound, weights = best_bound(self.gradients[pool])
+            used, weights = pool[weights > 0], weights[weights > 0]
+            weights = weights / weights.sum()
+            try:
+                changes = self._changes(used)
+            except OutOfCalls:
+                # No call is left to look beside more points: those looked at have to do.
+                pool = np.intersect1d(pool, list(self.neighbours))
+                if pool.size == 0:
+                    return self._unseen(meta)
+                continue
+            steady = np.isfinite(changes)
+            if steady.all():
+                stated = self._survives(used, weights, bound)
+                if best is None or stated < best[0]:
+                    best = stated, used, weights
+                if stated <= max(enough, 1.5 * bound):
+                    break
+                steady = changes < UNSTEADY * changes.max(initial=0.0)
+            pool = np.setdiff1d(pool, used[~steady])
+            if pool.size == 0:
+                break
+        if best is None:
+            return None
+        self._require_determinism(*best)
+        return self._stated(*best, meta, descent)
+
+    def _unseen(self, meta: dict[str, Any] | None) -> GoldsteinCertificate:
+        """No call is left to look beside a point: drawn at random, one is hardly on a kink."""
+        shortest = np.array([int(np.linalg.norm(self.gradients, axis=1).argmin())])
+        eps = norm_upper(self.gradients[shortest[0]])
+        return self._stated(eps, shortest, np.ones(1), meta)
+
+    def _stated(
+        self,
+        eps: float,
+        used: Rows,
+        weights: Vector,
+        meta: dict[str, Any] | None,
+        descent: Vector | None = None,
+    ) -> GoldsteinCertificate:
+        points = self.points[used]
+        plain = GoldsteinCertificate.from_gradients(
+            self.x, points, self.gradients[used], weights, meta=meta, descent=descent
+        )
+        # The displacements need room too, where all points are next to x.
+        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in points)
+        delta = max(plain.delta, min(self.delta, up(plain.delta + room)))
+        return replace(plain, eps=max(plain.eps, eps), delta=delta, digest="")
+
+    def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
+        """Noise would make any claim come true: the hull of random vectors contains 0.
+
+        Gradients that hardly change a hair away cannot be noise; otherwise one is asked for again.
+        """
+        others = np.array([self.neighbours[j] for j in used.tolist()])
+        if not differ(weights, self.gradients[used], others, eps):
+            return
+        heaviest = used[weights.argmax()]
+        again = self.oracle.gradient(self.points[heaviest].copy())
+        if differ(np.ones(1), again[None], self.gradients[heaviest][None], eps):
+            gap = norm_upper(again - self.gradients[heaviest])
+            raise NotDeterministicError(self.oracle.name, gap)
+
+    def _changes(self, rows: Rows) -> Vector:
+        """Return how much each gradient changes a hair away; inf where a kink was met."""
+        for j in rows.tolist():
+            if j not in self.neighbours:
+                try:
+                    z = beside(self.rng, self.points[j], self.x, self.delta)
+                    self.neighbours[j] = self.oracle.gradient(z)
+                except KinkError:
+                    self.neighbours[j] = None
+        return np.array(
+            [
+                math.inf if other is None else norm_upper(self.gradients[j] - other)
+                for j, other in ((j, self.neighbours[j]) for j in rows.tolist())
+            ]
+        )
+
+    def _survives(self, used: Rows, weights: Vector, bound: float) -> float:
+        """Return a bound that holds beside the points as well, with room to spare."""
+        others = np.array([self.neighbours[j] for j in used.tolist()])
+        other = best_bound(others, weights)[0]
+        slack = rounding_slack(weights, self.gradients[used])
+        return up(max(bound, other) + MARGIN * abs(other - bound) + slack)
