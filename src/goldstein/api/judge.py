@@ -111,7 +111,7 @@ class Judge:
                 with contextlib.suppress(KinkError):
                     gradients.append(self.oracle.gradient(z))
                     points.append(z)
-                    if safe and evidence.gradients is not None:
+                    if evidence.gradients is not None:
                         # What the solver was told at y is what a claim about z finds beside it.
                         known[len(points) - 1] = evidence.gradients[j]
                     break
