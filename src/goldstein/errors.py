@@ -82,3 +82,7 @@ class NotDeterministicError(GoldsteinError):
             "it is noisy: gs.FiniteSum, a gradient grad(x, rng), and gs.confidence_bound for what "
             "samples prove."
         )
+
+
+class BallTooSmallError(GoldsteinError):
+    """Control flow inside a run: float64 has too few points within delta of x."""

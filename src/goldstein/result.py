@@ -29,6 +29,10 @@ class Status(enum.Enum):
         "no further progress is possible in float64 at this delta",
         "raise delta or eps; certificate.eps is what was reached",
     )
+    BALL_TOO_SMALL = (
+        "x has become so large that float64 cannot sample a ball of radius delta around it",
+        "raise delta, or rescale the variables",
+    )
     UNBOUNDED = ("the function fell below the value limit", "check that it is bounded below")
     STOPPED = ("the callback asked to stop", "")
     NOT_VERIFIED = (

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.beside import best_bound
 from goldstein.certificates.stating import Stating
-from goldstein.errors import KinkError, OutOfCalls
+from goldstein.errors import BallTooSmallError, KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
@@ -36,7 +37,7 @@ HAIR = 2.0**-30
 VISIBLE = 2.0**-38
 
 #: Endings after which nothing about the last point is worth a call.
-_NOTHING_TO_SAY = (Status.UNBOUNDED, Status.NOT_DETERMINISTIC)
+_NOTHING_TO_SAY = (Status.UNBOUNDED, Status.NOT_DETERMINISTIC, Status.BALL_TOO_SMALL)
 
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
@@ -54,6 +55,8 @@ class Judge:
     def __call__(
         self, evidence: Evidence
     ) -> tuple[GoldsteinCertificate | None, tuple[Matrix, Matrix] | None]:
+        if self.request.delta < smallest_delta(evidence.x):
+            raise BallTooSmallError
         stating, fresh = self._ask_again(evidence)
         eps = self.request.eps
         if stating is None or best_bound(stating.gradients)[0] > eps:
@@ -65,9 +68,10 @@ class Judge:
 
     def last_word(self, solver: Solver, outcome: Outcome) -> GoldsteinCertificate | None:
         """What a run that was cut short can prove of its last point, with the calls kept back."""
-        if not self.oracle.has_gradient or outcome.status in _NOTHING_TO_SAY:
-            return None
         state = outcome.state
+        silent = outcome.status in _NOTHING_TO_SAY or not self.oracle.has_gradient
+        if silent or self.request.delta < smallest_delta(state.x):
+            return None
         evidence = solver.best_evidence(state)
         hurry = outcome.status is Status.OUT_OF_TIME
         with contextlib.suppress(OutOfCalls):

@@ -34,9 +34,8 @@ Matrix = NDArray[np.float64]
 #: Draws beside every point before a claim is given up, and the rows they may add up to.
 ROUNDS, ROWS = 8, 2000
 
-#: Gradients asked for again are the same up to this part of their length, and of the claimed eps:
-#: another machine rounds the user's own code differently.
-SAME, SAME_SHARE = 1e-9, 0.01
+#: Gradients asked for again are the same up to this part of their length.
+SAME = 1e-9
 
 #: A twin is this part of a hair away: some units in the last place.
 TWIN = 2.0**-6
@@ -87,10 +86,13 @@ def mean_length(weights: Vector, rows: Matrix) -> float:
     return math.fsum(w * norm_upper(g) for w, g in zip(weights.tolist(), rows) if w > 0)
 
 
-def differ(weights: Vector, rows: Matrix, others: Matrix, eps: float) -> bool:
-    """Do gradients asked for again differ by more than another machine's rounding may explain?"""
+def differ(weights: Vector, rows: Matrix, others: Matrix, share: float) -> bool:
+    """Do gradients asked for again differ by more than rounding may explain?
+
+    Where gradients nearly vanish, rounding is large against them: `share` is allowed besides.
+    """
     gap = math.fsum(w * distance_upper(g, h) for w, g, h in zip(weights.tolist(), rows, others))
-    return not gap <= SAME * mean_length(weights, rows) + SAME_SHARE * eps < math.inf
+    return not gap <= SAME * mean_length(weights, rows) + share < math.inf
 
 
 def best_bound(rows: Matrix, weights: Vector | None = None) -> tuple[float, Vector]:

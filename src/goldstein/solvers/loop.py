@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import KinkError, NotDeterministicError, OracleError, OutOfCalls
+from goldstein.errors import (
+    BallTooSmallError,
+    KinkError,
+    NotDeterministicError,
+    OracleError,
+    OutOfCalls,
+)
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
@@ -130,6 +136,8 @@ def run(
         status = Status.STOPPED
     except NotDeterministicError:
         status = Status.NOT_DETERMINISTIC
+    except BallTooSmallError:
+        status = Status.BALL_TOO_SMALL
     except OracleError as failure:
         failure.last_good = None if state is None else state.x.copy()
         raise
