@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.beside import best_bound
+from goldstein.certificates.beside import best_bound, hair
 from goldstein.certificates.stating import Stating
 from goldstein.errors import BallTooSmallError, KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
@@ -115,7 +115,8 @@ class Judge:
                 with contextlib.suppress(KinkError):
                     gradients.append(self.oracle.gradient(z))
                     points.append(z)
-                    if evidence.gradients is not None:
+                    far = np.linalg.norm(z - y) >= np.linalg.norm(hair(z, self.request.delta))
+                    if evidence.gradients is not None and far:
                         # What the solver was told at y is what a claim about z finds beside it.
                         known[len(points) - 1] = evidence.gradients[j]
                     break

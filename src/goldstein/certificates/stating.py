@@ -33,6 +33,10 @@ UNSTEADY = 1e-3
 #: What threads may change in a sum from one call to the next, as a part of the claimed eps.
 NOISE = 1e-4
 
+#: Where a hair is more than this part of the ball, points are often within a hair of a kink: there
+#: one looks more often.
+COARSE, COARSE_LOOKS = 2.0**-16, 3
+
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
 
@@ -58,7 +62,10 @@ class Stating:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
         self.rng = stream(seed, len(points), "stating")
-        self.neighbours: dict[int, Vector | None] = {}
+        coarse = float(hair(x, delta).max()) > COARSE * delta
+        self._looks = COARSE_LOOKS if coarse else 1
+        # For each point the gradients found beside it, or None where a kink was met.
+        self._neighbours: dict[int, Matrix | None] = {}
         self._told: set[int] = set()
 
     def tell(self, j: int, gradient: Vector) -> None:
@@ -66,8 +73,9 @@ class Stating:
 
         It saves a call where it hardly differs; where it does, the function is asked nearer by.
         """
-        self.neighbours[j] = gradient
-        self._told.add(j)
+        if self._looks == 1:
+            self._neighbours[j] = gradient[None]
+            self._told.add(j)
 
     def claim(
         self, enough: float, meta: dict[str, Any] | None = None, descent: Vector | None = None
@@ -86,7 +94,7 @@ class Stating:
                 changes = self._changes(used)
             except OutOfCalls:
                 # No call is left to look beside more points: those looked at have to do.
-                pool = np.intersect1d(pool, list(self.neighbours))
+                pool = np.intersect1d(pool, list(self._neighbours))
                 if pool.size == 0:
                     return self._unseen(meta)
                 continue
@@ -137,8 +145,10 @@ class Stating:
 
         Gradients that hardly change a hair away cannot be noise; otherwise one is asked for again.
         """
-        others = np.array([self.neighbours[j] for j in used.tolist()])
-        if not differ(weights, self.gradients[used], others, NOISE * eps):
+        if not any(
+            differ(weights, self.gradients[used], others, NOISE * eps)
+            for others in self._beside(used)
+        ):
             return
         heaviest = used[weights.argmax()]
         try:
@@ -152,27 +162,38 @@ class Stating:
     def _forget_told(self, rows: Rows) -> None:
         for j in self._told.intersection(rows.tolist()):
             self._told.remove(j)
-            del self.neighbours[j]
+            del self._neighbours[j]
 
     def _changes(self, rows: Rows) -> Vector:
         """Return how much each gradient changes a hair away; inf where a kink was met."""
         for j in rows.tolist():
-            if j not in self.neighbours:
+            if j not in self._neighbours:
                 try:
-                    z = beside(self.rng, self.points[j], self.x, self.delta)
-                    self.neighbours[j] = self.oracle.gradient(z)
+                    self._neighbours[j] = np.array([self._look(j) for _ in range(self._looks)])
                 except KinkError:
-                    self.neighbours[j] = None
+                    self._neighbours[j] = None
+        found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
         return np.array(
             [
-                math.inf if other is None else norm_upper(self.gradients[j] - other)
-                for j, other in ((j, self.neighbours[j]) for j in rows.tolist())
+                math.inf if others is None else max(norm_upper(g - other) for other in others)
+                for g, others in found
             ]
         )
 
+    def _look(self, j: int) -> Vector:
+        return self.oracle.gradient(beside(self.rng, self.points[j], self.x, self.delta))
+
+    def _beside(self, rows: Rows) -> list[Matrix]:
+        """Return the gradients beside these points, one matrix for each look."""
+        known = [self._neighbours[j] for j in rows.tolist()]
+        return [
+            np.array([others[k] for others in known if others is not None])
+            for k in range(self._looks)
+        ]
+
     def _survives(self, used: Rows, weights: Vector, bound: float) -> float:
         """Return a bound that holds beside the points as well, with room to spare."""
-        others = np.array([self.neighbours[j] for j in used.tolist()])
-        other = best_bound(others, weights)[0]
+        others = [best_bound(rows, weights)[0] for rows in self._beside(used)]
+        change = max(abs(other - bound) for other in others)
         slack = rounding_slack(weights, self.gradients[used])
-        return up(max(bound, other) + MARGIN * abs(other - bound) + slack)
+        return up(max(bound, *others) + MARGIN * change + slack)
