@@ -153,7 +153,7 @@ class Stating:
         heaviest = used[weights.argmax()]
         try:
             again = self.oracle.gradient(self.points[heaviest].copy())
-        except OutOfCalls:  # the search of a few calls; `verify` will ask
+        except (OutOfCalls, KinkError):  # nothing more is to be had; `verify` will ask
             return
         if differ(np.ones(1), again[None], self.gradients[heaviest][None], NOISE * eps):
             gap = norm_upper(again - self.gradients[heaviest])
