@@ -31,6 +31,9 @@ from goldstein.solvers.enrich import Enrichment, enrich
 
 Vector = NDArray[np.float64]
 
+#: How often the search goes on after a claim that would not have survived.
+SEARCHES = 4
+
 
 @overload
 def certify(
@@ -120,8 +123,7 @@ def certify(
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
     if stationarity == "near":
         return _certify_near(counted, oracle, point, float(delta), eps, seed, x)
-    found = _gathered(counted, point, float(delta), eps, seed, Enrichment())
-    certificate = certificate_from(found, point, float(delta), eps, counted, seed, x)
+    certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, seed, x)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle)
     return certificate
@@ -236,7 +238,6 @@ def stationarity_curve(
     certificates: list[GoldsteinCertificate] = []
     for radius in radii:
         found.descent = None
-        _gathered(counted, point, float(radius), eps, seed, found)
         certificate = certificate_from(found, point, float(radius), eps, counted, seed, x)
         if certificates and certificates[-1].eps < certificate.eps:
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
@@ -265,25 +266,43 @@ def certificate_from(
     seed: int,
     given: Any,
 ) -> GoldsteinCertificate:
-    """State the strongest claim that survives its own check."""
-    oracle.require_visible(x, delta)
-    meta = describe(oracle, "certify", seed, given)
-    descent = found.descent
-    if descent is not None:
-        # Where squares underflow, a direction can miss the length 1 visibly.
-        descent = descent / np.linalg.norm(descent)
-        meta["descent_step"] = found.descent_step
-    claim = None
-    if found.points:
+    """Gather gradients and state the strongest claim that survives its own check.
+
+    Where a claim would rest on points next to a kink, the gradients found beside them are added,
+    and the search goes on without those points.
+    """
+    best: GoldsteinCertificate | None = None
+    for _ in range(SEARCHES):
+        _gathered(oracle, x, delta, eps, seed, found)
+        oracle.require_visible(x, delta)
+        if not found.points:
+            break
         inside = [distance_upper(y, x) <= delta for y in found.points]
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
-        claim = Stating(oracle, x, delta, points, gradients, seed).claim(eps, meta, descent)
-    if claim is None:
+        stating = Stating(oracle, x, delta, points, gradients, seed)
+        claim = stating.claim(eps, *_remarks(found, describe(oracle, "certify", seed, given)))
+        if claim is not None and (best is None or claim.eps < best.eps):
+            best = claim
+        if (best is not None and best.eps <= eps) or not stating.unsteady:
+            break
+        steady = [j for j in range(len(points)) if j not in stating.unsteady]
+        found.points = [points[j] for j in steady] + [y for y, _ in stating.asked]
+        found.gradients = [gradients[j] for j in steady] + [g for _, g in stating.asked]
+    if best is None:
         raise InputError(
             f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
             "raise max_calls or delta."
         )
-    return claim
+    return best
+
+
+def _remarks(found: Enrichment, meta: dict[str, Any]) -> tuple[dict[str, Any], Vector | None]:
+    """Return the remarks of a certificate and the direction of descent that was met."""
+    if found.descent is None:
+        return meta, None
+    # Where squares underflow, a direction can miss the length 1 visibly.
+    direction = found.descent / np.linalg.norm(found.descent)
+    return {**meta, "descent_step": found.descent_step}, direction
 
 
 def hint_from(found: Enrichment, x: Vector, delta: float) -> GoldsteinCertificate:

@@ -53,9 +53,11 @@ def hair(y: Vector, delta: float) -> Vector:
     return width
 
 
-def beside(rng: np.random.Generator, y: Vector, x: Vector, delta: float) -> Vector:
-    """Displace y by a hair, at random, within the ball around x."""
-    return _within(y + hair(y, delta) * rng.standard_normal(y.size), x, delta)
+def beside(
+    rng: np.random.Generator, y: Vector, x: Vector, delta: float, hairs: float = 1.0
+) -> Vector:
+    """Displace y by a hair (or some), at random, within the ball around x."""
+    return _within(y + hairs * hair(y, delta) * rng.standard_normal(y.size), x, delta)
 
 
 def _twin(rng: np.random.Generator, z: Vector, x: Vector, delta: float) -> Vector:

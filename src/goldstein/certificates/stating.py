@@ -33,6 +33,10 @@ UNSTEADY = 1e-3
 #: What threads may change in a sum from one call to the next, as a part of the claimed eps.
 NOISE = 1e-4
 
+#: One looks this many hairs away, at most this part of the ball: a check that displaces by one hair
+#: must not meet what was not met here, a sliver between two kinks say.
+HAIRS, FARTHEST = 64.0, 2.0**-6
+
 #: Where a hair is more than this part of the ball, points are often within a hair of a kink: there
 #: one looks more often.
 COARSE, COARSE_LOOKS = 2.0**-16, 3
@@ -62,11 +66,16 @@ class Stating:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
         self.rng = stream(seed, len(points), "stating")
-        coarse = float(hair(x, delta).max()) > COARSE * delta
-        self._looks = COARSE_LOOKS if coarse else 1
+        width = float(hair(x, delta).max())
+        self._looks = COARSE_LOOKS if width > COARSE * delta else 1
+        self._hairs = min(max(1.0, FARTHEST * delta / width), HAIRS)
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
         self._told: set[int] = set()
+        #: Points whose gradients changed so much that a claim cannot rest on them.
+        self.unsteady: set[int] = set()
+        #: Points that were asked for beside others, with their gradients.
+        self.asked: list[tuple[Vector, Vector]] = []
 
     def tell(self, j: int, gradient: Vector) -> None:
         """Say what the gradient is at another point, no nearer than a hair to point j.
@@ -109,6 +118,7 @@ class Stating:
                     self._forget_told(used)
                     continue
                 steady = changes < UNSTEADY * changes.max(initial=0.0)
+            self.unsteady.update(used[~steady].tolist())
             pool = np.setdiff1d(pool, used[~steady])
             if pool.size == 0:
                 break
@@ -181,7 +191,10 @@ class Stating:
         )
 
     def _look(self, j: int) -> Vector:
-        return self.oracle.gradient(beside(self.rng, self.points[j], self.x, self.delta))
+        z = beside(self.rng, self.points[j], self.x, self.delta, self._hairs)
+        gradient = self.oracle.gradient(z)
+        self.asked.append((z, gradient))
+        return gradient
 
     def _beside(self, rows: Rows) -> list[Matrix]:
         """Return the gradients beside these points, one matrix for each look."""
