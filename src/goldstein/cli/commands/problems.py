@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from goldstein import problems as built_in
-from goldstein.cli.output import print_json, table, vector
+from goldstein.cli.output import console, print_json, table, vector
 from goldstein.problems import Problem
 
 
@@ -32,7 +31,7 @@ def problems(
     for p in everything:
         traits = ["convex" if p.convex else "nonconvex"] + ([] if p.bounded else ["unbounded"])
         shown.add_row(p.name, str(p.dim), _best(p), p.family, ", ".join(traits))
-    Console(highlight=False).print(shown, markup=False)
+    console().print(shown, markup=False)
 
 
 def _describe(problem: Problem, as_json: bool) -> None:
