@@ -37,7 +37,7 @@ def prepare(folder: Path | None, *, resume: bool, force: bool) -> Path | None:
         for name in _OURS:
             (folder / name).unlink(missing_ok=True)
     else:
-        _require_empty(folder)
+        _require_free(folder)
     return folder / CHECKPOINT
 
 
@@ -104,20 +104,17 @@ def _require_journal(folder: Path) -> None:
     raise InputError(f"{folder} holds no run to resume; leave out --resume to start one.")
 
 
-def _require_empty(folder: Path) -> None:
-    there = sorted(path.name for path in folder.iterdir())
+def _require_free(folder: Path) -> None:
+    """Refuse to overwrite a run, or files of others that happen to have our names."""
+    there = [name for name in _OURS if (folder / name).exists()]
     if not there:
         return
-    if not set(_OURS) & set(there):
-        shown = ", ".join(there[:3]) + (", ..." if len(there) > 3 else "")
-        raise InputError(
-            f"--out {folder} holds other things ({shown}); name a new folder, or write into this "
-            "one with --force."
-        )
-    problem = ""
+    what = f"other things under the names of a run ({', '.join(there)})"
+    choices = "replace them with --force"
     with contextlib.suppress(InputError):
-        problem = f" of {read_request(folder)['problem']}"
-    choices = "replace it with --force"
+        what = f"a run of {read_request(folder)['problem']}"
+        choices = "replace it with --force"
     if CHECKPOINT in there:
-        choices = f"continue it with --resume, {choices}"
-    raise InputError(f"--out {folder} holds a run{problem} already; {choices}, or name another.")
+        what = what if RESULT in there else "a run that was cut short"
+        choices = "continue it with --resume, replace it with --force"
+    raise InputError(f"--out {folder} holds {what} already; {choices}, or name another folder.")

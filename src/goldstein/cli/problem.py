@@ -85,7 +85,7 @@ def read_vector(text: str, what: str) -> Vector:
             return np.asarray(run_file(file).get(name), dtype=np.float64)
         if path.is_file():
             return np.atleast_1d(np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None))
-        return np.array([float(part) for part in re.split(r"[,\s]+", text.strip(" []()"))])
+        return np.array([float(part) for part in re.split(r"\s*,\s*|\s+", text.strip(" []()"))])
     except (TypeError, ValueError, EOFError, OSError) as failure:
         raise InputError(
             f"{what} {text!r} is not a point ({failure}); give numbers such as 1,2.5,-3, "

@@ -101,7 +101,7 @@ def _headline(
         return f"stationary to eps = {eps:g} within delta = {delta:g}: proved {proved}"
     falls = _fall(certificate, oracle)
     if eps is None:
-        return f"NOT stationary: {falls}; best bound {proved}" if falls else f"stationary: {proved}"
+        return f"NOT stationary: {falls}; best bound {proved}" if falls else f"proved: {proved}"
     verdict = (
         f"NOT {'' if falls else 'proved '}stationary to eps = {eps:g} within delta = {delta:g}"
     )

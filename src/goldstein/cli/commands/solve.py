@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from goldstein.api import minimize
@@ -43,7 +44,7 @@ def solve(
     chosen = choose(problem, d, None if x0 is None else read_vector(x0, "--x0"))
     start = chosen.start(problem, "--x0")
     checkpoint = folder.prepare(out, resume=resume, force=force)
-    budget = max_calls if max_calls is not None else 50_000 + 100 * len(start)
+    budget = max_calls if max_calls is not None else 50_000 + 100 * np.size(start)
     try:
         with reporter(not as_json, budget, eps) as report:
             result = minimize(
@@ -54,13 +55,13 @@ def solve(
                 method=method,
                 stationarity=stationarity,  # type: ignore[arg-type]  # checked by minimize
                 rng=seed,
-                max_calls=budget,
+                max_calls=max_calls,
                 max_time=max_time,
                 checkpoint=checkpoint,
                 progress=report or False,
             )
     except KeyboardInterrupt:
-        for line in _ways_on(ctx, out, Status.STOPPED, budget):
+        for line in _ways_on(ctx, out):
             sys.stderr.write(line + "\n")
         raise
     request = {"problem": problem, "eps": eps, "delta": delta, "d": d, "stationarity": stationarity}
@@ -72,7 +73,7 @@ def solve(
     if out is not None:
         folder.save(out, result, request)
     if not as_json:
-        for line in [*_checks(problem, result, out), *_ways_on(ctx, out, result.status, budget)]:
+        for line in [*_checks(problem, result, out), *_ways_on(ctx, out, result)]:
             say(line)
     if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C
         raise typer.Exit(INTERRUPTED)
@@ -106,13 +107,16 @@ def _checks(problem: str, result: Result, out: Path | None) -> list[str]:
     return [f"saved:       {out} ({names})", f"check it:    {_shell('verify', *whole)}"]
 
 
-def _ways_on(ctx: typer.Context, out: Path | None, status: Status, budget: int) -> list[str]:
+def _ways_on(ctx: typer.Context, out: Path | None, result: Result | None = None) -> list[str]:
     """How to continue a run that a limit or Ctrl-C has cut short."""
+    status = Status.STOPPED if result is None else result.status
     if status not in (Status.OUT_OF_CALLS, Status.OUT_OF_TIME, Status.STOPPED):
         return []
     if out is None:
         return ["nothing kept: with --out DIR a run is kept, and --resume continues it"]
-    more = {"max_calls": 2 * budget} if status is Status.OUT_OF_CALLS else {}
+    more = {}
+    if result is not None and status is Status.OUT_OF_CALLS:
+        more["max_calls"] = 2 * (result.nfev + result.ngev)
     return [f"continue it: {_shell('solve', *_repeated(ctx, more))}"]
 
 
