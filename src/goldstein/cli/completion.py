@@ -8,13 +8,17 @@ from goldstein import problems
 from goldstein.solvers import REGISTRY
 
 
+def complete_name(incomplete: str) -> list[str]:
+    """The built-in problems."""
+    return [name for name in problems.names() if name.startswith(incomplete)]
+
+
 def complete_problem(incomplete: str) -> list[str]:
-    """Built-in problems, and the Python files of the folder that is being typed."""
-    names = [name for name in problems.names() if name.startswith(incomplete)]
-    folder, _, beginning = incomplete.rpartition("/")
-    prefix = f"{folder}/" if folder or incomplete.startswith("/") else ""
-    files = sorted(path.name for path in Path(prefix or ".").glob("*.py"))
-    return names + [prefix + name for name in files if name.startswith(beginning)]
+    """The same, and the Python files of the folder that is being typed."""
+    folder, slash, beginning = incomplete.rpartition("/")
+    files = sorted(path.name for path in Path(folder + slash or ".").glob("*.py"))
+    found = [folder + slash + name for name in files if name.startswith(beginning)]
+    return complete_name(incomplete) + found
 
 
 def complete_method(incomplete: str) -> list[str]:

@@ -15,6 +15,8 @@ from scipy.optimize import minimize as scipy_minimize
 
 from goldstein import problems
 from goldstein.api import certify, minimize
+from goldstein.cli.arguments import AsJson, Seed
+from goldstein.cli.completion import complete_name
 from goldstein.cli.output import console, print_json
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
@@ -45,15 +47,16 @@ class Line:
 
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Problems; default a quick few.")
+        list[str] | None,
+        typer.Argument(help="Problems; default a quick few.", autocompletion=complete_name),
     ] = None,
     methods: Annotated[
         str, typer.Option(help="Comma-separated: our methods, scipy-bfgs, scipy-lbfgsb.")
     ] = "auto,bundle,scipy-bfgs",
     level: Annotated[float, typer.Option(help="eps = delta.")] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    seed: Seed = 0,
     max_calls: Annotated[int, typer.Option(help="Limit on values plus gradients.")] = 20_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare methods on built-in problems: calls to a certificate, and the bound that was proved.
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from goldstein.calculus import Explanation, Expression, MissingAssumption, goldstein_target
+from goldstein.cli.arguments import AsJson
 from goldstein.cli.output import NOT_CERTIFIED, print_json, say
 from goldstein.cli.problem import choose
 from goldstein.errors import InputError
@@ -19,7 +20,7 @@ def explain(
     ] = None,
     eps: Annotated[float | None, typer.Option(help="Wanted near stationarity.")] = None,
     delta: Annotated[float | None, typer.Option(help="Wanted near stationarity.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print why a function is outer Lipschitz, or which assumption is missing.
 

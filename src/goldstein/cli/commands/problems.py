@@ -8,14 +8,18 @@ import typer
 from rich.table import Table
 
 from goldstein import problems as built_in
+from goldstein.cli.arguments import AsJson
+from goldstein.cli.completion import complete_name
 from goldstein.cli.output import console, print_json, table, vector
 from goldstein.problems import Problem
 
 
 def problems(
-    name: Annotated[str | None, typer.Argument(help="One problem in detail.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One problem in detail.", autocompletion=complete_name)
+    ] = None,
     d: Annotated[int | None, typer.Option("--d", help="Size, where the problem scales.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the built-in problems, or describe one."""
     if name is not None:
