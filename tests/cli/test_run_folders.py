@@ -62,6 +62,14 @@ def test_a_run_that_was_cut_short_can_be_resumed_or_replaced(tmp_path: Path) -> 
     assert run(*task, "--resume").exit_code == 0
 
 
+def test_a_certificate_of_an_earlier_part_does_not_stay(tmp_path: Path) -> None:
+    task = ["solve", "crescent", "--eps", 1e-6, "--delta", 1e-6, "--max-calls", 3]
+    assert run(*task, "--out", tmp_path).exit_code == 1
+    (tmp_path / "certificate.cert").write_text("what an earlier part had proved")
+    assert run(*task, "--out", tmp_path, "--resume").exit_code == 1
+    assert not (tmp_path / "certificate.cert").exists()
+
+
 def test_things_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text("mine")
     said = error_of("solve", "crescent", *EASY, "--out", tmp_path)
@@ -244,6 +252,7 @@ def test_ctrl_c_says_where_the_run_is_and_how_to_resume(tmp_path: Path, kept: bo
     line = re.search(r"^continue it: goldstein (.*)$", said, re.MULTILINE)
     assert line, said
     assert line[1].endswith("--out 'my run' --resume")
+    assert "kept:        my run/checkpoint.journal" in said
     size = journal.stat().st_size
     again = subprocess.run(
         [sys.executable, "-m", "goldstein.cli", *shlex.split(line[1]), "--max-time", "1"],
@@ -269,5 +278,9 @@ def test_a_run_that_minimize_hands_back_stopped(
     assert ran.exit_code == 130
     assert Status.STOPPED.name in ran.stdout
     assert "--resume" in ran.stdout
+    ran = run("solve", "chained_lq", *EASY, "--out", tmp_path / "run", "--force", "--json")
+    assert ran.exit_code == 130
+    assert json.loads(ran.stdout)["status"] == Status.STOPPED.name
+    assert "--resume" in ran.stderr
     monkeypatch.undo()
     assert run("solve", "chained_lq", *EASY, "--out", tmp_path / "run", "--resume").exit_code == 0

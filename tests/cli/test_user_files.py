@@ -138,6 +138,9 @@ def test_a_missing_gradient_and_a_missing_function_are_said(tmp_path: Path) -> N
     assert ran.exit_code == 2
     assert "names no function" in ran.stderr
     assert "it has: something" in ran.stderr
+    ran = run("solve", str(path).removesuffix(".py"), *EASY)
+    assert ran.exit_code == 2
+    assert f"say {path}" in ran.stderr
 
 
 def test_the_call_in_the_file_says_what_belongs_together(tmp_path: Path) -> None:
@@ -180,9 +183,6 @@ def test_json_is_clean_whatever_the_problem_prints(tmp_path: Path) -> None:
     asked = [
         ["solve", "noisy.py", *EASY, "--out", "run"],
         ["verify", "run"],
-        ["verify", "run/certificate.cert", "noisy.py:f"],
-        ["certify", "noisy.py:f", "--x", "0,0", "--delta", "0.1"],
-        ["check", "noisy.py", "--points", "1"],
         ["solve", "noisy.py:nothing", *EASY],
     ]
     for words in asked:
@@ -190,8 +190,15 @@ def test_json_is_clean_whatever_the_problem_prints(tmp_path: Path) -> None:
         assert isinstance(json.loads(ran.stdout), dict), ran.stdout
         for line in ("at import", "below Python", "from C", "at exit"):
             assert line in ran.stderr
-        inside = run(*[w.replace("noisy.py", str(tmp_path / "noisy.py")) for w in words[:3]], *EASY)
-        assert "at import" not in inside.stdout
+    file = str(tmp_path / "noisy_too.py")
+    Path(file).write_text(NOISY.replace("atexit.register", "print"))
+    inside = [
+        ["verify", tmp_path / "run" / "certificate.cert", f"{file}:f"],
+        ["certify", f"{file}:f", "--x", "0,0", "--delta", "0.1"],
+        ["check", file, "--points", "1"],
+    ]
+    for words in inside:
+        assert isinstance(json.loads(run(*words, "--json").stdout), dict)
     shown = process("check", "noisy.py", "--points", "1", cwd=tmp_path)
     assert shown.stdout.startswith("noisy.py")
     assert "value at" not in shown.stdout

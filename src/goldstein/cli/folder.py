@@ -43,6 +43,7 @@ def prepare(folder: Path | None, *, resume: bool, force: bool) -> Path | None:
 
 def save(folder: Path, result: Result, request: dict[str, Any]) -> None:
     """Write the run; the journal of one that reached its end has done its duty."""
+    (folder / CERTIFICATE).unlink(missing_ok=True)  # of a part of this run
     if result.certificate is not None:
         result.certificate.save(folder / CERTIFICATE)
     with open(folder / HISTORY, "w", newline="") as file:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 
+import goldstein
 from goldstein.cli.output import print_json
 from goldstein.cli.streams import prints_to_stderr
 from goldstein.errors import GoldsteinError
@@ -71,12 +74,17 @@ def _sentence(failure: Exception, *, hint: bool) -> str:
 
 
 def _user_line(cause: BaseException | None) -> str:
-    """File and line where the user's code raised, if an error of ours was caused by one."""
-    if cause is None or isinstance(cause, GoldsteinError | OSError | SyntaxError):
-        return ""
-    frames = traceback.extract_tb(cause.__traceback__)
-    theirs = [frame for frame in frames if frame.filename.endswith(".py")]
+    """File and line where the user's code raised, if an error of ours was caused by that."""
+    frames = [] if cause is None else traceback.extract_tb(cause.__traceback__)
+    theirs = [frame for frame in frames if _is_users(frame.filename)]
     return f"{theirs[-1].filename}, line {theirs[-1].lineno}" if theirs else ""
+
+
+def _is_users(filename: str) -> bool:
+    """Neither ours, nor of an installed package, nor of Python itself."""
+    path = Path(filename)
+    inside = {Path(goldstein.__file__).parent, Path(os.__file__).parent}
+    return path.is_file() and not (inside & set(path.parents) or "site-packages" in path.parts)
 
 
 def _fail(message: str, *, as_json: bool) -> NoReturn:

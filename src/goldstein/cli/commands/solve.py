@@ -61,8 +61,7 @@ def solve(
                 progress=report or False,
             )
     except KeyboardInterrupt:
-        for line in _ways_on(ctx, out):
-            sys.stderr.write(line + "\n")
+        _tell(_ways_on(ctx, out))
         raise
     request = {"problem": problem, "eps": eps, "delta": delta, "d": d, "stationarity": stationarity}
     if as_json:
@@ -76,6 +75,8 @@ def solve(
         for line in [*_checks(problem, result, out), *_ways_on(ctx, out, result)]:
             say(line)
     if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C
+        if as_json:
+            _tell(_ways_on(ctx, out, result))
         raise typer.Exit(INTERRUPTED)
     if not result.success:
         raise typer.Exit(NOT_CERTIFIED)
@@ -117,7 +118,15 @@ def _ways_on(ctx: typer.Context, out: Path | None, result: Result | None = None)
     more = {}
     if result is not None and status is Status.OUT_OF_CALLS:
         more["max_calls"] = 2 * (result.nfev + result.ngev)
-    return [f"continue it: {_shell('solve', *_repeated(ctx, more))}"]
+    return [
+        f"kept:        {out / folder.CHECKPOINT}",
+        f"continue it: {_shell('solve', *_repeated(ctx, more))}",
+    ]
+
+
+def _tell(lines: list[str]) -> None:
+    """What is not part of the answer."""
+    sys.stderr.writelines(line + "\n" for line in lines)
 
 
 def _repeated(ctx: typer.Context, changes: dict[str, Any]) -> list[str]:

@@ -45,12 +45,12 @@ def verify(
         cert = cert / folder.CERTIFICATE
         if not cert.exists():
             _nothing_proved(cert.parent, request["status"], as_json)
+    certificate = load_certificate(cert)
     if problem is None:
         raise InputError(
             f"{cert} is about a function: name it, goldstein verify {cert} PROBLEM; only the "
             "folder of a run knows its own."
         )
-    certificate = load_certificate(cert)
     found = certificate.verify(choose_for(problem, d, certificate.x).oracle)
     met = None if request is None else _meets(certificate, found, request)
     if as_json:
