@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -89,9 +90,10 @@ def _is_users(filename: str) -> bool:
 
 def _fail(message: str, *, as_json: bool) -> NoReturn:
     line = " ".join(message.split())
-    if as_json:
-        print_json({"error": line})
     sys.stderr.write(f"error: {line}\n")
+    if as_json:
+        with contextlib.suppress(OSError):  # the error may be that nothing can be written there
+            print_json({"error": line})
     raise typer.Exit(BAD_INPUT)
 
 

@@ -25,7 +25,7 @@ def print_json(data: Any) -> None:
 
 def say(line: str) -> None:
     """Write one line of the answer."""
-    answers().write(line + "\n")
+    print(line, file=answers(), flush=True)  # a full disk shows now, not after the exit code
 
 
 def console() -> Console:

@@ -50,5 +50,5 @@ def whole_process() -> Iterator[None]:
         sys.stdout = sys.stderr
         try:
             ours.flush()
-        except BrokenPipeError:  # `goldstein problems | head`: the reader has seen enough
+        except OSError:  # a full disk has been reported, a reader like `head` has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), ours.fileno())
