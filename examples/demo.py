@@ -4,6 +4,8 @@
 
 The problem is in breast_cancer_svm.py. One process minimises it and saves a certificate; a second
 one, which knows nothing of the first, re-derives every number of the certificate from the function.
+The folder keeps result.json, certificate.cert and history.csv; a run that is cut short also keeps
+its journal, checkpoint.journal, from which `--resume` continues.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("demo-run"), help="folder for the run")
     out = parser.parse_args().out
     problem = f"{shown(PROBLEM)}:problem"
-    goldstein("solve", problem, *REQUEST, "--out", str(out))
+    goldstein("solve", problem, *REQUEST, "--out", str(out), "--force")
     goldstein("verify", str(out / "certificate.cert"), problem)
 
     sys.path.insert(0, str(HERE))

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import goldstein as gs
@@ -40,6 +41,9 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"x0": [1j, 0]}, TypeError, "x0 must be a vector of numbers"),
     ({"x0": np.array([1j, 0])}, TypeError, "x0 must be a vector of numbers"),
     ({"x0": [[1.0], [1.0, 2.0]]}, TypeError, "x0 must be a vector of numbers"),
+    ({"x0": ["1", "2"]}, TypeError, "x0 must be a vector of numbers: got text"),
+    ({"x0": None}, TypeError, "x0 must be a vector of numbers: got None"),
+    ({"x0": f}, TypeError, "got a function; the order is fun, x0, jac"),
     ({"jac": None}, TypeError, "no gradient: jac is None. Pass jac=your_gradient, or jac=True"),
     ({"jac": False}, TypeError, "no gradient: jac is False"),
     ({"jac": "2-point"}, TypeError, "no gradient: jac is '2-point'"),
@@ -49,6 +53,13 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"method": ""}, ValueError, "unknown method ''; known: "),
     ({"method": 7}, TypeError, "method must be a name or a solver object, got int"),
     ({"method": "bundle", "options": {"gama": 0.1}}, TypeError, "options of method 'bundle'.*gama"),
+    (
+        {"method": "bundle", "options": {"gama": 0.1}},
+        TypeError,
+        "unknown option 'gama'; known: capacity, expand, gamma.*Did you mean 'gamma'",
+    ),
+    ({"options": {"compild": True}}, TypeError, "Did you mean 'compiled'"),
+    ({"options": {"capacity": "3"}}, TypeError, "value of the wrong type: got capacity = '3'"),
     ({"method": "bundle", "options": {"gamma": 2.0}}, ValueError, "gamma must lie strictly"),
     ({"method": "bundle", "options": {"gap": -1.0}}, ValueError, "gap must be a nonnegative"),
     ({"method": "bundle", "options": {"capacity": 1}}, ValueError, "capacity must be at least 3"),
@@ -180,3 +191,14 @@ def test_a_request_below_the_resolution_of_the_values_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gs.minimize(f, [1.0], np.sign, eps=1e-3, delta=1e-3, method="bundle", rng=0)
+
+
+def test_vectors_of_other_libraries() -> None:
+    import torch
+
+    ask: dict[str, Any] = {"eps": 0.1, "delta": 0.1, "rng": 0}
+    plain = gs.minimize(f, [1.0, -2.0], np.sign, **ask)
+    for x0 in (pandas.Series([1.0, -2.0]), torch.tensor([1.0, -2.0]), (1, -2)):
+        assert np.array_equal(gs.minimize(f, x0, np.sign, **ask).x, plain.x)
+    with pytest.raises(TypeError, match=r"torch tensor.*goldstein\.torch\.oracle.*x0\.detach\(\)"):
+        gs.minimize(f, torch.ones(2, requires_grad=True), np.sign, **ask)

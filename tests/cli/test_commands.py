@@ -164,10 +164,12 @@ def test_resume_continues_and_a_new_run_starts_afresh(tmp_path: Path) -> None:
     assert facts(*task, "--max-calls", 20)[0] == 1
     code, resumed = facts(*task, "--resume")
     assert code == 0
-    code, whole = facts(*task)
+    assert "reached its end: nothing to resume" in error_of(*task, "--resume")
+    code, whole = facts(*task, "--force")
     assert code == 0
     for same in ("x", "fun", "nfev", "ngev", "nit"):
         assert resumed[same] == whole[same]
+    assert facts(*task, "--max-calls", 20, "--force")[0] == 1
     assert "another problem" in error_of(*task, "--resume", "--seed", 1)
 
 
@@ -178,12 +180,56 @@ def test_certify_says_whether_the_wish_was_met(tmp_path: Path) -> None:
     assert gs.load_certificate(tmp_path / "c.cert").verify(gs.problems.get("crescent")).ok
     ran = run("certify", "crescent", "--x", "1,1", "--delta", 1e-3, "--eps", 1e-3)
     assert ran.exit_code == 1
+    assert ran.stdout.startswith(
+        "NOT stationary to eps = 0.001 within delta = 0.001: f falls along"
+    )
     assert "NOT met" in ran.stdout
-    assert "f falls along" in ran.stdout
     code, data = facts("certify", "crescent", "--x", "1,1", "--delta", 1e-3, "--eps", 1e-3)
     assert code == 1
     assert data["met"] is False
     assert len(data["certificate"]["descent"]) == 2
+    ran = run("certify", "crescent", "--x", "1,1", "--delta", 1e-3)
+    assert ran.exit_code == 0  # no bound was asked for
+    assert ran.stdout.startswith("NOT stationary: f falls along")
+    ran = run("certify", "crescent", "--x", "0,0", "--delta", 1e-3, "--eps", 1e-2)
+    assert ran.exit_code == 0
+    assert ran.stdout.startswith("stationary to eps = 0.01 within delta = 0.001: proved eps = ")
+
+
+def test_a_bound_that_is_not_met_without_a_direction_is_not_called_wrong(tmp_path: Path) -> None:
+    """Next to a kink that a few gradients have missed, f may fall nowhere."""
+    ask = ["certify", "goffin", "--x", ",".join(["0"] * 50), "--delta", 1e-3, "--eps", 1e-9]
+    ran = run(*ask, "--max-calls", 3)
+    assert ran.exit_code == 1
+    assert ran.stdout.startswith("NOT proved stationary to eps = 1e-09 within delta = 0.001: best")
+
+
+def test_the_file_of_a_certificate_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    ask = ["certify", "crescent", "--x", "0,0", "--delta", 1e-3, "--out"]
+    assert run(*ask, tmp_path / "c").exit_code == 0
+    before = (tmp_path / "c.cert").read_bytes()
+    assert "replace it with --force" in error_of(*ask, tmp_path / "c", "--seed", 1)
+    assert (tmp_path / "c.cert").read_bytes() == before
+    assert run(*ask, tmp_path / "c", "--seed", 1, "--force").exit_code == 0
+    assert (tmp_path / "c.cert").read_bytes() != before
+    assert "there is no folder" in error_of(*ask, tmp_path / "none" / "c")
+    (tmp_path / "folder.cert").mkdir()
+    assert "is a folder" in error_of(*ask, tmp_path / "folder.cert")
+
+
+def test_a_point_that_cannot_be_certified_is_an_answer(tmp_path: Path) -> None:
+    path = tmp_path / "formula.py"
+    path.write_text(
+        "import goldstein as gs\nw = gs.Variable(1)\n"
+        "F = gs.sum(1e16 * w + w - 1e16 * w)  # slope 1; in float64 constant\n"
+    )
+    ask = ["certify", path, "--x", 1, "--delta", 1e-3]
+    ran = run(*ask)
+    assert ran.exit_code == 1, ran.output
+    assert ran.stdout.startswith("NOT certified: the gradients of")
+    code, data = facts(*ask)
+    assert (code, data["met"], data["certificate"]) == (1, False, None)
+    assert "lost to rounding" in data["message"]
 
 
 def test_near_stationarity_of_an_expression(tmp_path: Path) -> None:
@@ -256,7 +302,7 @@ ERRORS: list[tuple[list[Any], str]] = [
     (["solve", "crescent", *EASY, "--seed", -4], "rng must be a non-negative integer"),
     (["solve", "crescent", *EASY, "--stationarity", "x"], "stationarity must be"),
     (["solve", "nowhere.py:f", *EASY], "no such file"),
-    (["solve", "FILE", *EASY], "say which object"),
+    (["solve", "FOLDER:f", *EASY], "a folder; a problem is"),
     (["solve", "FILE:missing", *EASY], "has no object 'missing'"),
     (["solve", "FILE:number", *EASY], "is float; expected an Oracle"),
     (["solve", "FILE:pair", *EASY, "--d", 3], "--d goes with built-in problems"),
@@ -273,7 +319,12 @@ def test_errors_are_one_line(
     user_file: Path, tmp_path: Path, arguments: list[Any], words: str
 ) -> None:
     (tmp_path / "syntax.py").write_text("def f(:\n")
-    places = {"FILE": user_file, "SYNTAX": tmp_path / "syntax.py", "OUT": tmp_path / "empty"}
+    places = {
+        "FOLDER": tmp_path,
+        "FILE": user_file,
+        "SYNTAX": tmp_path / "syntax.py",
+        "OUT": tmp_path / "empty",
+    }
 
     def fill(argument: Any) -> str:
         text = str(argument)

@@ -60,6 +60,15 @@ def test_bad_input_is_one_line_without_traceback() -> None:
     assert ran.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--json", "--traceback"])
+def test_an_answer_that_cannot_be_written_is_not_success(option: str) -> None:
+    command = [sys.executable, "-m", "goldstein.cli", "problems", "crescent", option]
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1] == "error: [Errno 28] No space left on device"
+
+
 @pytest.mark.parametrize("missing", ["typer", "rich"])
 def test_without_the_extra_it_says_how_to_install(missing: str) -> None:
     code = (
@@ -70,7 +79,7 @@ def test_without_the_extra_it_says_how_to_install(missing: str) -> None:
     assert ran.returncode == 2
     assert ran.stderr.count("\n") == 1
     assert f"needs {missing}" in ran.stderr
-    assert "pip install 'goldstein[cli]'" in ran.stderr
+    assert "pip install '.[cli]'" in ran.stderr
 
 
 def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path: Path) -> None:

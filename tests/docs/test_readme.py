@@ -1,4 +1,4 @@
-"""The code of the README and of CONTRIBUTING runs, and prints what the pages say.
+"""The code of the README, of CONTRIBUTING and of the users' pages runs, and prints what they say.
 
 Run this file (`python tests/docs/test_readme.py`) to write the present output into the pages.
 """
@@ -9,14 +9,17 @@ import contextlib
 import importlib
 import io
 import math
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import goldstein as gs
+from goldstein.cli.user_file import FUNCTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -25,14 +28,16 @@ SECONDS = re.compile(r"[\d.e+-]+ s,")
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
-PAGES = [README, ROOT / "CONTRIBUTING.md"]
+PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "running.md"]
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(page.read_text())
 
 
-CASES = [(page.name, number) for page in PAGES for number in range(len(blocks(page)))]
+CASES = [
+    (str(page.relative_to(ROOT)), number) for page in PAGES for number in range(len(blocks(page)))
+]
 
 
 def output_of(code: str) -> str:
@@ -48,7 +53,10 @@ def test_every_python_block_has_its_output(page: Path) -> None:
 
 
 @pytest.mark.parametrize(("page", "number"), CASES)
-def test_the_code_prints_what_the_page_says(page: str, number: int) -> None:
+def test_the_code_prints_what_the_page_says(
+    page: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # what the code writes is left there
     code, promised = blocks(ROOT / page)[number]
     got = SECONDS.sub("", output_of(code))
     promised = SECONDS.sub("", promised)
@@ -78,6 +86,27 @@ def test_every_name_on_the_page_exists() -> None:
         assert hasattr(importlib.import_module(f"goldstein.{module}"), name), name
 
 
+def test_the_shell_commands_of_the_command_line_page_work(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text(blocks(README)[0][0])
+    text = (ROOT / "docs" / "command_line.md").read_text()
+    lines = [
+        line
+        for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert len(lines) >= 9
+    for line in lines:
+        command, _, said = line.partition("#")
+        words = [sys.executable, "-m", "goldstein.cli", *command.split()[1:]]
+        ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ran.returncode == (1 if "exit code 1" in said else 0), (line, ran.stderr)
+
+
+def test_the_names_on_the_command_line_page_are_those_looked_for() -> None:
+    text = (ROOT / "docs" / "command_line.md").read_text()
+    assert ", ".join(f"`{name}`" for name in FUNCTIONS) in text
+
+
 def test_the_shell_commands_on_the_page_work(tmp_path: Path) -> None:
     lines = re.findall(r"^goldstein .*$", README.read_text(), re.MULTILINE)
     assert len(lines) == 2
@@ -88,9 +117,10 @@ def test_the_shell_commands_on_the_page_work(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    for page in PAGES:
-        text = page.read_text()
-        for code, old in blocks(page):
+    pages = {page: page.read_text() for page in PAGES}
+    os.chdir(tempfile.mkdtemp())
+    for page, text in pages.items():
+        for code, old in BLOCK.findall(text):
             before, after = (f"{code}```\n\n```text\n{out}```" for out in (old, output_of(code)))
             text = text.replace(before, after)
         page.write_text(text)

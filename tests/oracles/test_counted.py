@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import goldstein as gs
 from goldstein.errors import OutOfCalls
@@ -171,5 +173,88 @@ def test_a_point_that_is_not_finite_is_not_blamed_on_the_function() -> None:
     for question in (oracle.value, oracle.gradient):
         with pytest.raises(gs.OracleError, match="search itself overflowed"):
             question(np.array([1.0, np.nan]))
-    with pytest.raises(gs.OracleError, match="Make the function finite there"):
-        guard(lambda x: math.inf).value(X)
+
+
+PAIR = "pair \\(value, gradient\\)"
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (None, "End the function with `return`"),
+        (np.ones(2), r"\.sum\(\) or \.mean\(\)"),
+        ((1.0, np.ones(2)), f"returns a {PAIR}: pass jac=True"),
+        (1j, "take .real"),
+        ("1.0", r"float\(\.\.\.\)"),
+        (Fraction(1, 2), "it holds Fraction"),
+        ([[1.0], [1.0, 2.0]], "Convert it to floats"),
+    ],
+)
+def test_the_advice_fits_a_bad_value(answer: Any, advice: str) -> None:
+    with pytest.raises(gs.OracleError, match=advice) as caught:
+        guard(lambda x: answer).value(X)
+    assert "finite" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (np.ones((2, 1)), r"row or a column: return it with \.ravel\(\)"),
+        (np.ones((1, 2)), r"\.ravel\(\)"),
+        (np.ones((2, 2)), "a Hessian, or the Jacobian"),
+        (1.0, "one entry for each of the 2 variables"),
+        (np.ones(3), "is the point of the right length"),
+        (None, "End the function with `return`"),
+        ((1.0, np.ones(2)), f"returns a {PAIR}: pass that function as fun with jac=True"),
+        (np.ones(2) + 0j, "take .real"),
+        ([Fraction(1, 2), None], "it holds Fraction and NoneType"),
+        (sparse.csr_array(np.ones((1, 2))), r"\.toarray\(\)\.ravel\(\)"),
+    ],
+)
+def test_the_advice_fits_a_bad_gradient(answer: Any, advice: str) -> None:
+    with pytest.raises(gs.OracleError, match=advice) as caught:
+        guard(gradient=lambda x: answer).gradient(X)
+    assert "finite" not in str(caught.value)
+
+
+def test_a_scalar_gradient_of_one_variable() -> None:
+    with pytest.raises(gs.OracleError, match=r"np\.array\(\[g\]\)"):
+        guard(gradient=lambda x: 1.0).gradient(X[:1])
+
+
+def test_a_tensor_leads_to_goldstein_torch() -> None:
+    import torch
+
+    tensor = torch.ones(2, requires_grad=True)
+    with pytest.raises(gs.OracleError, match=r"value is a torch tensor.*goldstein\.torch\.oracle"):
+        guard(lambda x: tensor.sum()).value(X)
+    with pytest.raises(gs.OracleError, match=r"a torch tensor.*gradient\.detach\(\)"):
+        guard(gradient=lambda x: tensor).gradient(X)
+    with pytest.raises(gs.OracleError, match=r"gets NumPy arrays.*goldstein\.torch\.oracle"):
+        guard(lambda x: torch.abs(x).sum()).value(X)
+
+
+def test_not_finite_at_the_start_and_on_the_way_are_two_things() -> None:
+    for question in ("value", "gradient"):
+        answers = iter([0.0 * X, 0.0 * X, math.nan * X])
+        oracle = guard(lambda x, a=answers: next(a)[0], lambda x, a=answers: next(a))
+        with pytest.raises(gs.OracleError, match="finite at the start: start elsewhere"):
+            getattr(guard(lambda x: math.inf, lambda x: x * math.inf), question)(X)
+        ask = getattr(oracle, question)
+        ask(X), ask(X + 1)
+        with pytest.raises(gs.OracleError, match="came to a point where the function is not defin"):
+            ask(X + 2)
+
+
+def test_an_exception_is_the_function_s_and_says_how_it_was_called() -> None:
+    def broken(x: np.ndarray) -> float:
+        return float(x[5])
+
+    with pytest.raises(gs.OracleError, match=r"IndexError.*call 1.*of length 2\.") as caught:
+        guard(broken).value(X)
+    assert isinstance(caught.value.__cause__, IndexError)
+    assert "finite" not in str(caught.value)
+    late = guard(lambda x: broken(x) if x[0] > 5 else 0.0)
+    late.value(X), late.value(X)
+    with pytest.raises(gs.OracleError, match="must answer at every point"):
+        late.value(10 * X)

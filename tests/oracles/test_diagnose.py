@@ -37,6 +37,27 @@ def test_a_sign_error_and_a_missing_factor() -> None:
     assert gs.check_gradient(f, g, [0.3, -0.2, 5.0]).wrong_coordinates == [1]
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1.0, 1e6])
+def test_the_scale_of_the_function_does_not_matter(scale: float) -> None:
+    def f(x: np.ndarray) -> float:
+        return scale * norm1(x)
+
+    x = np.array([1.0, -2.0, 0.5])
+    assert gs.check_gradient(f, lambda x: scale * np.sign(x), x).ok
+    assert gs.check_gradient(f, lambda x: 2 * scale * np.sign(x), x).wrong_coordinates == [0, 1, 2]
+    assert gs.check_gradient(f, np.zeros_like, x).wrong_coordinates == [0, 1, 2]
+    noisy = np.random.default_rng(0).normal(size=(3000, 3))
+    long = gs.check_gradient(
+        lambda x: scale * np.abs(noisy @ x).sum(), lambda x: scale * np.sign(noisy @ x) @ noisy, x
+    )
+    assert long.ok, long.message
+
+
+def test_a_constant_function_has_the_gradient_zero() -> None:
+    assert gs.check_gradient(lambda x: 7.0, np.zeros_like, [1.0, 2.0]).ok
+    assert not gs.check_gradient(lambda x: 7.0, np.ones_like, [1.0, 2.0]).ok
+
+
 def test_right_gradients_pass_even_around_a_kink_and_for_large_values() -> None:
     assert gs.check_gradient(norm1, np.sign, np.zeros(4)).ok
     big = gs.check_gradient(lambda x: 1e9 + norm1(x), np.sign, np.ones(3))

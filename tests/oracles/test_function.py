@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.oracles import as_oracle
+from goldstein.oracles import CountedOracle, as_oracle
 
 
 def test_jac_true_asks_once_for_a_value_and_a_gradient_at_one_point() -> None:
@@ -52,3 +52,24 @@ def test_jac_true_without_a_pair() -> None:
     oracle = as_oracle(lambda x: 1.0, True)
     with pytest.raises(gs.InputTypeError, match=r"returns a pair \(value, gradient\)"):
         oracle.value(np.ones(1))
+
+
+def test_a_pair_is_handed_on_as_it_is() -> None:
+    """Converting it early hid single precision and dropped imaginary parts with a warning."""
+    x = np.array([1.0, -2.0])
+    for kind, words in ((np.complex128, "array of complex128"), (object, "array of object")):
+        pair = as_oracle(lambda x, kind=kind: (0.0, np.sign(x).astype(kind)), True)
+        with pytest.raises(gs.OracleError, match=words):
+            CountedOracle(pair).gradient(x)
+    with pytest.raises(gs.OracleError, match=r"gradient is None \(a missing return"):
+        CountedOracle(as_oracle(lambda x: (0.0, None), True)).gradient(x)
+    single = CountedOracle(as_oracle(lambda x: (0.0, np.sign(x).astype(np.float32)), True))
+    assert single.gradient(x).dtype == np.float64
+    with pytest.raises(gs.InputError, match="gradients in float32"):
+        single.require_visible(x, 1e-9)
+
+
+def test_a_list_of_value_and_gradient_is_a_pair() -> None:
+    oracle = CountedOracle(as_oracle(lambda x: [x.sum(), [1, 1]], True))
+    assert oracle.value(np.ones(2)) == 2.0
+    assert np.array_equal(oracle.gradient(np.ones(2)), [1.0, 1.0])

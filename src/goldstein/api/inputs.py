@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 from typing import Any
 
@@ -47,19 +48,33 @@ def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
         if not isinstance(compiled, bool):
             raise InputTypeError(f"compiled must be True or False, got {compiled!r}.")
         kind = CompiledAuto if compiled else kind
+    known = [*inspect.signature(kind).parameters, *(["compiled"] if method == "auto" else [])]
+    for option in chosen:
+        if option not in known:
+            close = difflib.get_close_matches(str(option), known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise InputTypeError(
+                f"options of method {method!r}: unknown option {option!r}; known: "
+                f"{', '.join(sorted(known))}.{hint}"
+            )
     try:
         return kind(**chosen)
     except TypeError as failure:
-        raise InputTypeError(f"options of method {method!r}: {failure}.") from failure
+        raise InputTypeError(
+            f"options of method {method!r} have a value of the wrong type: got "
+            f"{', '.join(f'{key} = {value!r}' for key, value in chosen.items())} ({failure})."
+        ) from failure
 
 
 def as_vector(values: ArrayLike, name: str) -> Vector:
     try:
-        if np.iscomplexobj(values):
-            raise TypeError("complex numbers have no order")
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as failure:
-        raise InputTypeError(f"{name} must be a vector of numbers: {failure}.") from failure
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "fiubO" or values is None:
+            raise TypeError(f"got {_kind(raw)}")
+        array = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as failure:
+        hint = _vector_hint(values, name)
+        raise InputTypeError(f"{name} must be a vector of numbers: {hint or failure}.") from failure
     array = np.atleast_1d(array)
     if array.ndim != 1 or array.size == 0:
         raise InputError(
@@ -69,6 +84,23 @@ def as_vector(values: ArrayLike, name: str) -> Vector:
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
         raise InputError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}.")
     return array
+
+
+def _kind(raw: NDArray[Any]) -> str:
+    kinds = {"c": "complex numbers, which have no order", "U": "text", "S": "bytes", "O": "None"}
+    return kinds.get(raw.dtype.kind, str(raw.dtype))
+
+
+def _vector_hint(values: Any, name: str) -> str:
+    """What was probably meant by something that is no vector, where we can tell."""
+    if type(values).__module__.partition(".")[0] == "torch":
+        return (
+            f"got a torch tensor that NumPy cannot read; for a function of tensors use "
+            f"goldstein.torch.oracle, otherwise pass {name}.detach().cpu().numpy()"
+        )
+    if isinstance(values, Oracle) or callable(values):
+        return f"got a function; the order is fun, {name}, jac"
+    return ""
 
 
 def sized(oracle: Oracle, x: Vector) -> Oracle:

@@ -1,8 +1,11 @@
-"""The command line: `goldstein solve | certify | verify | explain | bench | problems`."""
+"""The command line: `goldstein solve | certify | verify | check | explain | bench | problems`."""
 
 from __future__ import annotations
 
 import sys
+
+from goldstein.cli.streams import whole_process
+from goldstein.errors import install_hint
 
 
 def main() -> None:
@@ -12,9 +15,7 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if missing.name is not None and missing.name.split(".")[0] == "goldstein":
             raise
-        sys.stderr.write(
-            f"error: the command line needs {missing.name}; "
-            "install it with: pip install 'goldstein[cli]'\n"
-        )
+        sys.stderr.write(f"error: the command line needs {missing.name}; {install_hint('cli')}\n")
         raise SystemExit(2) from None
-    app(prog_name="goldstein")
+    with whole_process():
+        app(prog_name="goldstein")

@@ -10,11 +10,10 @@ import typer
 
 import goldstein
 from goldstein.cli import commands
-from goldstein.cli.output import one_line_errors
+from goldstein.cli.guard import guarded
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -36,13 +35,14 @@ def _root(
 ) -> None:
     """Minimise functions with kinks, and get a proof of how stationary the answer is.
 
-    PROBLEM is a built-in name (see `goldstein problems`) or `file.py:object`, where the object is
-    an Oracle, an Expression, a pair (fun, jac) or a function that returns (value, gradient).
+    PROBLEM is a built-in name (see `goldstein problems`), `file.py` or `file.py:name`: an Oracle,
+    an Expression, a pair (fun, jac), a function that returns (value, gradient), or a function
+    with its gradient beside it. Without a name, f, fun, objective, loss, ... are looked for.
 
-    Exit code: 0 certified or verified, 1 not, 2 bad input.
+    Exit code: 0 certified or verified, 1 not, 2 bad input, 130 interrupted.
     """
 
 
 for _module in pkgutil.iter_modules(commands.__path__):
     _command = getattr(importlib.import_module(f"{commands.__name__}.{_module.name}"), _module.name)
-    app.command(_module.name)(one_line_errors(_command))
+    app.command(_module.name)(guarded(_command))

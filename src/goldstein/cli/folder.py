@@ -1,13 +1,16 @@
-"""The folder of a run: result.json, certificate.cert, history.csv, and the checkpoint."""
+"""The folder of a run: result.json, certificate.cert, history.csv, and the journal to resume it."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from goldstein.cli.output import plain, result_facts
+from goldstein.cli.problem import is_file
 from goldstein.errors import InputError
 from goldstein.result import Result
 
@@ -15,26 +18,32 @@ RESULT = "result.json"
 CERTIFICATE = "certificate.cert"
 HISTORY = "history.csv"
 CHECKPOINT = "checkpoint.journal"
+_OURS = (RESULT, CERTIFICATE, HISTORY, CHECKPOINT)
 
 
-def prepare(folder: Path | None, resume: bool) -> Path | None:
-    """Make the folder and return the path of the checkpoint; a new run forgets the old one."""
+def prepare(folder: Path | None, *, resume: bool, force: bool) -> Path | None:
+    """Make the folder and return the path of the journal; nothing is overwritten unasked."""
     if folder is None:
-        if resume:
-            raise InputError("--resume needs --out DIR, the folder of the run to continue.")
+        for option, asked in (("--resume", resume), ("--force", force)):
+            if asked:
+                raise InputError(f"{option} needs --out DIR, the folder of the run.")
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    checkpoint = folder / CHECKPOINT
-    if not resume:
-        for name in (CHECKPOINT, RESULT, CERTIFICATE, HISTORY):
+    if resume and force:
+        raise InputError("--resume continues a run and --force replaces it; choose one.")
+    _make(folder)
+    if resume:
+        _require_journal(folder)
+    elif force:
+        for name in _OURS:
             (folder / name).unlink(missing_ok=True)
-    elif not checkpoint.exists():
-        raise InputError(f"{folder} holds no run to resume; leave out --resume to start one.")
-    return checkpoint
+    else:
+        _require_free(folder)
+    return folder / CHECKPOINT
 
 
 def save(folder: Path, result: Result, request: dict[str, Any]) -> None:
-    """Write the run."""
+    """Write the run; the journal of one that reached its end has done its duty."""
+    (folder / CERTIFICATE).unlink(missing_ok=True)  # of a part of this run
     if result.certificate is not None:
         result.certificate.save(folder / CERTIFICATE)
     with open(folder / HISTORY, "w", newline="") as file:
@@ -42,5 +51,71 @@ def save(folder: Path, result: Result, request: dict[str, Any]) -> None:
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(zip(*(column.tolist() for column in columns.values())))
+    if is_file(request["problem"]):
+        request = {**request, "directory": os.getcwd()}
     facts = {"request": request, **result_facts(result)}
     (folder / RESULT).write_text(json.dumps(plain(facts), allow_nan=False, indent=1) + "\n")
+    if result.success:
+        (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def read_request(folder: Path) -> dict[str, Any]:
+    """Return what was asked for in a run (problem, eps, delta, ...), and how it ended (status)."""
+    try:
+        facts = json.loads((folder / RESULT).read_text())
+        request = facts["request"]
+        if not isinstance(request["problem"], str):
+            raise TypeError("no problem is named")
+        numbers = {name: float(request[name]) for name in ("eps", "delta")}
+        return {**request, **numbers, "status": str(facts["status"])}
+    except FileNotFoundError:
+        unfinished = (folder / CHECKPOINT).exists()
+        raise InputError(
+            f"{folder} holds no {RESULT}"
+            + (", only the journal of a run to --resume." if unfinished else ": not a run.")
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        raise InputError(
+            f"{folder / RESULT} is not the result of a run ({failure}); name the certificate and "
+            f"the problem: goldstein verify {folder / CERTIFICATE} PROBLEM."
+        ) from failure
+
+
+def _make(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out {folder} is a file; name a folder for the run.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise InputError(
+            f"--out {folder} cannot be made ({failure.strerror}); name another folder."
+        ) from failure
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"--out {folder} cannot be written to; name another folder.")
+
+
+def _require_journal(folder: Path) -> None:
+    if (folder / CHECKPOINT).exists():
+        return
+    if (folder / RESULT).exists():
+        raise InputError(
+            f"{folder} holds a run that reached its end: nothing to resume. Verify it with "
+            f"`goldstein verify {folder}`, or replace it with --force instead of --resume."
+        )
+    raise InputError(f"{folder} holds no run to resume; leave out --resume to start one.")
+
+
+def _require_free(folder: Path) -> None:
+    """Refuse to overwrite a run, or files of others that happen to have our names."""
+    there = [name for name in _OURS if (folder / name).exists()]
+    if not there:
+        return
+    what = f"other things under the names of a run ({', '.join(there)})"
+    choices = "replace them with --force"
+    with contextlib.suppress(InputError):
+        what = f"a run of {read_request(folder)['problem']}"
+        choices = "replace it with --force"
+    if CHECKPOINT in there:
+        what = what if RESULT in there else "a run that was cut short"
+        choices = "continue it with --resume, replace it with --force"
+    raise InputError(f"--out {folder} holds {what} already; {choices}, or name another folder.")

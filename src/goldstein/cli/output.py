@@ -1,66 +1,36 @@
-"""What the commands print: tables for people, JSON for machines, one line for errors."""
+"""What the commands print: tables for people, JSON for machines."""
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-import sys
-import warnings
-from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TextIO
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.table import Table
 
 from goldstein.certificates import Verification
-from goldstein.errors import GoldsteinError
+from goldstein.cli.streams import answers
 from goldstein.result import Result
 
 NOT_CERTIFIED = 1
-BAD_INPUT = 2
-
-
-def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn our errors into one line and exit code 2; in JSON mode also on stdout."""
-
-    @functools.wraps(command)
-    def guarded(*args: Any, **kwargs: Any) -> None:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            try:
-                command(*args, **kwargs)
-            except (GoldsteinError, OSError) as failure:
-                fail(str(failure), as_json=bool(kwargs.get("as_json")))
-
-    return guarded
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    sys.stderr.write(f"warning: {message}\n")
-
-
-def fail(message: str, *, as_json: bool = False) -> NoReturn:
-    """Say what is wrong and leave with exit code 2."""
-    line = " ".join(message.split())
-    if as_json:
-        print_json({"error": line})
-    sys.stderr.write(f"error: {line}\n")
-    raise typer.Exit(BAD_INPUT)
 
 
 def print_json(data: Any) -> None:
     """Write strict JSON to stdout: numbers JSON does not have become null."""
-    sys.stdout.write(json.dumps(plain(data), allow_nan=False) + "\n")
+    say(json.dumps(plain(data), allow_nan=False))
+
+
+def say(line: str) -> None:
+    """Write one line of the answer."""
+    print(line, file=answers(), flush=True)  # a full disk shows now, not after the exit code
+
+
+def console() -> Console:
+    """Where tables of the answer are printed."""
+    return Console(file=answers(), highlight=False, soft_wrap=False)
 
 
 def plain(data: Any) -> Any:
@@ -85,7 +55,7 @@ def table(rows: Iterable[tuple[str, Any]], title: str) -> None:
     shown.add_column(overflow="fold")
     for name, value in rows:
         shown.add_row(name, "-" if value is None else str(value))
-    Console(highlight=False, soft_wrap=False).print(shown, markup=False)
+    console().print(shown, markup=False)
 
 
 def vector(x: np.ndarray) -> str:
@@ -132,12 +102,14 @@ def verification_facts(found: Verification) -> dict[str, Any]:
     }
 
 
-def print_verification(found: Verification, title: str) -> None:
-    """The verdict, and a line for each check."""
+def print_verification(
+    found: Verification, title: str, more: Sequence[tuple[str, str]] = ()
+) -> None:
+    """The verdict, what else is to be said, and a line for each check."""
     verdict = "VERIFIED" if found.ok else "NOT VERIFIED"
     head = (
         "verdict",
         f"{verdict}: eps = {found.eps:.6g}, delta = {found.delta:.6g}, {found.label}",
     )
     rows = [(c.name, f"{'ok  ' if c.ok else 'FAIL'}  {c.message}") for c in found.checks]
-    table([head, *rows], title)
+    table([head, *more, *rows], title)

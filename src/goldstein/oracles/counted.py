@@ -60,7 +60,7 @@ class CountedOracle(Oracle):
         try:
             return as_value(raw)
         except BadAnswer as bad:
-            failure = self._error(str(bad), x)
+            failure = self._error(str(bad), x, bad.advice or self._finite(self.values == 1))
             failure.value = bad.value
             raise failure from None
 
@@ -95,7 +95,8 @@ class CountedOracle(Oracle):
         try:
             return as_gradient(raw, y.shape)
         except BadAnswer as bad:
-            raise self._error(str(bad), y) from None
+            advice = bad.advice or self._finite(self.gradients == 1)
+            raise self._error(str(bad), y, advice) from None
 
     def spend(self, values: int, gradients: int) -> None:
         """Count calls that compiled code made without coming by here; it must know the limit."""
@@ -131,7 +132,8 @@ class CountedOracle(Oracle):
         except GoldsteinError:  # a kink, a refused checkpoint: messages of our own
             raise
         except Exception as failure:
-            raise self._error(f"{what} raised {type(failure).__name__}: {failure}", at) from failure
+            raised = f"{what} raised {type(failure).__name__}: {failure}"
+            raise self._error(raised, at, self._mend(failure, at)) from failure
 
     def _lent(self, x: Vector) -> Vector:
         """A copy for the user: a function that works in place must not move our points.
@@ -147,9 +149,8 @@ class CountedOracle(Oracle):
             np.copyto(self._spare, x)
         return self._spare
 
-    def _error(self, what: str, at: Vector) -> OracleError:
+    def _error(self, what: str, at: Vector, advice: str) -> OracleError:
         shown = np.array2string(at, threshold=8, edgeitems=3, precision=6)
-        advice = "Make the function finite there, or start elsewhere."
         if not np.isfinite(at).all():
             advice = (
                 "The search itself overflowed on its way there: squares of numbers beyond 1e154 "
@@ -159,4 +160,25 @@ class CountedOracle(Oracle):
             f"{self.name}: {what} (call {self.calls}, at x = {shown}). {advice}",
             np.array(at),
             self.calls,
+        )
+
+    @staticmethod
+    def _finite(first: bool) -> str:
+        """What to do about an answer that is not finite: it depends on who chose the point."""
+        if first:
+            return "The function must be finite at the start: start elsewhere, or mend it there."
+        return (
+            "The search came to a point where the function is not defined; make the function "
+            "finite there (look for log, sqrt, exp and divisions; x / |x| is nan at 0)."
+        )
+
+    def _mend(self, failure: Exception, at: Vector) -> str:
+        """What to do about an exception of the user's code."""
+        if "Tensor" in str(failure):
+            return "It gets NumPy arrays; for a function of tensors use goldstein.torch.oracle."
+        if self.values > 1 or self.gradients > 1:
+            return "The error is in that function, which must answer at every point."
+        return (
+            "The error is in that function; it is called with a NumPy vector (and with args, if "
+            f"any), here of length {at.size}."
         )

@@ -50,13 +50,15 @@ class FunctionOracle(Oracle):
         key = x.tobytes()
         if self._pair is None or key != self._pair_at:
             answer = self.fun(x, *self.args)
-            if not (isinstance(answer, tuple) and len(answer) == 2):
+            if not (isinstance(answer, tuple | list) and len(answer) == 2):
                 raise InputTypeError(
                     f"jac=True says that {self.name} returns a pair (value, gradient), but it "
                     f"returned {type(answer).__name__}; return both, or pass jac=your_gradient."
                 )
-            # A gradient buffer the user reuses must not change under us.
-            self._pair, self._pair_at = (answer[0], np.array(answer[1], dtype=float)), key
+            # A gradient buffer the user reuses must not change under us. Nothing is converted:
+            # the guard wants to see what it is.
+            gradient = answer[1].copy() if isinstance(answer[1], np.ndarray) else answer[1]
+            self._pair, self._pair_at = (answer[0], gradient), key
         return self._pair
 
     def value(self, x: Vector) -> float:
@@ -67,7 +69,8 @@ class FunctionOracle(Oracle):
 
     def gradient(self, y: Vector) -> Vector:
         if self.jac is True:
-            return self._both(y)[1].copy()
+            gradient = self._both(y)[1]
+            return gradient.copy() if isinstance(gradient, np.ndarray) else gradient
         assert callable(self.jac)
         answer: Vector = self.jac(y, *self.args)
         return answer

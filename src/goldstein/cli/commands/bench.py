@@ -10,13 +10,14 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 from scipy.optimize import minimize as scipy_minimize
 
 from goldstein import problems
 from goldstein.api import certify, minimize
-from goldstein.cli.output import print_json
+from goldstein.cli.arguments import AsJson, Seed
+from goldstein.cli.completion import complete_name
+from goldstein.cli.output import console, print_json
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
 from goldstein.problems.problem import Problem
@@ -46,15 +47,16 @@ class Line:
 
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Problems; default a quick few.")
+        list[str] | None,
+        typer.Argument(help="Problems; default a quick few.", autocompletion=complete_name),
     ] = None,
     methods: Annotated[
         str, typer.Option(help="Comma-separated: our methods, scipy-bfgs, scipy-lbfgsb.")
     ] = "auto,bundle,scipy-bfgs",
     level: Annotated[float, typer.Option(help="eps = delta.")] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    seed: Seed = 0,
     max_calls: Annotated[int, typer.Option(help="Limit on values plus gradients.")] = 20_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare methods on built-in problems: calls to a certificate, and the bound that was proved.
 
@@ -111,10 +113,10 @@ def _show(lines: list[Line], methods: list[str], level: float) -> None:
             line.problem, str(line.d), line.method, "yes" if line.certified else "no",
             f"{line.eps:.2g}", str(line.calls), f"{line.fun:.8g}", f"{line.seconds:.2f}",
         )  # fmt: skip
-    console = Console(highlight=False)
-    console.print(shown, markup=False)
+    shell = console()
+    shell.print(shown, markup=False)
     for method in methods:
         own = [line for line in lines if line.method == method]
         won = [line for line in own if line.certified]
         calls = f", median {statistics.median(w.calls for w in won):.0f} calls" if won else ""
-        console.print(f"{method}: {len(won)} of {len(own)} certified{calls}", markup=False)
+        shell.print(f"{method}: {len(won)} of {len(own)} certified{calls}", markup=False)

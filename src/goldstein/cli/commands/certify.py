@@ -3,52 +3,65 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from goldstein.api import certify as certify_point
+from goldstein.certificates import Verification
+from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
 from goldstein.cli.output import (
     NOT_CERTIFIED,
     certificate_facts,
     print_json,
+    say,
     table,
     vector,
     verification_facts,
 )
 from goldstein.cli.problem import choose_for, read_vector
+from goldstein.errors import InputError, NotCertifiableError
+from goldstein.oracles import Oracle
 
 
 def certify(
-    problem: Annotated[str, typer.Argument(help="A built-in name, or file.py:object.")],
+    problem: Problem,
     x: Annotated[str, typer.Option("--x", help="The point: 1,2,3 or a .npy, .csv or .txt file.")],
     delta: Annotated[float, typer.Option(help="Radius of the ball.")],
     eps: Annotated[
         float | None, typer.Option(help="Wanted bound; without it the smallest that is found.")
     ] = None,
-    stationarity: Annotated[str, typer.Option(help="goldstein or near.")] = "goldstein",
-    seed: Annotated[int, typer.Option(help="Same seed, same certificate.")] = 0,
-    d: Annotated[int | None, typer.Option("--d", help="Size of a built-in problem.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Limit on values plus gradients.")] = None,
+    stationarity: Stationarity = "goldstein",
+    seed: Seed = 0,
+    d: Size = None,
+    max_calls: MaxCalls = None,
     out: Annotated[Path | None, typer.Option(help="File for the certificate.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file in --out.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Say how stationary a point is; the point is never moved."""
+    """Say how stationary a point is; the point is never moved.
+
+    With --eps the exit code is 1 where that bound is not met.
+    """
     point = read_vector(x, "--x")
-    oracle = choose_for(problem, d, point.size).oracle
+    chosen = choose_for(problem, d, point)
+    target = _file_for(out, force)
     kind: Any = stationarity  # certify itself refuses other words
-    certificate = certify_point(
-        oracle,
-        point,
-        delta=delta,
-        eps=0.0 if eps is None else eps,
-        stationarity=kind,
-        rng=seed,
-        max_calls=max_calls,
-    )
-    found = certificate.verify(oracle)
+    try:
+        certificate = certify_point(
+            chosen.oracle,
+            point,
+            delta=delta,
+            eps=0.0 if eps is None else eps,
+            stationarity=kind,
+            rng=seed,
+            max_calls=max_calls,
+        )
+    except NotCertifiableError as failure:
+        _refuse(problem, str(failure), as_json)
+    found = certificate.verify(chosen.oracle)
     met = found.ok and (eps is None or certificate.eps <= eps)
-    saved = None if out is None else certificate.save(out)
+    saved = None if target is None else certificate.save(target)
     if as_json:
         print_json(
             {
@@ -66,12 +79,63 @@ def certify(
         ]
         if eps is not None:
             rows.append(("wanted", f"eps <= {eps:g}: {'met' if met else 'NOT met'}"))
-        descent = getattr(certificate, "descent", None)
-        if descent is not None:
-            step = certificate.meta["descent_step"]
-            rows.append(("descent", f"f falls along {vector(descent)} (step {step:.3g})"))
+        if chosen.found:
+            rows.append(("function", chosen.found))
         if saved is not None:
             rows.append(("saved", saved))
+        say(_headline(certificate, found, eps, delta, chosen.oracle))
         table(rows, problem)
     if not met:
         raise typer.Exit(NOT_CERTIFIED)
+
+
+def _headline(
+    certificate: Any, found: Verification, eps: float | None, delta: float, oracle: Oracle
+) -> str:
+    """The verdict in one line, the bad news first."""
+    if not found.ok:
+        failed = "; ".join(f"{c.name}: {c.message}" for c in found.checks if not c.ok)
+        return f"NOT VERIFIED ({failed})"
+    proved = f"eps = {certificate.eps:.6g} within {certificate.delta:.6g}"
+    if eps is not None and certificate.eps <= eps:
+        return f"stationary to eps = {eps:g} within delta = {delta:g}: proved {proved}"
+    falls = _fall(certificate, oracle)
+    if eps is None:
+        return f"NOT stationary: {falls}; best bound {proved}" if falls else f"proved: {proved}"
+    verdict = (
+        f"NOT {'' if falls else 'proved '}stationary to eps = {eps:g} within delta = {delta:g}"
+    )
+    return f"{verdict}: {falls + '; ' if falls else ''}best bound {proved}"
+
+
+def _fall(certificate: Any, oracle: Oracle) -> str:
+    """What f does along the certificate's direction of descent, if it has one."""
+    descent = getattr(certificate, "descent", None)
+    if descent is None:
+        return ""
+    step = certificate.meta["descent_step"]
+    fall = oracle.value(certificate.x) - oracle.value(certificate.x + step * descent)
+    return f"f falls along {vector(descent)} by {fall:.3g} in a step of {step:.3g}"
+
+
+def _file_for(out: Path | None, force: bool) -> Path | None:
+    """The file of the certificate; a file that is there is not overwritten unasked."""
+    if out is None:
+        return None
+    target = out if out.suffix else out.with_suffix(".cert")
+    if target.is_dir():
+        raise InputError(f"--out {out} is a folder; name a file for the certificate.")
+    if target.exists() and not force:
+        raise InputError(f"--out {target} is there already; replace it with --force.")
+    if not target.parent.is_dir():
+        raise InputError(f"--out {target}: there is no folder {target.parent}; make it first.")
+    return target
+
+
+def _refuse(problem: str, why: str, as_json: bool) -> NoReturn:
+    """No certificate at all: that is an answer, not bad input."""
+    if as_json:
+        print_json({"problem": problem, "met": False, "certificate": None, "message": why})
+    else:
+        say(f"NOT certified: {why}")
+    raise typer.Exit(NOT_CERTIFIED)

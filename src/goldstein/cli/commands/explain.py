@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from goldstein.calculus import Explanation, Expression, MissingAssumption, goldstein_target
-from goldstein.cli.output import NOT_CERTIFIED, print_json
+from goldstein.cli.arguments import AsJson
+from goldstein.cli.output import NOT_CERTIFIED, print_json, say
 from goldstein.cli.problem import choose
 from goldstein.errors import InputError
 
@@ -19,7 +20,7 @@ def explain(
     ] = None,
     eps: Annotated[float | None, typer.Option(help="Wanted near stationarity.")] = None,
     delta: Annotated[float | None, typer.Option(help="Wanted near stationarity.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print why a function is outer Lipschitz, or which assumption is missing.
 
@@ -46,14 +47,14 @@ def explain(
             {"problem": problem, "proof": _facts(proof), "target": target or missing or None}
         )
     else:
-        typer.echo(str(proof))
+        say(str(proof))
         if target is not None:
-            typer.echo(
+            say(
                 f"Goldstein target: eps' = {target[0]:.9g}, delta' = {target[1]:.9g} "
                 f"implies ({eps:g}, {delta:g})-near stationarity"
             )
         elif missing:
-            typer.echo(f"no Goldstein target: {missing}")
+            say(f"no Goldstein target: {missing}")
     if not proof.ok or missing:
         raise typer.Exit(NOT_CERTIFIED)
 

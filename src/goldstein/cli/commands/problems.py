@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from goldstein import problems as built_in
-from goldstein.cli.output import print_json, table, vector
+from goldstein.cli.arguments import AsJson
+from goldstein.cli.completion import complete_name
+from goldstein.cli.output import console, print_json, table, vector
 from goldstein.problems import Problem
 
 
 def problems(
-    name: Annotated[str | None, typer.Argument(help="One problem in detail.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One problem in detail.", autocompletion=complete_name)
+    ] = None,
     d: Annotated[int | None, typer.Option("--d", help="Size, where the problem scales.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the built-in problems, or describe one."""
     if name is not None:
@@ -32,7 +35,7 @@ def problems(
     for p in everything:
         traits = ["convex" if p.convex else "nonconvex"] + ([] if p.bounded else ["unbounded"])
         shown.add_row(p.name, str(p.dim), _best(p), p.family, ", ".join(traits))
-    Console(highlight=False).print(shown, markup=False)
+    console().print(shown, markup=False)
 
 
 def _describe(problem: Problem, as_json: bool) -> None:

@@ -2,68 +2,87 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from goldstein.api import minimize
+from goldstein.api.progress import reporter
 from goldstein.cli import folder
-from goldstein.cli.output import NOT_CERTIFIED, print_json, result_facts, table, vector
+from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
+from goldstein.cli.completion import complete_method
+from goldstein.cli.guard import INTERRUPTED
+from goldstein.cli.output import NOT_CERTIFIED, print_json, result_facts, say, table, vector
 from goldstein.cli.problem import choose, read_vector
-from goldstein.cli.progress import bar
-from goldstein.errors import InputError
-from goldstein.result import Result
+from goldstein.result import Result, Status
 
 
 def solve(
-    problem: Annotated[str, typer.Argument(help="A built-in name, or file.py:object.")],
+    ctx: typer.Context,
+    problem: Problem,
     eps: Annotated[float, typer.Option(help="Wanted bound on the combination of gradients.")],
     delta: Annotated[float, typer.Option(help="Radius of the ball the gradients come from.")],
-    method: Annotated[str, typer.Option(help="auto, bundle, pingd, ...")] = "auto",
-    stationarity: Annotated[str, typer.Option(help="goldstein or near.")] = "goldstein",
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    d: Annotated[int | None, typer.Option("--d", help="Size of a built-in problem.")] = None,
+    method: Annotated[
+        str, typer.Option(help="auto, bundle, pingd, ...", autocompletion=complete_method)
+    ] = "auto",
+    stationarity: Stationarity = "goldstein",
+    seed: Seed = 0,
+    d: Size = None,
     x0: Annotated[str | None, typer.Option(help="Start: 1,2,3 or a file.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="Limit on values plus gradients.")] = None,
+    max_calls: MaxCalls = None,
     max_time: Annotated[float | None, typer.Option(help="Limit in seconds.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the run.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run; a new one.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Minimise a function and certify the answer."""
-    chosen = choose(problem, d)
-    if x0 is None and chosen.x0 is None:
-        raise InputError(f"{problem} has no start; give one with --x0, or put x0 into the file.")
-    start = chosen.x0 if x0 is None else read_vector(x0, "--x0")
-    checkpoint = folder.prepare(out, resume)
-    budget = max_calls if max_calls is not None else 50_000 + 100 * len(start)
-    with bar(budget, eps, quiet=as_json) as report:
-        result = minimize(
-            chosen.oracle,
-            start,
-            eps=eps,
-            delta=delta,
-            method=method,
-            stationarity=stationarity,  # type: ignore[arg-type]  # checked by minimize
-            rng=seed,
-            max_calls=budget,
-            max_time=max_time,
-            checkpoint=checkpoint,
-            progress=report or False,
-        )
+    chosen = choose(problem, d, None if x0 is None else read_vector(x0, "--x0"))
+    start = chosen.start(problem, "--x0")
+    checkpoint = folder.prepare(out, resume=resume, force=force)
+    budget = max_calls if max_calls is not None else 50_000 + 100 * np.size(start)
+    try:
+        with reporter(not as_json, budget, eps) as report:
+            result = minimize(
+                chosen.oracle,
+                start,
+                eps=eps,
+                delta=delta,
+                method=method,
+                stationarity=stationarity,  # type: ignore[arg-type]  # checked by minimize
+                rng=seed,
+                max_calls=max_calls,
+                max_time=max_time,
+                checkpoint=checkpoint,
+                progress=report or False,
+            )
+    except KeyboardInterrupt:
+        _tell(_ways_on(ctx, out))
+        raise
     request = {"problem": problem, "eps": eps, "delta": delta, "d": d, "stationarity": stationarity}
-    if out is not None:
-        folder.save(out, result, request)
     if as_json:
         print_json({"request": request, **result_facts(result)})
     else:
-        _show(problem, result, out)
+        _show(problem, chosen.found, result)
+    # Only now: whatever happens to the folder, the answer has been told.
+    if out is not None:
+        folder.save(out, result, request)
+    if not as_json:
+        for line in [*_checks(problem, result, out), *_ways_on(ctx, out, result)]:
+            say(line)
+    if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C
+        if as_json:
+            _tell(_ways_on(ctx, out, result))
+        raise typer.Exit(INTERRUPTED)
     if not result.success:
         raise typer.Exit(NOT_CERTIFIED)
 
 
-def _show(problem: str, result: Result, out: Path | None) -> None:
+def _show(problem: str, found: str, result: Result) -> None:
     rows: list[tuple[str, Any]] = [
         ("status", f"{result.status.name}: {result.message}"),
         ("f(x)", f"{result.fun:.12g}"),
@@ -73,8 +92,57 @@ def _show(problem: str, result: Result, out: Path | None) -> None:
         ("steps", f"{result.nit} in {result.time:.3g} s"),
         ("method", f"{result.method}, seed {result.seed}"),
     ]
-    if out is not None:
-        rows.append(("saved", f"{out} ({folder.RESULT}, {folder.CERTIFICATE}, {folder.HISTORY})"))
+    if found:
+        rows.insert(0, ("function", found))
     table(rows, problem)
-    if out is not None and result.certificate is not None:
-        typer.echo(f"check it:    goldstein verify {out / folder.CERTIFICATE} {problem}")
+
+
+def _checks(problem: str, result: Result, out: Path | None) -> list[str]:
+    """Where the run is, and the command that exits with 0 exactly when this one does."""
+    if out is None:
+        return []
+    if result.certificate is None:
+        return [f"saved:       {out} ({folder.RESULT}, {folder.HISTORY})"]
+    names = ", ".join((folder.RESULT, folder.CERTIFICATE, folder.HISTORY))
+    whole = [str(out / folder.CERTIFICATE), problem] if result.success else [str(out)]
+    return [f"saved:       {out} ({names})", f"check it:    {_shell('verify', *whole)}"]
+
+
+def _ways_on(ctx: typer.Context, out: Path | None, result: Result | None = None) -> list[str]:
+    """How to continue a run that a limit or Ctrl-C has cut short."""
+    status = Status.STOPPED if result is None else result.status
+    if status not in (Status.OUT_OF_CALLS, Status.OUT_OF_TIME, Status.STOPPED):
+        return []
+    if out is None:
+        return ["nothing kept: with --out DIR a run is kept, and --resume continues it"]
+    more = {}
+    if result is not None and status is Status.OUT_OF_CALLS:
+        more["max_calls"] = 2 * (result.nfev + result.ngev)
+    return [
+        f"kept:        {out / folder.CHECKPOINT}",
+        f"continue it: {_shell('solve', *_repeated(ctx, more))}",
+    ]
+
+
+def _tell(lines: list[str]) -> None:
+    """What is not part of the answer."""
+    sys.stderr.writelines(line + "\n" for line in lines)
+
+
+def _repeated(ctx: typer.Context, changes: dict[str, Any]) -> list[str]:
+    """The arguments of this command once more, with `--resume`."""
+    values = {**ctx.params, **changes, "resume": True, "force": False, "show_traceback": False}
+    words: list[str] = []
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        value = values.get(name)
+        if value is None or value is False or (value == parameter.default and name != "problem"):
+            continue
+        option = parameter.opts[0] if parameter.opts[0].startswith("-") else None
+        words += [option] if option else []
+        words += [] if value is True else [str(value)]
+    return words
+
+
+def _shell(command: str, *words: str) -> str:
+    return f"goldstein {command} {shlex.join(words)}"

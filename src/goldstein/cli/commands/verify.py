@@ -1,30 +1,97 @@
-"""`goldstein verify CERT PROBLEM`."""
+"""`goldstein verify CERT PROBLEM`, or `goldstein verify RUN_FOLDER`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from goldstein.certificates import load_certificate
-from goldstein.cli.output import NOT_CERTIFIED, print_json, print_verification, verification_facts
-from goldstein.cli.problem import choose_for
+from goldstein.certificates import NearCertificate, Verification, load_certificate
+from goldstein.cli import folder
+from goldstein.cli.arguments import AsJson, Size
+from goldstein.cli.completion import complete_problem
+from goldstein.cli.output import (
+    NOT_CERTIFIED,
+    print_json,
+    print_verification,
+    say,
+    verification_facts,
+)
+from goldstein.cli.problem import choose_for, is_file, split
+from goldstein.errors import InputError
 
 
 def verify(
-    cert: Annotated[Path, typer.Argument(help="A certificate file.")],
-    problem: Annotated[str, typer.Argument(help="A built-in name, or file.py:object.")],
-    d: Annotated[int | None, typer.Option("--d", help="Size of a built-in problem.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    cert: Annotated[Path, typer.Argument(help="A certificate file, or the folder of a run.")],
+    problem: Annotated[
+        str | None,
+        typer.Argument(
+            help="A built-in name, file.py, or file.py:name; default: what the run names.",
+            autocompletion=complete_problem,
+        ),
+    ] = None,
+    d: Size = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Re-derive every number of a certificate from the function."""
+    """Re-derive every number of a certificate from the function.
+
+    Of a run's folder also: whether the certificate is what was asked for.
+    """
+    request: dict[str, Any] | None = None
+    if cert.is_dir():
+        request = folder.read_request(cert)
+        problem = problem or _recorded(request)
+        cert = cert / folder.CERTIFICATE
+        if not cert.exists():
+            _nothing_proved(cert.parent, request["status"], as_json)
     certificate = load_certificate(cert)
-    oracle = choose_for(problem, d, certificate.x.size).oracle
-    found = certificate.verify(oracle)
+    if problem is None:
+        raise InputError(
+            f"{cert} is about a function: name it, goldstein verify {cert} PROBLEM; only the "
+            "folder of a run knows its own."
+        )
+    found = certificate.verify(choose_for(problem, d, certificate.x).oracle)
+    met = None if request is None else _meets(certificate, found, request)
     if as_json:
-        print_json({"certificate": str(cert), "problem": problem, **verification_facts(found)})
+        facts = {"certificate": str(cert), "problem": problem, **verification_facts(found)}
+        print_json(facts if met is None else {**facts, "met": met})
     else:
-        print_verification(found, f"{cert} for {problem}")
-    if not found.ok:
+        print_verification(found, f"{cert} for {problem}", _asked(request, met))
+    if not found.ok or met is False:
         raise typer.Exit(NOT_CERTIFIED)
+
+
+def _nothing_proved(run: Path, status: str, as_json: bool) -> NoReturn:
+    """A run without a certificate: that is an answer, not bad input."""
+    why = f"the run in {run} ended without a certificate ({status})"
+    if as_json:
+        print_json({"certificate": None, "ok": False, "met": False, "message": why})
+    else:
+        say(f"NOT VERIFIED: {why}")
+    raise typer.Exit(NOT_CERTIFIED)
+
+
+def _recorded(request: dict[str, Any]) -> str:
+    """The problem of a run; its file where it was then, or under the same name from here."""
+    text: str = request["problem"]
+    if not is_file(text):
+        return text
+    path, name = split(text)
+    there = Path(str(request.get("directory", "."))) / path
+    if not there.is_file():
+        return text
+    return f"{there}:{name}" if name else str(there)
+
+
+def _meets(certificate: Any, found: Verification, request: dict[str, Any]) -> bool:
+    strong = request.get("stationarity") != "near" or isinstance(certificate, NearCertificate)
+    return strong and found.eps <= request["eps"] and found.delta <= request["delta"]
+
+
+def _asked(request: dict[str, Any] | None, met: bool | None) -> list[tuple[str, str]]:
+    if request is None:
+        return []
+    kind = "near" if request.get("stationarity") == "near" else "Goldstein"
+    wish = f"({request['eps']:g}, {request['delta']:g})-{kind} stationary"
+    return [("asked for", f"{wish}: {'met' if met else 'NOT met'}")]

@@ -1,0 +1,102 @@
+"""What `progress` shows: a bar from rich on a terminal or in a notebook, else one plain line."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+
+from goldstein.errors import InputTypeError
+from goldstein.solvers import State
+
+Report = Callable[[State, int], None]
+
+
+@contextlib.contextmanager
+def reporter(progress: bool | Report, budget: int, eps: float) -> Iterator[Report | None]:
+    """Turn the argument `progress` into what the loop calls now and then; None means silence.
+
+    Parameters
+    ----------
+    progress : bool or callable
+        True for a display on standard error while the run lasts, shown to people only: on a
+        terminal and in a notebook. A callable is handed through; it receives the state of the
+        solver (`x`, `fx`, `bound`, ...) and the number of calls.
+    budget : int
+        Length of the bar, in calls.
+    eps : float
+        The bound that the run is after.
+
+    Examples
+    --------
+    >>> with reporter(False, 100, 1e-3) as report:
+    ...     print(report)
+    None
+    """
+    if callable(progress):
+        yield progress
+        return
+    if not isinstance(progress, bool):
+        raise InputTypeError(
+            "progress must be True, False or a callable progress(state, calls), "
+            f"got {type(progress).__name__}."
+        )
+    if not progress or not (_notebook() or sys.stderr.isatty()):
+        yield None
+    elif _rich_can_show():
+        with _bar(budget, eps) as report:
+            yield report
+    else:
+        with _line(eps) as report:
+            yield report
+
+
+def _notebook() -> bool:
+    """Whether we run in a Jupyter kernel, whose standard error is no terminal and yet is read."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _rich_can_show() -> bool:
+    needed = ("rich", "ipywidgets") if _notebook() else ("rich",)
+    return all(sys.modules.get(name) or find_spec(name) for name in needed)
+
+
+@contextlib.contextmanager
+def _bar(budget: int, eps: float) -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed}/{task.total} calls"),
+        TimeElapsedColumn(),
+        TextColumn("f {task.fields[value]}  bound {task.fields[bound]} -> " + f"{eps:g}"),
+    )
+    # What the function prints appears above the bar, unless it is on its way into a file.
+    shared = sys.stdout.isatty()
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, redirect_stdout=shared
+    ) as display:
+        task = display.add_task("", total=budget, value="-", bound="-")
+
+        def report(state: State, calls: int) -> None:
+            display.update(
+                task, completed=calls, value=f"{state.fx:.8g}", bound=f"{state.bound:.3g}"
+            )
+
+        yield report
+
+
+@contextlib.contextmanager
+def _line(eps: float) -> Iterator[Report]:
+    def report(state: State, calls: int) -> None:
+        text = f"calls {calls}   f {state.fx:.8g}   bound {state.bound:.3g} -> {eps:g}"
+        sys.stderr.write(f"\r{text:<78}")
+        sys.stderr.flush()
+
+    try:
+        yield report
+    finally:
+        sys.stderr.write("\r" + " " * 78 + "\r")

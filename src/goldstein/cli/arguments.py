@@ -1,0 +1,23 @@
+"""Arguments that several commands share, with their help and what Tab offers for them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from goldstein.cli.completion import complete_problem, complete_stationarity
+
+Problem = Annotated[
+    str,
+    typer.Argument(
+        help="A built-in name, file.py, or file.py:name.", autocompletion=complete_problem
+    ),
+]
+Size = Annotated[int | None, typer.Option("--d", help="Size of a built-in problem.")]
+Stationarity = Annotated[
+    str, typer.Option(help="goldstein or near.", autocompletion=complete_stationarity)
+]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+MaxCalls = Annotated[int | None, typer.Option(help="Limit on values plus gradients.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]

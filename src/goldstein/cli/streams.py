@@ -1,0 +1,54 @@
+"""Standard output belongs to the answers: whatever a problem prints goes to standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import TextIO
+
+_answers: ContextVar[TextIO | None] = ContextVar("answers", default=None)
+
+
+def answers() -> TextIO:
+    """Where a command writes its answer."""
+    return _answers.get() or sys.stdout
+
+
+@contextlib.contextmanager
+def prints_to_stderr() -> Iterator[None]:
+    """Send every `print` of a problem to standard error, now and during the run."""
+    kept = _answers.set(answers())
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _answers.reset(kept)
+
+
+@contextlib.contextmanager
+def whole_process() -> Iterator[None]:
+    """The same below Python, for a process of our own: C code, child processes, prints at exit."""
+    if sys.stdout is None or sys.stderr is None:  # closed by the shell: nobody listens
+        yield
+        return
+    ours = open(  # noqa: SIM115  # stays open until the process ends
+        os.dup(sys.stdout.fileno()),
+        "w",
+        encoding=sys.stdout.encoding,
+        errors=sys.stdout.errors,
+        buffering=1 if sys.stdout.isatty() else -1,
+    )
+    sys.stdout.flush()
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    sys.stdout = ours
+    try:
+        yield
+    finally:
+        sys.stdout = sys.stderr
+        try:
+            ours.flush()
+        except OSError:  # a full disk has been reported, a reader like `head` has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), ours.fileno())
