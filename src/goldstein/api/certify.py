@@ -131,12 +131,12 @@ def certify(
 
 def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle) -> None:
     """Exact gradients overrule those in float64, where cancellation may have lost them."""
-    for check in certificate.verify(oracle).checks:
-        if check.name == "rounding" and not check.ok:
-            raise NotCertifiableError(
-                f"the gradients of {oracle.name} are lost to rounding in float64 "
-                f"({check.message}); rescale the data or rearrange the expression."
-            )
+    failed = [check.message for check in certificate.verify(oracle).checks if not check.ok]
+    if failed:
+        raise NotCertifiableError(
+            f"the gradients of {oracle.name} are lost to rounding in float64 "
+            f"({'; '.join(failed)}); rescale the data or rearrange the expression."
+        )
 
 
 def _certify_near(
