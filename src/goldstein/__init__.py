@@ -17,7 +17,8 @@ __version__ = "0.1.0"
 # Public name -> module. Resolved on first use, so that `import goldstein` stays light.
 _NAMES = {
     "goldstein.api": [
-        "PrecisionWarning", "StationarityCurve", "certify", "minimize", "stationarity_curve",
+        "PrecisionWarning", "StationarityCurve", "Target", "certify", "minimize",
+        "stationarity_curve", "suggest_target",
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
@@ -37,7 +38,8 @@ _NAMES = {
     "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
     "goldstein.errors": [
         "CertificateFileError", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
-        "MissingExtraError", "NotCertifiableError", "OracleError",
+        "MissingExtraError", "NotCertifiableError", "NotDeterministicError", "OracleError",
+        "WrongGradientError",
     ],
 }  # fmt: skip
 _MODULES = ["calculus", "models", "problems"]

@@ -95,5 +95,18 @@ class NotDeterministicError(GoldsteinError):
         )
 
 
+class WrongGradientError(GoldsteinError, ValueError):
+    """Differences of values contradict the gradient."""
+
+    def __init__(self, name: str, found: str = "") -> None:
+        super().__init__(
+            f"the gradient of {name} is wrong: differences of its values say otherwise"
+            + (f" ({found})" if found else "")
+            + ". Look at it with gs.check_gradient(fun, jac, x), or pass jac=True and automatic "
+            "differentiation; options={'check_gradient': False} of minimize switches this off."
+        )
+        self.found = found
+
+
 class BallTooSmallError(GoldsteinError):
     """Control flow inside a run: float64 has too few points within delta of x."""

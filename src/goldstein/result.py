@@ -34,7 +34,7 @@ class Status(enum.Enum):
         "raise delta, or rescale the variables",
     )
     UNBOUNDED = ("the function fell below the value limit", "check that it is bounded below")
-    STOPPED = ("the callback asked to stop", "")
+    STOPPED = ("the run was stopped, by the callback or by Ctrl-C", "")
     NOT_VERIFIED = (
         "the point was found, but the requested stationarity could not be proved",
         "see certificate.eps and certificate.label for what was proved",
@@ -43,6 +43,10 @@ class Status(enum.Enum):
         "the function is not deterministic: it gave two different gradients at one point",
         "fix its random numbers, or say that it is noisy: gs.FiniteSum, a gradient grad(x, rng), "
         "and gs.confidence_bound for what samples prove",
+    )
+    WRONG_GRADIENT = (
+        "the gradient is wrong: differences of values along random directions say otherwise",
+        "look at it with gs.check_gradient(fun, jac, x)",
     )
     ESTIMATED = (
         "a stochastic method ended; its output carries a guarantee in expectation only",
@@ -97,7 +101,7 @@ class Result:
     Works like SciPy's OptimizeResult: attributes or `result["x"]`.
     """
 
-    x: NDArray[np.float64]
+    x: Any
     fun: float
     success: bool
     status: Status
@@ -110,6 +114,8 @@ class Result:
     seed: int
     time: float
     method: str = ""
+    #: Length of the first gradient: what the bound may be compared with.
+    gradient_scale: float | None = None
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -125,14 +131,33 @@ class Result:
         return [f.name for f in fields(self)]
 
     def __repr__(self) -> str:
-        shown = np.array2string(self.x, threshold=8, edgeitems=3, precision=8)
         lines = [
             f"     status: {self.status.name} ({self.message})",
             f"    success: {self.success}",
             f"        fun: {self.fun:.12g}",
-            f"          x: {shown}",
+            f"          x: {_shown(self.x)}",
             f"certificate: {self.certificate.summary() if self.certificate is not None else None}",
+            *([f"   relative: {relative}"] if (relative := self._relative()) else []),
             f"      calls: {self.nfev} values + {self.ngev} gradients, {self.nit} steps, "
             f"{self.time:.3g} s, method {self.method}, seed {self.seed}",
         ]
         return "\n".join(lines)
+
+    def _relative(self) -> str:
+        """The numbers of the claim against what they are to be compared with."""
+        if self.certificate is None or not self.gradient_scale:
+            return ""
+        size = float(np.abs(self.certificate.x).max())
+        against = f", delta = {self.certificate.delta / size:.2g} of the largest |x_i|"
+        return f"eps = {self.certificate.eps / self.gradient_scale:.2g} of the first gradient" + (
+            against if size > 0 else ""
+        )
+
+
+def _shown(point: Any) -> str:
+    """Show a point of any layout in a line or two."""
+    if isinstance(point, dict):
+        return "{" + ", ".join(f"{key}: {_shown(part)}" for key, part in point.items()) + "}"
+    if isinstance(point, list | tuple):
+        return "(" + ", ".join(_shown(part) for part in point) + ")"
+    return np.array2string(np.asarray(point), threshold=8, edgeitems=3, precision=8)

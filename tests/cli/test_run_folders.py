@@ -100,7 +100,7 @@ def test_the_answer_is_told_before_it_is_saved(
     monkeypatch.setattr("goldstein.cli.folder.save", full)
     ran = run("solve", "crescent", *EASY, "--out", tmp_path / "run")
     assert ran.exit_code == 2
-    assert "CERTIFIED" in ran.stdout
+    assert "VERIFIED" in ran.stdout
     assert "No space left" in ran.stderr
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from goldstein.api.inputs import (
     RNG,
+    as_point,
     as_vector,
     call_budget,
     check_stationarity,
@@ -23,10 +25,11 @@ from goldstein.api.judge import describe
 from goldstein.api.near import near_targets, prove_near, require_structure
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.certificates.stating import Stating
-from goldstein.errors import InputError, NotCertifiableError
+from goldstein.errors import InputError, NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.solvers.enrich import Enrichment, enrich
 
 Vector = NDArray[np.float64]
@@ -38,7 +41,7 @@ SEARCHES = 4
 @overload
 def certify(
     fun: Oracle | Callable[..., Any],
-    x: ArrayLike,
+    x: Any,
     jac: Callable[..., Any] | bool | None = None,
     *,
     args: Sequence[Any] = (),
@@ -53,7 +56,7 @@ def certify(
 @overload
 def certify(
     fun: Oracle | Callable[..., Any],
-    x: ArrayLike,
+    x: Any,
     jac: Callable[..., Any] | bool | None = None,
     *,
     args: Sequence[Any] = (),
@@ -67,7 +70,7 @@ def certify(
 
 def certify(
     fun: Oracle | Callable[..., Any],
-    x: ArrayLike,
+    x: Any,
     jac: Callable[..., Any] | bool | None = None,
     *,
     args: Sequence[Any] = (),
@@ -114,19 +117,34 @@ def certify(
     >>> gs.certify(lambda x: abs(x[0]), [1.0], np.sign, delta=1e-3, rng=0).descent
     array([-1.])
     """
-    point = as_vector(x, "x")
+    structure, point = as_point(x, "x")
     eps = tolerance(eps)
     check_target(1.0, delta, point)
     check_stationarity(stationarity)
-    oracle = sized(as_oracle(fun, jac, args), point)
+    oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
     if stationarity == "near":
-        return _certify_near(counted, oracle, point, float(delta), eps, seed, x)
-    certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, seed, x)
+        return _certify_near(counted, oracle, point, float(delta), eps, seed)
+    meta = describe(oracle, "certify", seed, x, structure)
+    if eps > 0:
+        meta["asked_eps"] = eps
+    certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta)
+    _refuse_wrong_gradients(certificate, counted, seed)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle)
     return certificate
+
+
+def _refuse_wrong_gradients(
+    certificate: GoldsteinCertificate, oracle: CountedOracle, seed: int
+) -> None:
+    """Differences of values overrule a gradient that belongs to another function."""
+    heaviest = int(certificate.weights.argmax())
+    known = [(certificate.points[heaviest], certificate.gradients[heaviest])]
+    with contextlib.suppress(OutOfCalls):
+        if gradient_is_wrong(oracle, certificate.x, certificate.delta, seed, known):
+            raise WrongGradientError(oracle.name)
 
 
 def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle) -> None:
@@ -146,7 +164,6 @@ def _certify_near(
     delta: float,
     eps: float,
     seed: int,
-    given: Any,
 ) -> NearCertificate:
     """Try the gradients of several radii as hints for a pivot; keep the best proof."""
     require_structure(oracle)
@@ -190,7 +207,7 @@ class StationarityCurve:
 
 def stationarity_curve(
     fun: Oracle | Callable[..., Any],
-    x: ArrayLike,
+    x: Any,
     jac: Callable[..., Any] | bool | None = None,
     *,
     deltas: ArrayLike | None = None,
@@ -224,21 +241,22 @@ def stationarity_curve(
     >>> curve.eps.round(6)
     array([1., 0.])
     """
-    point = as_vector(x, "x")
+    structure, point = as_point(x, "x")
     radii = np.sort(
         np.atleast_1d(np.logspace(-6, 0, 7) if deltas is None else as_vector(deltas, "deltas"))
     )
     eps = tolerance(eps)
     for radius in radii:
         check_target(1.0, float(radius), point)
-    oracle = sized(as_oracle(fun, jac, args), point)
+    oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
     counted = CountedOracle(oracle, call_budget(max_calls, radii.size * (8 * point.size + 400)))
+    meta = describe(oracle, "certify", seed, x, structure)
     found = Enrichment()
     certificates: list[GoldsteinCertificate] = []
     for radius in radii:
         found.descent = None
-        certificate = certificate_from(found, point, float(radius), eps, counted, seed, x)
+        certificate = certificate_from(found, point, float(radius), eps, counted, meta)
         if certificates and certificates[-1].eps < certificate.eps:
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
         certificates.append(certificate)
@@ -263,8 +281,7 @@ def certificate_from(
     delta: float,
     eps: float,
     oracle: CountedOracle,
-    seed: int,
-    given: Any,
+    meta: dict[str, Any],
 ) -> GoldsteinCertificate:
     """Gather gradients and state the strongest claim that survives its own check.
 
@@ -272,6 +289,7 @@ def certificate_from(
     and the search goes on without those points.
     """
     best: GoldsteinCertificate | None = None
+    seed = int(meta["seed"])
     for _ in range(SEARCHES):
         _gathered(oracle, x, delta, eps, seed, found)
         oracle.require_visible(x, delta)
@@ -280,7 +298,7 @@ def certificate_from(
         inside = [distance_upper(y, x) <= delta for y in found.points]
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
         stating = Stating(oracle, x, delta, points, gradients, seed)
-        claim = stating.claim(eps, *_remarks(found, describe(oracle, "certify", seed, given)))
+        claim = stating.claim(eps, *_remarks(found, meta))
         if claim is not None and (best is None or claim.eps < best.eps):
             best = claim
         if (best is not None and best.eps <= eps) or not stating.unsteady:
@@ -302,7 +320,8 @@ def _remarks(found: Enrichment, meta: dict[str, Any]) -> tuple[dict[str, Any], V
         return meta, None
     # Where squares underflow, a direction can miss the length 1 visibly.
     direction = found.descent / np.linalg.norm(found.descent)
-    return {**meta, "descent_step": found.descent_step}, direction
+    more = {"descent_step": found.descent_step, "descent_fall": found.descent_fall}
+    return {**meta, **more}, direction
 
 
 def hint_from(found: Enrichment, x: Vector, delta: float) -> GoldsteinCertificate:

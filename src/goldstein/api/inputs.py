@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
+from goldstein.oracles.structure import Structure
 from goldstein.solvers import REGISTRY, Solver
 from goldstein.solvers.compiled import CompiledAuto
 
@@ -66,6 +67,18 @@ def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
         ) from failure
 
 
+def split_options(options: dict[str, Any] | None) -> tuple[bool, dict[str, Any] | None]:
+    """Return whether gradients are to be checked, and the options of the method."""
+    if not isinstance(options, dict) or "check_gradient" not in options:
+        return True, options
+    rest = {name: value for name, value in options.items() if name != "check_gradient"}
+    if not isinstance(options["check_gradient"], bool):
+        raise InputTypeError(
+            f"check_gradient must be True or False, got {options['check_gradient']!r}."
+        )
+    return options["check_gradient"], rest
+
+
 def as_vector(values: ArrayLike, name: str) -> Vector:
     try:
         raw = np.asarray(values)
@@ -84,6 +97,18 @@ def as_vector(values: ArrayLike, name: str) -> Vector:
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
         raise InputError(f"{name} must be finite, but {name}[{bad}] is {array[bad]}.")
     return array
+
+
+def as_point(values: Any, name: str) -> tuple[Structure | None, Vector]:
+    """Return a point as one vector, and its layout where it is not a vector already."""
+    nested = isinstance(values, list | tuple) and any(
+        isinstance(part, dict | list | tuple) or getattr(part, "ndim", 0) for part in values
+    )
+    shaped = not isinstance(values, list | tuple | str) and getattr(values, "ndim", 1) > 1
+    if not (isinstance(values, dict) or nested or shaped):
+        return None, as_vector(values, name)
+    structure, flat = Structure.of(values, name)
+    return structure, as_vector(flat, name)
 
 
 def _kind(raw: NDArray[Any]) -> str:

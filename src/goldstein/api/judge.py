@@ -13,11 +13,19 @@ from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.beside import best_bound, hair
 from goldstein.certificates.stating import Stating
-from goldstein.errors import BallTooSmallError, KinkError, OutOfCalls
+from goldstein.errors import (
+    BallTooSmallError,
+    KinkError,
+    OracleError,
+    OutOfCalls,
+    WrongGradientError,
+)
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.agreement import gradient_is_wrong
+from goldstein.oracles.structure import Structure
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver
 from goldstein.solvers.enrich import Enrichment, enrich
@@ -46,10 +54,17 @@ DRAWS = 3
 class Judge:
     """The certificate layer's answer to evidence: ask the function again, and decide."""
 
-    def __init__(self, oracle: CountedOracle, request: Request, meta: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        oracle: CountedOracle,
+        request: Request,
+        meta: dict[str, Any],
+        check_gradient: bool = True,
+    ) -> None:
         self.oracle = oracle
         self.request = request
         self.meta = meta
+        self.check_gradient = check_gradient
         self.trials = 0
 
     def __call__(
@@ -64,7 +79,26 @@ class Judge:
         certificate = stating.claim(eps, self.meta)
         if certificate is None or certificate.eps > eps:
             return None, fresh
+        self.doubt(evidence.x, self.request.delta, certificate)
         return certificate, None
+
+    def suspect(self, x: Vector) -> None:
+        """f does not fall: is the gradient to blame? Looked at where the ball may be too small."""
+        self.doubt(x, max(self.request.delta, 1e-3 * max(1.0, float(np.abs(x).max()))))
+
+    def doubt(
+        self, x: Vector, radius: float, certificate: GoldsteinCertificate | None = None
+    ) -> None:
+        """Refuse gradients that differences of values contradict."""
+        if not self.check_gradient:
+            return
+        known = []
+        if certificate is not None:
+            heaviest = np.argsort(-certificate.weights)[:1]
+            known = [(certificate.points[j], certificate.gradients[j]) for j in heaviest]
+        with contextlib.suppress(OutOfCalls, OracleError):
+            if gradient_is_wrong(self.oracle, x, radius, self.request.seed, known):
+                raise WrongGradientError(self.oracle.name)
 
     def last_word(self, solver: Solver, outcome: Outcome) -> GoldsteinCertificate | None:
         """What a run that was cut short can prove of its last point, with the calls kept back."""
@@ -142,14 +176,19 @@ def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, shar
     return uniform_in_ball(rng, x + offset, reach)
 
 
-def last_calls(budget: int, dim: int) -> int:
+def last_calls(oracle: CountedOracle, dim: int) -> int:
     """Calls kept back, so that a run that is cut short can still prove something."""
-    return min(dim + 2, budget // 10)
+    return int(min(dim + 2, oracle.limit // 10))
 
 
-def describe(oracle: Oracle, method: str, seed: int, given: Any) -> dict[str, Any]:
-    meta = {"function": oracle.name, "method": method, "seed": seed}
+def describe(
+    oracle: Oracle, method: str, seed: int, given: Any, structure: Structure | None = None
+) -> dict[str, Any]:
+    """Return the remarks of a certificate: what, how, and in which layout."""
+    meta: dict[str, Any] = {"function": oracle.name, "method": method, "seed": seed}
     dtype = getattr(given, "dtype", None)
     if dtype is not None and dtype != np.float64:
         meta["converted_from"] = str(dtype)
+    if structure is not None:
+        meta["structure"] = structure.spec
     return meta

@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from goldstein.api.inputs import (
     RNG,
-    as_vector,
+    as_point,
     call_budget,
     check_stationarity,
     check_target,
@@ -26,16 +25,21 @@ from goldstein.api.inputs import (
     make_solver,
     sized,
     smallest_delta,
+    split_options,
 )
 from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.near import near_targets, prove_near, require_structure
-from goldstein.errors import InputError, InputTypeError, NotDeterministicError
-from goldstein.numerics.streams import seed_from
+from goldstein.api.progress import reporter
+from goldstein.errors import InputError, InputTypeError, OutOfCalls
+from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.journal import JournalOracle, seed_in
+from goldstein.oracles.structure import Structure
 from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
-from goldstein.solvers.loop import Outcome, run
+from goldstein.solvers.loop import ENDINGS, Outcome, run
 
 Vector = NDArray[np.float64]
 
@@ -46,12 +50,13 @@ class PrecisionWarning(UserWarning):
 
 def minimize(
     fun: Oracle | Callable[..., Any],
-    x0: ArrayLike,
+    x0: Any,
     jac: Callable[..., Any] | bool | None = None,
     *,
     args: Sequence[Any] = (),
-    eps: float,
+    eps: float | None = None,
     delta: float,
+    rel_eps: float | None = None,
     stationarity: Literal["goldstein", "near"] = "goldstein",
     method: str | Solver = "auto",
     rng: RNG = None,
@@ -71,14 +76,17 @@ def minimize(
     ----------
     fun : callable, Oracle or Expression
         The function; with `jac=True` it returns (value, gradient).
-    x0 : array_like
-        Start.
+    x0 : array_like, or dict, list or tuple of arrays
+        Start. `fun`, `jac` and `res.x` have its shape; the certificate lists its numbers in order.
     jac : callable or True
         The gradient. It is asked for at randomly perturbed points only when it counts.
     args : sequence
         Extra arguments of `fun` and `jac`.
     eps, delta : float
         The question: some convex combination of gradients within `delta` of x has norm <= `eps`.
+        `suggest_target` proposes both.
+    rel_eps : float, optional
+        Instead of `eps`: this part of the length of the first gradient.
     stationarity : {"goldstein", "near"}
         "near" asks for more: a point within `delta` has a Clarke subgradient of norm <= `eps`.
         It needs an Expression; the certificate is then a `NearCertificate`, exact.
@@ -95,17 +103,19 @@ def minimize(
     callback : callable
         `callback(x)` or `callback(intermediate_result=...)` after each descent step; StopIteration
         (or a true return value) stops the run.
-    progress : bool
-        Show a status line on stderr, on a terminal only.
+    progress : bool or callable
+        True shows a bar on stderr, on a terminal or in a notebook.
     checkpoint : path
         Journal of the run; if the file is there and belongs to this run, the run resumes from it.
     options : dict
-        Parameters of the named method.
+        Parameters of the named method; and `check_gradient` (default True): compare a few
+        differences of values with the gradients, and say so if they disagree.
 
     Returns
     -------
     Result
-        `success` is true exactly when `certificate` was verified and meets the request.
+        `success` is true exactly when `certificate` was verified and meets the request. Ctrl-C
+        ends the run with the best point so far, and what can be proved of it.
 
     Examples
     --------
@@ -119,8 +129,9 @@ def minimize(
     >>> res.certificate.verify(f, g).ok
     True
     """
-    start = as_vector(x0, "x0")
-    check_target(eps, delta, start)
+    structure, start = as_point(x0, "x0")
+    check_target(1.0 if eps is None else eps, delta, start)
+    _check_one_accuracy(eps, rel_eps)
     check_stationarity(stationarity)
     if bounds is not None or not (isinstance(constraints, tuple | list) and not constraints):
         raise InputError(
@@ -131,13 +142,14 @@ def minimize(
         raise InputError(f"max_time must be positive seconds or None, got {max_time!r}.")
     if callback is not None and not callable(callback):
         raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
+    checked, options = split_options(options)
     solver = make_solver(method, options)
     if checkpoint is not None and not solver.keeps_journal:
         raise InputError(
             "a checkpoint is the journal of all answers, and compiled code asks without Python; "
             "drop checkpoint=, or options={'compiled': True}."
         )
-    oracle = sized(as_oracle(fun, jac, args), start)
+    oracle = sized(as_oracle(fun, jac, args, structure), start)
     if stationarity == "near":
         require_structure(oracle)
     seed = seed_from(rng)
@@ -145,68 +157,36 @@ def minimize(
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
         seed = seed if recorded is None else recorded
-    request = Request(float(eps), float(delta), seed, lipschitz)
     identity = {
         "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
-        "eps": request.eps, "delta": request.delta,
+        "eps": eps, "rel_eps": rel_eps, "delta": float(delta),
         "method": solver.name, "options": repr(sorted(vars(solver).items())), "seed": seed,
-        "stationarity": stationarity, "lipschitz": lipschitz,
+        "stationarity": stationarity, "lipschitz": lipschitz, "check_gradient": checked,
     }  # fmt: skip
     with _journalled(oracle, checkpoint, identity) as base:
         counted = CountedOracle(base, budget)
-        meta = describe(oracle, solver.name, seed, x0)
-        off_the_record = getattr(base, "off_the_record", contextlib.nullcontext)
-        deadline = math.inf if max_time is None else begin + max_time
-        watch = _status_line if progress is True else progress or None
-
-        def solve(x: Vector, target: Request) -> tuple[Outcome, Any, Status]:
-            judge = Judge(counted, target, meta)
-            left = None if max_time is None else max(deadline - time.perf_counter(), 1e-3)
-            with counted.reserved(last_calls(budget, start.size)):
-                outcome = run(
-                    solver, counted, x, target,
-                    judge=judge, max_time=left, callback=callback, progress=watch,
-                )  # fmt: skip
-            certificate, status = outcome.certificate, outcome.status
-            if certificate is None:
-                try:
-                    with off_the_record():
-                        certificate = judge.last_word(solver, outcome)
-                except NotDeterministicError:
-                    status = Status.NOT_DETERMINISTIC
-                if certificate is not None and certificate.eps <= target.eps:
-                    status = Status.VERIFIED  # the run was cut short with the proof in its hands
-            return outcome, certificate, status
-
-        if stationarity == "near":
-            outcome, certificate, status = _solve_near(solve, oracle, start, request)
-        else:
-            outcome, certificate, status = solve(start, request)
-            exact = hasattr(oracle, "kink_form")
-            if status is Status.VERIFIED and exact and not certificate.verify(oracle).ok:
-                status = Status.NOT_VERIFIED  # exact gradients overrule those in float64
+        if eps is None:
+            eps = _relative(counted, start, float(delta), seed, rel_eps)
+        request = Request(float(eps), float(delta), seed, lipschitz)
+        with reporter(progress, budget, request.eps) as watch:
+            search = _Search(
+                oracle, base, counted, solver, request,
+                meta=describe(oracle, solver.name, seed, x0, structure),
+                deadline=math.inf if max_time is None else begin + max_time,
+                callback=_in_shape(callback, structure), watch=watch, checked=checked,
+            )  # fmt: skip
+            outcome, certificate, status = search.run(start, near=stationarity == "near")
+        detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
         if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
             _check_replayed(certificate, oracle, base)
     state = outcome.state
-    done = status in (Status.VERIFIED, Status.UNBOUNDED)
-    if delta * eps / 4 < 8 * 2.0**-53 * abs(state.fx) and not done:
-        warnings.warn(
-            f"the descent test compares values to {delta * eps / 4:.3g}, but |f| = "
-            f"{abs(state.fx):.3g} is only exact to {abs(state.fx) * 2.0**-52:.3g}; "
-            "raise eps or delta, or shift f by a constant.",
-            PrecisionWarning,
-            stacklevel=2,
-        )
-    success = status is Status.VERIFIED
-    message = status.message
-    if status.advice and not success:
-        message += f"; {status.advice}"
+    _warn_of_precision(request, state.fx, status)
     return Result(
-        x=state.x.copy(),
+        x=state.x.copy() if structure is None else structure.build(state.x),
         fun=state.fx,
-        success=success,
+        success=status is Status.VERIFIED,
         status=status,
-        message=message,
+        message=_message(status, detail, _large_ball(request, start, state.x)),
         nit=state.steps,
         nfev=counted.values,
         ngev=counted.gradients,
@@ -215,36 +195,150 @@ def minimize(
         seed=seed,
         time=time.perf_counter() - begin,
         method=solver.name,
+        gradient_scale=counted.first_length,
     )
 
 
-def _solve_near(
-    solve: Callable[[Vector, Request], tuple[Outcome, Any, Status]],
-    oracle: Oracle,
-    start: Vector,
-    request: Request,
-) -> tuple[Outcome, Any, Status]:
-    """Shrink the Goldstein target until its certificate transports to a pivot."""
-    whole, certificate = None, None
-    x = start
-    for stage, (eps, delta) in enumerate(
-        near_targets(request.eps, request.delta, smallest_delta(start))
-    ):
-        target = replace(request, eps=eps, delta=delta, seed=request.seed + stage)
-        outcome, goldstein, status = solve(x, target)
-        whole = outcome if whole is None else whole.followed_by(outcome)
-        x = outcome.state.x
-        near = None
-        if goldstein is not None:
-            near = prove_near(oracle, goldstein, request.eps, request.delta, request.seed)
-        if near is not None and near.eps <= request.eps:
-            return whole, near, Status.VERIFIED
-        # Only the last stage speaks about the point that is returned.
-        certificate = near or goldstein
-        if status is not Status.VERIFIED:
-            return whole, certificate, status
-    assert whole is not None
-    return whole, certificate, Status.NOT_VERIFIED
+@dataclass
+class _Search:
+    """One run of a solver, or several at shrinking targets, until the claim is proved."""
+
+    oracle: Oracle
+    base: Oracle
+    counted: CountedOracle
+    solver: Solver
+    request: Request
+    meta: dict[str, Any]
+    deadline: float
+    callback: Callable[..., Any] | None
+    watch: Callable[[State, int], None] | None
+    checked: bool
+
+    def run(self, start: Vector, *, near: bool) -> tuple[Outcome, Any, Status]:
+        """Return how it went, what was proved, and whether that is what was asked for."""
+        if near:
+            return self._near(start)
+        outcome, certificate, status = self._goldstein(start, self.request)
+        exact = hasattr(self.oracle, "kink_form")
+        if status is Status.VERIFIED and exact and not certificate.verify(self.oracle).ok:
+            # Exact gradients overrule those in float64.
+            return outcome, None, Status.NOT_VERIFIED
+        return outcome, certificate, status
+
+    def _goldstein(self, x: Vector, target: Request) -> tuple[Outcome, Any, Status]:
+        judge = Judge(self.counted, target, self.meta, self.checked)
+        left = max(self.deadline - time.perf_counter(), 1e-3)
+        with self.counted.reserved(last_calls(self.counted, x.size)):
+            outcome = run(
+                self.solver, self.counted, x, target, judge=judge, suspect=judge.suspect,
+                max_time=None if math.isinf(left) else left,
+                callback=self.callback, progress=self.watch,
+            )  # fmt: skip
+        certificate, status = outcome.certificate, outcome.status
+        if certificate is None:
+            try:
+                # A longer run would not ask these questions.
+                with getattr(self.base, "off_the_record", contextlib.nullcontext)():
+                    certificate = judge.last_word(self.solver, outcome)
+            except tuple(ENDINGS) as ending:
+                status = ENDINGS[type(ending)]
+            if certificate is not None and certificate.eps <= target.eps:
+                status = Status.VERIFIED  # the run was cut short with the proof in its hands
+        return outcome, certificate, status
+
+    def _near(self, start: Vector) -> tuple[Outcome, Any, Status]:
+        """Shrink the Goldstein target until its certificate transports to a pivot."""
+        request = self.request
+        whole, certificate = None, None
+        x = start
+        for stage, (eps, delta) in enumerate(
+            near_targets(request.eps, request.delta, smallest_delta(start))
+        ):
+            target = replace(request, eps=eps, delta=delta, seed=request.seed + stage)
+            outcome, goldstein, status = self._goldstein(x, target)
+            whole = outcome if whole is None else whole.followed_by(outcome)
+            x = outcome.state.x
+            near = None
+            if goldstein is not None:
+                near = prove_near(self.oracle, goldstein, request.eps, request.delta, request.seed)
+            if near is not None and near.eps <= request.eps:
+                return whole, near, Status.VERIFIED
+            # Only the last stage speaks about the point that is returned.
+            certificate = near or goldstein
+            if status is not Status.VERIFIED:
+                return whole, certificate, status
+        assert whole is not None
+        return whole, certificate, Status.NOT_VERIFIED
+
+    def blame(self, x: Vector) -> str:
+        """Name the coordinates in which the gradient is wrong, as far as calls are left."""
+        with contextlib.suppress(OutOfCalls, InputError):
+            return check_gradient(self.counted, x=x, points=3).message
+        return ""
+
+
+def _check_one_accuracy(eps: float | None, rel_eps: float | None) -> None:
+    if (eps is None) == (rel_eps is None):
+        given = "eps must be a number, got NoneType" if eps is None else "got both"
+        raise InputTypeError(
+            f"{given}: give eps, the length that a combination of gradients must not exceed, or "
+            "rel_eps, the same relative to the first gradient. gs.suggest_target proposes eps and "
+            "delta."
+        )
+    if rel_eps is not None and not (is_number(rel_eps) and 0 < rel_eps < math.inf):
+        raise InputError(f"rel_eps must be a positive finite number, got {rel_eps!r}.")
+
+
+def _relative(
+    oracle: CountedOracle, start: Vector, delta: float, seed: int, rel_eps: float | None
+) -> float:
+    """Return eps relative to the first gradient, drawn next to the start: that may be a kink."""
+    assert rel_eps is not None
+    y = uniform_in_ball(stream(seed, 0, "rel_eps"), start, delta)
+    length = float(np.linalg.norm(oracle.gradient(y)))
+    if length == 0.0:
+        raise InputError(
+            "rel_eps is relative to the first gradient, and that is 0 next to x0; give eps."
+        )
+    return rel_eps * length
+
+
+def _in_shape(
+    callback: Callable[..., Any] | None, structure: Structure | None
+) -> Callable[..., Any] | None:
+    """Let a callback see points as the user wrote them."""
+    if callback is None or structure is None:
+        return callback
+    return structure.callback(callback)
+
+
+def _large_ball(request: Request, start: Vector, x: Vector) -> str:
+    """Say so where delta is not small against anything in sight: the claim is then about all."""
+    scale = float(max(np.abs(start).max(), np.abs(x).max(), np.abs(x - start).max()))
+    if 0.0 < scale < request.delta:
+        return (
+            f"note: delta = {request.delta:g} is larger than x0, x and the way between them "
+            f"({scale:.3g}), so the claim says little about x; gs.suggest_target proposes a delta"
+        )
+    return ""
+
+
+def _message(status: Status, *remarks: str) -> str:
+    advice = "" if status is Status.VERIFIED else status.advice
+    return "; ".join(part for part in (status.message, *remarks, advice) if part)
+
+
+def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
+    test = request.delta * request.eps / 4
+    done = status in (Status.VERIFIED, Status.UNBOUNDED, *ENDINGS.values())
+    if test < 8 * 2.0**-53 * abs(fx) and not done:
+        warnings.warn(
+            f"the descent test compares values to {test:.3g}, but |f| = "
+            f"{abs(fx):.3g} is only exact to {abs(fx) * 2.0**-52:.3g}; "
+            "raise eps or delta, or shift f by a constant.",
+            PrecisionWarning,
+            stacklevel=3,
+        )
 
 
 def _check_replayed(certificate: Any, oracle: Oracle, journal: JournalOracle) -> None:
@@ -268,9 +362,3 @@ def _journalled(
         yield journal
     finally:
         journal.close()
-
-
-def _status_line(state: State, calls: int) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\rcalls {calls:>8}   f {state.fx:.8g}   |m| {state.bound:.3g}    ")
-        sys.stderr.flush()

@@ -23,6 +23,8 @@ from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.rounding import combination_norm_upper, distance_upper, norm_upper
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles.agreement import gradient_is_wrong
+from goldstein.oracles.structure import Structure
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -172,6 +174,7 @@ class GoldsteinCertificate:
         args: Sequence[Any] = (),
         *,
         seed: int | None = None,
+        check_values: bool = True,
     ) -> Verification:
         """Re-derive every number of the certificate from the function.
 
@@ -187,13 +190,17 @@ class GoldsteinCertificate:
         seed : int, optional
             Seed of the displacements. By default they are not predictable, so that nobody can
             prepare a certificate for them.
+        check_values : bool
+            Compare a few differences of values with the gradients: a wrong gradient shows.
 
         Returns
         -------
         Verification
         """
-        oracle = as_oracle(fun, jac, args)
-        found = _verify(self, CountedOracle(oracle), seed_from(seed))
+        layout = self.meta.get("structure")
+        structure = None if layout is None else Structure.read(layout)
+        oracle = as_oracle(fun, jac, args, structure)
+        found = _verify(self, CountedOracle(oracle), seed_from(seed), check_values)
         if found.ok and isinstance(oracle, HasEnclosures):
             _check_rounding(found, self, oracle.kink_form())
         return found
@@ -249,17 +256,35 @@ class GoldsteinCertificate:
         return h.hexdigest()
 
     def summary(self) -> str:
-        """One line for people."""
-        return (
+        """One line for people; what is not so comes first."""
+        claim = (
             f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, "
             f"{len(self.weights)} gradients, {self.label}"
         )
+        return f"{self._verdict()}; proved: {claim}" if self._verdict() else claim
+
+    def _verdict(self) -> str:
+        """What was asked of `certify` and is not so."""
+        asked, step = self.meta.get("asked_eps"), self.meta.get("descent_step")
+        missed = isinstance(asked, float) and self.eps > asked
+        if self.descent is not None and isinstance(step, float):
+            bound = f" to eps = {asked:g}" if missed else ""
+            fall = self.meta.get("descent_fall")
+            by = f" by {fall:.3g}" if isinstance(fall, float) else ""
+            along = np.array2string(self.descent, threshold=6, edgeitems=2, precision=3)
+            return (
+                f"NOT stationary{bound} within delta = {self.delta:.3g}: f falls along {along}{by} "
+                f"in a step of {step:.3g}"
+            )
+        return f"NOT proved stationary to eps = {asked:g}" if missed else ""
 
     def __repr__(self) -> str:
         return f"<GoldsteinCertificate {self.summary()}>"
 
 
-def _verify(cert: GoldsteinCertificate, oracle: CountedOracle, seed: int) -> Verification:
+def _verify(
+    cert: GoldsteinCertificate, oracle: CountedOracle, seed: int, check_values: bool
+) -> Verification:
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
     arrays = (cert.x, cert.points, cert.gradients, cert.weights)
     finite = all(np.isfinite(a).all() for a in arrays) and cert.weights.size > 0
@@ -291,9 +316,31 @@ def _verify(cert: GoldsteinCertificate, oracle: CountedOracle, seed: int) -> Ver
     except GoldsteinError as failure:
         found.add("gradients", False, f"the function could not be evaluated: {failure}")
         return found
+    if found.ok and check_values and oracle.has_value:
+        _check_values(found, cert, oracle, seed)
     if cert.descent is not None:
         _check_descent(found, cert, oracle)
     return found
+
+
+def _check_values(
+    found: Verification, cert: GoldsteinCertificate, oracle: CountedOracle, seed: int
+) -> None:
+    """A gradient of another function proves nothing about this one."""
+    heaviest = np.argsort(-cert.weights)[:2]
+    known = [(cert.points[j], cert.gradients[j]) for j in heaviest]
+    try:
+        wrong = gradient_is_wrong(oracle, cert.x, cert.delta, seed, known)
+    except GoldsteinError as failure:
+        found.add("values", False, f"the function could not be evaluated: {failure}")
+        return
+    found.add(
+        "values",
+        not wrong,
+        "differences of values contradict the gradients; look with gs.check_gradient"
+        if wrong
+        else "differences of values do not contradict the gradients",
+    )
 
 
 def _on_simplex(weights: Vector) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import ddot
 
 from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
@@ -39,6 +40,8 @@ class CountedOracle(Oracle):
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
+        #: Length of the first gradient: what a relative accuracy is relative to.
+        self.first_length: float | None = None
         #: Set when gradients arrive in less than double precision: the name of that precision.
         self.coarse = ""
         self._spare: Vector | None = None
@@ -93,7 +96,10 @@ class CountedOracle(Oracle):
         if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8:
             self.coarse = dtype.name
         try:
-            return as_gradient(raw, y.shape)
+            answer = as_gradient(raw, y.shape)
+            if self.first_length is None:
+                self.first_length = math.sqrt(ddot(answer, answer))
+            return answer
         except BadAnswer as bad:
             advice = bad.advice or self._finite(self.gradients == 1)
             raise self._error(str(bad), y, advice) from None

@@ -10,6 +10,7 @@ import numpy as np
 from goldstein.errors import InputTypeError
 from goldstein.oracles.base import Oracle, Vector
 from goldstein.oracles.finite_sum import as_stochastic
+from goldstein.oracles.structure import Structure
 
 
 class FunctionOracle(Oracle):
@@ -80,10 +81,16 @@ def as_oracle(
     fun: Oracle | Callable[..., Any],
     jac: Callable[..., Any] | bool | None = None,
     args: Sequence[Any] = (),
+    structure: Structure | None = None,
 ) -> Oracle:
-    """Return `fun` as an Oracle, or explain what is missing."""
+    """Return `fun` as an Oracle over a vector, or explain what is missing.
+
+    `structure` says how the vector is laid out in the point that `fun` and `jac` know.
+    """
     if not isinstance(args, tuple | list):
         args = (args,)
+    if structure is not None and not isinstance(fun, Oracle) and callable(fun):
+        fun, jac = structure.around(fun, jac)
     noisy = as_stochastic(fun, jac)
     if noisy is not None and not args:
         return noisy
@@ -92,6 +99,11 @@ def as_oracle(
             raise InputTypeError(
                 f"fun is already an oracle ({fun.name}) and brings its own gradient; "
                 "drop jac and args."
+            )
+        if structure is not None:
+            raise InputTypeError(
+                f"{fun.name} is an oracle over one vector, but the point has the layout "
+                f"{structure}; pass a vector."
             )
         return fun
     if not callable(fun):

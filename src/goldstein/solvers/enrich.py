@@ -32,6 +32,8 @@ class Enrichment:
     descent: Vector | None = None
     #: How far along it.
     descent_step: float = 0.0
+    #: And by how much.
+    descent_fall: float = 0.0
     kinks: int = 0
 
 
@@ -76,8 +78,9 @@ def enrich(
                     if value_at_x is None:
                         value_at_x = oracle.value(x)
                     trial = trial_point(x, m, norm, radius, ratio)
-                    if oracle.value(trial) < value_at_x - 0.25 * radius * norm:
-                        found.descent = -m / norm
+                    fall = value_at_x - oracle.value(trial)
+                    if fall > 0.25 * radius * norm:
+                        found.descent, found.descent_fall = -m / norm, fall
                         found.descent_step = radius * (1.0 - ratio / 8.0)
                 if since >= patience:
                     return

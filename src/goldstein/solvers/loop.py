@@ -18,6 +18,7 @@ from goldstein.errors import (
     NotDeterministicError,
     OracleError,
     OutOfCalls,
+    WrongGradientError,
 )
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
@@ -30,6 +31,16 @@ _PROGRESS_EVERY = 0.1
 
 #: A solver that takes so many steps without asking anything will never ask again.
 _IDLE_LIMIT = 1000
+
+#: What the certificate layer may find out about the function.
+ENDINGS: dict[type[Exception], Status] = {
+    NotDeterministicError: Status.NOT_DETERMINISTIC,
+    BallTooSmallError: Status.BALL_TOO_SMALL,
+    WrongGradientError: Status.WRONG_GRADIENT,
+}
+
+#: Calls (and two per variable) without a fall of f before something must be wrong.
+_NO_DESCENT = 30
 
 
 @dataclass
@@ -70,6 +81,7 @@ def run(
     request: Request,
     *,
     judge: Judge,
+    suspect: Callable[[Vector], None] | None = None,
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
     progress: Callable[[State, int], None] | None = None,
@@ -78,6 +90,7 @@ def run(
 
     `judge(evidence)` is the certificate layer: it returns (certificate, None) when the evidence
     holds and (None, (points, gradients)) with the fresh gradients when it does not.
+    `suspect(x)` is called once if f has not fallen after some dozen calls.
     """
     begin = time.perf_counter()
     deadline = np.inf if max_time is None else begin + max_time
@@ -123,6 +136,10 @@ def run(
             if idle >= _IDLE_LIMIT:
                 status = Status.STALLED
                 break
+            if suspect is not None and calls >= _NO_DESCENT + 2 * min(x0.size, 100):
+                if state.steps == 0:
+                    suspect(state.x)
+                suspect = None
             now = time.perf_counter()
             if progress is not None and now - shown >= _PROGRESS_EVERY:
                 progress(state, oracle.calls)
@@ -132,12 +149,10 @@ def run(
                 break
     except OutOfCalls:
         status = Status.OUT_OF_CALLS
-    except StopIteration:
+    except (StopIteration, KeyboardInterrupt):
         status = Status.STOPPED
-    except NotDeterministicError:
-        status = Status.NOT_DETERMINISTIC
-    except BallTooSmallError:
-        status = Status.BALL_TOO_SMALL
+    except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
+        status = ENDINGS[type(ending)]
     except OracleError as failure:
         failure.last_good = None if state is None else state.x.copy()
         raise
