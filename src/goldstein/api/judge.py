@@ -16,7 +16,6 @@ from goldstein.certificates.stating import Stating
 from goldstein.errors import (
     BallTooSmallError,
     KinkError,
-    OracleError,
     OutOfCalls,
     WrongGradientError,
 )
@@ -45,7 +44,12 @@ HAIR = 2.0**-30
 VISIBLE = 2.0**-38
 
 #: Endings after which nothing about the last point is worth a call.
-_NOTHING_TO_SAY = (Status.UNBOUNDED, Status.NOT_DETERMINISTIC, Status.BALL_TOO_SMALL)
+_NOTHING_TO_SAY = (
+    Status.UNBOUNDED,
+    Status.NOT_DETERMINISTIC,
+    Status.BALL_TOO_SMALL,
+    Status.WRONG_GRADIENT,
+)
 
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
@@ -96,7 +100,7 @@ class Judge:
         if certificate is not None:
             heaviest = np.argsort(-certificate.weights)[:1]
             known = [(certificate.points[j], certificate.gradients[j]) for j in heaviest]
-        with contextlib.suppress(OutOfCalls, OracleError):
+        with contextlib.suppress(OutOfCalls):
             if gradient_is_wrong(self.oracle, x, radius, self.request.seed, known):
                 raise WrongGradientError(self.oracle.name)
 
@@ -106,34 +110,44 @@ class Judge:
         silent = outcome.status in _NOTHING_TO_SAY or not self.oracle.has_gradient
         if silent or self.request.delta < smallest_delta(state.x):
             return None
-        evidence = solver.best_evidence(state)
         hurry = outcome.status is Status.OUT_OF_TIME
         with contextlib.suppress(OutOfCalls):
-            if evidence is None or not np.array_equal(evidence.x, state.x):
-                stating = self._look_around(state.x, hurry)
-            elif evidence.gradients is not None and evidence.perturbed.any():
-                safe = evidence.perturbed
-                stating = self._state(state.x, evidence.points[safe], evidence.gradients[safe])
-            else:
-                stating = self._ask_again(evidence)[0]
-            return None if stating is None else stating.claim(self.request.eps, self.meta)
+            found = self._known(solver.best_evidence(state), state.x)
+            # Half of the calls add gradients to those known here, half look beside them.
+            with self.oracle.reserved(int((self.oracle.limit - self.oracle.calls) // 2)):
+                enrich(
+                    self.oracle, state.x, self.request.delta, self.request.eps, self.request.seed,
+                    found, patience=state.x.size + 10,
+                    max_gradients=0 if hurry and found.points else 1 if hurry else math.inf,
+                )  # fmt: skip
+            if not found.points:
+                return None
+            stating = self._state(state.x, np.array(found.points), np.array(found.gradients))
+            claim = None if stating is None else stating.claim(self.request.eps, self.meta)
+            if claim is not None:
+                self.doubt(state.x, self.request.delta, claim)
+            return claim
         return None
 
-    def _look_around(self, x: Vector, hurry: bool) -> Stating | None:
-        """Ask for gradients around a point nothing is known about."""
+    def _known(self, evidence: Evidence | None, x: Vector) -> Enrichment:
+        """Return what the solver knows about gradients at random points around x."""
         found = Enrichment()
-        with self.oracle.reserved(int((self.oracle.limit - self.oracle.calls) // 2)):
-            enrich(
-                self.oracle, x, self.request.delta, self.request.eps, self.request.seed, found,
-                patience=x.size, max_gradients=1 if hurry else math.inf,
-            )  # fmt: skip
-        if not found.points:
-            return None
-        return self._state(x, np.array(found.points), np.array(found.gradients))
+        if evidence is not None and np.array_equal(evidence.x, x):
+            if evidence.gradients is None:
+                found.points, found.gradients = map(list, self._ask_again(evidence)[1])
+            else:
+                safe = evidence.perturbed
+                found.points = list(evidence.points[safe])
+                found.gradients = list(evidence.gradients[safe])
+        return found
 
-    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating:
-        self.oracle.require_visible(x, self.request.delta)
+    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating | None:
         request = self.request
+        self.oracle.require_visible(x, request.delta)
+        inside = [distance_upper(y, x) <= request.delta for y in points]
+        if not any(inside):
+            return None
+        points, gradients = points[inside], gradients[inside]
         return Stating(self.oracle, x, request.delta, points, gradients, request.seed)
 
     def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
@@ -159,6 +173,7 @@ class Judge:
             return None, (empty, empty)
         fresh = np.array(points), np.array(gradients)
         stating = self._state(evidence.x, *fresh)
+        assert stating is not None  # those outside were left out above
         for j, gradient in known.items():
             stating.tell(j, gradient)
         return stating, fresh
@@ -178,7 +193,7 @@ def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, shar
 
 def last_calls(oracle: CountedOracle, dim: int) -> int:
     """Calls kept back, so that a run that is cut short can still prove something."""
-    return int(min(dim + 2, oracle.limit // 10))
+    return int(min(2 * (dim + 2), oracle.limit // 10))
 
 
 def describe(

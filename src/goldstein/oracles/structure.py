@@ -137,7 +137,9 @@ def _as_array(values: Any, name: str) -> Vector:
             raise TypeError("complex numbers have no order")
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as failure:
-        raise InputTypeError(f"{name} must hold numbers: {failure}.") from failure
+        raise InputTypeError(
+            f"{name} must be a vector of numbers, or a dict, list or tuple of arrays: {failure}."
+        ) from failure
 
 
 def _parts(spec: Any) -> list[Any]:

@@ -84,6 +84,8 @@ class AutoState(State):
     centre: Vector = field(default_factory=lambda: np.zeros(0))
     centre_value: float = math.inf
     working: float = math.inf
+    #: The radius that was asked for.
+    delta: float = math.inf
     #: Entries of the memory that were offered to the bundle, and the radius they were offered for.
     offered: int = 0
     #: Gradients at points that were not drawn at random have failed the judge.
@@ -165,6 +167,7 @@ class Auto(Solver):
             guard=LipschitzGuard(request.lipschitz),
             rng=stream(request.seed, 0, self.name),
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
+            delta=request.delta,
             turn="newton" if self.newton else "bundle",
         )
         state.newton.restart(state.x, fx)
@@ -188,7 +191,10 @@ class Auto(Solver):
             state.status = Status.STALLED
 
     def best_evidence(self, state: AutoState) -> Evidence | None:
-        if state.bundle.size == 0 or not np.array_equal(state.centre, state.x):
+        if state.working > state.delta or not np.array_equal(state.centre, state.x):
+            state.working = state.delta
+            _recentre(state, state.delta)
+        if state.bundle.size == 0:
             return None
         state.bundle.shortest()
         return state.bundle.evidence(state.x)
