@@ -28,7 +28,8 @@ SECONDS = re.compile(r"[\d.e+-]+ s,")
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
-PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "running.md"]
+DOCS = ROOT / "docs"
+PAGES = [README, ROOT / "CONTRIBUTING.md", DOCS / "running.md", DOCS / "accuracy.md"]
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

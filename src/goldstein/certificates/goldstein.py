@@ -259,7 +259,7 @@ class GoldsteinCertificate:
         """One line for people; what is not so comes first."""
         claim = (
             f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, "
-            f"{len(self.weights)} gradients, {self.label}"
+            f"{len(self.weights)} gradients, {self.label} (fun and jac are believed)"
         )
         return f"{self._verdict()}; proved: {claim}" if self._verdict() else claim
 

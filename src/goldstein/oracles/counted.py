@@ -40,6 +40,8 @@ class CountedOracle(Oracle):
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
+        #: The value that was asked for last.
+        self.last_value = 0.0
         #: Length of the first gradient: what a relative accuracy is relative to.
         self.first_length: float | None = None
         #: Set when gradients arrive in less than double precision: the name of that precision.
@@ -61,7 +63,8 @@ class CountedOracle(Oracle):
         self.values += 1
         raw = self._ask(self.inner.value, x, "value")
         try:
-            return as_value(raw)
+            self.last_value = as_value(raw)
+            return self.last_value
         except BadAnswer as bad:
             failure = self._error(str(bad), x, bad.advice or self._finite(self.values == 1))
             failure.value = bad.value
