@@ -13,8 +13,11 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles.base import Vector
 from goldstein.oracles.counted import CountedOracle
 
-#: Steps relative to the radius; the second one is there to tell kinks and curvature from mistakes.
-_STEP, _SHORTER = 2.0**-10, 2.0**-3
+#: Steps relative to the radius: shortest and longest; and the second one relative to the first.
+_SHORTEST, _LONGEST, _LONGER = 2.0**-24, 2.0**-10, 2.0**6
+
+#: Rounding of two values and their difference, and the part of a slope that it may blur at first.
+_ROUNDING, _CLEAR = 2.0**-50, 1e-4
 
 #: Allowed disagreement relative to |g|.|v|, beyond the rounding of the values.
 _TOLERANCE = 1e-3
@@ -43,7 +46,7 @@ def gradient_is_wrong(
     oracle : CountedOracle
     x : ndarray
     radius : float
-        Size of the neighbourhood; the steps are a thousandth of it.
+        Size of the neighbourhood; the steps are a thousandth of it, or less.
     seed : int
     known : pairs (point, gradient)
         Tried first: they save the gradients of the random points.
@@ -82,26 +85,27 @@ def _contradicts(
     """True or False where the values are clear, None where they are not."""
     # No entry is small, so that no coordinate goes unnoticed; none is like another, so that
     # mistakes do not cancel.
-    v = rng.choice([-1.0, 1.0], y.size) * rng.uniform(0.5, 1.5, y.size)
-    expected, scale = float(g @ v), float(np.abs(g) @ np.abs(v))
-    step = _STEP * radius / math.sqrt(y.size)
-    slopes, allowed = [], []
-    # A value seen before tells the blur without another call.
-    if 2.0**-49 * abs(oracle.last_value) / step > _BLURRED * scale:
-        return None
-    for length in (step, _SHORTER * step):
+    v = rng.choice([-1.0, 1.0], y.size) * rng.uniform(0.5, 1.5, y.size) / math.sqrt(y.size)
+    steep = float(np.abs(g) @ np.abs(v))
+    # As short as the digits of the values allow: a short step meets no kink.
+    digits = _ROUNDING * abs(oracle.last_value) / (_CLEAR * steep) if steep > 0 else math.inf
+    spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
+    step = max(_SHORTEST * radius, min(digits, _LONGEST * radius), spacing)
+    gaps, sizes = [], []
+    for length in (step, min(_LONGER * step, _LONGEST * radius)):
         ahead, behind = y + length * v, y - length * v
         high, low = oracle.trial_value(ahead), oracle.trial_value(behind)
         if not math.isfinite(high - low) or high == low:
             return None  # too far, or values of few digits
-        blur = 2.0**-49 * max(abs(high), abs(low)) / length
-        slope = (high - low) / (2.0 * length)
-        size = max(scale, abs(slope))
+        way = ahead - behind
+        rise, expected = high - low, float(g @ way)
+        size = max(float(np.abs(g) @ np.abs(way)), abs(rise))
+        blur = _ROUNDING * max(abs(high), abs(low))
         if blur > _BLURRED * size:
             return None
-        if abs(slope - expected) <= _TOLERANCE * size + blur:
+        if abs(rise - expected) <= _TOLERANCE * size + blur:
             return False
-        slopes.append(slope)
-        allowed.append(blur)
-    gap = abs(slopes[1] - expected) - sum(allowed)
-    return True if abs(slopes[0] - slopes[1]) <= 0.25 * gap else None
+        gaps.append((rise - expected) / length)
+        sizes.append(blur / length)
+    # Two steps that miss by the same slope show a mistake; a kink or curvature changes with them.
+    return True if abs(gaps[0] - gaps[1]) <= 0.25 * abs(gaps[1]) + sum(sizes) else None
