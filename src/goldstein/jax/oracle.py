@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
 from goldstein.errors import InputError, InputTypeError
+from goldstein.jax.precision import require_double
 from goldstein.oracles import Oracle
 
 Vector = NDArray[np.float64]
@@ -51,6 +52,7 @@ class JaxOracle(Oracle):
 
         self._value = jax.jit(scalar)
         self._gradient = jax.jit(jax.grad(scalar))
+        self._checked = False
 
     @property
     def name(self) -> str:
@@ -58,18 +60,27 @@ class JaxOracle(Oracle):
 
     def value(self, x: Vector) -> float:
         with jax.enable_x64(True):
+            self._check_once(x)
             return float(self._value(x))
 
     def gradient(self, y: Vector) -> Vector:
         with jax.enable_x64(True):
+            self._check_once(y)
             return np.array(self._gradient(y), dtype=np.float64)
+
+    def _check_once(self, x: Vector) -> None:
+        if not self._checked:
+            require_double(self._value.trace(x).jaxpr, self.name)
+            require_double(self._gradient.trace(x).jaxpr, self.name)
+            self._checked = True
 
 
 def oracle(fn: Callable[..., Any], params: Any = None) -> JaxOracle:
     """Make an oracle of a JAX function, for `goldstein.minimize` and `goldstein.certify`.
 
-    Evaluation is in float64 whatever the global setting of JAX is; arrays that `fn` closes over
-    keep their own precision, so make them float64 where it matters.
+    Evaluation is in float64 whatever the global setting of JAX is. A function that computes in less
+    anything that depends on its argument is refused, also when it casts the answer up again; arrays
+    that `fn` closes over may have any precision, they are constants.
 
     Parameters
     ----------

@@ -7,17 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from goldstein.api import certify as certify_point
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.oracles.data_mean import Progress, Reduction
 from goldstein.torch.data_oracle import DataOracle
-
-#: Oracle calls unless the caller says otherwise; each is a pass over the data.
-CALLS = 600
-
-#: Numbers a search may keep (points and gradients): about one gigabyte.
-KEPT_NUMBERS = 2**27
 
 
 def certify(
@@ -30,6 +24,8 @@ def certify(
     seed: int = 0,
     max_calls: int | None = None,
     distributed: bool = False,
+    reduction: Reduction = "mean",
+    progress: Progress = False,
 ) -> GoldsteinCertificate:
     """Prove how stationary a trained model is, for the mean loss over all of `data`.
 
@@ -72,17 +68,10 @@ def certify(
     >>> certificate.eps < 1e-12
     True
     """
-    objective = DataOracle(model, loss_fn, data, distributed)
-    if max_calls is None:
-        max_calls = max(40, min(CALLS, KEPT_NUMBERS // (2 * objective.start.size)))
-    found = certify_point(
-        objective, objective.start, delta=delta, eps=eps, rng=seed, max_calls=max_calls
-    )
-    meta: dict[str, Any] = {
-        "samples": objective.samples,
-        "evaluated_in": "float64, evaluation mode",
-        "processes": dist.get_world_size() if distributed else 1,
-    }
-    if objective.converted_from is not None:
-        meta["converted_from"] = objective.converted_from
-    return replace(found, meta={**found.meta, **meta}, digest="")
+    objective = DataOracle(model, loss_fn, data, distributed, reduction)
+    budget = objective.budget(max_calls)
+    with objective.reporting(progress, budget):
+        found = certify_point(
+            objective, objective.start, delta=delta, eps=eps, rng=seed, max_calls=budget
+        )
+    return replace(found, meta={**found.meta, **objective.meta}, digest="")

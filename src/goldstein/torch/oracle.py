@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
-from goldstein.torch.vectors import Vector, flatten, require_double, require_real, unflatten
+from goldstein.oracles.precision import require_float64
+from goldstein.torch.precision import PrecisionWatch
+from goldstein.torch.vectors import Vector, flatten, require_real, unflatten
 
 
 class TensorOracle(Oracle):
@@ -30,6 +32,7 @@ class TensorOracle(Oracle):
         self._fn = fn
         self._params = params
         self._spread = spread
+        self._watched: set[str] = set()
         self.start = flatten(params)
         self.dim = self.start.size
 
@@ -38,24 +41,32 @@ class TensorOracle(Oracle):
         return getattr(self._fn, "__name__", type(self._fn).__name__)
 
     def value(self, x: Vector) -> float:
-        with torch.no_grad():
-            return float(self._loss(unflatten(x, self._params)))
+        leaves = unflatten(x, self._params)
+        with torch.no_grad(), self._at(leaves, "value") as (_, loss):
+            return float(loss)
 
     def gradient(self, y: Vector) -> Vector:
-        leaves = unflatten(y, self._params)
-        with torch.enable_grad():
-            for leaf in leaves:
-                leaf.requires_grad_(True)
-            if self._spread:
-                return _gradient(self._fn(*leaves), leaves)
-            with _placed(self._params, leaves):
-                return _gradient(self._fn(), self._params)
+        leaves = [leaf.requires_grad_(True) for leaf in unflatten(y, self._params)]
+        with torch.enable_grad(), self._at(leaves, "gradient") as (tensors, loss):
+            return _gradient(loss, tensors)
 
-    def _loss(self, leaves: list[torch.Tensor]) -> torch.Tensor:
-        if self._spread:
-            return _scalar(self._fn(*leaves))
-        with _placed(self._params, leaves):
-            return _scalar(self._fn())
+    @contextmanager
+    def _at(
+        self, leaves: list[torch.Tensor], question: str
+    ) -> Iterator[tuple[list[torch.Tensor], torch.Tensor]]:
+        """Yield the tensors of the point and the loss there; the first time all steps are watched.
+
+        The values and the gradients have a first time each.
+        """
+        with ExitStack() as stack:
+            tensors = leaves
+            if not self._spread:
+                stack.enter_context(_placed(self._params, leaves))
+                tensors = self._params
+            if question not in self._watched:
+                stack.enter_context(PrecisionWatch(tensors, self.name))
+            yield tensors, _scalar(self._fn(*leaves) if self._spread else self._fn(), self.name)
+        self._watched.add(question)
 
 
 def oracle(
@@ -124,21 +135,20 @@ def _placed(params: list[torch.Tensor], values: list[torch.Tensor]) -> Iterator[
             p.grad = grad
 
 
-def _scalar(loss: Any) -> torch.Tensor:
+def _scalar(loss: Any, what: str) -> torch.Tensor:
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         shown = tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__
         raise InputTypeError(f"fn returned {shown}, expected a tensor with one element.")
-    return loss.reshape(())
-
-
-def _gradient(loss: Any, tensors: list[torch.Tensor]) -> Vector:
-    total = _scalar(loss)
-    if not total.requires_grad:
+    if torch.is_grad_enabled() and not loss.requires_grad:
         raise InputTypeError(
             "fn's result does not depend on params through differentiable operations; check for "
             "detach(), .item() or no_grad inside fn."
         )
-    require_double(total, "fn")
-    pieces = torch.autograd.grad(total, tensors, allow_unused=True)
+    require_float64(loss.dtype, what)
+    return loss.reshape(())
+
+
+def _gradient(loss: torch.Tensor, tensors: list[torch.Tensor]) -> Vector:
+    pieces = torch.autograd.grad(loss, tensors, allow_unused=True)
     filled = [torch.zeros_like(t) if g is None else g for g, t in zip(pieces, tensors, strict=True)]
     return flatten(filled)

@@ -35,13 +35,3 @@ def require_real(tensors: Sequence[torch.Tensor], what: str) -> None:
         if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
             kind = getattr(tensor, "dtype", type(tensor).__name__)
             raise InputTypeError(f"{what} has a parameter of type {kind}, expected real tensors.")
-
-
-def require_double(loss: torch.Tensor, what: str) -> None:
-    """Refuse a loss that was computed in less than float64: it cannot resolve small balls."""
-    if loss.dtype != torch.float64:
-        raise InputTypeError(
-            f"{what} computed the loss in {loss.dtype}; a point moved by less than its spacing "
-            "does not move at all there, and kinks go unnoticed. Remove the cast (float(), half(), "
-            "autocast): everything is given in float64."
-        )
