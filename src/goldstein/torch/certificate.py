@@ -30,17 +30,22 @@ def certify(
     """Prove how stationary a trained model is, for the mean loss over all of `data`.
 
     A private copy is evaluated in float64 and in evaluation mode, batch by batch: the model is left
-    alone, memory does not grow with the number of samples, and no graph is retained. Gradients are
-    taken at random points near the weights only, never at the weights themselves, because
-    automatic differentiation is wrong on kinks.
+    alone, memory does not grow with the number of samples (data up to 256 MB are kept), and no
+    graph is retained. Gradients are taken at random points near the weights only, never at the
+    weights themselves, because automatic differentiation is wrong on kinks. A loss that depends on
+    how the samples are batched, that differs when it is asked again, or that is computed in less
+    than float64 is refused.
 
     Parameters
     ----------
     model : Module
     loss_fn : callable
-        `loss_fn(output, target)`, a mean over the batch.
-    data : iterable of (input, target) batches
-        A DataLoader or a list; iterated once per oracle call.
+        `loss_fn(output, target)`, a mean over the batch. Class weights and ignored targets of
+        `torch.nn.CrossEntropyLoss` and the like count as if all data were one batch.
+    data : iterable of batches
+        A DataLoader or a list of pairs (input, target), of tuples (input, ..., target), or of
+        dicts, of which the model gets what it takes and `loss_fn(output, batch)` all. Every pass
+        must give the same samples, in any order.
     delta : float
         Radius of the ball around the weights, in the norm of all weights together.
     eps : float
@@ -51,6 +56,11 @@ def certify(
     distributed : bool
         Every rank calls this with its own share of the data (nothing twice) and gets the same
         certificate, that of all the data. Differing replicas raise `DesynchronisedError`.
+    reduction : {"mean", "sum"}
+        What `loss_fn` returns for a batch; a sum over all data is divided by their number.
+    progress : bool or callable
+        Called with the number of passes made and the most there can be; True writes a line to a
+        terminal.
 
     Returns
     -------
