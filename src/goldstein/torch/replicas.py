@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.numerics.long_sum import LongSum
+from goldstein.torch.vectors import digest
 
 if dist.is_available():
     # Its functions take the world of the day they are imported as default argument. The first
@@ -58,7 +58,7 @@ def check_replicas(model: torch.nn.Module, optimizer: torch.optim.Optimizer | No
         Its parameter groups' settings are compared as well.
     """
     require_processes()
-    own = {name: _digest(tensor) for name, tensor in unwrap(model).state_dict().items()}
+    own = {name: digest([tensor]) for name, tensor in unwrap(model).state_dict().items()}
     if optimizer is not None:
         for index, group in enumerate(optimizer.param_groups):
             settings = {key: value for key, value in group.items() if key != "params"}
@@ -117,8 +117,3 @@ def unwrap(model: torch.nn.Module) -> torch.nn.Module:
         inner: torch.nn.Module = model.module
         return inner
     return model
-
-
-def _digest(tensor: torch.Tensor) -> str:
-    raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    return hashlib.sha256(raw.numpy().tobytes()).hexdigest()

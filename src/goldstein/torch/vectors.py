@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -25,6 +26,15 @@ def unflatten(vector: Vector, like: Sequence[torch.Tensor]) -> list[torch.Tensor
     flat = torch.tensor(vector, dtype=torch.float64)
     pieces = torch.split(flat, [t.numel() for t in like])
     return [piece.view(t.shape).to(t.device) for piece, t in zip(pieces, like, strict=True)]
+
+
+def digest(tensors: Iterable[torch.Tensor]) -> str:
+    """Return a fingerprint of all bits."""
+    seen = hashlib.sha256()
+    for tensor in tensors:
+        raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        seen.update(raw.numpy().tobytes())
+    return seen.hexdigest()
 
 
 def require_real(tensors: Sequence[torch.Tensor], what: str) -> None:
