@@ -12,13 +12,13 @@ from goldstein.oracles.precision import require_float64
 
 
 def require_double(traced: Any, what: str) -> None:
-    """Refuse a trace in which a coarser number depends on an argument, or is the answer.
+    """Refuse a trace in which a coarser number depends on the first argument, or is the answer.
 
     Yes and no, and whole numbers, end the dependence: `(x > 0).astype(float32)` is exact.
     """
     for answer in traced.out_avals:
         require_float64(answer.dtype, what)
-    _follow(traced, [True] * len(traced.in_avals), what)
+    _follow(traced, [k == 0 for k in range(len(traced.in_avals))], what)
 
 
 def _follow(closed: Any, depends: Sequence[bool], what: str) -> list[bool]:

@@ -27,7 +27,7 @@ from goldstein.torch.replicas import (
     require_processes,
     unwrap,
 )
-from goldstein.torch.vectors import Vector, flatten, require_real, unflatten
+from goldstein.torch.vectors import Vector, flatten, require_real, trainable, unflatten
 
 
 class DataOracle(DataMean):
@@ -85,7 +85,7 @@ class DataOracle(DataMean):
             copy.deepcopy(loss_fn).double() if isinstance(loss_fn, torch.nn.Module) else loss_fn
         )
         self.shared = distributed
-        self._params = [p for p in self._model.parameters() if p.requires_grad]
+        self._params, self._named = trainable(self._model)
         require_real(self._params, "model")
         for p in self._model.parameters():
             p.grad = None
@@ -109,6 +109,10 @@ class DataOracle(DataMean):
         if self.converted_from is not None:
             meta["converted_from"] = self.converted_from
         return meta
+
+    def unflatten(self, x: Vector) -> dict[str, torch.Tensor]:
+        """Return a point as float64 tensors by name, for `load_state_dict(..., strict=False)`."""
+        return self._named(unflatten(x, self._params))
 
     def move(self, x: Vector) -> None:
         if self.shared:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.precision import require_float64
 from goldstein.torch.precision import PrecisionWatch
-from goldstein.torch.vectors import Vector, flatten, require_real, unflatten
+from goldstein.torch.vectors import Vector, flatten, require_real, trainable, unflatten
 
 
 class TensorOracle(Oracle):
@@ -28,9 +31,16 @@ class TensorOracle(Oracle):
         The tensors' values when the oracle was made.
     """
 
-    def __init__(self, fn: Callable[..., Any], params: list[torch.Tensor], spread: bool) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        params: list[torch.Tensor],
+        spread: bool,
+        form: Callable[[list[torch.Tensor]], Any] = list,
+    ) -> None:
         self._fn = fn
         self._params = params
+        self._form = form
         self._spread = spread
         self._watched: set[str] = set()
         self.start = flatten(params)
@@ -49,6 +59,22 @@ class TensorOracle(Oracle):
         leaves = [leaf.requires_grad_(True) for leaf in unflatten(y, self._params)]
         with torch.enable_grad(), self._at(leaves, "gradient") as (tensors, loss):
             return _gradient(loss, tensors)
+
+    def unflatten(self, x: ArrayLike) -> Any:
+        """Return a point in the form in which `params` were given, in float64.
+
+        A tensor, a list of tensors, or for a module a dict by name, as
+        ``module.load_state_dict(f.unflatten(x), strict=False)`` takes it.
+
+        Examples
+        --------
+        >>> import goldstein, goldstein.torch, torch
+        >>> f = goldstein.torch.oracle(lambda w: (w - 1).abs().sum(), torch.zeros(2, 3))
+        >>> result = goldstein.minimize(f, f.start, eps=1e-3, delta=1e-3, rng=0)
+        >>> f.unflatten(result.x).shape
+        torch.Size([2, 3])
+        """
+        return self._form(unflatten(np.asarray(x, dtype=np.float64), self._params))
 
     @contextmanager
     def _at(
@@ -85,7 +111,8 @@ def oracle(
     Returns
     -------
     TensorOracle
-        An oracle over one vector; `start` is the current point.
+        An oracle over one vector; `start` is the current point, and `unflatten(x)` the way back to
+        tensors.
 
     Examples
     --------
@@ -96,14 +123,15 @@ def oracle(
     """
     if not callable(fn):
         raise InputTypeError(f"fn is {type(fn).__name__}, expected a callable.")
+    form: Callable[[list[torch.Tensor]], Any] = list
     if isinstance(params, torch.Tensor):
-        tensors = [params]
+        tensors, form = [params], itemgetter(0)
     elif isinstance(params, torch.nn.Module):
-        tensors = [p for p in params.parameters() if p.requires_grad]
+        tensors, form = trainable(params)
     else:
         tensors = list(params)
     require_real(tensors, "params")
-    return TensorOracle(fn, tensors, _takes_arguments(fn))
+    return TensorOracle(fn, tensors, _takes_arguments(fn), form)
 
 
 def _takes_arguments(fn: Callable[..., Any]) -> bool:

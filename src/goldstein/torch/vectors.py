@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -26,6 +26,15 @@ def unflatten(vector: Vector, like: Sequence[torch.Tensor]) -> list[torch.Tensor
     flat = torch.tensor(vector, dtype=torch.float64)
     pieces = torch.split(flat, [t.numel() for t in like])
     return [piece.view(t.shape).to(t.device) for piece, t in zip(pieces, like, strict=True)]
+
+
+def trainable(
+    module: torch.nn.Module,
+) -> tuple[list[torch.Tensor], Callable[[list[torch.Tensor]], dict[str, torch.Tensor]]]:
+    """Return the parameters that require gradients, and what gives tensors their names."""
+    named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    names = [name for name, _ in named]
+    return [p for _, p in named], lambda tensors: dict(zip(names, tensors, strict=True))
 
 
 def digest(tensors: Iterable[torch.Tensor]) -> str:
