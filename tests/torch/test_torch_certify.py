@@ -421,3 +421,18 @@ def test_the_cost_of_a_pass_is_that_of_the_model_and_not_of_the_loader() -> None
     calls.clear()
     oracle.gradient(oracle.start)
     assert calls == [600]
+
+
+def test_a_point_that_is_visibly_not_stationary_costs_few_passes() -> None:
+    """Where the loss falls at once, hundreds of gradients find what the first ones found."""
+    model, inputs, targets = problem(40, torch.float64)
+    arguments = (model, torch.nn.L1Loss(), [(inputs, targets)])
+    for delta in (1e-3, 1e-1):
+        passes: list[int] = []
+        quick = goldstein.torch.certify(
+            *arguments, delta=delta, progress=lambda made, most, seen=passes: seen.append(made)
+        )
+        long = goldstein.torch.certify(*arguments, delta=delta, max_calls=600)
+        assert quick.descent is not None
+        assert len(passes) <= 64
+        assert quick.eps <= 1.2 * long.eps

@@ -7,6 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +24,9 @@ Progress = bool | Callable[[int, int], None]
 #: Up to this many parameters, what a model computes for a larger batch surely fits the memory.
 SMALL_MODEL = 2**17
 
-#: Passes over the data unless the caller says otherwise, and the least of them.
-CALLS, FEWEST_CALLS = 600, 40
+#: Passes over the data unless the caller says otherwise: at most, at least (where memory is short),
+#: and at first.
+CALLS, FEWEST_CALLS, FIRST_CALLS = 600, 40, 64
 
 #: Numbers a search may keep (points and gradients): about one gigabyte.
 KEPT_NUMBERS = 2**27
@@ -128,11 +130,29 @@ class DataMean(Oracle):
         """What a certificate should record of the data."""
         return {"samples": self.samples, "reduction": self.reduction}
 
-    def budget(self, max_calls: int | None) -> int:
-        """Return how many calls a search may make: as told, or what time and memory allow."""
-        if max_calls is not None:
-            return max_calls
-        return max(FEWEST_CALLS, min(CALLS, KEPT_NUMBERS // (2 * self.start.size)))
+    def certified(
+        self,
+        certify: Callable[..., Any],
+        *,
+        delta: float,
+        eps: float,
+        seed: int,
+        max_calls: int | None,
+        progress: Progress,
+    ) -> Any:
+        """Return the certificate that `goldstein.certify` finds, with a record of the data.
+
+        Unless the caller sets `max_calls`, a few passes come first: they are enough for a point at
+        which the loss visibly falls, where many more hardly improve the bound.
+        """
+        most = max(FEWEST_CALLS, min(CALLS, KEPT_NUMBERS // (2 * self.start.size)))
+        budgets = [min(FIRST_CALLS, most), most] if max_calls is None else [max_calls]
+        with self.reporting(progress, sum(budgets)):
+            for budget in budgets:
+                found = certify(self, self.start, delta=delta, eps=eps, rng=seed, max_calls=budget)
+                if found.descent is not None or found.eps <= eps:
+                    break
+        return replace(found, meta={**found.meta, **self.meta}, digest="")
 
     @contextmanager
     def reporting(self, progress: Progress, budget: int) -> Iterator[None]:

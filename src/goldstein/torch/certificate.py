@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -52,7 +51,8 @@ def certify(
         Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
     seed : int
     max_calls : int, optional
-        Passes over the data; default at most 600.
+        Passes over the data. By default 64 where the loss visibly falls nearby, and up to 600 more
+        where it does not.
     distributed : bool
         Every rank calls this with its own share of the data (nothing twice) and gets the same
         certificate, that of all the data. Differing replicas raise `DesynchronisedError`.
@@ -78,10 +78,9 @@ def certify(
     >>> certificate.eps < 1e-12
     True
     """
-    objective = DataOracle(model, loss_fn, data, distributed, reduction)
-    budget = objective.budget(max_calls)
-    with objective.reporting(progress, budget):
-        found = certify_point(
-            objective, objective.start, delta=delta, eps=eps, rng=seed, max_calls=budget
-        )
-    return replace(found, meta={**found.meta, **objective.meta}, digest="")
+    found: GoldsteinCertificate = DataOracle(
+        model, loss_fn, data, distributed, reduction
+    ).certified(
+        certify_point, delta=delta, eps=eps, seed=seed, max_calls=max_calls, progress=progress
+    )
+    return found
