@@ -179,6 +179,8 @@ class DataOracle(DataMean):
         with torch.no_grad():
             together = TREES.arrays(self._call(whole)[0])
             apart = [TREES.arrays(self._call(part)[0]) for part in parts]
+        if not together:
+            return super().why_not_mean(whole, parts)
         for column in zip(together, *apart, strict=False):
             expected, found = column[0].double(), torch.cat(column[1:]).double()
             size = float(expected.abs().max()) if expected.numel() else 0.0
@@ -191,7 +193,7 @@ class DataOracle(DataMean):
                     "track_running_stats=True), and everything else that looks at a whole batch."
                 )
         return (
-            "The model's outputs do not depend on the batch, so it is loss_fn: class weights, "
+            "The model's outputs do not depend on the batch, so it is the loss: class weights, "
             "ignored targets and masks in a mean divide by something else than the number of "
             "samples (those of torch.nn.CrossEntropyLoss and torch.nn.functional.cross_entropy are "
             "understood where loss_fn is that very object)."
