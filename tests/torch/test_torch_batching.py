@@ -293,3 +293,4 @@ def test_a_loss_of_one_batch_size_only_is_refused_with_a_reason() -> None:
     loss_fn = torch.nn.BCEWithLogitsLoss(weight=weights)
     with pytest.raises(InputError, match=r"batches of any size must work; or give all data"):
         goldstein.torch.certify(model(1), loss_fn, data, delta=0.1)
+    assert goldstein.torch.certify(model(1), loss_fn, data[:1], delta=0.1, max_calls=5).eps > 0.0

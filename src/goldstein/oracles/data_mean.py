@@ -106,6 +106,7 @@ class DataMean(Oracle):
 
     def value(self, x: Vector) -> float:
         self._inspect_once()
+        self._agree_on(x)
         self.move(x)
         sums = LongSum(3)
         for batch in self.batches():
@@ -116,6 +117,7 @@ class DataMean(Oracle):
 
     def gradient(self, y: Vector) -> Vector:
         self._inspect_once()
+        self._agree_on(y)
         self.move(y)
         sums = LongSum(self.start.size + 2)
         for batch in self.batches():
@@ -200,6 +202,9 @@ class DataMean(Oracle):
     def factor(self, batch: Any) -> float:
         """Return by what the loss of a batch is multiplied in the total."""
         return self.weight(batch) if self.reduction == "mean" else 1.0
+
+    def _agree_on(self, x: Vector) -> None:
+        """Make sure that all processes are about to visit the same point."""
 
     def _total(self, sums: LongSum) -> Vector:
         return sums.total()

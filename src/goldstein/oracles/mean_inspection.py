@@ -71,22 +71,35 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
                 subject.move(subject.start)
                 loss = subject.loss(batch)
             _ask_again(subject, batch, loss)
-        parts = subject.trees.halves(batch)
-        losses = [_loss_of_part(subject, p) for p in parts] if len(parts) > 1 else [loss]
-        objection = _objection(subject, batch, loss, parts, losses)
-        if end is not None and objection is None:
-            objection = _objection_to_pair(subject, [end[0], parts[0]], [end[1], losses[0]])
-        # One batch alone may be any function of its samples.
-        if objection is not None and (end is not None or subject.shared):
-            raise objection
-        # A copy, since loaders may refill their memory.
-        end = (subject.trees.joined(parts[-1:]), losses[-1])
+        try:
+            end = _examined(subject, batch, loss, end)
+        except InputError as found:
+            # One batch alone may be any function of its samples.
+            if end is not None or subject.shared:
+                raise
+            objection = found
         first.add(subject.terms(batch, loss))
         keep(batch)
     for batch in subject.batches():
         second.add(subject.terms(batch, subject.loss(batch)))
     if not first.agrees(second):
         raise _changed(subject, first, second)
+
+
+def _examined(
+    subject: BatchLoss, batch: Any, loss: float, before: tuple[Any, float] | None
+) -> tuple[Any, float]:
+    """Compare a batch with its halves, and with the end of the one before; return its own end."""
+    parts = subject.trees.halves(batch)
+    losses = [_loss_of_part(subject, part) for part in parts] if len(parts) > 1 else [loss]
+    _compare(subject, batch, loss, parts, losses)
+    if before is not None:
+        pair = [before[0], parts[0]]
+        both = subject.trees.joined(pair)
+        if both is not None:
+            _compare(subject, both, _loss_of_part(subject, both), pair, [before[1], losses[0]])
+    # A copy, since loaders may refill their memory.
+    return subject.trees.joined(parts[-1:]), losses[-1]
 
 
 def uneven(samples: float, before: float) -> InputError:
@@ -125,25 +138,16 @@ def _loss_of_part(subject: BatchLoss, part: Any) -> float:
         ) from failure
 
 
-def _objection_to_pair(
-    subject: BatchLoss, parts: list[Any], losses: list[float]
-) -> InputError | None:
-    both = subject.trees.joined(parts)
-    if both is None:
-        return None
-    return _objection(subject, both, _loss_of_part(subject, both), parts, losses)
-
-
-def _objection(
+def _compare(
     subject: BatchLoss, whole: Any, loss: float, parts: list[Any], losses: list[float]
-) -> InputError | None:
-    """Return what is wrong if the losses of the parts do not add up to that of the whole."""
+) -> None:
+    """Raise what is wrong if the losses of the parts do not add up to that of the whole."""
     if len(parts) < 2 or not all(map(math.isfinite, [loss, *losses])):
-        return None  # a part in which nothing counts has the mean 0 / 0
+        return  # a part in which nothing counts has the mean 0 / 0
     total = subject.factor(whole) * loss
     terms = [subject.factor(part) * value for part, value in zip(parts, losses, strict=True)]
     if _same(total, sum(terms), abs(total) + sum(map(abs, terms))):
-        return None
+        return
     _ask_again(subject, whole, loss)
     sizes = [subject.trees.samples(part) for part in parts]
     shown = (
@@ -154,12 +158,12 @@ def _objection(
     if subject.reduction == "sum":
         other, found = "mean", float(np.average(losses, weights=sizes))
     if _same(loss, found, abs(loss) + abs(found)):
-        return InputError(
+        raise InputError(
             f"the loss of a batch is the {other} over its samples, expected the "
             f"{subject.reduction}: {shown}. Pass reduction={other!r}, or a loss that is the "
             f"{subject.reduction}."
         )
-    return InputError(
+    raise InputError(
         f"the loss of a batch is not the {subject.reduction} over its samples: {shown}. "
         f"{subject.why_not_mean(whole, parts)} What is certified is the mean over all samples and "
         "must not depend on the batches: use a loss that is the sum over the samples of a batch "

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from goldstein.errors import GoldsteinError, InputTypeError
+from goldstein.errors import InputTypeError
 from goldstein.numerics.long_sum import LongSum
 from goldstein.oracles.data_mean import DataMean, Reduction
 from goldstein.oracles.mean_inspection import ROUNDING
@@ -115,8 +115,6 @@ class DataOracle(DataMean):
         return self._named(unflatten(x, self._params))
 
     def move(self, x: Vector) -> None:
-        if self.shared:
-            compare({"the point of evaluation": hashlib.sha256(x.tobytes()).hexdigest()})
         with torch.no_grad():
             for p, value in zip(self._params, unflatten(x, self._params), strict=True):
                 p.copy_(value)
@@ -161,6 +159,10 @@ class DataOracle(DataMean):
         require_float64(loss.dtype, "the model or loss_fn")
         return loss.reshape(())
 
+    def _agree_on(self, x: Vector) -> None:
+        if self.shared:
+            compare({"the point of evaluation": hashlib.sha256(x.tobytes()).hexdigest()})
+
     def _total(self, sums: LongSum) -> Vector:
         return reduce_sum(sums, self._device) if self.shared else sums.total()
 
@@ -168,10 +170,10 @@ class DataOracle(DataMean):
         if not self.shared:
             super()._inspect()
             return
-        failure: GoldsteinError | None = None
+        failure: Exception | None = None
         try:
             super()._inspect()
-        except GoldsteinError as found:
+        except Exception as found:
             failure = found
         agree_on_failure(failure)
 

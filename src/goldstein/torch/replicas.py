@@ -100,7 +100,7 @@ def reduce_sum(own: LongSum, device: torch.device) -> NDArray[np.float64]:
     return total.total()
 
 
-def agree_on_failure(own: GoldsteinError | None) -> None:
+def agree_on_failure(own: Exception | None) -> None:
     """Raise on every rank if one of them failed: none may wait for the others."""
     found: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(found, None if own is None else str(own))
