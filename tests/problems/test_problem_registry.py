@@ -211,7 +211,7 @@ def test_importing_builds_nothing_and_imports_no_extra() -> None:
 
 def test_missing_scikit_learn_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(MissingExtraError, match=r"goldstein\[sklearn\]"):
+    with pytest.raises(MissingExtraError, match=r'pip install "\.\[sklearn\]"'):
         problems.get("iris_kmeans_3")
 
 

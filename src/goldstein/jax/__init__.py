@@ -1,4 +1,4 @@
-"""JAX: oracles by automatic differentiation, and optax transformations of both methods."""
+"""JAX: oracles by automatic differentiation, certificates, optax transformations."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ try:
     import jax as _jax  # noqa: F401
     import optax as _optax  # noqa: F401
 except ImportError as missing:
-    from goldstein.errors import MissingExtraError
+    from goldstein.extras import missing_extra
 
-    raise MissingExtraError(
-        "goldstein.jax needs JAX and optax; pip install 'goldstein[jax]'."
-    ) from missing
+    raise missing_extra("goldstein.jax", "JAX and optax", "jax") from missing
 
+from goldstein.jax.certificate import certify
+from goldstein.jax.data_oracle import DataOracle
 from goldstein.jax.o2nc import O2NCState, o2nc
 from goldstein.jax.oracle import JaxOracle, oracle
 from goldstein.jax.psingd import PSINGDState, psingd
 
-__all__ = ["JaxOracle", "O2NCState", "PSINGDState", "o2nc", "oracle", "psingd"]
+__all__ = [
+    "DataOracle",
+    "JaxOracle",
+    "O2NCState",
+    "PSINGDState",
+    "certify",
+    "o2nc",
+    "oracle",
+    "psingd",
+]

@@ -24,7 +24,10 @@ class O2NCState(NamedTuple):
     key: jax.Array
 
     def center(self, params: Any) -> Any:
-        """Return the iterate: evaluate, save and certify here, not at the query point."""
+        """Return the iterate: evaluate and certify here, not at the query point.
+
+        To resume, save the state and the params themselves: the next gradient is taken there.
+        """
         return combine(1.0, params, self.owed, self.direction)
 
 

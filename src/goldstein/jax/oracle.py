@@ -7,13 +7,11 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from goldstein.errors import InputError, InputTypeError
+from goldstein.errors import InputTypeError
+from goldstein.jax.compiled import Compiled, Vector, raveled
 from goldstein.oracles import Oracle
-
-Vector = NDArray[np.float64]
 
 
 class JaxOracle(Oracle):
@@ -30,46 +28,47 @@ class JaxOracle(Oracle):
             raise InputTypeError(f"fn is {type(fn).__name__}, expected a callable.")
         self._fn = fn
         self.start: Vector | None = None
-        rebuild: Callable[[Any], Any] | None = None
+        self._rebuild: Callable[[Any], Any] | None = None
         if params is not None:
-            with jax.enable_x64(True):
-                doubled = jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), params)
-                flat, rebuild = ravel_pytree(doubled)
-                self.start = np.asarray(flat)
-            if self.start.size == 0:
-                raise InputError("params has no numbers in it; nothing to differentiate by.")
+            self.start, self._rebuild = raveled(params)
             self.dim = self.start.size
-
-        def scalar(x: Any) -> Any:
-            out = fn(x if rebuild is None else rebuild(x))
-            if getattr(out, "size", 1) != 1:
-                raise InputTypeError(
-                    f"fn returned shape {out.shape}, expected one number; reduce it with a sum "
-                    "or a mean."
-                )
-            return out.reshape(()) if hasattr(out, "reshape") else out
-
-        self._value = jax.jit(scalar)
-        self._gradient = jax.jit(jax.grad(scalar))
+        self._compiled = Compiled(lambda x: fn(self._tree(x)), self.name)
 
     @property
     def name(self) -> str:
         return getattr(self._fn, "__name__", type(self._fn).__name__)
 
     def value(self, x: Vector) -> float:
-        with jax.enable_x64(True):
-            return float(self._value(x))
+        return self._compiled.value(x)
 
     def gradient(self, y: Vector) -> Vector:
+        return self._compiled.gradient(y)
+
+    def unflatten(self, x: ArrayLike) -> Any:
+        """Return a point as `fn` takes it: a pytree like `params`, in float64.
+
+        Examples
+        --------
+        >>> import goldstein, goldstein.jax, jax.numpy as jnp
+        >>> params = {"a": jnp.ones((2, 1)), "b": jnp.ones(())}
+        >>> f = goldstein.jax.oracle(lambda p: jnp.abs(p["a"]).sum() + abs(p["b"] - 2), params)
+        >>> res = goldstein.minimize(f, f.start, eps=1e-3, delta=1e-3, rng=0)
+        >>> f.unflatten(res.x)["a"].shape
+        (2, 1)
+        """
         with jax.enable_x64(True):
-            return np.array(self._gradient(y), dtype=np.float64)
+            return self._tree(np.asarray(x, dtype=np.float64))
+
+    def _tree(self, x: Any) -> Any:
+        return x if self._rebuild is None else self._rebuild(x)
 
 
 def oracle(fn: Callable[..., Any], params: Any = None) -> JaxOracle:
     """Make an oracle of a JAX function, for `goldstein.minimize` and `goldstein.certify`.
 
-    Evaluation is in float64 whatever the global setting of JAX is; arrays that `fn` closes over
-    keep their own precision, so make them float64 where it matters.
+    Evaluation is in float64 whatever the global setting of JAX is. A function that computes in less
+    anything that depends on its argument is refused, also when it casts the answer up again; arrays
+    that `fn` closes over may have any precision, they are constants.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """One pass of a ReLU network over some rows, the same in memory, in chunks and in processes.
 
 The rows are visited in blocks of fixed size, and the blocks' sums are joined to twice the
-precision: the result does not depend on where the blocks live.
+precision: where the blocks live matters only as far as products round differently there.
 """
 
 from __future__ import annotations

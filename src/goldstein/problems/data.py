@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from goldstein.errors import MissingExtraError
+from goldstein.extras import missing_extra
 from goldstein.oracles.base import Vector
 
 FOLDER = Path(__file__).parent / "data"
@@ -24,9 +24,8 @@ def bundled(name: Literal["iris", "breast_cancer", "diabetes"]) -> tuple[Vector,
     try:
         from sklearn import datasets
     except ImportError:
-        raise MissingExtraError(
-            f"the {name} data come with scikit-learn, which is not installed; "
-            "run: pip install 'goldstein[sklearn]'"
+        raise missing_extra(
+            f"the problem with the {name} data", "scikit-learn", "sklearn"
         ) from None
     inputs, targets = getattr(datasets, f"load_{name}")(return_X_y=True)
     return np.asarray(inputs, dtype=np.float64), np.asarray(targets, dtype=np.float64)

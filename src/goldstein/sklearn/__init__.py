@@ -1,5 +1,14 @@
 """Estimators with the scikit-learn interface whose convergence is proved."""
 
+from __future__ import annotations
+
+try:
+    import sklearn as _sklearn  # noqa: F401
+except ImportError as missing:
+    from goldstein.extras import missing_extra
+
+    raise missing_extra("goldstein.sklearn", "scikit-learn", "sklearn") from missing
+
 from goldstein.sklearn.margin_svc import RhoMarginSVC
 from goldstein.sklearn.networks import ReLUNetClassifier, ReLUNetRegressor
 

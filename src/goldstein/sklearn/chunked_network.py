@@ -25,9 +25,10 @@ Vector = NDArray[np.float64]
 class ChunkedNetwork(Oracle):
     """Values and gradients of the training objective; a gradient on a kink is refused.
 
-    Chunks are moved to multiples of the block size of the fit in memory, so that both add the same
-    sums of the same blocks. What is kept beside the data are the targets, the weights and one
-    number per row; what travels per pass are the parameters, and a gradient per chunk.
+    Chunks are moved to multiples of the block size of the fit in memory, so that both add the sums
+    of the same blocks, equal up to the rounding of the machine that forms them. What is kept beside
+    the data are the targets, the weights and one number per row; what travels per pass are the
+    parameters, and a gradient per chunk.
 
     Parameters
     ----------

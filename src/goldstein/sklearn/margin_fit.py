@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.api import certify, minimize
+from goldstein.api.inputs import smallest_delta
 from goldstein.calculus.near import near_certificate
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
@@ -141,7 +142,9 @@ def _guaranteed_fit(
 ) -> MarginFit:
     if max_calls is None and model.problem.rows * model.problem.dim > LARGE:
         max_calls = CALLS_WHEN_LARGE
-    result = minimize(model, found.v, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
+    # A search that ran off to where float64 cannot see the ball is begun again at the origin.
+    start = found.v if delta >= smallest_delta(found.v) else np.zeros_like(found.v)
+    result = minimize(model, start, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
     goldstein = result.certificate
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)

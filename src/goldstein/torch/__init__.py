@@ -5,11 +5,9 @@ from __future__ import annotations
 try:
     import torch as _torch  # noqa: F401
 except ImportError as missing:
-    from goldstein.errors import MissingExtraError
+    from goldstein.extras import missing_extra
 
-    raise MissingExtraError(
-        "goldstein.torch needs PyTorch, which is not installed; pip install 'goldstein[torch]'."
-    ) from missing
+    raise missing_extra("goldstein.torch", "PyTorch", "torch") from missing
 
 from goldstein.torch.certificate import certify
 from goldstein.torch.data_oracle import DataOracle

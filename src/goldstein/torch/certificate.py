@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from goldstein.api import certify as certify_point
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.oracles.data_mean import Progress, Reduction
 from goldstein.torch.data_oracle import DataOracle
-
-#: Oracle calls unless the caller says otherwise; each is a pass over the data.
-CALLS = 600
-
-#: Numbers a search may keep (points and gradients): about one gigabyte.
-KEPT_NUMBERS = 2**27
 
 
 def certify(
@@ -30,31 +23,44 @@ def certify(
     seed: int = 0,
     max_calls: int | None = None,
     distributed: bool = False,
+    reduction: Reduction = "mean",
+    progress: Progress = False,
 ) -> GoldsteinCertificate:
     """Prove how stationary a trained model is, for the mean loss over all of `data`.
 
     A private copy is evaluated in float64 and in evaluation mode, batch by batch: the model is left
-    alone, memory does not grow with the number of samples, and no graph is retained. Gradients are
-    taken at random points near the weights only, never at the weights themselves, because
-    automatic differentiation is wrong on kinks.
+    alone, memory does not grow with the number of samples (data up to 256 MB are kept), and no
+    graph is retained. Gradients are taken at random points near the weights only, never at the
+    weights themselves, because automatic differentiation is wrong on kinks. A loss that depends on
+    how the samples are batched, that differs when it is asked again, or that is computed in less
+    than float64 is refused.
 
     Parameters
     ----------
     model : Module
     loss_fn : callable
-        `loss_fn(output, target)`, a mean over the batch.
-    data : iterable of (input, target) batches
-        A DataLoader or a list; iterated once per oracle call.
+        `loss_fn(output, target)`, a mean over the batch. Class weights and ignored targets of
+        `torch.nn.CrossEntropyLoss` and the like count as if all data were one batch.
+    data : iterable of batches
+        A DataLoader or a list of pairs (input, target), of tuples (input, ..., target), or of
+        dicts, of which the model gets what it takes and `loss_fn(output, batch)` all. Every pass
+        must give the same samples, in any order.
     delta : float
         Radius of the ball around the weights, in the norm of all weights together.
     eps : float
         Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
     seed : int
     max_calls : int, optional
-        Passes over the data; default at most 600.
+        Passes over the data. By default 64 where the loss visibly falls nearby, and up to 600 more
+        where it does not.
     distributed : bool
         Every rank calls this with its own share of the data (nothing twice) and gets the same
         certificate, that of all the data. Differing replicas raise `DesynchronisedError`.
+    reduction : {"mean", "sum"}
+        What `loss_fn` returns for a batch; a sum over all data is divided by their number.
+    progress : bool or callable
+        Called with the number of passes made and the most there can be; True writes a line to a
+        terminal.
 
     Returns
     -------
@@ -72,17 +78,9 @@ def certify(
     >>> certificate.eps < 1e-12
     True
     """
-    objective = DataOracle(model, loss_fn, data, distributed)
-    if max_calls is None:
-        max_calls = max(40, min(CALLS, KEPT_NUMBERS // (2 * objective.start.size)))
-    found = certify_point(
-        objective, objective.start, delta=delta, eps=eps, rng=seed, max_calls=max_calls
+    found: GoldsteinCertificate = DataOracle(
+        model, loss_fn, data, distributed, reduction
+    ).certified(
+        certify_point, delta=delta, eps=eps, seed=seed, max_calls=max_calls, progress=progress
     )
-    meta: dict[str, Any] = {
-        "samples": objective.samples,
-        "evaluated_in": "float64, evaluation mode",
-        "processes": dist.get_world_size() if distributed else 1,
-    }
-    if objective.converted_from is not None:
-        meta["converted_from"] = objective.converted_from
-    return replace(found, meta={**found.meta, **meta}, digest="")
+    return found

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
-from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles import Oracle
-from goldstein.torch.accumulate import LongSum
-from goldstein.torch.replicas import check_replicas, compare, reduce_sum, require_processes, unwrap
-from goldstein.torch.vectors import Vector, flatten, require_double, require_real, unflatten
+from goldstein.errors import InputTypeError
+from goldstein.numerics.long_sum import LongSum
+from goldstein.oracles.data_mean import DataMean, Reduction
+from goldstein.oracles.mean_inspection import ROUNDING
+from goldstein.oracles.precision import require_float64
+from goldstein.torch.batches import TREES, Caller, as_double, require_batch
+from goldstein.torch.loss_weight import divisor
+from goldstein.torch.precision import PrecisionWatch
+from goldstein.torch.replicas import (
+    agree_on_failure,
+    check_replicas,
+    compare,
+    reduce_sum,
+    require_processes,
+    unwrap,
+)
+from goldstein.torch.vectors import Vector, flatten, require_real, trainable, unflatten
 
-Batch = tuple[torch.Tensor, torch.Tensor]
 
-
-class DataOracle(Oracle):
+class DataOracle(DataMean):
     """Mean loss of a private float64 copy of a model, in evaluation mode.
 
     Parameters
@@ -26,11 +38,18 @@ class DataOracle(Oracle):
     model : Module
         Never changed; a copy is evaluated.
     loss_fn : callable
-        `loss_fn(output, target)`, a mean over the batch.
-    data : iterable of (input, target) batches
-        Visited once per call, so it must start afresh each time (a DataLoader or a list).
+        `loss_fn(output, target)`, a mean over the batch. Class weights and ignored targets of
+        PyTorch's cross-entropy are taken into account.
+    data : iterable of batches
+        Pairs (input, target), tuples (input, ..., target), or dicts, of which the model is given
+        what it takes and `loss_fn(output, batch)` all. Iterated twice before the first answer, and
+        once per call if it is too large to be kept; it must start afresh each time (a DataLoader or
+        a list) and give the same samples, in any order.
     distributed : bool
         Every rank brings its own share of the data; sums are taken over all ranks.
+    reduction : {"mean", "sum"}
+        What `loss_fn` returns for a batch. The sum over all data is divided by the number of
+        samples.
 
     Attributes
     ----------
@@ -48,16 +67,12 @@ class DataOracle(Oracle):
         loss_fn: Callable[[Any, Any], Any],
         data: Iterable[Any],
         distributed: bool = False,
+        reduction: Reduction = "mean",
     ) -> None:
         if not isinstance(model, torch.nn.Module):
             raise InputTypeError(f"model is {type(model).__name__}, expected a torch.nn.Module.")
         if not callable(loss_fn):
             raise InputTypeError(f"loss_fn is {type(loss_fn).__name__}, expected a callable.")
-        if not isinstance(data, Iterable) or iter(data) is data:
-            raise InputTypeError(
-                f"data is {type(data).__name__}, expected something that can be iterated again and "
-                "again over (input, target) batches: a DataLoader or a list, not a generator."
-            )
         if distributed:
             require_processes()
             check_replicas(model)
@@ -65,91 +80,123 @@ class DataOracle(Oracle):
         given = {p.dtype for p in own.parameters() if p.requires_grad} - {torch.float64}
         self.converted_from = ", ".join(sorted(map(str, given))) or None
         self._model = copy.deepcopy(own).double().eval()
+        self._call = Caller(self._model)
         self._loss_fn = (
             copy.deepcopy(loss_fn).double() if isinstance(loss_fn, torch.nn.Module) else loss_fn
         )
-        self._data = data
-        self._distributed = distributed
-        self._params = [p for p in self._model.parameters() if p.requires_grad]
+        self.shared = distributed
+        self._params, self._named = trainable(self._model)
         require_real(self._params, "model")
         for p in self._model.parameters():
             p.grad = None
         self._name = f"{type(own).__name__} over data"
         self._device = self._params[0].device
-        self.start = flatten(self._params)
-        self.dim = self.start.size
-        self.samples = 0
+        self._watched: set[str] = set()
+        super().__init__(data, TREES, flatten(self._params), reduction)
+        self._divisor = divisor(self._loss_fn, reduction)
 
     @property
     def name(self) -> str:
         return self._name
 
-    def value(self, x: Vector) -> float:
-        self._place(x)
-        total = LongSum(1, self._device)
-        count = 0
-        with torch.no_grad():
-            for inputs, targets in self._batches():
-                total.add(len(targets) * self._loss(inputs, targets).reshape(1))
-                count += len(targets)
-        return float(self._mean(total, count)[0])
+    @property
+    def meta(self) -> dict[str, Any]:
+        meta: dict[str, Any] = {
+            **super().meta,
+            "evaluated_in": "float64, evaluation mode",
+            "processes": dist.get_world_size() if self.shared else 1,
+        }
+        if self.converted_from is not None:
+            meta["converted_from"] = self.converted_from
+        return meta
 
-    def gradient(self, y: Vector) -> Vector:
-        self._place(y)
-        total = LongSum(self.start.size, self._device)
-        count = 0
-        for inputs, targets in self._batches():
-            with torch.enable_grad():
-                loss = self._loss(inputs, targets)
-                pieces = torch.autograd.grad(loss, self._params, allow_unused=True)
-            filled = [
-                torch.zeros_like(p) if g is None else g
-                for g, p in zip(pieces, self._params, strict=True)
-            ]
-            total.add(len(targets) * torch.cat([g.reshape(-1) for g in filled]))
-            count += len(targets)
-        return flatten([self._mean(total, count)])
+    def unflatten(self, x: Vector) -> dict[str, torch.Tensor]:
+        """Return a point as float64 tensors by name, for `load_state_dict(..., strict=False)`."""
+        return self._named(unflatten(x, self._params))
 
-    def _place(self, x: Vector) -> None:
-        if self._distributed:
-            compare({"the point of evaluation": hashlib.sha256(x.tobytes()).hexdigest()})
+    def move(self, x: Vector) -> None:
         with torch.no_grad():
             for p, value in zip(self._params, unflatten(x, self._params), strict=True):
                 p.copy_(value)
 
-    def _loss(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        loss = self._loss_fn(self._model(inputs), targets)
+    def prepared(self, batch: Any) -> Any:
+        require_batch(batch)
+        return as_double(batch, self._device)
+
+    def weight(self, batch: Any) -> float:
+        if self._divisor is None or isinstance(batch, dict):
+            return super().weight(batch)
+        return self._divisor(batch[-1])
+
+    def loss(self, batch: Any) -> float:
+        with torch.no_grad(), self._watching("value"):
+            return float(self._tensor(batch))
+
+    def slope(self, batch: Any) -> Vector:
+        with torch.enable_grad(), self._watching("gradient"):
+            pieces = torch.autograd.grad(self._tensor(batch), self._params, allow_unused=True)
+        return flatten(
+            [
+                torch.zeros_like(p) if g is None else g
+                for g, p in zip(pieces, self._params, strict=True)
+            ]
+        )
+
+    def _watching(self, question: str) -> Any:
+        """The first time all steps are watched, for the values and for the gradients."""
+        if question in self._watched:
+            return nullcontext()
+        self._watched.add(question)
+        return PrecisionWatch(self._params, "the model or loss_fn")
+
+    def _tensor(self, batch: Any) -> torch.Tensor:
+        loss = self._loss_fn(*self._call(batch))
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             raise InputTypeError(
-                "loss_fn must return one number, the mean over the batch; got "
+                f"loss_fn must return one number, the {self.reduction} over the batch; got "
                 f"{tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__}."
             )
-        require_double(loss, "the model or loss_fn")
+        require_float64(loss.dtype, "the model or loss_fn")
         return loss.reshape(())
 
-    def _batches(self) -> Iterator[Batch]:
-        for batch in self._data:
-            if not (isinstance(batch, tuple | list) and len(batch) == 2):
-                raise InputTypeError(
-                    f"data yielded {type(batch).__name__}, expected pairs (input, target)."
+    def _agree_on(self, x: Vector) -> None:
+        if self.shared:
+            compare({"the point of evaluation": hashlib.sha256(x.tobytes()).hexdigest()})
+
+    def _total(self, sums: LongSum) -> Vector:
+        return reduce_sum(sums, self._device) if self.shared else sums.total()
+
+    def _inspect(self) -> None:
+        if not self.shared:
+            super()._inspect()
+            return
+        failure: Exception | None = None
+        try:
+            super()._inspect()
+        except Exception as found:
+            failure = found
+        agree_on_failure(failure)
+
+    def why_not_mean(self, whole: Any, parts: list[Any]) -> str:
+        with torch.no_grad():
+            together = TREES.arrays(self._call(whole)[0])
+            apart = [TREES.arrays(self._call(part)[0]) for part in parts]
+        if not together:
+            return super().why_not_mean(whole, parts)
+        for column in zip(together, *apart, strict=False):
+            expected, found = column[0].double(), torch.cat(column[1:]).double()
+            size = float(expected.abs().max()) if expected.numel() else 0.0
+            if expected.shape == found.shape and not torch.allclose(
+                found, expected, rtol=0.0, atol=ROUNDING * size
+            ):
+                return (
+                    "The model's output for a sample depends on the other samples of the batch: "
+                    "batch normalisation without running statistics does that (build it with "
+                    "track_running_stats=True), and everything else that looks at a whole batch."
                 )
-            inputs, targets = (_as_double(part, self._device) for part in batch)
-            yield inputs, targets
-
-    def _mean(self, total: LongSum, count: int) -> torch.Tensor:
-        counted = LongSum(1, self._device)
-        counted.add(torch.full_like(counted.high, count))
-        samples = round(float(reduce_sum(counted)[0])) if self._distributed else count
-        if samples == 0 or (self.samples and samples != self.samples):
-            raise InputError(
-                f"data yielded {samples} samples in one pass"
-                + (f" and {self.samples} in another" if self.samples else "")
-                + "; it must give all samples every time it is iterated."
-            )
-        self.samples = samples
-        return (reduce_sum(total) if self._distributed else total.total()) / samples
-
-
-def _as_double(part: Any, device: torch.device) -> torch.Tensor:
-    tensor = torch.as_tensor(part).to(device)
-    return tensor.double() if tensor.is_floating_point() else tensor
+        return (
+            "The model's outputs do not depend on the batch, so it is the loss: class weights, "
+            "ignored targets and masks in a mean divide by something else than the number of "
+            "samples (those of torch.nn.CrossEntropyLoss and torch.nn.functional.cross_entropy are "
+            "understood where loss_fn is that very object)."
+        )

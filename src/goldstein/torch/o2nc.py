@@ -122,6 +122,11 @@ class O2NC(CentredOptimizer):
     ) -> torch.Tensor:
         return torch.add(param.detach(), state["direction"], alpha=group["owed"])
 
+    def _query(
+        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
+    ) -> torch.Tensor:
+        return torch.sub(centre.detach(), state["direction"], alpha=group["owed"])
+
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings
         fused = self._fused(blocks)

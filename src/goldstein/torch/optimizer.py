@@ -12,9 +12,13 @@ from typing import Any, overload
 import torch
 
 from goldstein.errors import InputError, InputTypeError
+from goldstein.torch.vectors import digest
 
 #: Below this mean size, many small tensors are better served by the fused `foreach` kernels.
 FOREACH_BELOW = 65_536
+
+#: Keys that only saved states have: the query points, and fingerprints of both places.
+QUERY, PLACES = "query", "places"
 
 Tensors = list[torch.Tensor]
 
@@ -49,6 +53,12 @@ class CentredOptimizer(torch.optim.Optimizer):
     The parameters hold that point; each group remembers in `owed` the factor of the part of the
     step that is still to be made, so that no copy of x is kept.
     """
+
+    #: The query points, while the parameters are at the centre.
+    _queries: dict[torch.Tensor, torch.Tensor] | None = None
+
+    #: Fingerprints of the parameters that belong to a state that was just loaded.
+    _places: dict[str, str] | None = None
 
     def __init__(
         self,
@@ -97,6 +107,12 @@ class CentredOptimizer(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
         """Take one step from the gradients in `.grad`; a closure is accepted but never needed."""
+        if self._queries is not None:
+            raise InputError(
+                "step() inside at_center(): the gradients belong to the query points, which come "
+                "back when the block ends. Leave the block first."
+            )
+        self._require_query_points()
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -111,24 +127,83 @@ class CentredOptimizer(torch.optim.Optimizer):
     def at_center(self) -> Iterator[None]:
         """Show the centre in the parameters: evaluate, save and certify inside this block.
 
-        The query points come back, bit for bit, when the block ends.
+        The query points come back, bit for bit, when the block ends. A checkpoint may be made
+        inside or outside, as long as model and optimizer are saved in one place; load the model
+        before the optimizer.
         """
-        moved = [
-            (param, self._centre(param, self.state[param], group))
-            for group in self.param_groups
-            for param in group["params"]
-            if self.state.get(param)
-        ]
-        kept = [param.detach().clone() for param, _ in moved]
+        if self._queries is not None:  # already there
+            yield
+            return
+        moved = list(self._moving())
+        self._queries = {param: param.detach().clone() for param, _ in moved}
         with torch.no_grad():
-            for param, centre in moved:
-                param.copy_(centre)
+            for param, group in moved:
+                param.copy_(self._centre(param, self.state[param], group))
         try:
             yield
         finally:
             with torch.no_grad():
-                for (param, _), query in zip(moved, kept, strict=True):
+                for param, query in self._queries.items():
                     param.copy_(query)
+            self._queries = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state; it knows the query points and the centre, to tell them when loaded."""
+        packed = super().state_dict()
+        order = [param for group in self.param_groups for param in group["params"]]
+        moved = list(self._moving())
+        queries = self._queries or {param: param.detach() for param, _ in moved}
+        if self._queries is not None:
+            for param, query in queries.items():
+                index = next(i for i, other in enumerate(order) if other is param)
+                packed["state"][index] = {**packed["state"][index], QUERY: query.clone()}
+            centres = [param.detach() for param, _ in moved]
+        else:
+            centres = [self._centre(param, self.state[param], group) for param, group in moved]
+        first, *others = packed["param_groups"]
+        places = {"query": digest(queries.values()), "centre": digest(centres)}
+        return {**packed, "param_groups": [{**first, PLACES: places}, *others]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a state; parameters that were saved inside `at_center` go back to query points."""
+        if self._queries is not None:
+            raise InputError("load_state_dict() inside at_center(); leave the block first.")
+        first, *others = state_dict["param_groups"]
+        first = dict(first)
+        self._places = first.pop(PLACES, None)
+        super().load_state_dict({**state_dict, "param_groups": [first, *others]})
+        moved = list(self._moving())
+        queries = {param: self.state[param].pop(QUERY, None) for param, _ in moved}
+        if self._places is None or not self._is_at("centre"):
+            return
+        with torch.no_grad():
+            for param, group in moved:
+                query = queries[param]
+                param.copy_(
+                    self._query(param, self.state[param], group) if query is None else query
+                )
+        self._places = None
+
+    def _require_query_points(self) -> None:
+        """Notice a model that was loaded after the optimizer: the gradients are of the centre."""
+        if self._places is not None and not self._is_at("query") and self._is_at("centre"):
+            raise InputError(
+                "the parameters are those of at_center(), loaded after the optimizer: load the "
+                "model first, then the optimizer, which moves it back to its query points."
+            )
+        self._places = None
+
+    def _is_at(self, place: str) -> bool:
+        assert self._places is not None
+        here: str = digest(param.detach() for param, _ in self._moving())
+        return here == self._places[place]
+
+    def _moving(self) -> Iterator[tuple[torch.Tensor, dict[str, Any]]]:
+        """Yield the parameters that have a centre, and their groups."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if self.state.get(param):
+                    yield param, group
 
     @abstractmethod
     def _begin(self, param: torch.Tensor, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -143,6 +218,12 @@ class CentredOptimizer(torch.optim.Optimizer):
         self, param: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
     ) -> torch.Tensor:
         """Return the centre of one parameter."""
+
+    @abstractmethod
+    def _query(
+        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
+    ) -> torch.Tensor:
+        """Return the query point of one parameter that is at its centre, up to rounding."""
 
     def _blocks(self) -> Iterator[Block]:
         """Yield the groups; a known parameter without a gradient has the gradient zero."""

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
-from goldstein.torch.vectors import Vector, flatten, require_double, require_real, unflatten
+from goldstein.oracles.precision import require_float64
+from goldstein.torch.precision import PrecisionWatch
+from goldstein.torch.vectors import Vector, flatten, require_real, trainable, unflatten
 
 
 class TensorOracle(Oracle):
@@ -26,10 +31,18 @@ class TensorOracle(Oracle):
         The tensors' values when the oracle was made.
     """
 
-    def __init__(self, fn: Callable[..., Any], params: list[torch.Tensor], spread: bool) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        params: list[torch.Tensor],
+        spread: bool,
+        form: Callable[[list[torch.Tensor]], Any] = list,
+    ) -> None:
         self._fn = fn
         self._params = params
+        self._form = form
         self._spread = spread
+        self._watched: set[str] = set()
         self.start = flatten(params)
         self.dim = self.start.size
 
@@ -38,24 +51,48 @@ class TensorOracle(Oracle):
         return getattr(self._fn, "__name__", type(self._fn).__name__)
 
     def value(self, x: Vector) -> float:
-        with torch.no_grad():
-            return float(self._loss(unflatten(x, self._params)))
+        leaves = unflatten(x, self._params)
+        with torch.no_grad(), self._at(leaves, "value") as (_, loss):
+            return float(loss)
 
     def gradient(self, y: Vector) -> Vector:
-        leaves = unflatten(y, self._params)
-        with torch.enable_grad():
-            for leaf in leaves:
-                leaf.requires_grad_(True)
-            if self._spread:
-                return _gradient(self._fn(*leaves), leaves)
-            with _placed(self._params, leaves):
-                return _gradient(self._fn(), self._params)
+        leaves = [leaf.requires_grad_(True) for leaf in unflatten(y, self._params)]
+        with torch.enable_grad(), self._at(leaves, "gradient") as (tensors, loss):
+            return _gradient(loss, tensors)
 
-    def _loss(self, leaves: list[torch.Tensor]) -> torch.Tensor:
-        if self._spread:
-            return _scalar(self._fn(*leaves))
-        with _placed(self._params, leaves):
-            return _scalar(self._fn())
+    def unflatten(self, x: ArrayLike) -> Any:
+        """Return a point in the form in which `params` were given, in float64.
+
+        A tensor, a list of tensors, or for a module a dict by name, as
+        ``module.load_state_dict(f.unflatten(x), strict=False)`` takes it.
+
+        Examples
+        --------
+        >>> import goldstein, goldstein.torch, torch
+        >>> f = goldstein.torch.oracle(lambda w: (w - 1).abs().sum(), torch.zeros(2, 3))
+        >>> result = goldstein.minimize(f, f.start, eps=1e-3, delta=1e-3, rng=0)
+        >>> f.unflatten(result.x).shape
+        torch.Size([2, 3])
+        """
+        return self._form(unflatten(np.asarray(x, dtype=np.float64), self._params))
+
+    @contextmanager
+    def _at(
+        self, leaves: list[torch.Tensor], question: str
+    ) -> Iterator[tuple[list[torch.Tensor], torch.Tensor]]:
+        """Yield the tensors of the point and the loss there; the first time all steps are watched.
+
+        The values and the gradients have a first time each.
+        """
+        with ExitStack() as stack:
+            tensors = leaves
+            if not self._spread:
+                stack.enter_context(_placed(self._params, leaves))
+                tensors = self._params
+            if question not in self._watched:
+                stack.enter_context(PrecisionWatch(tensors, self.name))
+            yield tensors, _scalar(self._fn(*leaves) if self._spread else self._fn(), self.name)
+        self._watched.add(question)
 
 
 def oracle(
@@ -74,7 +111,8 @@ def oracle(
     Returns
     -------
     TensorOracle
-        An oracle over one vector; `start` is the current point.
+        An oracle over one vector; `start` is the current point, and `unflatten(x)` the way back to
+        tensors.
 
     Examples
     --------
@@ -85,14 +123,15 @@ def oracle(
     """
     if not callable(fn):
         raise InputTypeError(f"fn is {type(fn).__name__}, expected a callable.")
+    form: Callable[[list[torch.Tensor]], Any] = list
     if isinstance(params, torch.Tensor):
-        tensors = [params]
+        tensors, form = [params], itemgetter(0)
     elif isinstance(params, torch.nn.Module):
-        tensors = [p for p in params.parameters() if p.requires_grad]
+        tensors, form = trainable(params)
     else:
         tensors = list(params)
     require_real(tensors, "params")
-    return TensorOracle(fn, tensors, _takes_arguments(fn))
+    return TensorOracle(fn, tensors, _takes_arguments(fn), form)
 
 
 def _takes_arguments(fn: Callable[..., Any]) -> bool:
@@ -124,21 +163,20 @@ def _placed(params: list[torch.Tensor], values: list[torch.Tensor]) -> Iterator[
             p.grad = grad
 
 
-def _scalar(loss: Any) -> torch.Tensor:
+def _scalar(loss: Any, what: str) -> torch.Tensor:
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         shown = tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__
         raise InputTypeError(f"fn returned {shown}, expected a tensor with one element.")
-    return loss.reshape(())
-
-
-def _gradient(loss: Any, tensors: list[torch.Tensor]) -> Vector:
-    total = _scalar(loss)
-    if not total.requires_grad:
+    if torch.is_grad_enabled() and not loss.requires_grad:
         raise InputTypeError(
             "fn's result does not depend on params through differentiable operations; check for "
             "detach(), .item() or no_grad inside fn."
         )
-    require_double(total, "fn")
-    pieces = torch.autograd.grad(total, tensors, allow_unused=True)
+    require_float64(loss.dtype, what)
+    return loss.reshape(())
+
+
+def _gradient(loss: torch.Tensor, tensors: list[torch.Tensor]) -> Vector:
+    pieces = torch.autograd.grad(loss, tensors, allow_unused=True)
     filled = [torch.zeros_like(t) if g is None else g for g, t in zip(pieces, tensors, strict=True)]
     return flatten(filled)

@@ -151,6 +151,11 @@ class PSINGD(CentredOptimizer):
     ) -> torch.Tensor:
         return torch.sub(param.detach(), state["average"], alpha=group["owed"])
 
+    def _query(
+        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
+    ) -> torch.Tensor:
+        return torch.add(centre.detach(), state["average"], alpha=group["owed"])
+
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings
         fused = self._fused(blocks)

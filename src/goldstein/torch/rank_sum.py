@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,8 +10,8 @@ import torch.distributed as dist
 from numpy.typing import ArrayLike
 
 from goldstein.errors import InputError, InputTypeError, KinkError
+from goldstein.numerics.long_sum import LongSum
 from goldstein.oracles import Oracle
-from goldstein.torch.accumulate import LongSum
 from goldstein.torch.replicas import compare, reduce_sum, require_processes
 from goldstein.torch.vectors import Vector
 
@@ -70,10 +69,10 @@ class RankSum(Oracle):
         compare({"the point of evaluation": hashlib.sha256(x.tobytes()).hexdigest()})
 
 
-def _reduced(own: Any) -> Vector:
-    total = LongSum(own.size, torch.device("cpu"))
-    total.add(torch.from_numpy(own))
-    return np.asarray(reduce_sum(total).numpy())
+def _reduced(own: Vector) -> Vector:
+    total = LongSum(own.size)
+    total.add(own)
+    return reduce_sum(total, torch.device("cpu"))
 
 
 def sum_over_ranks(part: Oracle, ridge: ArrayLike = 0.0) -> RankSum:

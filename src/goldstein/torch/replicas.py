@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.torch.accumulate import LongSum
+from goldstein.numerics.long_sum import LongSum
+from goldstein.torch.vectors import digest
 
 if dist.is_available():
     # Its functions take the world of the day they are imported as default argument. The first
@@ -56,7 +58,7 @@ def check_replicas(model: torch.nn.Module, optimizer: torch.optim.Optimizer | No
         Its parameter groups' settings are compared as well.
     """
     require_processes()
-    own = {name: _digest(tensor) for name, tensor in unwrap(model).state_dict().items()}
+    own = {name: digest([tensor]) for name, tensor in unwrap(model).state_dict().items()}
     if optimizer is not None:
         for index, group in enumerate(optimizer.param_groups):
             settings = {key: value for key, value in group.items() if key != "params"}
@@ -86,17 +88,27 @@ def compare(own: Mapping[str, str]) -> None:
     )
 
 
-def reduce_sum(own: LongSum) -> torch.Tensor:
+def reduce_sum(own: LongSum, device: torch.device) -> NDArray[np.float64]:
     """Return the sum over all ranks, the same bits on each."""
-    world = dist.get_world_size()
-    mine = torch.stack([own.high, own.low])
-    everyone = [torch.empty_like(mine) for _ in range(world)]
+    mine = torch.from_numpy(np.stack([own.high, own.low])).to(device)
+    everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
     dist.all_gather(everyone, mine)
-    total = LongSum(own.high.numel(), own.high.device)
-    for high, low in everyone:
+    total = LongSum(own.high.size)
+    for high, low in (part.cpu().numpy() for part in everyone):
         total.add(high)
         total.low += low
     return total.total()
+
+
+def agree_on_failure(own: Exception | None) -> None:
+    """Raise on every rank if one of them failed: none may wait for the others."""
+    found: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(found, None if own is None else str(own))
+    if own is not None:
+        raise own
+    for rank, message in enumerate(found):
+        if message is not None:
+            raise InputError(f"rank {rank}: {message}")
 
 
 def unwrap(model: torch.nn.Module) -> torch.nn.Module:
@@ -105,8 +117,3 @@ def unwrap(model: torch.nn.Module) -> torch.nn.Module:
         inner: torch.nn.Module = model.module
         return inner
     return model
-
-
-def _digest(tensor: torch.Tensor) -> str:
-    raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    return hashlib.sha256(raw.numpy().tobytes()).hexdigest()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -27,6 +28,24 @@ def unflatten(vector: Vector, like: Sequence[torch.Tensor]) -> list[torch.Tensor
     return [piece.view(t.shape).to(t.device) for piece, t in zip(pieces, like, strict=True)]
 
 
+def trainable(
+    module: torch.nn.Module,
+) -> tuple[list[torch.Tensor], Callable[[list[torch.Tensor]], dict[str, torch.Tensor]]]:
+    """Return the parameters that require gradients, and what gives tensors their names."""
+    named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    names = [name for name, _ in named]
+    return [p for _, p in named], lambda tensors: dict(zip(names, tensors, strict=True))
+
+
+def digest(tensors: Iterable[torch.Tensor]) -> str:
+    """Return a fingerprint of all bits."""
+    seen = hashlib.sha256()
+    for tensor in tensors:
+        raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        seen.update(raw.numpy().tobytes())
+    return seen.hexdigest()
+
+
 def require_real(tensors: Sequence[torch.Tensor], what: str) -> None:
     """Refuse an empty list and parameters that are not real numbers."""
     if not tensors:
@@ -35,13 +54,3 @@ def require_real(tensors: Sequence[torch.Tensor], what: str) -> None:
         if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
             kind = getattr(tensor, "dtype", type(tensor).__name__)
             raise InputTypeError(f"{what} has a parameter of type {kind}, expected real tensors.")
-
-
-def require_double(loss: torch.Tensor, what: str) -> None:
-    """Refuse a loss that was computed in less than float64: it cannot resolve small balls."""
-    if loss.dtype != torch.float64:
-        raise InputTypeError(
-            f"{what} computed the loss in {loss.dtype}; a point moved by less than its spacing "
-            "does not move at all there, and kinks go unnoticed. Remove the cast (float(), half(), "
-            "autocast): everything is given in float64."
-        )

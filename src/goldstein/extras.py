@@ -1,0 +1,29 @@
+"""Optional packages: one sentence for those that are missing."""
+
+from __future__ import annotations
+
+from goldstein.errors import MissingExtraError
+
+
+def missing_extra(what: str, needs: str, extra: str) -> MissingExtraError:
+    """Return the error for something whose packages are not installed.
+
+    Parameters
+    ----------
+    what : str
+        What was asked for.
+    needs : str
+        What it needs, in words.
+    extra : str
+        The name of the extra in pyproject.toml.
+
+    Examples
+    --------
+    >>> print(missing_extra("goldstein.jax", "JAX and optax", "jax"))
+    goldstein.jax needs JAX and optax, from the extra `jax`; in a clone of the project run:
+    pip install ".[jax]"
+    """
+    return MissingExtraError(
+        f"{what} needs {needs}, from the extra `{extra}`; in a clone of the project run: "
+        f'pip install ".[{extra}]"'
+    )

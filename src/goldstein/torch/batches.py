@@ -1,0 +1,87 @@
+"""Batches of PyTorch: pairs, tuples and dicts of tensors, and how a model is called with them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from goldstein.errors import InputTypeError
+from goldstein.oracles.batches import Trees
+
+
+def _flatten(batch: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    leaves, structure = tree_flatten(batch)
+    return leaves, lambda others: tree_unflatten(others, structure)
+
+
+TREES = Trees(_flatten, torch.cat, lambda tensor: tensor.cpu().numpy())
+
+
+def as_double(part: Any, device: torch.device) -> Any:
+    """Return containers of tensors on a device, the real ones in float64; the rest as it is."""
+    if isinstance(part, torch.Tensor):
+        tensor = part.to(device)
+        return tensor.double() if tensor.is_floating_point() else tensor
+    if isinstance(part, np.ndarray | Number) or _is_table(part):
+        return as_double(torch.as_tensor(part), device)
+    if isinstance(part, Mapping):
+        return {name: as_double(entry, device) for name, entry in part.items()}
+    if isinstance(part, tuple | list):
+        return tuple(as_double(entry, device) for entry in part)
+    return part
+
+
+def require_batch(batch: Any) -> None:
+    """Refuse what is neither inputs and targets nor a dict."""
+    if isinstance(batch, Mapping) or (isinstance(batch, tuple | list) and len(batch) > 1):
+        return
+    raise InputTypeError(
+        f"data yielded {type(batch).__name__}, expected pairs (input, target), tuples "
+        "(input, ..., target), or dicts."
+    )
+
+
+class Caller:
+    """Calls a model with the inputs of a batch.
+
+    A tensor is passed as it is, a tuple as several arguments, a dict by name; of a batch that is a
+    dict those entries that the model takes.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = model
+
+    @cached_property
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self._model.forward).parameters
+
+    def _takes(self, name: str) -> bool:
+        return name in self._parameters or any(
+            p.kind is p.VAR_KEYWORD for p in self._parameters.values()
+        )
+
+    def __call__(self, batch: Any) -> tuple[Any, Any]:
+        """Return the model's output, and what the loss compares it with."""
+        if isinstance(batch, dict):
+            return self._model(**{name: batch[name] for name in batch if self._takes(name)}), batch
+        *inputs, target = batch
+        if len(inputs) > 1:
+            return self._model(*inputs), target
+        (given,) = inputs
+        if isinstance(given, dict):
+            return self._model(**given), target
+        return (self._model(*given) if isinstance(given, tuple) else self._model(given)), target
+
+
+def _is_table(part: Any) -> bool:
+    """True for lists of numbers, and lists of such lists."""
+    if not (isinstance(part, tuple | list) and part):
+        return False
+    return all(isinstance(entry, Number) or _is_table(entry) for entry in part)
