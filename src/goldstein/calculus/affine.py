@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.constants import own, own_integers, own_sparse
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Bound, Expression, IntegerRow, Jet, Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
@@ -26,9 +25,6 @@ from goldstein.numerics.spectral import spectral_norm_upper
 
 #: Charged for products that underflow, before a later factor can make the loss visible again.
 UNDERFLOW = 2.0**-940
-
-#: Arrays that nobody outside writes to; an array that is gone leaves no entry behind.
-_PRIVATE: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
 
 class _Affine(Expression):
@@ -49,10 +45,19 @@ class Linear(_Affine):
         self.A = A
         self.matrix_free = isinstance(A, LinearOperator)
         self.exact = not self.matrix_free
+        # Entries of a sparse handle can be exchanged; the arrays that define the matrix cannot.
+        self._arrays = (A.data, A.indices, A.indptr) if sparse.issparse(A) else None
         super().__init__((arg,), (A.shape[0], *arg.shape[1:]))
-        self._exact_matrix: Any = None
-        if self.matrix_free:
+        if self.matrix_free and self.knows_kinks:
             self.knows_kinks = False
+
+    def with_args(self, args: Sequence[Expression]) -> Linear:
+        A = self.A
+        if self._arrays is not None:
+            A = sparse.csr_array(self._arrays, shape=(self.shape[0], self.args[0].shape[0]))
+        elif isinstance(A, BlockedRows):
+            A = A.anew()
+        return Linear(A, args[0])
 
     @cached_property
     def norm(self) -> float:
@@ -70,11 +75,13 @@ class Linear(_Affine):
     def _matrix(self, arithmetic: Arithmetic) -> Any:
         if arithmetic is RATIONAL:
             self._require_matrix()
-            if self._exact_matrix is None:
-                blocked = isinstance(self.A, BlockedRows)
-                self._exact_matrix = RATIONAL.constant(self.A.toarray() if blocked else self.A)
             return self._exact_matrix
         return self.A
+
+    @cached_property
+    def _exact_matrix(self) -> Any:
+        blocked = isinstance(self.A, BlockedRows)
+        return RATIONAL.constant(self.A.toarray() if blocked else self.A)
 
     def _require_matrix(self) -> None:
         if self.matrix_free:
@@ -109,16 +116,11 @@ class Linear(_Affine):
         columns = self.args[0].size // self.args[0].shape[0]
         i, j = divmod(index, columns)
         if sparse.issparse(self.A):
-            A = self._csr
-            span = slice(A.indptr[i], A.indptr[i + 1])
-            entries = zip(A.indices[span].tolist(), A.data[span].tolist())
+            span = slice(self.A.indptr[i], self.A.indptr[i + 1])
+            entries = zip(self.A.indices[span].tolist(), self.A.data[span].tolist())
         else:
             entries = enumerate(self.A[i].tolist())  # type: ignore[assignment]
         return [(k * columns + j, Fraction(a)) for k, a in entries if a]
-
-    @cached_property
-    def _csr(self) -> Any:
-        return sparse.csr_array(self.A)
 
     def row(self, index: int) -> dict[int, Fraction]:
         if self.args[0] is self.variable:
@@ -130,8 +132,8 @@ class Linear(_Affine):
             return super().integer_row(index)
         self._require_matrix()
         if sparse.issparse(self.A):
-            span = slice(self._csr.indptr[index], self._csr.indptr[index + 1])
-            places, entries = self._csr.indices[span], self._csr.data[span]
+            span = slice(self.A.indptr[index], self.A.indptr[index + 1])
+            places, entries = self.A.indices[span], self.A.data[span]
         else:
             places, entries = np.arange(self.A.shape[1]), self.A[index]
         filled = entries != 0
@@ -161,12 +163,23 @@ class Gather(_Affine):
     """Entries of an expression in another order or shape: slices, reshape, transpose."""
 
     def __init__(self, arg: Expression, index: Any) -> None:
-        self.index: NDArray[np.intp] = np.asarray(index, dtype=np.intp)
+        self.index: NDArray[np.intp] = own_integers(index)
         super().__init__((arg,), self.index.shape)
-        flat = self.index.ravel()
-        self._start = int(flat[0]) if flat.size else 0
-        self._contiguous = bool(flat.size and (np.diff(flat) == 1).all())
-        self._distinct = self._contiguous or np.unique(flat).size == flat.size
+
+    def with_args(self, args: Sequence[Expression]) -> Gather:
+        return Gather(args[0], self.index)
+
+    @cached_property
+    def _start(self) -> int:
+        return int(self.index.flat[0]) if self.index.size else 0
+
+    @cached_property
+    def _contiguous(self) -> bool:
+        return bool(self.index.size and (np.diff(self.index.ravel()) == 1).all())
+
+    @cached_property
+    def _distinct(self) -> bool:
+        return self._contiguous or np.unique(self.index).size == self.index.size
 
     def _take(self, value: Any) -> Any:
         flat = value.reshape(-1)
@@ -221,13 +234,14 @@ class Scale(_Affine):
     """An expression times a constant number, or entrywise times a constant array."""
 
     def __init__(self, arg: Expression, factor: Any) -> None:
-        self.factor: Vector = own(factor)
-        if not np.isfinite(self.factor).all():
-            raise InputError(f"a factor must be finite, got {factor!r}.")
+        self.factor: Vector = own(factor, "a factor")
         shape = np.broadcast_shapes(arg.shape, self.factor.shape)
         if shape != arg.shape:
             raise InputError(f"cannot multiply shape {arg.shape} by shape {self.factor.shape}.")
         super().__init__((arg,), shape)
+
+    def with_args(self, args: Sequence[Expression]) -> Scale:
+        return Scale(args[0], self.factor)
 
     @property
     def gain(self) -> float:
@@ -291,6 +305,9 @@ class Divide(Scale):
             )
         super().__init__(arg, reciprocal)
 
+    def with_args(self, args: Sequence[Expression]) -> Divide:
+        return Divide(args[0], self.divisor)
+
     @property
     def gain(self) -> float:
         return math.nextafter(super().gain, math.inf)
@@ -314,16 +331,18 @@ class Shift(_Affine):
     """An expression plus a constant."""
 
     def __init__(self, arg: Expression, constant: Any) -> None:
-        raw = own(constant)
-        if not np.isfinite(raw).all():
-            raise InputError("a constant term must be finite.")
+        self._given = own(constant, "a constant term")
         try:
-            self.constant: Vector = np.broadcast_to(raw, arg.shape)
+            self.constant: Vector = np.broadcast_to(self._given, arg.shape)
         except ValueError:
             raise InputError(
-                f"cannot add a constant of shape {raw.shape} to an expression of shape {arg.shape}."
+                f"cannot add a constant of shape {self._given.shape} to an expression of shape "
+                f"{arg.shape}."
             ) from None
         super().__init__((arg,), arg.shape)
+
+    def with_args(self, args: Sequence[Expression]) -> Shift:
+        return Shift(args[0], self._given)
 
     def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
         return values[0] + arithmetic.constant(self.constant)
@@ -366,6 +385,9 @@ class Add(_Affine):
         if len(shapes) != 1:
             raise InputError(f"cannot add expressions of shapes {sorted(shapes)}.")
         super().__init__(flat, flat[0].shape)
+
+    def with_args(self, args: Sequence[Expression]) -> Add:
+        return Add(args)
 
     def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
         total = values[0]
@@ -531,47 +553,6 @@ def row_norms(matrix: Any) -> Vector:
 def size_upper(point: Vector) -> float:
     """Return a bound of |x| that does not square: tiny points must not look like 0."""
     return float(np.abs(point).max(initial=0.0)) * math.sqrt(point.size)
-
-
-def own(data: Any) -> Vector:
-    """Return a private copy: norms and exact values are cached, so the data must not change.
-
-    An array that is private already needs no second copy. That it is read-only does not make it
-    so: older views of it may be written to.
-    """
-    if _is_private(data):
-        return np.asarray(data)
-    return hand_over(np.array(data, dtype=np.float64))
-
-
-def own_sparse(data: Any) -> Any:
-    """Return a private copy of a sparse matrix, by rows and without duplicates."""
-    if isinstance(data, sparse.csr_array) and all(
-        _is_private(part) for part in (data.data, data.indices, data.indptr)
-    ):
-        # A handle of its own on the same arrays: a new entry replaces the arrays of one handle.
-        return copy.copy(data)
-    return hand_over_sparse(sparse.csr_array(data, dtype=np.float64, copy=True))
-
-
-def hand_over(data: NDArray[Any]) -> NDArray[Any]:
-    """Make an array private to expressions: the caller promises never to write to it."""
-    data.setflags(write=False)
-    _PRIVATE[id(data)] = data
-    return data
-
-
-def hand_over_sparse(matrix: Any) -> Any:
-    """Make the arrays of a CSR array private to expressions."""
-    matrix.sum_duplicates()
-    for part in (matrix.data, matrix.indices, matrix.indptr):
-        hand_over(part)
-    return matrix
-
-
-def _is_private(data: Any) -> bool:
-    kept = _PRIVATE.get(id(data))
-    return kept is not None and kept is data and not kept.flags.writeable
 
 
 def _product(a: float, b: float) -> float:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.calculus.arithmetic import FLOAT, Arithmetic
+from goldstein.calculus.set_once import SetOnce
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator
 from goldstein.oracles import Oracle
@@ -40,7 +41,7 @@ Leading = Callable[[int], Sequence[Fraction]]
 #: Coefficients of an affine entry: places, integers, their common denominator.
 IntegerRow = tuple[list[int], list[int], int]
 
-_BY_IDENTITY = frozenset({"_last", "_kink_form", "plan", "kink_nodes", "_relied_on"})
+_BY_IDENTITY = frozenset({"_last", "_own_form", "plan", "kink_nodes", "_relied_on"})
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Bound:
         return float(np.linalg.norm(self.value)) + self.spread
 
 
-class Expression(Oracle):
+class Expression(SetOnce, Oracle):
     """A function of one variable vector built from atoms, sums, products and linear maps.
 
     A scalar expression is an oracle: it goes straight into `minimize` and `certify`. Its gradient
@@ -104,6 +105,7 @@ class Expression(Oracle):
     goldstein.errors.KinkError: ...
     """
 
+    adjustable = frozenset({"_last"})
     knows_kinks = True
     #: NumPy arrays on the left hand over to our reflected operators.
     __array_ufunc__ = None
@@ -149,6 +151,13 @@ class Expression(Oracle):
             f"{self.name} is not a polynomial along a line; a kink that depends on it cannot be "
             "decided exactly."
         )
+
+    def with_args(self, args: Sequence[Expression]) -> Expression:
+        """Return this node over other arguments, made from its definition: nothing derived stays.
+
+        Nodes that are defined by more than their arguments override it.
+        """
+        return type(self)(*args)  # type: ignore[arg-type]
 
     @property
     def has_kinks(self) -> bool:
@@ -202,18 +211,18 @@ class Expression(Oracle):
     @cached_property
     def plan(self) -> tuple[Expression, ...]:
         """Every node once, arguments before the nodes that use them."""
-        order: list[Expression] = []
-        seen: set[int] = set()
-        stack: list[tuple[Expression, bool]] = [(self, False)]
-        while stack:
-            node, ready = stack.pop()
-            if ready:
-                order.append(node)
-            elif id(node) not in seen:
-                seen.add(id(node))
-                stack.append((node, True))
-                stack.extend((a, False) for a in reversed(node.args))
-        return tuple(order)
+        return tuple(_in_order(self))
+
+    def anew(self) -> Expression:
+        """Return the same function, made anew from its definition: its nodes and their data.
+
+        Nothing else is shared. What was derived, kept or altered on the nodes of this expression
+        does not reach the new one.
+        """
+        made: dict[int, Expression] = {}
+        for node in _in_order(self):
+            made[id(node)] = node.with_args([made[id(a)] for a in node.args])
+        return made[id(self)]
 
     @cached_property
     def is_exact(self) -> bool:
@@ -236,15 +245,23 @@ class Expression(Oracle):
         return tuple(relied.values())
 
     def kink_form(self) -> KinkForm:
-        """Return the kink normal form, the object that certificates are checked against."""
-        return self._kink_form
+        """Return a new kink normal form, the object that certificates are checked against.
+
+        It is made over `anew()`: whatever a search does with this expression, or with a form it
+        was given, cannot reach what a checker sees.
+        """
+        self._require_scalar("kink_form")
+        return self._form_over(self.anew())
 
     @cached_property
-    def _kink_form(self) -> KinkForm:
+    def _own_form(self) -> KinkForm:
+        """The form over the nodes themselves, which remembers: for gradients, not for proofs."""
+        return self._form_over(self)
+
+    def _form_over(self, root: Expression) -> KinkForm:
         from goldstein.calculus.kinks import KinkForm
 
-        self._require_scalar("kink_form")
-        return KinkForm(self)
+        return KinkForm(root)
 
     def value(self, x: Vector) -> float:
         """Return F(x)."""
@@ -271,7 +288,7 @@ class Expression(Oracle):
         with np.errstate(over="ignore", invalid="ignore"):
             pieces = self._pieces_if_clear(point, values)
         if pieces is None:
-            pieces = self.kink_form().require_smooth_point(point)
+            pieces = self._own_form.require_smooth_point(point)
         if not all(np.isfinite(values[id(node)]).all() for node in self._relied_on):
             # A partial sum that overflows says nothing of the sum, not even its sign.
             return np.full(point.shape, np.nan)
@@ -495,6 +512,22 @@ class Expression(Oracle):
         return f"{self.name}(shape={self.shape}, dim={self.dim})"
 
 
+def _in_order(root: Expression) -> list[Expression]:
+    """Return every node once, arguments before the nodes that use them."""
+    order: list[Expression] = []
+    seen: set[int] = set()
+    stack: list[tuple[Expression, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((a, False) for a in reversed(node.args))
+    return order
+
+
 class KinkNode(Expression):
     """A node that chooses between smooth pieces; its only argument decides which."""
 
@@ -557,6 +590,9 @@ class Variable(Expression):
         super().__init__((), (int(dim),))
         self.variable = self
         self.dim = int(dim)
+
+    def with_args(self, args: Sequence[Expression]) -> Variable:
+        return Variable(self.size)
 
     @property
     def own_affine(self) -> bool:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.calculus import sum_squares
-from goldstein.calculus.affine import hand_over, hand_over_sparse, own, own_sparse
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.constants import hand_over, hand_over_sparse, own, own_sparse
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
 from goldstein.errors import InputError
 from goldstein.numerics.streams import seed_from, stream
@@ -22,21 +22,7 @@ from goldstein.numerics.streams import seed_from, stream
 Matrix = NDArray[np.float64]
 
 
-class SetOnce:
-    """Public attributes keep their first value; the names in `adjustable` and caches may change."""
-
-    adjustable: frozenset[str] = frozenset()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.__dict__ and not (name.startswith("_") or name in self.adjustable):
-            raise AttributeError(
-                f"{name} of {type(self).__name__} cannot change: certificates are about one "
-                "function. Build another one."
-            )
-        super().__setattr__(name, value)
-
-
-class Model(SetOnce, Expression):
+class Model(Expression):
     """An objective built from data. The tree defines it; the fused pass only evaluates it faster.
 
     Attributes
@@ -47,6 +33,9 @@ class Model(SetOnce, Expression):
 
     def __init__(self, tree: Expression) -> None:
         super().__init__((tree,), ())
+
+    def with_args(self, args: Sequence[Expression]) -> Expression:
+        return args[0]
 
     @property
     def tree(self) -> Expression:
@@ -134,7 +123,6 @@ def nonnegative(name: str, value: Any) -> float:
 
 __all__ = [
     "Model",
-    "SetOnce",
     "data_matrix",
     "nonnegative",
     "ridge_term",

@@ -22,11 +22,11 @@ from goldstein.calculus import (
     sum,
     sum_squares,
 )
-from goldstein.calculus.affine import hand_over
 from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.constants import hand_over
 from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.set_once import SetOnce
 from goldstein.errors import InputError
-from goldstein.models.base import SetOnce
 from goldstein.numerics.long_sum import exact_sum
 
 Atom = Callable[[Expression, float], Expression]

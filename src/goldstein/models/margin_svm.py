@@ -12,7 +12,7 @@ import numpy as np
 from goldstein.calculus import Variable, ramp, sum
 from goldstein.calculus.affine import Linear, linear
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.expression import Vector
+from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Model, data_matrix, nonnegative, ridge_term
 from goldstein.models.margin_kinks import MarginKinkForm
@@ -35,7 +35,7 @@ class MarginSVM(Model):
         up once and for all, which is exact. Questions nearby then cost only the other rows.
     """
 
-    adjustable = frozenset({"neighbourhood"})
+    adjustable = frozenset({"neighbourhood", "_margins", "_visited", "_local"})
     neighbourhood: float = 0.0
 
     def __init__(
@@ -83,9 +83,8 @@ class MarginSVM(Model):
     def name(self) -> str:
         return "margin_svm"
 
-    @cached_property
-    def _kink_form(self) -> MarginKinkForm:
-        return MarginKinkForm(self)
+    def _form_over(self, root: Expression) -> MarginKinkForm:
+        return MarginKinkForm(root)
 
     def _look(self, w: Vector) -> tuple[MarginProblem, Vector]:
         """Return the cheapest problem that equals the objective at w, and its products Z w."""

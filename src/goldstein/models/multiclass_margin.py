@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from goldstein.calculus import Variable, row_max, sum
-from goldstein.calculus.affine import hand_over, row_norms
+from goldstein.calculus.affine import row_norms
+from goldstein.calculus.constants import hand_over
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import (
@@ -47,6 +48,8 @@ class MulticlassMargin(Model):
     With a `total` the losses are divided by it. It is exact in proofs, and so is `lam` if it is a
     Fraction.
     """
+
+    adjustable = frozenset({"_last_scores"})
 
     def __init__(
         self,

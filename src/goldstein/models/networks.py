@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ class Setting:
 class ReLUNetwork(Model):
     """loss(relu(X W^T) V + c) + ridge/2 |parameters|^2, evaluated in one pass."""
 
+    adjustable = frozenset({"_last_pass"})
+
     def __init__(self, tree: Expression, setting: Setting, architecture: Architecture) -> None:
         super().__init__(tree)
         self.setting, self.architecture = setting, architecture
@@ -125,12 +128,10 @@ class ReLUNetwork(Model):
     def _start(self, rng: np.random.Generator) -> Vector:
         return self.architecture.start(rng)
 
-    @property
+    @cached_property
     def data_norm(self) -> float:
         """Spectral norm of the data, the constant feature included."""
-        if not hasattr(self, "_data_norm"):
-            self._data_norm = spectral_norm_upper(self.setting.X)
-        return self._data_norm
+        return spectral_norm_upper(self.setting.X)
 
 
 def network_outputs(X: Any, hidden: Matrix, outer: Matrix, shift: Any) -> Vector:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, relu
-from goldstein.calculus.affine import own
+from goldstein.calculus.constants import own
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Matrix

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from goldstein.calculus.affine import add_jets, multiply_jets
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, Arithmetic, rational
+from goldstein.calculus.constants import positive
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
     Bound,
@@ -26,12 +27,13 @@ from goldstein.calculus.expression import (
     Vector,
     leading_sign,
 )
-from goldstein.errors import InputError, InputTypeError
+from goldstein.calculus.set_once import SetOnce
+from goldstein.errors import InputTypeError
 
 Indices = NDArray[np.intp]
 
 
-class ScalarFunction(ABC):
+class ScalarFunction(SetOnce, ABC):
     """A continuous function of one real number, smooth between finitely many breakpoints.
 
     Attributes
@@ -81,6 +83,10 @@ class ScalarFunction(ABC):
     @abstractmethod
     def steepest(self, low: float, high: float) -> float:
         """Return an upper bound of |derivative| on an interval."""
+
+    @abstractmethod
+    def anew(self) -> ScalarFunction:
+        """Return the same function, made anew from its definition."""
 
     def compose_jet(self, u: Jet, piece: Indices) -> Jet:
         """Return the function of a polynomial in t, exactly."""
@@ -155,6 +161,14 @@ class PiecewisePolynomial(ScalarFunction):
         self.curvature = max((abs(float(c[1])) for c in self.slopes if len(c) > 1), default=0.0)
         self._value_table = np.array([[float(a) for a in c] for c in self.pieces])
         self._slope_table = np.array([[float(a) for a in c] for c in self.slopes])
+
+    def anew(self) -> PiecewisePolynomial:
+        twin = object.__new__(type(self))
+        PiecewisePolynomial.__init__(
+            twin, self.name, self.breakpoints, self.pieces,
+            pivot_limit=self.pivot_limit, pivot_limit_attained=self.pivot_limit_attained,
+        )  # fmt: skip
+        return twin
 
     def value(self, u: Vector) -> Vector:
         return _evaluate(self._value_table, u, self.piece(u))
@@ -254,6 +268,9 @@ class Elementwise(KinkNode):
         self.exact = function.exact
         super().__init__((arg,), arg.shape)
 
+    def with_args(self, args: Sequence[Expression]) -> Elementwise:
+        return Elementwise(self.function.anew(), args[0])
+
     @property
     def name(self) -> str:
         return self.function.name
@@ -338,14 +355,6 @@ class Elementwise(KinkNode):
         if math.isinf(self.function.degree):
             return super().jet(jets, piece)
         return self.function.compose_jet(jets[0], piece)
-
-
-def positive(name: str, value: Any) -> Fraction:
-    """Return a positive parameter exactly, or refuse it."""
-    number = float(value)
-    if not (number > 0 and math.isfinite(number)):
-        raise InputError(f"{name} must be a positive finite number, got {value!r}.")
-    return Fraction(number)
 
 
 __all__ = ["Elementwise", "PiecewisePolynomial", "ScalarFunction", "positive"]

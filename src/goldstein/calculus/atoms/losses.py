@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial, positive
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
 from goldstein.errors import InputError
 
@@ -33,9 +34,9 @@ def pinball(u: Expression, tau: float = 0.5) -> Expression:
     >>> pinball(Variable(2), 0.25)(np.array([-1.0, 2.0]))
     array([0.75, 0.5 ])
     """
-    if not 0.0 < float(tau) < 1.0:
+    t = exact_number(tau, "tau")
+    if not 0 < t < 1:
         raise InputError(f"tau must lie strictly between 0 and 1, got {tau!r}.")
-    t = Fraction(float(tau))
     return Elementwise(PiecewisePolynomial("pinball", [0], [[0, t - 1], [0, t]]), u)
 
 

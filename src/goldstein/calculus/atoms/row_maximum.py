@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.enclosures import Enclosure
@@ -30,7 +32,10 @@ class RowMax(KinkNode):
         if not isinstance(arg, Expression) or arg.ndim != 2 or arg.shape[1] == 0:
             raise InputTypeError("row_max expects an expression of shape (n, k) with k >= 1.")
         super().__init__((arg,), arg.shape[:1])
-        self._rows = np.arange(arg.shape[0])
+
+    @cached_property
+    def _rows(self) -> NDArray[np.intp]:
+        return np.arange(self.args[0].shape[0])
 
     @property
     def columns(self) -> int:
