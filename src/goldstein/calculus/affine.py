@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import own, own_integers, own_sparse
+from goldstein.calculus.constants import exact_floats, exact_number, own, own_integers, own_sparse
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Bound, Expression, IntegerRow, Jet, Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
@@ -605,7 +606,7 @@ def linear(A: Any, u: Expression) -> Expression:
     elif sparse.issparse(A):
         matrix = own_sparse(A)
     else:
-        matrix = own(A)
+        matrix = own(A, "the matrix")
         if matrix.ndim == 1:
             return linear(matrix[None, :], u).reshape(*u.shape[1:])
     if len(matrix.shape) != 2 or u.ndim not in (1, 2) or matrix.shape[1] != u.shape[0]:
@@ -626,7 +627,7 @@ def matmul(u: Expression, other: Any) -> Expression:
             return MatMul(u, other)
         except ValueError:
             raise InputError(f"cannot multiply shapes {u.shape} and {other.shape}.") from None
-    matrix = other if sparse.issparse(other) else np.asarray(other, dtype=np.float64)
+    matrix = other if sparse.issparse(other) else exact_floats(other, "the matrix")
     if matrix.ndim == 1:
         return linear(matrix, u.T)
     return linear(matrix.T, u.T).T
@@ -637,6 +638,14 @@ def add(u: Expression, other: Any) -> Expression:
     if isinstance(other, Expression):
         return Add((u, other))
     return Shift(u, other)
+
+
+def subtract(u: Expression, other: Any) -> Expression:
+    """Return `u - other` for a constant or an expression."""
+    if isinstance(other, Expression):
+        return Add((u, -other))
+    # In float64: the negative of a short or unsigned integer may be another number.
+    return Shift(u, -exact_floats(other, "a constant term"))
 
 
 def multiply(u: Expression, other: Any) -> Expression:
@@ -660,9 +669,9 @@ def divide(u: Expression, divisor: Any) -> Expression:
 
 def _as_divisor(value: Any) -> Any:
     """Return a divisor as float64, or as a Fraction where float64 would round it."""
-    if not isinstance(value, int | np.integer | Fraction):
-        return own(value)
-    exact = value if isinstance(value, Fraction) else Fraction(int(value))
+    if not isinstance(value, int | float | np.number | Decimal | Fraction):
+        return own(value, "a divisor")
+    exact = exact_number(value, "a divisor", truth=True)
     try:
         nearest = float(exact)
     except OverflowError:
@@ -704,5 +713,6 @@ __all__ = [
     "matmul",
     "row_norms",
     "size_upper",
+    "subtract",
     "sum_entries",
 ]

@@ -23,6 +23,9 @@ Vector = NDArray[np.float64]
 #: Integers up to here are float64 numbers, all of them.
 _ALL_FLOATS = 2**53
 
+#: Sparse formats whose entries stand in one array.
+_WITH_ENTRIES = frozenset({"bsr", "coo", "csc", "csr", "dia"})
+
 #: Arrays that nobody outside writes to; an array that is gone leaves no entry behind.
 _PRIVATE: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
@@ -103,6 +106,14 @@ def exact_number(value: Any, what: str, *, truth: bool = False) -> Fraction:
         raise InputError(f"{what} is {value}, expected a finite number.") from None
 
 
+def exact_float(value: Any, what: str) -> float:
+    """Return one finite real number as a float, exactly, or refuse it."""
+    number = exact_number(value, what)
+    near = _nearest(number)
+    _refuse_rounded([number], np.array([near]), what)
+    return near
+
+
 def positive(name: str, value: Any) -> Fraction:
     """Return a positive parameter exactly, or refuse it."""
     number = exact_number(value, name)
@@ -177,7 +188,7 @@ def own_sparse(data: Any, what: str = "the matrix") -> Any:
     ):
         # A handle of its own on the same arrays: a new entry replaces the arrays of one handle.
         return sparse.csr_array((data.data, data.indices, data.indptr), shape=data.shape)
-    plain = data if isinstance(getattr(data, "data", None), np.ndarray) else sparse.csr_array(data)
+    plain = data if data.format in _WITH_ENTRIES else sparse.csr_array(data)
     exact_floats(plain.data, what)
     # Duplicates are added up, which must not happen in a short integer type.
     return hand_over_sparse(sparse.csr_array(plain.astype(np.float64, copy=False), copy=True))
@@ -209,6 +220,7 @@ def _is_private(data: Any) -> bool:
 
 
 __all__ = [
+    "exact_float",
     "exact_floats",
     "exact_number",
     "hand_over",

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.calculus.arithmetic import FLOAT, Arithmetic
+from goldstein.calculus.constants import exact_floats
 from goldstein.calculus.set_once import SetOnce
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator
@@ -431,7 +432,9 @@ class Expression(SetOnce, Oracle):
         return 4.0 * self._terms * 2.0**-53
 
     def _point(self, x: Any) -> Vector:
-        point = np.ascontiguousarray(x, dtype=np.float64)
+        if not (isinstance(x, np.ndarray) and x.dtype == np.float64):
+            x = exact_floats(x, "the point", finite=False)
+        point: Vector = np.ascontiguousarray(x)
         if point.shape != self.variable.shape:
             raise InputError(f"got a point of shape {point.shape}, expected {self.variable.shape}.")
         return point
@@ -458,7 +461,9 @@ class Expression(SetOnce, Oracle):
         return Scale(self, -1.0)
 
     def __sub__(self, other: Any) -> Expression:
-        return self + (-other if isinstance(other, Expression) else -np.asarray(other))
+        from goldstein.calculus.affine import subtract
+
+        return subtract(self, other)
 
     def __rsub__(self, other: Any) -> Expression:
         from goldstein.calculus.affine import add

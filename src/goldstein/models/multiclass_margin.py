@@ -13,15 +13,17 @@ from scipy.special import logsumexp
 
 from goldstein.calculus import Variable, row_max, sum
 from goldstein.calculus.affine import row_norms
-from goldstein.calculus.constants import hand_over
+from goldstein.calculus.constants import exact_float, hand_over
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import (
     Matrix,
     Model,
     data_matrix,
+    exact_positive,
     nonnegative,
     ridge_term,
+    sample_weights,
     with_constant_feature,
 )
 from goldstein.models.margin_problem import (
@@ -74,14 +76,9 @@ class MulticlassMargin(Model):
             raise InputError(
                 f"labels must be {n} integers from 0 to {classes - 1}, one per row of X."
             )
-        self.rho, self.lam, self.shift = float(rho), nonnegative("lam", lam), float(shift)
-        if not (self.rho > 0 and math.isfinite(self.rho)):
-            raise InputError(f"rho must be a positive finite number, got {rho!r}.")
-        if not math.isfinite(shift):
-            raise InputError(f"shift must be a finite number, got {shift!r}.")
-        p = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
-        if p.shape != (n,) or not (np.isfinite(p).all() and (p >= 0).all()):
-            raise InputError(f"weights must be {n} nonnegative finite numbers, one per row of X.")
+        self.rho, self.lam = exact_positive("rho", rho), nonnegative("lam", lam)
+        self.shift = exact_float(shift, "shift")
+        p = np.ones(n) if weights is None else sample_weights(weights, n)
         self.weights = hand_over(p if total is None else p / float(total))
         self._others = np.ones((n, self.classes), dtype=bool)
         self._others[np.arange(n), self.labels] = False

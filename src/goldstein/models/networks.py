@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.calculus.constants import exact_float
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import (
@@ -67,7 +68,7 @@ class Setting:
             data = with_constant_feature(data)
         made = make_loss(loss, y, n, threshold, weights, classes)
         total = made.total_weight if mean else None
-        return cls(data, made, int(width), nonnegative("ridge", ridge), total)
+        return cls(data, made, int(width), nonnegative("ridge", exact_float(ridge, "ridge")), total)
 
 
 class ReLUNetwork(Model):

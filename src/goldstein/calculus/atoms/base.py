@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from goldstein.calculus.affine import add_jets, multiply_jets
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, Arithmetic, rational
-from goldstein.calculus.constants import positive
+from goldstein.calculus.constants import exact_number
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
     Bound,
@@ -28,7 +29,8 @@ from goldstein.calculus.expression import (
     leading_sign,
 )
 from goldstein.calculus.set_once import SetOnce
-from goldstein.errors import InputTypeError
+from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact import fraction_upper
 
 Indices = NDArray[np.intp]
 
@@ -141,16 +143,20 @@ class PiecewisePolynomial(ScalarFunction):
         pivot_limit_attained: bool = True,
     ) -> None:
         self.name = name
-        self.breakpoints = tuple(Fraction(t) for t in breakpoints)
+        self.breakpoints = tuple(exact_number(t, f"a breakpoint of {name}") for t in breakpoints)
         self.degree = max(1, max(len(c) for c in pieces) - 1)
         width = int(self.degree) + 1
         self.pieces = tuple(
-            tuple(Fraction(c[k]) if k < len(c) else Fraction(0) for k in range(width))
+            tuple(
+                exact_number(c[k], f"a coefficient of {name}") if k < len(c) else Fraction(0)
+                for k in range(width)
+            )
             for c in pieces
         )
         self.slopes = tuple(
             tuple((k + 1) * c[k + 1] for k in range(width - 1)) for c in self.pieces
         )
+        require_range(name, [*self.breakpoints, *chain(*self.pieces, *self.slopes)])
         self.jumps = tuple(
             _horner(self.slopes[k + 1], t) - _horner(self.slopes[k], t)
             for k, t in enumerate(self.breakpoints)
@@ -158,7 +164,9 @@ class PiecewisePolynomial(ScalarFunction):
         self.pivot_limit = pivot_limit
         self.pivot_limit_attained = pivot_limit_attained
         self.lipschitz = self.steepest(-math.inf, math.inf)
-        self.curvature = max((abs(float(c[1])) for c in self.slopes if len(c) > 1), default=0.0)
+        self.curvature = max(
+            (fraction_upper(abs(c[1])) for c in self.slopes if len(c) > 1), default=0.0
+        )
         self._value_table = np.array([[float(a) for a in c] for c in self.pieces])
         self._slope_table = np.array([[float(a) for a in c] for c in self.slopes])
 
@@ -191,10 +199,10 @@ class PiecewisePolynomial(ScalarFunction):
                 continue
             for end in (left, right):
                 if math.isinf(end):
-                    size = abs(float(slope[0])) if not any(slope[1:]) else math.inf
+                    size = fraction_upper(abs(slope[0])) if not any(slope[1:]) else math.inf
                 else:
                     # Slopes are at most linear here: the ends of a piece are the extremes.
-                    size = abs(float(_horner(slope, Fraction(end))))
+                    size = fraction_upper(abs(_horner(slope, Fraction(end))))
                 top = max(top, size)
         return top
 
@@ -207,6 +215,17 @@ class PiecewisePolynomial(ScalarFunction):
             result = multiply_jets(result, u, lambda a, b: a * b)
             result = add_jets([result, [table[piece, power]]])
         return result
+
+
+def require_range(name: str, numbers: Sequence[Fraction]) -> None:
+    """Refuse numbers beyond float64, in which values and gradients are evaluated."""
+    for number in numbers:
+        if math.isinf(fraction_upper(abs(number))):
+            size = number.numerator.bit_length() - number.denominator.bit_length()
+            raise InputError(
+                f"{name} would have a coefficient of the size 2**{size}, beyond the range of "
+                "float64; choose less extreme parameters, or rescale its argument."
+            )
 
 
 def _horner(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:
@@ -357,4 +376,4 @@ class Elementwise(KinkNode):
         return self.function.compose_jet(jets[0], piece)
 
 
-__all__ = ["Elementwise", "PiecewisePolynomial", "ScalarFunction", "positive"]
+__all__ = ["Elementwise", "PiecewisePolynomial", "ScalarFunction", "require_range"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.calculus.affine import linear
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
@@ -130,7 +131,7 @@ def max_affine(A: Any, b: Any, w: Expression) -> Expression:
     >>> max_affine([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]], 0.0, Variable(2)).value(np.array([1, 0]))
     2.0
     """
-    return Max(np.asarray(A, dtype=np.float64) @ w + b)
+    return Max(linear(A, w) + b)
 
 
 __all__ = ["Max", "max_affine", "maximum"]

@@ -21,11 +21,13 @@ from goldstein.calculus.atoms.base import (
     Indices,
     PiecewisePolynomial,
     ScalarFunction,
+    require_range,
 )
 from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.enclosures import Enclosure, enclose
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
+from goldstein.numerics.exact import fraction_upper
 
 
 def capped_l1(u: Expression, threshold: float = 1.0) -> Expression:
@@ -92,9 +94,10 @@ class LogSum(ScalarFunction):
     def __init__(self, lam: Any, eps: Any) -> None:
         self.lam, self.eps = positive("lam", lam), positive("eps", eps)
         self.breakpoints = (Fraction(0),)
+        require_range(self.name, [self.lam, self.eps, self.lam / self.eps])
         self.jumps = (2 * self.lam / self.eps,)
-        self.lipschitz = float(self.lam / self.eps)
-        self.curvature = float(self.lam / self.eps**2)
+        self.lipschitz = fraction_upper(self.lam / self.eps)
+        self.curvature = fraction_upper(self.lam / self.eps**2)
 
     def anew(self) -> LogSum:
         return LogSum(self.lam, self.eps)

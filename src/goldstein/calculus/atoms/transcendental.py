@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus.arithmetic import RATIONAL, Arithmetic, Irrational, enclose_function
-from goldstein.calculus.atoms.base import Elementwise, Indices, ScalarFunction
-from goldstein.calculus.constants import positive
+from goldstein.calculus.atoms.base import Elementwise, Indices, ScalarFunction, require_range
+from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.enclosures import Enclosure, enclose
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError, NotCertifiableError
+from goldstein.numerics.exact import fraction_upper
 
 BallFunction = Callable[[Any, Any], Any]
 
@@ -83,6 +84,7 @@ class PseudoHuber(_Smooth):
 
     def __init__(self, threshold: Any) -> None:
         self.threshold = positive("threshold", threshold)
+        require_range(self.name, [self.threshold])
         self.lipschitz = float(self.threshold)
 
     def anew(self) -> PseudoHuber:
@@ -129,13 +131,10 @@ class UserSmooth(_Smooth):
         lipschitz: float,
         smoothness: float,
     ) -> None:
-        if not (lipschitz >= 0 and smoothness >= 0):
-            raise InputError(
-                f"lipschitz and smoothness must be nonnegative, got {lipschitz!r}, {smoothness!r}."
-            )
+        bounds = _bound(lipschitz, "lipschitz"), _bound(smoothness, "smoothness")
         self.name = getattr(value, "__name__", "smooth")
         self.function, self.derivative = value, derivative
-        self.lipschitz, self.curvature = float(lipschitz), float(smoothness)
+        self.lipschitz, self.curvature = bounds
 
     def anew(self) -> UserSmooth:
         return UserSmooth(self.function, self.derivative, self.lipschitz, self.curvature)
@@ -154,6 +153,16 @@ class UserSmooth(_Smooth):
 
     def steepest(self, low: float, high: float) -> float:
         return self.lipschitz
+
+
+def _bound(value: Any, what: str) -> float:
+    """Return a nonnegative number, infinity allowed, rounded up."""
+    if isinstance(value, float) and value == math.inf:
+        return math.inf
+    number = exact_number(value, what)
+    if number < 0:
+        raise InputError(f"{what} must be nonnegative, got {value!r}.")
+    return fraction_upper(number)
 
 
 def softplus(u: Expression) -> Expression:
