@@ -19,6 +19,7 @@ from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import exact_floats, exact_number, own, own_integers, own_sparse
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Bound, Expression, IntegerRow, Jet, Vector
+from goldstein.calculus.stillness import Still, products
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator, fraction_upper
 from goldstein.numerics.rounding import norm_upper
@@ -110,6 +111,17 @@ class Linear(_Affine):
     def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
         matrix = self._matrix(RATIONAL)
         return [matrix @ coefficient for coefficient in jets[0]]
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        if self.matrix_free or isinstance(self.A, BlockedRows):
+            return Still.everywhere(self.shape, False)
+        filled = (abs(self.A) > 0).astype(np.float64)
+        # An entry is constant, or 0, if all those are that it is made of.
+        constant, zero = (
+            filled @ (~mask).astype(np.float64) == 0.0 for mask in (inner.constant, inner.zero)
+        )
+        return Still(constant, zero)
 
     def _terms_of(self, index: int) -> list[tuple[int, Fraction]]:
         """Pairs (argument's flat index, exact coefficient) of one entry."""
@@ -212,6 +224,10 @@ class Gather(_Affine):
     ) -> tuple[Any, ...]:
         return (self._put(cotangent),)
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        return Still(self._take(inner.constant), self._take(inner.zero))
+
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
         repeats = 1.0 if self._distinct else float(np.sqrt(np.bincount(self.index.ravel()).max()))
@@ -261,6 +277,11 @@ class Scale(_Affine):
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
         return (cotangent * self._factor(arithmetic),)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        nothing = np.broadcast_to(self.factor == 0.0, self.shape)
+        return Still(inner.constant | nothing, inner.zero | nothing)
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
@@ -353,6 +374,10 @@ class Shift(_Affine):
     ) -> tuple[Any, ...]:
         return (cotangent,)
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        return Still(inner.constant, inner.zero & (self.constant == 0.0))
+
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
         return Bound(b.value + self.constant, b.lipschitz, b.radius)
@@ -401,6 +426,12 @@ class Add(_Affine):
     ) -> tuple[Any, ...]:
         return (cotangent,) * len(self.args)
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        return Still(
+            np.logical_and.reduce([a.constant for a in args]),
+            np.logical_and.reduce([a.zero for a in args]),
+        )
+
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         value = np.sum([b.value for b in bounds], axis=0)
         return Bound(value, sum(b.lipschitz for b in bounds), bounds[0].radius)
@@ -440,6 +471,10 @@ class Sum(_Affine):
                 ),
             )
         return (np.broadcast_to(cotangent, shape),)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        return Still.everywhere((), bool(inner.constant.all()), bool(inner.zero.all()))
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
@@ -486,6 +521,11 @@ class Multiply(Expression):
     ) -> tuple[Any, ...]:
         return cotangent * values[1], cotangent * values[0]
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        a, b = args
+        moving = (~a.constant & ~b.zero) | (~b.constant & ~a.zero)
+        return Still(~moving, a.zero | b.zero)
+
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         a, b = bounds
         top_a = float(np.abs(a.value).max(initial=0.0)) + a.spread
@@ -523,6 +563,9 @@ class MatMul(Expression):
         a = values[0].reshape(rows, left[-1])
         b = values[1].reshape(left[-1], columns)
         return (g @ b.T).reshape(left), (a.T @ g).reshape(right)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        return products(*args)
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         a, b = bounds

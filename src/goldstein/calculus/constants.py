@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact import nearest_float
 
 Vector = NDArray[np.float64]
 
@@ -51,7 +52,7 @@ def exact_floats(data: Any, what: str = "a constant", *, finite: bool = True) ->
     kind = array.dtype.kind
     if kind == "O":
         entries = [exact_number(entry, what, truth=True) for entry in array.ravel().tolist()]
-        floats = np.array([_nearest(entry) for entry in entries]).reshape(array.shape)
+        floats = np.array([nearest_float(entry) for entry in entries]).reshape(array.shape)
         _refuse_rounded(entries, floats, what)
     elif kind in "iu":
         floats = array.astype(np.float64)
@@ -109,7 +110,7 @@ def exact_number(value: Any, what: str, *, truth: bool = False) -> Fraction:
 def exact_float(value: Any, what: str) -> float:
     """Return one finite real number as a float, exactly, or refuse it."""
     number = exact_number(value, what)
-    near = _nearest(number)
+    near = nearest_float(number)
     _refuse_rounded([number], np.array([near]), what)
     return near
 
@@ -138,13 +139,6 @@ def _described(value: Any) -> str:
         return f"{type(value).__name__} {value!r}"
     shape = getattr(value, "shape", None)
     return type(value).__name__ + ("" if shape is None else f" of shape {tuple(shape)}")
-
-
-def _nearest(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def _refuse_rounded(exact: list[Fraction], floats: Vector, what: str) -> None:

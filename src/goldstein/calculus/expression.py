@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from goldstein.calculus.arithmetic import FLOAT, Arithmetic
 from goldstein.calculus.constants import exact_floats
 from goldstein.calculus.set_once import SetOnce
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator
 from goldstein.oracles import Oracle
@@ -160,6 +161,18 @@ class Expression(SetOnce, Oracle):
         """
         return type(self)(*args)  # type: ignore[arg-type]
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        """Return which entries do not change near a point, as far as that is proved.
+
+        Parameters
+        ----------
+        args : sequence of Still
+            What holds of the arguments.
+        piece, touched
+            The pieces of a kink node there, and the entries exactly on its breakpoints.
+        """
+        return Still.everywhere(self.shape, all(a.constant.all() for a in args))
+
     @property
     def has_kinks(self) -> bool:
         """True when this node itself (not its arguments) has kinks."""
@@ -278,6 +291,7 @@ class Expression(SetOnce, Oracle):
         # These refer to nodes by identity, which a copy or another process does not share.
         return {k: v for k, v in self.__dict__.items() if k not in _BY_IDENTITY}
 
+    @np.errstate(over="ignore", invalid="ignore")
     def gradient(self, y: Vector) -> Vector:
         """Return the gradient at y, or raise `KinkError` when y is on a kink.
 
@@ -286,8 +300,7 @@ class Expression(SetOnce, Oracle):
         self._require_scalar("gradient")
         point = self._point(y)
         values = self._values(point)
-        with np.errstate(over="ignore", invalid="ignore"):
-            pieces = self._pieces_if_clear(point, values)
+        pieces = self._pieces_if_clear(point, values)
         if pieces is None:
             pieces = self._own_form.require_smooth_point(point)
         if not all(np.isfinite(values[id(node)]).all() for node in self._relied_on):
@@ -300,10 +313,10 @@ class Expression(SetOnce, Oracle):
         return self.cotangents(values, arithmetic, pieces)[id(self.variable)]
 
     def cotangents(
-        self, values: dict[int, Any], arithmetic: Arithmetic, pieces: Pieces
+        self, values: dict[int, Any], arithmetic: Arithmetic, pieces: Pieces, start: Any = None
     ) -> dict[int, Any]:
-        """Return the derivative of the expression in the value of every node."""
-        found: dict[int, Any] = {id(self): arithmetic.one()}
+        """Return the derivative in the value of every node: of a scalar, or of `start . self`."""
+        found: dict[int, Any] = {id(self): arithmetic.one() if start is None else start}
         for node in reversed(self.plan):
             cotangent = found.get(id(node))
             if cotangent is None or not node.args:
@@ -341,6 +354,7 @@ class Expression(SetOnce, Oracle):
             ball = Ball(np.asarray(domain[0], dtype=np.float64), float(domain[1]))
         return self.bound_on(ball).lipschitz
 
+    @np.errstate(over="ignore", invalid="ignore")
     def bound_on(self, ball: Ball) -> Bound:
         """Return value at the centre and Lipschitz constant of this expression on a ball."""
         found: dict[int, Bound] = {}
@@ -549,11 +563,15 @@ class KinkNode(Expression):
         """Return the pieces that float64 sees at u."""
         raise NotImplementedError
 
-    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
-        """Return (pieces, exact ties, whether some entry sits on a smooth breakpoint).
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
+        """Return (pieces, exact ties, entries that sit on a smooth breakpoint).
 
         `exact(i)` gives the exact value of entry i; it is asked only where `u` does not decide.
         """
+        raise NotImplementedError
+
+    def felt(self, ties: list[Tie], moves: Callable[[int], bool]) -> list[Tie]:
+        """Return the ties that matter: those of arguments that change near the point."""
         raise NotImplementedError
 
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
@@ -608,6 +626,9 @@ class Variable(Expression):
 
     def offset(self, index: int) -> Fraction:
         return Fraction(0)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        return Still.everywhere(self.shape, False)
 
     def magnitude(self) -> tuple[Vector, Vector]:
         return np.ones(self.size), np.zeros(self.size)

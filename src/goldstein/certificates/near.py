@@ -27,6 +27,7 @@ from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.exact import (
     exact_combination,
     fraction_upper,
+    nearest_float,
     sqrt_upper,
     squared_distance,
     squared_norm,
@@ -187,7 +188,7 @@ class NearCertificate:
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return np.array([float(q) for q in self.exact_pivot])
+        return np.array([nearest_float(q) for q in self.exact_pivot])
 
     def verify(self, fun: HasKinkForm) -> Verification:
         """Re-derive the distance, the subgradients and their combination in exact arithmetic.

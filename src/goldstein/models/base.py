@@ -25,6 +25,7 @@ from goldstein.calculus.constants import (
     positive,
 )
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError
 from goldstein.numerics.exact import fraction_upper
 from goldstein.numerics.streams import seed_from, stream
@@ -62,6 +63,9 @@ class Model(Expression):
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
         return (cotangent,)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        return args[0]
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         return bounds[0]

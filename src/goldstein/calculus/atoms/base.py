@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -29,6 +29,7 @@ from goldstein.calculus.expression import (
     leading_sign,
 )
 from goldstein.calculus.set_once import SetOnce
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.exact import fraction_upper
 
@@ -93,6 +94,16 @@ class ScalarFunction(SetOnce, ABC):
     def compose_jet(self, u: Jet, piece: Indices) -> Jet:
         """Return the function of a polynomial in t, exactly."""
         raise InputTypeError(f"{self.name} is not a polynomial.")
+
+    @property
+    def constants(self) -> tuple[Fraction | None, ...]:
+        """The value of every piece that is constant, None for the others."""
+        return (None,) * (len(self.breakpoints) + 1)
+
+    @property
+    def keeps_zero(self) -> bool:
+        """True when the function of 0 is known to be 0."""
+        return False
 
     @cached_property
     def levels(self) -> Vector:
@@ -205,6 +216,14 @@ class PiecewisePolynomial(ScalarFunction):
                     size = fraction_upper(abs(_horner(slope, Fraction(end))))
                 top = max(top, size)
         return top
+
+    @property
+    def constants(self) -> tuple[Fraction | None, ...]:
+        return tuple(None if any(c[1:]) else c[0] for c in self.pieces)
+
+    @property
+    def keeps_zero(self) -> bool:
+        return self.pieces[sum(t < 0 for t in self.breakpoints)][0] == 0
 
     def compose_jet(self, u: Jet, piece: Indices) -> Jet:
         table = np.empty((len(self.pieces), int(self.degree) + 1), dtype=object)
@@ -337,12 +356,12 @@ class Elementwise(KinkNode):
         gaps = [u.reshape(-1) - ENCLOSURE.constant(t) for t in self.function.breakpoints]
         return np.flatnonzero(~np.logical_and.reduce([gap.proven for gap in gaps]))
 
-    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
         levels = self.function.breakpoints
         flat = u.reshape(-1)
         piece = np.zeros(flat.size, dtype=np.intp)
         ties: list[Tie] = []
-        bent = False
+        bent: list[int] = []
         for k, t in enumerate(levels):
             gap = flat - ENCLOSURE.constant(t)
             piece += gap.proven & (gap.mid > 0)
@@ -352,8 +371,23 @@ class Elementwise(KinkNode):
                 if value == t and self.function.jumps[k]:
                     ties.append((i, k))
                 elif value == t:
-                    bent = True
+                    bent.append(i)
         return piece.reshape(self.shape), ties, bent
+
+    def felt(self, ties: list[Tie], moves: Callable[[int], bool]) -> list[Tie]:
+        return [tie for tie in ties if moves(tie[0])]
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        constants = self.function.constants
+        flat = np.array([c is not None for c in constants])[piece]
+        zero = np.array([c == 0 for c in constants])[piece]
+        strictly = np.ones(self.shape, dtype=bool)
+        strictly.flat[sorted(touched)] = False
+        return Still(
+            inner.constant | (strictly & flat),
+            (inner.zero & self.function.keeps_zero) | (strictly & zero),
+        )
 
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
         chosen = piece.copy()
