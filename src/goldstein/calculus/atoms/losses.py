@@ -9,6 +9,7 @@ from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
 from goldstein.errors import InputError
+from goldstein.numerics.exact import fraction_lower
 
 
 def hinge(u: Expression) -> Expression:
@@ -68,7 +69,11 @@ def eps_insensitive(u: Expression, eps: float) -> Expression:
     pieces: list[list[Any]] = [[-e, -1], [0], [-e, 1]]
     # The slope set at one kink misses the other kink's slopes: both must not be in reach.
     function = PiecewisePolynomial(
-        "eps_insensitive", [-e, e], pieces, pivot_limit=float(e), pivot_limit_attained=False
+        "eps_insensitive",
+        [-e, e],
+        pieces,
+        pivot_limit=fraction_lower(e),
+        pivot_limit_attained=False,
     )
     return Elementwise(function, u)
 

@@ -27,7 +27,7 @@ from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.enclosures import Enclosure, enclose
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
-from goldstein.numerics.exact import fraction_upper
+from goldstein.numerics.exact import fraction_lower, fraction_upper
 
 
 def capped_l1(u: Expression, threshold: float = 1.0) -> Expression:
@@ -42,7 +42,7 @@ def capped_l1(u: Expression, threshold: float = 1.0) -> Expression:
     """
     t = positive("threshold", threshold)
     function = PiecewisePolynomial(
-        "capped_l1", [-t, 0, t], [[t], [0, -1], [0, 1], [t]], pivot_limit=float(t / 2)
+        "capped_l1", [-t, 0, t], [[t], [0, -1], [0, 1], [t]], pivot_limit=fraction_lower(t / 2)
     )
     return Elementwise(function, u)
 
