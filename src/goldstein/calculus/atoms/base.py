@@ -292,6 +292,14 @@ def _evaluate_in(
     return out
 
 
+def interval(centre: Vector, spread: float) -> tuple[float, float]:
+    """Return an interval that holds all entries, moved by at most `spread`."""
+    low = float(np.min(centre, initial=math.inf)) - spread
+    high = float(np.max(centre, initial=-math.inf)) + spread
+    # A centre that overflowed says nothing.
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+
+
 class Elementwise(KinkNode):
     """A scalar function applied to every entry of an expression."""
 
@@ -397,9 +405,7 @@ class Elementwise(KinkNode):
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
-        low = float(np.min(b.value, initial=math.inf)) - b.spread
-        high = float(np.max(b.value, initial=-math.inf)) + b.spread
-        steepest = self.function.steepest(low, high)
+        steepest = self.function.steepest(*interval(b.value, b.spread))
         value = self.function.value(b.value)
         lipschitz = 0.0 if steepest == 0.0 or b.lipschitz == 0.0 else steepest * b.lipschitz
         return Bound(value, lipschitz, b.radius)
@@ -410,4 +416,4 @@ class Elementwise(KinkNode):
         return self.function.compose_jet(jets[0], piece)
 
 
-__all__ = ["Elementwise", "PiecewisePolynomial", "ScalarFunction", "require_range"]
+__all__ = ["Elementwise", "PiecewisePolynomial", "ScalarFunction", "interval", "require_range"]

@@ -43,7 +43,8 @@ class SumSquares(Expression):
     def backward(
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
-        return (values[0] * (cotangent * arithmetic.constant(np.asarray(2.0))),)
+        # In this order: twice the cotangent may overflow where the entries are 0.
+        return (values[0] * cotangent * arithmetic.constant(np.asarray(2.0)),)
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
