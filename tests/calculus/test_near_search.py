@@ -77,9 +77,10 @@ def test_mean_of_points_moves_the_gradient_by_lam_times_the_distance():
     evidence = around(F, F.start(1), 0.05, 5)
     share = evidence.weights / evidence.weights.sum()
     mean = share @ evidence.points
-    pieces = [F.kink_form().require_smooth_point(p) for p in evidence.points]
+    form = F.kink_form()
+    pieces = [form.require_smooth_point(p) for p in evidence.points]
     y = mean + 0.01 * rng.standard_normal(4)
-    moved = share @ np.array([F.kink_form().float_gradient(y, p) for p in pieces])
+    moved = share @ np.array([form.float_gradient(y, p) for p in pieces])
     m = share @ evidence.gradients
     np.testing.assert_allclose(moved, m + lam * (y - mean), atol=1e-12)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,10 @@ from scipy.sparse.linalg import LinearOperator
 
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.constants import exact_floats, exact_number, own, own_integers, own_sparse
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Bound, Expression, IntegerRow, Jet, Vector
+from goldstein.calculus.stillness import Still, products
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator, fraction_upper
 from goldstein.numerics.rounding import norm_upper
@@ -26,9 +27,6 @@ from goldstein.numerics.spectral import spectral_norm_upper
 
 #: Charged for products that underflow, before a later factor can make the loss visible again.
 UNDERFLOW = 2.0**-940
-
-#: Arrays that nobody outside writes to; an array that is gone leaves no entry behind.
-_PRIVATE: WeakValueDictionary[int, NDArray[Any]] = WeakValueDictionary()
 
 
 class _Affine(Expression):
@@ -49,10 +47,19 @@ class Linear(_Affine):
         self.A = A
         self.matrix_free = isinstance(A, LinearOperator)
         self.exact = not self.matrix_free
+        # Entries of a sparse handle can be exchanged; the arrays that define the matrix cannot.
+        self._arrays = (A.data, A.indices, A.indptr) if sparse.issparse(A) else None
         super().__init__((arg,), (A.shape[0], *arg.shape[1:]))
-        self._exact_matrix: Any = None
-        if self.matrix_free:
+        if self.matrix_free and self.knows_kinks:
             self.knows_kinks = False
+
+    def with_args(self, args: Sequence[Expression]) -> Linear:
+        A = self.A
+        if self._arrays is not None:
+            A = sparse.csr_array(self._arrays, shape=(self.shape[0], self.args[0].shape[0]))
+        elif isinstance(A, BlockedRows):
+            A = A.anew()
+        return Linear(A, args[0])
 
     @cached_property
     def norm(self) -> float:
@@ -70,11 +77,13 @@ class Linear(_Affine):
     def _matrix(self, arithmetic: Arithmetic) -> Any:
         if arithmetic is RATIONAL:
             self._require_matrix()
-            if self._exact_matrix is None:
-                blocked = isinstance(self.A, BlockedRows)
-                self._exact_matrix = RATIONAL.constant(self.A.toarray() if blocked else self.A)
             return self._exact_matrix
         return self.A
+
+    @cached_property
+    def _exact_matrix(self) -> Any:
+        blocked = isinstance(self.A, BlockedRows)
+        return RATIONAL.constant(self.A.toarray() if blocked else self.A)
 
     def _require_matrix(self) -> None:
         if self.matrix_free:
@@ -103,22 +112,28 @@ class Linear(_Affine):
         matrix = self._matrix(RATIONAL)
         return [matrix @ coefficient for coefficient in jets[0]]
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        if self.matrix_free or isinstance(self.A, BlockedRows):
+            return Still.everywhere(self.shape, False)
+        filled = (abs(self.A) > 0).astype(np.float64)
+        # An entry is constant, or 0, if all those are that it is made of.
+        constant, zero = (
+            filled @ (~mask).astype(np.float64) == 0.0 for mask in (inner.constant, inner.zero)
+        )
+        return Still(constant, zero)
+
     def _terms_of(self, index: int) -> list[tuple[int, Fraction]]:
         """Pairs (argument's flat index, exact coefficient) of one entry."""
         self._require_matrix()
         columns = self.args[0].size // self.args[0].shape[0]
         i, j = divmod(index, columns)
         if sparse.issparse(self.A):
-            A = self._csr
-            span = slice(A.indptr[i], A.indptr[i + 1])
-            entries = zip(A.indices[span].tolist(), A.data[span].tolist())
+            span = slice(self.A.indptr[i], self.A.indptr[i + 1])
+            entries = zip(self.A.indices[span].tolist(), self.A.data[span].tolist())
         else:
             entries = enumerate(self.A[i].tolist())  # type: ignore[assignment]
         return [(k * columns + j, Fraction(a)) for k, a in entries if a]
-
-    @cached_property
-    def _csr(self) -> Any:
-        return sparse.csr_array(self.A)
 
     def row(self, index: int) -> dict[int, Fraction]:
         if self.args[0] is self.variable:
@@ -130,8 +145,8 @@ class Linear(_Affine):
             return super().integer_row(index)
         self._require_matrix()
         if sparse.issparse(self.A):
-            span = slice(self._csr.indptr[index], self._csr.indptr[index + 1])
-            places, entries = self._csr.indices[span], self._csr.data[span]
+            span = slice(self.A.indptr[index], self.A.indptr[index + 1])
+            places, entries = self.A.indices[span], self.A.data[span]
         else:
             places, entries = np.arange(self.A.shape[1]), self.A[index]
         filled = entries != 0
@@ -161,12 +176,23 @@ class Gather(_Affine):
     """Entries of an expression in another order or shape: slices, reshape, transpose."""
 
     def __init__(self, arg: Expression, index: Any) -> None:
-        self.index: NDArray[np.intp] = np.asarray(index, dtype=np.intp)
+        self.index: NDArray[np.intp] = own_integers(index)
         super().__init__((arg,), self.index.shape)
-        flat = self.index.ravel()
-        self._start = int(flat[0]) if flat.size else 0
-        self._contiguous = bool(flat.size and (np.diff(flat) == 1).all())
-        self._distinct = self._contiguous or np.unique(flat).size == flat.size
+
+    def with_args(self, args: Sequence[Expression]) -> Gather:
+        return Gather(args[0], self.index)
+
+    @cached_property
+    def _start(self) -> int:
+        return int(self.index.flat[0]) if self.index.size else 0
+
+    @cached_property
+    def _contiguous(self) -> bool:
+        return bool(self.index.size and (np.diff(self.index.ravel()) == 1).all())
+
+    @cached_property
+    def _distinct(self) -> bool:
+        return self._contiguous or np.unique(self.index).size == self.index.size
 
     def _take(self, value: Any) -> Any:
         flat = value.reshape(-1)
@@ -198,6 +224,10 @@ class Gather(_Affine):
     ) -> tuple[Any, ...]:
         return (self._put(cotangent),)
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        return Still(self._take(inner.constant), self._take(inner.zero))
+
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
         repeats = 1.0 if self._distinct else float(np.sqrt(np.bincount(self.index.ravel()).max()))
@@ -221,13 +251,14 @@ class Scale(_Affine):
     """An expression times a constant number, or entrywise times a constant array."""
 
     def __init__(self, arg: Expression, factor: Any) -> None:
-        self.factor: Vector = own(factor)
-        if not np.isfinite(self.factor).all():
-            raise InputError(f"a factor must be finite, got {factor!r}.")
+        self.factor: Vector = own(factor, "a factor")
         shape = np.broadcast_shapes(arg.shape, self.factor.shape)
         if shape != arg.shape:
             raise InputError(f"cannot multiply shape {arg.shape} by shape {self.factor.shape}.")
         super().__init__((arg,), shape)
+
+    def with_args(self, args: Sequence[Expression]) -> Scale:
+        return Scale(args[0], self.factor)
 
     @property
     def gain(self) -> float:
@@ -246,6 +277,11 @@ class Scale(_Affine):
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
         return (cotangent * self._factor(arithmetic),)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        nothing = np.broadcast_to(self.factor == 0.0, self.shape)
+        return Still(inner.constant | nothing, inner.zero | nothing)
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
@@ -291,6 +327,9 @@ class Divide(Scale):
             )
         super().__init__(arg, reciprocal)
 
+    def with_args(self, args: Sequence[Expression]) -> Divide:
+        return Divide(args[0], self.divisor)
+
     @property
     def gain(self) -> float:
         return math.nextafter(super().gain, math.inf)
@@ -314,16 +353,18 @@ class Shift(_Affine):
     """An expression plus a constant."""
 
     def __init__(self, arg: Expression, constant: Any) -> None:
-        raw = own(constant)
-        if not np.isfinite(raw).all():
-            raise InputError("a constant term must be finite.")
+        self._given = own(constant, "a constant term")
         try:
-            self.constant: Vector = np.broadcast_to(raw, arg.shape)
+            self.constant: Vector = np.broadcast_to(self._given, arg.shape)
         except ValueError:
             raise InputError(
-                f"cannot add a constant of shape {raw.shape} to an expression of shape {arg.shape}."
+                f"cannot add a constant of shape {self._given.shape} to an expression of shape "
+                f"{arg.shape}."
             ) from None
         super().__init__((arg,), arg.shape)
+
+    def with_args(self, args: Sequence[Expression]) -> Shift:
+        return Shift(args[0], self._given)
 
     def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
         return values[0] + arithmetic.constant(self.constant)
@@ -332,6 +373,10 @@ class Shift(_Affine):
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
         return (cotangent,)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        return Still(inner.constant, inner.zero & (self.constant == 0.0))
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
@@ -367,6 +412,9 @@ class Add(_Affine):
             raise InputError(f"cannot add expressions of shapes {sorted(shapes)}.")
         super().__init__(flat, flat[0].shape)
 
+    def with_args(self, args: Sequence[Expression]) -> Add:
+        return Add(args)
+
     def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
         total = values[0]
         for value in values[1:]:
@@ -377,6 +425,12 @@ class Add(_Affine):
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
         return (cotangent,) * len(self.args)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        return Still(
+            np.logical_and.reduce([a.constant for a in args]),
+            np.logical_and.reduce([a.zero for a in args]),
+        )
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         value = np.sum([b.value for b in bounds], axis=0)
@@ -417,6 +471,10 @@ class Sum(_Affine):
                 ),
             )
         return (np.broadcast_to(cotangent, shape),)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        return Still.everywhere((), bool(inner.constant.all()), bool(inner.zero.all()))
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
@@ -463,6 +521,11 @@ class Multiply(Expression):
     ) -> tuple[Any, ...]:
         return cotangent * values[1], cotangent * values[0]
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        a, b = args
+        moving = (~a.constant & ~b.zero) | (~b.constant & ~a.zero)
+        return Still(~moving, a.zero | b.zero)
+
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         a, b = bounds
         top_a = float(np.abs(a.value).max(initial=0.0)) + a.spread
@@ -501,6 +564,9 @@ class MatMul(Expression):
         b = values[1].reshape(left[-1], columns)
         return (g @ b.T).reshape(left), (a.T @ g).reshape(right)
 
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        return products(*args)
+
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         a, b = bounds
         value = np.asarray(a.value @ b.value)
@@ -531,47 +597,6 @@ def row_norms(matrix: Any) -> Vector:
 def size_upper(point: Vector) -> float:
     """Return a bound of |x| that does not square: tiny points must not look like 0."""
     return float(np.abs(point).max(initial=0.0)) * math.sqrt(point.size)
-
-
-def own(data: Any) -> Vector:
-    """Return a private copy: norms and exact values are cached, so the data must not change.
-
-    An array that is private already needs no second copy. That it is read-only does not make it
-    so: older views of it may be written to.
-    """
-    if _is_private(data):
-        return np.asarray(data)
-    return hand_over(np.array(data, dtype=np.float64))
-
-
-def own_sparse(data: Any) -> Any:
-    """Return a private copy of a sparse matrix, by rows and without duplicates."""
-    if isinstance(data, sparse.csr_array) and all(
-        _is_private(part) for part in (data.data, data.indices, data.indptr)
-    ):
-        # A handle of its own on the same arrays: a new entry replaces the arrays of one handle.
-        return copy.copy(data)
-    return hand_over_sparse(sparse.csr_array(data, dtype=np.float64, copy=True))
-
-
-def hand_over(data: NDArray[Any]) -> NDArray[Any]:
-    """Make an array private to expressions: the caller promises never to write to it."""
-    data.setflags(write=False)
-    _PRIVATE[id(data)] = data
-    return data
-
-
-def hand_over_sparse(matrix: Any) -> Any:
-    """Make the arrays of a CSR array private to expressions."""
-    matrix.sum_duplicates()
-    for part in (matrix.data, matrix.indices, matrix.indptr):
-        hand_over(part)
-    return matrix
-
-
-def _is_private(data: Any) -> bool:
-    kept = _PRIVATE.get(id(data))
-    return kept is not None and kept is data and not kept.flags.writeable
 
 
 def _product(a: float, b: float) -> float:
@@ -624,7 +649,7 @@ def linear(A: Any, u: Expression) -> Expression:
     elif sparse.issparse(A):
         matrix = own_sparse(A)
     else:
-        matrix = own(A)
+        matrix = own(A, "the matrix")
         if matrix.ndim == 1:
             return linear(matrix[None, :], u).reshape(*u.shape[1:])
     if len(matrix.shape) != 2 or u.ndim not in (1, 2) or matrix.shape[1] != u.shape[0]:
@@ -645,7 +670,7 @@ def matmul(u: Expression, other: Any) -> Expression:
             return MatMul(u, other)
         except ValueError:
             raise InputError(f"cannot multiply shapes {u.shape} and {other.shape}.") from None
-    matrix = other if sparse.issparse(other) else np.asarray(other, dtype=np.float64)
+    matrix = other if sparse.issparse(other) else exact_floats(other, "the matrix")
     if matrix.ndim == 1:
         return linear(matrix, u.T)
     return linear(matrix.T, u.T).T
@@ -656,6 +681,14 @@ def add(u: Expression, other: Any) -> Expression:
     if isinstance(other, Expression):
         return Add((u, other))
     return Shift(u, other)
+
+
+def subtract(u: Expression, other: Any) -> Expression:
+    """Return `u - other` for a constant or an expression."""
+    if isinstance(other, Expression):
+        return Add((u, -other))
+    # In float64: the negative of a short or unsigned integer may be another number.
+    return Shift(u, -exact_floats(other, "a constant term"))
 
 
 def multiply(u: Expression, other: Any) -> Expression:
@@ -679,9 +712,9 @@ def divide(u: Expression, divisor: Any) -> Expression:
 
 def _as_divisor(value: Any) -> Any:
     """Return a divisor as float64, or as a Fraction where float64 would round it."""
-    if not isinstance(value, int | np.integer | Fraction):
-        return own(value)
-    exact = value if isinstance(value, Fraction) else Fraction(int(value))
+    if not isinstance(value, int | float | np.number | Decimal | Fraction):
+        return own(value, "a divisor")
+    exact = exact_number(value, "a divisor", truth=True)
     try:
         nearest = float(exact)
     except OverflowError:
@@ -723,5 +756,6 @@ __all__ = [
     "matmul",
     "row_norms",
     "size_upper",
+    "subtract",
     "sum_entries",
 ]

@@ -114,18 +114,22 @@ def flint() -> ModuleType | None:
 
 def rational(value: Any) -> Any:
     """Return one float, int or Fraction as an exact rational number."""
-    exact = value if isinstance(value, Fraction) else Fraction(value)
-    module = flint()
-    return exact if module is None else module.fmpq(exact.numerator, exact.denominator)
+    return _maker()(*value.as_integer_ratio())
 
 
 def rationals(values: Any) -> Any:
     """Return an array of exact rationals, or one for a scalar."""
     array = np.asarray(values, dtype=object) if not isinstance(values, np.ndarray) else values
     out = np.empty(array.shape, dtype=object)
+    make = _maker()
     for place, value in enumerate(array.ravel().tolist()):
-        out.flat[place] = rational(value)
+        out.flat[place] = make(*value.as_integer_ratio())
     return out
+
+
+def _maker() -> Callable[[int, int], Any]:
+    module = flint()
+    return Fraction if module is None else module.fmpq
 
 
 def to_fraction(value: Any) -> Fraction:

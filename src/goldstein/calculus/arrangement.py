@@ -20,12 +20,13 @@ from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.modulus import tree_of
-from goldstein.calculus.rules import max_pivot, nearest_kink_pivot
+from goldstein.calculus.rules import levelled, nearest_kink
 from goldstein.calculus.rules.compositions import row_norms_upper
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.components import connected
 from goldstein.numerics.directed import product_up, quotient_down, root_sum_squares_up
-from goldstein.numerics.exact import exact_rank
+from goldstein.numerics.exact import exact_dot, exact_rank, nearest_float, squared_norm
+from goldstein.numerics.exact_vector import ExactVector
 from goldstein.numerics.rounding import gamma
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
 
@@ -73,12 +74,20 @@ class KinkGroup:
             return self.node.function.pivot_limit, self.node.function.pivot_limit_attained
         return math.inf, True
 
-    def settle(self, u: Vector, radius: float) -> Vector:
-        """Return the pivot of the group's values."""
+    def moves(self, x: ExactVector, reach: float) -> list[Fraction]:
+        """Return by how much the group's values move to their pivot: which ones is exact."""
+        values = [
+            offset + exact_dot(list(row.values()), [x.fractions[k] for k in row])
+            for row, offset in zip(self.rows, self.offsets, strict=True)
+        ]
         if isinstance(self.node, Elementwise):
-            kinks = self.node.function.kinks
-            return np.array([nearest_kink_pivot(float(u[0]), kinks, radius)])
-        return max_pivot(u, radius)
+            function = self.node.function
+            kinks = [t for t, jump in zip(function.breakpoints, function.jumps) if jump]
+            square = Fraction(reach) ** 2 * squared_norm(list(self.rows[0].values()))
+            found = nearest_kink(values[0], kinks, square)
+            return [Fraction(0) if found is None else found - values[0]]
+        settled = levelled(values, (Fraction(reach) * Fraction(self.norm)) ** 2)
+        return [new - old for new, old in zip(settled, values, strict=True)]
 
 
 @dataclass
@@ -142,20 +151,16 @@ class Arrangement:
         return reach
 
     def pivot(self, x: Vector, reach: float) -> Vector:
-        """Return the pivot of a point for a reach (in float64)."""
-        y = np.array(x, dtype=np.float64)
+        """Return the pivot of a point for a reach, rounded to float64.
+
+        Which kinks the closed ball meets is decided exactly: one on its boundary is met.
+        """
+        y, exact = np.array(x, dtype=np.float64), ExactVector(x)
         for part in self.components:
-            local = x[part.columns]
-            u = part.matrix @ local
-            moved = np.zeros_like(u)
-            at = 0
-            for group in part.groups:
-                span = slice(at, at + len(group.rows))
-                value = u[span] + [float(b) for b in group.offsets]
-                moved[span] = group.settle(value, product_up(reach, group.norm)) - value
-                at = span.stop
-            if moved.any():
-                y[part.columns] = local + np.linalg.lstsq(part.matrix, moved, rcond=None)[0]
+            moved = [nearest_float(m) for group in part.groups for m in group.moves(exact, reach)]
+            if any(moved):
+                step = np.linalg.lstsq(part.matrix, np.array(moved), rcond=None)[0]
+                y[part.columns] += step
         return y
 
 

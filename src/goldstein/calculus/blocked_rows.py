@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -36,6 +37,12 @@ class BlockedRows(ABC):
             return self.enclosed_product(v)
         return self.product(v) if isinstance(v, np.ndarray) else NotImplemented
 
+    def anew(self) -> BlockedRows:
+        """Return the same matrix without the rows that were kept."""
+        twin = copy.copy(self)
+        twin._kept = {}
+        return twin
+
     @property
     def T(self) -> _Transposed:
         """The transpose, for products only."""
@@ -55,7 +62,9 @@ class BlockedRows(ABC):
         """Fetch rows in one pass and keep them: questions about single rows will follow."""
         missing = [i for i in rows if i not in self._kept]
         if missing:
-            self._kept.update(zip(missing, self.fetch(np.array(missing))))
+            fetched = self.fetch(np.array(missing))
+            fetched.setflags(write=False)
+            self._kept.update(zip(missing, fetched))
 
     def toarray(self) -> Matrix:
         """Return all rows; for small data only."""

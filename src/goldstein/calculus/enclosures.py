@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.numerics.exact import nearest_float
 from goldstein.numerics.rounding import UNIT, gamma
 
 Floats = NDArray[np.float64]
@@ -58,7 +59,7 @@ class Enclosure:
     @classmethod
     def from_fractions(cls, values: Sequence[Fraction]) -> Enclosure:
         """Return the tightest enclosures of some rationals."""
-        mid = np.array([_nearest(value) for value in values], dtype=np.float64)
+        mid = np.array([nearest_float(value) for value in values], dtype=np.float64)
         with np.errstate(all="ignore"):
             return cls(mid, _outward(UNIT * np.abs(mid)))
 
@@ -233,13 +234,6 @@ def enclose(value: Any) -> Enclosure:
     if isinstance(value, Fraction):
         return Enclosure.from_fractions([value]).reshape(())
     return Enclosure(value)
-
-
-def _nearest(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
 
 
 __all__ = ["Enclosure", "enclose", "product_part", "sum_of_parts"]

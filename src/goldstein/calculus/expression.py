@@ -18,6 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.calculus.arithmetic import FLOAT, Arithmetic
+from goldstein.calculus.constants import exact_floats
+from goldstein.calculus.set_once import SetOnce
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator
 from goldstein.oracles import Oracle
@@ -40,7 +43,7 @@ Leading = Callable[[int], Sequence[Fraction]]
 #: Coefficients of an affine entry: places, integers, their common denominator.
 IntegerRow = tuple[list[int], list[int], int]
 
-_BY_IDENTITY = frozenset({"_last", "_kink_form", "plan", "kink_nodes", "_relied_on"})
+_BY_IDENTITY = frozenset({"_last", "_own_form", "plan", "kink_nodes", "_relied_on"})
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Bound:
         return float(np.linalg.norm(self.value)) + self.spread
 
 
-class Expression(Oracle):
+class Expression(SetOnce, Oracle):
     """A function of one variable vector built from atoms, sums, products and linear maps.
 
     A scalar expression is an oracle: it goes straight into `minimize` and `certify`. Its gradient
@@ -104,6 +107,7 @@ class Expression(Oracle):
     goldstein.errors.KinkError: ...
     """
 
+    adjustable = frozenset({"_last"})
     knows_kinks = True
     #: NumPy arrays on the left hand over to our reflected operators.
     __array_ufunc__ = None
@@ -149,6 +153,25 @@ class Expression(Oracle):
             f"{self.name} is not a polynomial along a line; a kink that depends on it cannot be "
             "decided exactly."
         )
+
+    def with_args(self, args: Sequence[Expression]) -> Expression:
+        """Return this node over other arguments, made from its definition: nothing derived stays.
+
+        Nodes that are defined by more than their arguments override it.
+        """
+        return type(self)(*args)  # type: ignore[arg-type]
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        """Return which entries do not change near a point, as far as that is proved.
+
+        Parameters
+        ----------
+        args : sequence of Still
+            What holds of the arguments.
+        piece, touched
+            The pieces of a kink node there, and the entries exactly on its breakpoints.
+        """
+        return Still.everywhere(self.shape, all(a.constant.all() for a in args))
 
     @property
     def has_kinks(self) -> bool:
@@ -202,18 +225,18 @@ class Expression(Oracle):
     @cached_property
     def plan(self) -> tuple[Expression, ...]:
         """Every node once, arguments before the nodes that use them."""
-        order: list[Expression] = []
-        seen: set[int] = set()
-        stack: list[tuple[Expression, bool]] = [(self, False)]
-        while stack:
-            node, ready = stack.pop()
-            if ready:
-                order.append(node)
-            elif id(node) not in seen:
-                seen.add(id(node))
-                stack.append((node, True))
-                stack.extend((a, False) for a in reversed(node.args))
-        return tuple(order)
+        return tuple(_in_order(self))
+
+    def anew(self) -> Expression:
+        """Return the same function, made anew from its definition: its nodes and their data.
+
+        Nothing else is shared. What was derived, kept or altered on the nodes of this expression
+        does not reach the new one.
+        """
+        made: dict[int, Expression] = {}
+        for node in _in_order(self):
+            made[id(node)] = node.with_args([made[id(a)] for a in node.args])
+        return made[id(self)]
 
     @cached_property
     def is_exact(self) -> bool:
@@ -236,15 +259,23 @@ class Expression(Oracle):
         return tuple(relied.values())
 
     def kink_form(self) -> KinkForm:
-        """Return the kink normal form, the object that certificates are checked against."""
-        return self._kink_form
+        """Return a new kink normal form, the object that certificates are checked against.
+
+        It is made over `anew()`: whatever a search does with this expression, or with a form it
+        was given, cannot reach what a checker sees.
+        """
+        self._require_scalar("kink_form")
+        return self._form_over(self.anew())
 
     @cached_property
-    def _kink_form(self) -> KinkForm:
+    def _own_form(self) -> KinkForm:
+        """The form over the nodes themselves, which remembers: for gradients, not for proofs."""
+        return self._form_over(self)
+
+    def _form_over(self, root: Expression) -> KinkForm:
         from goldstein.calculus.kinks import KinkForm
 
-        self._require_scalar("kink_form")
-        return KinkForm(self)
+        return KinkForm(root)
 
     def value(self, x: Vector) -> float:
         """Return F(x)."""
@@ -260,6 +291,7 @@ class Expression(Oracle):
         # These refer to nodes by identity, which a copy or another process does not share.
         return {k: v for k, v in self.__dict__.items() if k not in _BY_IDENTITY}
 
+    @np.errstate(over="ignore", invalid="ignore")
     def gradient(self, y: Vector) -> Vector:
         """Return the gradient at y, or raise `KinkError` when y is on a kink.
 
@@ -268,10 +300,9 @@ class Expression(Oracle):
         self._require_scalar("gradient")
         point = self._point(y)
         values = self._values(point)
-        with np.errstate(over="ignore", invalid="ignore"):
-            pieces = self._pieces_if_clear(point, values)
+        pieces = self._pieces_if_clear(point, values)
         if pieces is None:
-            pieces = self.kink_form().require_smooth_point(point)
+            pieces = self._own_form.require_smooth_point(point)
         if not all(np.isfinite(values[id(node)]).all() for node in self._relied_on):
             # A partial sum that overflows says nothing of the sum, not even its sign.
             return np.full(point.shape, np.nan)
@@ -282,10 +313,10 @@ class Expression(Oracle):
         return self.cotangents(values, arithmetic, pieces)[id(self.variable)]
 
     def cotangents(
-        self, values: dict[int, Any], arithmetic: Arithmetic, pieces: Pieces
+        self, values: dict[int, Any], arithmetic: Arithmetic, pieces: Pieces, start: Any = None
     ) -> dict[int, Any]:
-        """Return the derivative of the expression in the value of every node."""
-        found: dict[int, Any] = {id(self): arithmetic.one()}
+        """Return the derivative in the value of every node: of a scalar, or of `start . self`."""
+        found: dict[int, Any] = {id(self): arithmetic.one() if start is None else start}
         for node in reversed(self.plan):
             cotangent = found.get(id(node))
             if cotangent is None or not node.args:
@@ -323,6 +354,7 @@ class Expression(Oracle):
             ball = Ball(np.asarray(domain[0], dtype=np.float64), float(domain[1]))
         return self.bound_on(ball).lipschitz
 
+    @np.errstate(over="ignore", invalid="ignore")
     def bound_on(self, ball: Ball) -> Bound:
         """Return value at the centre and Lipschitz constant of this expression on a ball."""
         found: dict[int, Bound] = {}
@@ -414,7 +446,9 @@ class Expression(Oracle):
         return 4.0 * self._terms * 2.0**-53
 
     def _point(self, x: Any) -> Vector:
-        point = np.ascontiguousarray(x, dtype=np.float64)
+        if not (isinstance(x, np.ndarray) and x.dtype == np.float64):
+            x = exact_floats(x, "the point", finite=False)
+        point: Vector = np.ascontiguousarray(x)
         if point.shape != self.variable.shape:
             raise InputError(f"got a point of shape {point.shape}, expected {self.variable.shape}.")
         return point
@@ -441,7 +475,9 @@ class Expression(Oracle):
         return Scale(self, -1.0)
 
     def __sub__(self, other: Any) -> Expression:
-        return self + (-other if isinstance(other, Expression) else -np.asarray(other))
+        from goldstein.calculus.affine import subtract
+
+        return subtract(self, other)
 
     def __rsub__(self, other: Any) -> Expression:
         from goldstein.calculus.affine import add
@@ -495,6 +531,22 @@ class Expression(Oracle):
         return f"{self.name}(shape={self.shape}, dim={self.dim})"
 
 
+def _in_order(root: Expression) -> list[Expression]:
+    """Return every node once, arguments before the nodes that use them."""
+    order: list[Expression] = []
+    seen: set[int] = set()
+    stack: list[tuple[Expression, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((a, False) for a in reversed(node.args))
+    return order
+
+
 class KinkNode(Expression):
     """A node that chooses between smooth pieces; its only argument decides which."""
 
@@ -511,11 +563,15 @@ class KinkNode(Expression):
         """Return the pieces that float64 sees at u."""
         raise NotImplementedError
 
-    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
-        """Return (pieces, exact ties, whether some entry sits on a smooth breakpoint).
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
+        """Return (pieces, exact ties, entries that sit on a smooth breakpoint).
 
         `exact(i)` gives the exact value of entry i; it is asked only where `u` does not decide.
         """
+        raise NotImplementedError
+
+    def felt(self, ties: list[Tie], moves: Callable[[int], bool]) -> list[Tie]:
+        """Return the ties that matter: those of arguments that change near the point."""
         raise NotImplementedError
 
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
@@ -558,6 +614,9 @@ class Variable(Expression):
         self.variable = self
         self.dim = int(dim)
 
+    def with_args(self, args: Sequence[Expression]) -> Variable:
+        return Variable(self.size)
+
     @property
     def own_affine(self) -> bool:
         return True
@@ -567,6 +626,9 @@ class Variable(Expression):
 
     def offset(self, index: int) -> Fraction:
         return Fraction(0)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        return Still.everywhere(self.shape, False)
 
     def magnitude(self) -> tuple[Vector, Vector]:
         return np.ones(self.size), np.zeros(self.size)

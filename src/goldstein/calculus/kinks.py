@@ -41,6 +41,7 @@ from goldstein.calculus.expression import (
     Vector,
     kink_error,
 )
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.exact import to_fractions
 from goldstein.numerics.exact_vector import ExactVector
@@ -80,12 +81,16 @@ class Examination:
     ties: dict[int, list[Tie]] = field(default_factory=dict)
     #: Nodes with an entry exactly on a smooth breakpoint: their polynomials are one-sided.
     bent: set[int] = field(default_factory=set)
+    #: Entries exactly on breakpoints, whether or not they matter.
+    touched: dict[int, frozenset[int]] = field(default_factory=dict)
     _rows: dict[tuple[int, int], dict[int, Fraction]] = field(default_factory=dict)
     _integer_rows: dict[tuple[int, int], IntegerRow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         #: Enclosures of the nodes' values, on demand.
         self.values = _Values(self, ENCLOSURE, _enclosed_point(self.at))
+        #: Which entries of the nodes do not change near the point, on demand.
+        self.still = _Stillness(self.form.root, self.pieces, self.touched)
 
     @property
     def point(self) -> tuple[Fraction, ...]:
@@ -106,6 +111,8 @@ class Examination:
         """Return the exact value of one entry of a node."""
         if node.is_affine:
             return node.offset(index) + self.product(node, index, self.at)
+        if self.still[id(node)].zero.flat[index]:
+            return Fraction(0)  # without the exact values of everything below
         try:
             return to_fraction(self.exact[id(node)].reshape(-1)[index])
         except Irrational as what:
@@ -192,21 +199,41 @@ class KinkForm:
         u = found.values[id(inner)]
         piece, ties, bent = node.examine(u, lambda i: found.entry(inner, i))
         found.pieces[id(node)] = piece
-        if inner.is_affine:
-            # An entry that does not depend on x never crosses its kink.
-            ties = [tie for tie in ties if self._moves(node, tie, found)]
+        if not ties and not bent:
+            return
+        found.touched[id(node)] = frozenset([entry for entry, _ in ties] + bent)
+        # An entry that stays what it is near the point never crosses its kink.
+        moves = partial(self._moves, found, inner)
+        ties = node.felt(ties, moves)
         if ties:
             found.ties[id(node)] = ties
-        if bent:
+        if any(moves(entry) for entry in bent):
             found.bent.add(id(node))
 
-    @staticmethod
-    def _moves(node: KinkNode, tie: Tie, found: Examination) -> bool:
-        inner = node.args[0]
-        if node.size == inner.size:
-            stored = _stored_row(inner, tie[0])
-            return bool(found.integer_row(inner, tie[0])[0] if stored is None else stored[0].size)
-        return any(found.integer_row(inner, i)[0] for i in range(inner.size))
+    def _moves(self, found: Examination, inner: Expression, index: int) -> bool:
+        """Return False only if an entry is proved to be constant near the point."""
+        if inner.is_affine:
+            stored = _stored_row(inner, index)
+            return bool(found.integer_row(inner, index)[0] if stored is None else stored[0].size)
+        if found.still[id(inner)].constant.flat[index]:
+            return False
+        return not (self._is_flat(found, inner) and self._derivative_vanishes(found, inner, index))
+
+    def _is_flat(self, found: Examination, inner: Expression) -> bool:
+        """True when an expression is affine near the point: linear pieces, no kink felt."""
+        return inner.degree == 1 and not any(
+            id(node) in found.ties or id(node) in found.bent for node in inner.plan
+        )
+
+    def _derivative_vanishes(self, found: Examination, inner: Expression, index: int) -> bool:
+        if not self.is_small:
+            return False
+        start = RATIONAL.zeros((inner.size,))
+        start[index] = RATIONAL.one()[()]
+        cotangents = inner.cotangents(
+            found.exact, RATIONAL, found.pieces, start.reshape(inner.shape)
+        )
+        return not any(to_fraction(g) for g in cotangents[id(inner.variable)].ravel())
 
     def require_smooth_point(self, point: Vector) -> Pieces:
         """Return the pieces at a point, or raise `KinkError` if it is not surely off all kinks."""
@@ -245,6 +272,8 @@ class KinkForm:
         path = _Path(found, ExactVector(direction), pieces)
         for node in self.root.kink_nodes:
             ties = found.ties.get(id(node))
+            if ties:
+                ties = path.felt(node, ties)
             if ties:
                 leading = partial(path.leading, node.args[0])
                 pieces[id(node)] = node.split(pieces[id(node)], ties, leading)
@@ -386,6 +415,24 @@ class _Values(dict[int, Any]):
         return self[key]
 
 
+class _Stillness(dict[int, Still]):
+    """What is constant near a point, node by node; the kinks below must have been decided."""
+
+    def __init__(
+        self, root: Expression, pieces: Pieces, touched: dict[int, frozenset[int]]
+    ) -> None:
+        super().__init__()
+        self._nodes = {id(node): node for node in root.plan}
+        self._pieces, self._touched = pieces, touched
+
+    def __missing__(self, key: int) -> Still:
+        node = self._nodes[key]
+        args = [self[id(a)] for a in node.args]
+        touched = self._touched.get(key, frozenset())
+        self[key] = node.still(args, self._pieces.get(key), touched)
+        return self[key]
+
+
 @dataclass
 class _Path:
     """The line y + t v: exact polynomials in t, under the pieces chosen so far."""
@@ -394,6 +441,25 @@ class _Path:
     steps: ExactVector
     pieces: Pieces
     _jets: dict[int, Jet] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._touched = dict(self.found.touched)
+        self._still = _Stillness(self.found.form.root, self.pieces, self._touched)
+
+    def felt(self, node: KinkNode, ties: list[Tie]) -> list[Tie]:
+        """Return the ties that the line breaks, or must break.
+
+        On y + t v with a small t > 0 all decisions below the node are strict, so that the argument
+        may be constant near every point of it: relu(relu(w)) beside 0, to the left. It then keeps
+        the value that it has at y, and is on the kink for good.
+        """
+        inner = node.args[0]
+        if not inner.is_affine:
+            ties = node.felt(ties, lambda i: not self._still[id(inner)].constant.flat[i])
+        # What the line breaks is strictly beside its breakpoint.
+        broken = {entry for entry, _ in ties}
+        self._touched[id(node)] = self._touched[id(node)] - broken
+        return ties
 
     def leading(self, node: Expression, index: int) -> list[Fraction]:
         """Return the coefficients of t, t^2, ... of one entry."""

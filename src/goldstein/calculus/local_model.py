@@ -28,7 +28,7 @@ from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Vector
 from goldstein.calculus.kinks import Examination, Kink
 from goldstein.errors import NotCertifiableError
-from goldstein.numerics.exact import to_fractions
+from goldstein.numerics.exact import nearest_float, to_fractions
 
 Matrix = NDArray[np.float64]
 Row = dict[int, Fraction]
@@ -55,7 +55,7 @@ def dense(rows: list[Row], dim: int) -> Matrix:
     out = np.zeros((len(rows), dim))
     for i, row in enumerate(rows):
         for k, a in row.items():
-            out[i, k] = float(a)
+            out[i, k] = nearest_float(a)
     return out
 
 
@@ -82,16 +82,19 @@ class LocalModel:
         return self.slopes[:, None] * self.rows
 
 
+@np.errstate(all="ignore")
 def local_model(found: Examination) -> LocalModel:
     """Return the float64 model at an examined point whose kinks are additive."""
     form = found.form
     kinks = form.active_kinks(found)
-    point = np.array([float(q) for q in found.point])
+    point = np.array([nearest_float(q) for q in found.point])
     cotangents = form.root.cotangents(form.root._values(point), FLOAT, found.pieces)
     base = np.array(np.broadcast_to(cotangents[id(form.root.variable)], (form.dim,)), dtype=float)
     slopes = np.array([_slope(cotangents, kink, FLOAT) for kink in kinks], dtype=float)
     _require_finite(base, slopes)
-    return LocalModel(base, dense(exact_rows(found, kinks), form.dim), slopes)
+    rows = dense(exact_rows(found, kinks), form.dim)
+    _require_finite(rows)
+    return LocalModel(base, rows, slopes)
 
 
 #: An exact number, or an interval around it: (midpoint, radius).

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.calculus.affine import Add, Gather, Linear, MatMul, Multiply, Scale, Shift, Sum
-from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.atoms.base import Elementwise, interval
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.norms import Norm2, SumSquares
 from goldstein.calculus.atoms.softmax import SoftmaxCrossEntropy
@@ -265,9 +265,8 @@ def _range(node: Expression, inner: list[_Range]) -> _Range:
 
 def steepest(node: Elementwise, inner: _Range) -> float:
     """Return a bound of the slopes of an atom over the range of its argument."""
-    low = float(inner.centre.min(initial=math.inf)) - inner.spread
-    high = float(inner.centre.max(initial=-math.inf)) + inner.spread
-    local, everywhere = node.function.steepest(low, high), node.function.lipschitz
+    local = node.function.steepest(*interval(inner.centre, inner.spread))
+    everywhere = node.function.lipschitz
     # A constant that is almost attained is rounded up to the one in the textbooks.
     return everywhere if local > 0.99 * everywhere else local
 

@@ -25,6 +25,7 @@ from goldstein.calculus.transport import Equation, Flat, KinkTable
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.exact import nearest_float
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
@@ -91,19 +92,8 @@ def near_certificate(
     <NearCertificate (0, 0.05)-near stationary, 2 subgradients at the pivot, certified>
     """
     search = _Search(fun, certificate, float(delta), float(eps), seed)
-    best: NearCertificate | None = None
-    for flat, point in search.pivots():
-        if best is not None and not search.hopeful(flat, point, best.eps):
-            continue
-        pivot = flat.project_exactly(point)
-        if pivot is None:
-            continue
-        proof = search.refined(flat, search.prove(pivot))
-        if proof is not None and (best is None or proof.eps < best.eps):
-            best = proof
-        if best is not None and best.eps <= eps:
-            break
-    return best
+    with np.errstate(all="ignore"):  # what overflows is no pivot, and no proof rests on it
+        return search.best()
 
 
 class _Search:
@@ -130,6 +120,22 @@ class _Search:
                 "the function contains a LinearOperator or user code, known in float64 only; pass "
                 "the matrix, or write the function with atoms, to get a near certificate."
             )
+
+    def best(self) -> NearCertificate | None:
+        """Return the best proof found, the first that is good enough."""
+        best: NearCertificate | None = None
+        for flat, point in self.pivots():
+            if best is not None and not self.hopeful(flat, point, best.eps):
+                continue
+            pivot = flat.project_exactly(point)
+            if pivot is None:
+                continue
+            proof = self.refined(flat, self.prove(pivot))
+            if proof is not None and (best is None or proof.eps < best.eps):
+                best = proof
+            if best is not None and best.eps <= self.eps:
+                break
+        return best
 
     # --- where to look -------------------------------------------------------------------------
 
@@ -167,7 +173,7 @@ class _Search:
         close = []
         for i in order.tolist():
             equation = self.table.equation(i)
-            length = float(np.sqrt(sum(float(a) ** 2 for _, a in equation.row)))
+            length = math.hypot(*(nearest_float(a) for _, a in equation.row))
             if equation.row and gaps[i] <= radius * length:
                 close.append(equation)
         return close
@@ -184,6 +190,8 @@ class _Search:
             if crossing is not None:
                 flat = Flat([*flat.equations, crossing], point.size, stop)
                 point = flat.project(stop)
+                if not np.isfinite(point).all():
+                    return
                 continue
             point = target
             yield flat, point
@@ -262,11 +270,14 @@ class _Search:
         exact = flat.project_exactly(point)
         if exact is None:
             return flat.equations
-        found = self.form.examine(exact)
-        kinks = self.form.active_kinks(found)
-        if not is_additive(kinks):
+        try:
+            found = self.form.examine(exact)
+            kinks = self.form.active_kinks(found)
+            if not is_additive(kinks):
+                return flat.equations
+            shares = box_shares(local_model(found))
+        except NotCertifiableError:
             return flat.equations
-        shares = box_shares(local_model(found))
         inner = {
             (id(kink.node), kink.entry, kink.level)
             for kink, share in zip(kinks, shares)
@@ -280,13 +291,9 @@ class _Search:
     def prove(self, pivot: list[Fraction]) -> NearCertificate | None:
         """Return the best proof at a pivot, or None."""
         try:
-            found = self.form.examine(pivot)
-        except NotCertifiableError:
-            return None
-        evidence = self.evidence(found)
-        if evidence is None:
-            return None
-        try:
+            evidence = self.evidence(self.form.examine(pivot))
+            if evidence is None or not np.isfinite(evidence.directions).all():
+                return None
             proof = NearCertificate.prove(
                 self.fun, self.x, pivot, evidence.directions, evidence.weights
             )
@@ -322,12 +329,15 @@ class _Search:
             tangent = flat.tangent
             slope = partial(self._slope, proof.pivot, tangent, pieces)
             share = proof.weights / proof.weights.sum()
-            left, values, right = np.linalg.svd(_curvature(slope, tangent.shape[1], self.delta))
-            if not values.size or not values[0] > 0:
+            curvature = _curvature(slope, tangent.shape[1], self.delta)
+            if not (curvature.any() and np.isfinite(curvature).all()):
                 return proof
+            left, values, right = np.linalg.svd(curvature)
             kept = values > 1e-12 * values[0]
             rest = left[:, kept].T @ (tangent.T @ (share @ proof.gradients))
             step = -tangent @ (right[kept].T @ (rest / values[kept]))
+            if not np.isfinite(step).all():
+                return proof
             base = [q + Fraction(float(s)) for q, s in zip(proof.exact_pivot, step)]
             exact = flat.project_exactly(base)
             better = None if exact is None else self.prove(exact)
@@ -339,7 +349,7 @@ class _Search:
     def evidence(self, found: Examination) -> Evidence | None:
         """Search directions whose limits of gradients nearly cancel."""
         kinks = self.form.active_kinks(found)
-        point = np.array([float(q) for q in found.point])
+        point = np.array([nearest_float(q) for q in found.point])
         if not kinks:
             return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
         hints = self.points - point
@@ -382,7 +392,10 @@ def _stationary(slope: Callable[[Vector], Vector], z: Vector, radius: float) -> 
         size = float(np.linalg.norm(g))
         if size < 1e-14:
             break
-        left, values, right = np.linalg.svd(_curvature(partial(_shifted, slope, z), z.size, radius))
+        curvature = _curvature(partial(_shifted, slope, z), z.size, radius)
+        if not np.isfinite(curvature).all():
+            break
+        left, values, right = np.linalg.svd(curvature)
         found: list[tuple[float, Vector]] = []
         # Along directions of little curvature Newton's step is wild: leave out some, or more.
         for cut in (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3):

@@ -15,6 +15,7 @@ from goldstein.calculus.expression import Vector
 from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import LocalModel
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.exact import nearest_float
 from goldstein.numerics.hull import min_norm_weights
 
 Matrix = NDArray[np.float64]
@@ -40,15 +41,17 @@ def box_shares(model: LocalModel) -> Vector:
 
 def generic_evidence(found: Examination, ways: Matrix) -> Evidence | None:
     """Weigh the limits of gradients along given directions, whatever kinks there are."""
-    point = np.array([float(q) for q in found.point])
+    point = np.array([nearest_float(q) for q in found.point])
     usable, gradients = [], []
     for v in ways:
         try:
             pieces = found.form.pieces_beside(found, v)
         except NotCertifiableError:
             continue
-        usable.append(v)
-        gradients.append(found.form.float_gradient(point, pieces))
+        gradient = found.form.float_gradient(point, pieces)
+        if np.isfinite(gradient).all():
+            usable.append(v)
+            gradients.append(gradient)
     if not usable:
         return None
     weights = min_norm_weights(np.array(gradients))

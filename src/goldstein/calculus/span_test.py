@@ -33,6 +33,7 @@ from goldstein.errors import NotCertifiableError
 from goldstein.numerics.exact import (
     exact_rank,
     fraction_lower,
+    nearest_float,
     sqrt_lower,
     sqrt_upper,
     squared_norm,
@@ -196,7 +197,7 @@ def _shown(fun: Expression, found: Examination, model: LocalModel | None, seed: 
         ways, weights = evidence.directions, evidence.weights
     elif model is None or len(model.rows):
         return math.inf
-    point = np.array([float(q) for q in found.point])
+    point = np.array([nearest_float(q) for q in found.point])
     try:
         return NearCertificate.prove(fun, point, found.point, ways, weights).eps
     except NotCertifiableError:

@@ -19,7 +19,7 @@ from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.kinks import KinkForm
 from goldstein.calculus.local_model import Row, dense
-from goldstein.numerics.exact import project_exact
+from goldstein.numerics.exact import nearest_float, project_exact
 
 Matrix = NDArray[np.float64]
 
@@ -121,7 +121,7 @@ class Flat:
     def __init__(self, equations: list[Equation], dim: int, base: Vector) -> None:
         self.dim = dim
         rows = dense([dict(e.row) for e in equations], dim)
-        levels = np.array([float(e.level) for e in equations])
+        levels = np.array([nearest_float(e.level) for e in equations])
         kept = _independent(rows, levels, base)
         self.equations = [equations[i] for i in kept]
         self.rows = rows[kept]
@@ -157,7 +157,7 @@ def _independent(rows: Matrix, levels: Vector, base: Vector) -> list[int]:
     if not len(rows):
         return []
     lengths = np.linalg.norm(rows, axis=1)
-    usable = np.flatnonzero(lengths > 0)
+    usable = np.flatnonzero((lengths > 0) & np.isfinite(lengths) & np.isfinite(levels))
     gaps = np.abs(rows[usable] @ base - levels[usable]) / lengths[usable]
     basis = np.zeros((0, rows.shape[1]))
     kept: list[int] = []

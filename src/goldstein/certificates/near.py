@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -27,6 +28,7 @@ from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.exact import (
     exact_combination,
     fraction_upper,
+    nearest_float,
     sqrt_upper,
     squared_distance,
     squared_norm,
@@ -124,10 +126,10 @@ class NearCertificate:
 
     def __post_init__(self) -> None:
         for name in ("x", "directions", "weights", "gradients", "errors"):
-            array = np.array(getattr(self, name), dtype=np.float64)
+            array = _numbers(name, getattr(self, name))
             array.setflags(write=False)
             object.__setattr__(self, name, array)
-        object.__setattr__(self, "exact_pivot", tuple(to_fractions(self.exact_pivot)))
+        object.__setattr__(self, "exact_pivot", _rationals(self.exact_pivot))
         k, d = self.weights.size, self.x.size
         shapes = [a.shape for a in (self.directions, self.gradients, self.weights, self.errors)]
         wanted = [(k, d), (k, d), (k,), (k,)]
@@ -161,16 +163,19 @@ class NearCertificate:
         NotCertifiableError
             When the directions do not show elements of the subdifferential.
         """
-        point = np.array(x, dtype=np.float64)
-        ways = np.atleast_2d(np.asarray(directions, dtype=np.float64))
-        shares = np.array(weights, dtype=np.float64)
-        if not _sound(point, ways, shares):
+        point, shares = _numbers("x", x), _numbers("weights", weights)
+        ways = np.atleast_2d(_numbers("directions", directions))
+        exact = _rationals(pivot)
+        if ways.shape != (shares.size, point.size) or len(exact) != point.size:
             raise InputError(
-                "x, directions and weights must be finite, weights >= 0 and not all 0."
+                f"x and pivot must have the same length d, directions shape (k, d) and weights "
+                f"shape (k,); got {point.shape}, {len(exact)}, {ways.shape}, {shares.shape}."
             )
+        fault = _fault(point, ways, shares)
+        if fault:
+            raise InputError(f"{fault}: x, directions and weights must be usable numbers.")
         if not shares.all():
             ways, shares = ways[shares > 0], shares[shares > 0]
-        exact = tuple(to_fractions(pivot))
         shown = _show(_form_of(fun), exact, ways, shares, CHANGE_OF_MACHINE)
         return cls(
             x=point,
@@ -187,7 +192,7 @@ class NearCertificate:
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return np.array([float(q) for q in self.exact_pivot])
+        return np.array([nearest_float(q) for q in self.exact_pivot])
 
     def verify(self, fun: HasKinkForm) -> Verification:
         """Re-derive the distance, the subgradients and their combination in exact arithmetic.
@@ -203,8 +208,10 @@ class NearCertificate:
         """
         form = _form_of(fun)
         found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-        sound = _sound(self.x, self.directions, self.weights) and self.eps >= 0 and self.delta >= 0
-        if not found.add("numbers", sound, "finite, weights nonnegative" if sound else "unusable"):
+        fault = _fault(self.x, self.directions, self.weights)
+        if not (self.eps >= 0 and self.delta >= 0):
+            fault = f"eps = {self.eps:g} and delta = {self.delta:g} must not be negative"
+        if not found.add("numbers", not fault, fault or "finite, weights nonnegative"):
             return found
         fits = form.dim == self.x.size
         if not found.add("dimension", fits, f"{self.x.size}, the function has {form.dim}"):
@@ -237,6 +244,9 @@ class NearCertificate:
 
         `eps` is recomputed from the stored gradients and their error bounds.
         """
+        fault = _fault(self.x, self.gradients, self.weights)
+        if fault or not (np.isfinite(self.errors).all() and (self.errors >= 0).all()):
+            raise InputError(f"the certificate cannot be reduced: {fault or 'unusable errors'}.")
         weights = sparse_weights(self.weights, self.gradients)
         used = np.flatnonzero(weights > 0)
         if used.size == self.weights.size:
@@ -311,7 +321,12 @@ class NearCertificate:
         for q in self.exact_pivot:
             h.update(f"{hex(q.numerator)}/{hex(q.denominator)};".encode())
         rest = [float(self.delta).hex(), float(self.eps).hex(), self.label, self.meta]
-        h.update(json.dumps(rest, sort_keys=True).encode())
+        try:
+            h.update(json.dumps(rest, sort_keys=True).encode())
+        except (TypeError, ValueError, RecursionError) as failure:
+            raise InputTypeError(
+                f"meta must hold plain numbers, strings, lists and dicts: {failure}."
+            ) from failure
         return h.hexdigest()
 
     def summary(self) -> str:
@@ -325,9 +340,36 @@ class NearCertificate:
         return f"<NearCertificate {self.summary()}>"
 
 
-def _sound(x: Vector, directions: Matrix, weights: Vector) -> bool:
-    finite = all(np.isfinite(a).all() for a in (x, directions, weights))
-    return bool(finite and (weights >= 0).all() and weights.any())
+def _numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """Return a float64 copy of real numbers."""
+    try:
+        array = np.asarray(values)
+        rational = array.dtype == object and all(isinstance(v, Real) for v in array.flat)
+        if array.dtype.kind not in "fiub" and not rational:
+            raise TypeError(f"got {array.dtype}")
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as failure:
+        raise InputTypeError(f"{name} must be an array of real numbers: {failure}.") from failure
+
+
+def _rationals(pivot: Any) -> tuple[Fraction, ...]:
+    try:
+        return tuple(to_fractions(pivot))
+    except (TypeError, ValueError, OverflowError) as failure:
+        if isinstance(failure, InputError):
+            raise
+        raise InputTypeError(f"the pivot must be a vector of rationals: {failure}.") from failure
+
+
+def _fault(x: Vector, vectors: Matrix, weights: Vector) -> str:
+    """Say what makes the evidence unusable, or nothing."""
+    if not all(np.isfinite(a).all() for a in (x, vectors, weights)):
+        return "an entry is not finite"
+    if (weights < 0).any() or not weights.any():
+        return "the weights are negative, or all 0"
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    return "" if math.isfinite(total) else "the sum of the weights is beyond float64; scale them"
 
 
 @dataclass(frozen=True)
@@ -351,13 +393,20 @@ def _show(
     if boxes is not None:
         mid, rad = boxes
         spread = max(norm_upper(r) for r in rad)
-        eps = up(combination_norm_upper(shares, mid) + allowance * spread)
+        eps = up(combination_norm_upper(_of_size_one(shares), mid) + allowance * spread)
         return _Shown(eps, mid, rad.max(axis=1))
     limits = form.limiting_gradients(pivot, ways)
     rounded = [_rounded(mid, rad) for mid, rad in limits]
     wider = [(m, [allowance * r for r in rad]) for m, rad in limits]
     gradients = np.array([g for g, _ in rounded])
     return _Shown(_combination(shares, wider), gradients, np.array([e for _, e in rounded]))
+
+
+def _of_size_one(weights: Vector) -> Vector:
+    """Scale weights by a power of two, where none of them loses a digit by it."""
+    exponent = math.frexp(float(weights.max()))[1]
+    scaled = np.ldexp(weights, -exponent)
+    return scaled if np.array_equal(np.ldexp(scaled, exponent), weights) else weights
 
 
 def _combination(weights: Vector, limits: list[tuple[list[Fraction], list[Fraction]]]) -> float:

@@ -12,31 +12,28 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.calculus import sum_squares
-from goldstein.calculus.affine import hand_over, hand_over_sparse, own, own_sparse
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.constants import (
+    exact_float,
+    exact_floats,
+    exact_number,
+    hand_over,
+    hand_over_sparse,
+    own,
+    own_sparse,
+    positive,
+)
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError
+from goldstein.numerics.exact import fraction_upper
 from goldstein.numerics.streams import seed_from, stream
 
 Matrix = NDArray[np.float64]
 
 
-class SetOnce:
-    """Public attributes keep their first value; the names in `adjustable` and caches may change."""
-
-    adjustable: frozenset[str] = frozenset()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.__dict__ and not (name.startswith("_") or name in self.adjustable):
-            raise AttributeError(
-                f"{name} of {type(self).__name__} cannot change: certificates are about one "
-                "function. Build another one."
-            )
-        super().__setattr__(name, value)
-
-
-class Model(SetOnce, Expression):
+class Model(Expression):
     """An objective built from data. The tree defines it; the fused pass only evaluates it faster.
 
     Attributes
@@ -47,6 +44,9 @@ class Model(SetOnce, Expression):
 
     def __init__(self, tree: Expression) -> None:
         super().__init__((tree,), ())
+
+    def with_args(self, args: Sequence[Expression]) -> Expression:
+        return args[0]
 
     @property
     def tree(self) -> Expression:
@@ -63,6 +63,9 @@ class Model(SetOnce, Expression):
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
         return (cotangent,)
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        return args[0]
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         return bounds[0]
@@ -90,10 +93,10 @@ def data_matrix(data: Any, name: str) -> Any:
     if isinstance(data, BlockedRows):
         matrix, entries = data, data.norms()
     elif sparse.issparse(data):
-        matrix = own_sparse(data)
+        matrix = own_sparse(data, name)
         entries = matrix.data
     else:
-        matrix = own(data)
+        matrix = own(data, name)
         entries = matrix
     if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise InputError(f"{name} must have shape (n, d), got {matrix.shape}.")
@@ -112,10 +115,11 @@ def with_constant_feature(data: Any) -> Any:
 
 def ridge_term(lam: float | Fraction, u: Expression) -> Expression:
     """Return lam/2 |u|^2, lam > 0; nothing is rounded in proofs."""
+    lam = exact_number(lam, "lam")
     half = 0.5 * float(lam)
     if 2 * Fraction(half) == lam:
         return half * sum_squares(u)
-    answer, divisor = sum_squares(u), 2 / Fraction(lam)
+    answer, divisor = sum_squares(u), 2 / lam
     while divisor > 2**1000:  # beyond what one division takes
         answer, divisor = answer / 2**1000, divisor / 2**1000
     return answer / divisor
@@ -123,20 +127,33 @@ def ridge_term(lam: float | Fraction, u: Expression) -> Expression:
 
 def nonnegative(name: str, value: Any) -> float:
     """Return a nonnegative finite parameter, or refuse it."""
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not (number >= 0.0 and np.isfinite(number)):
+    number = exact_number(value, name)
+    if number < 0 or math.isinf(fraction_upper(number)):
         raise InputError(f"{name} must be a nonnegative finite number, got {value!r}.")
-    return number
+    return float(number)
+
+
+def exact_positive(name: str, value: Any) -> float:
+    """Return a positive parameter that is a float64 number, or refuse it."""
+    return exact_float(positive(name, value), name)
+
+
+def sample_weights(weights: Any, samples: int) -> Vector:
+    """Return one nonnegative finite number per sample, in an array of their own."""
+    shares = np.array(exact_floats(weights, "weights"))
+    if shares.shape != (samples,) or (shares < 0).any():
+        raise InputError(
+            f"weights must be {samples} nonnegative finite numbers, one per row of the data."
+        )
+    return shares
 
 
 __all__ = [
     "Model",
-    "SetOnce",
     "data_matrix",
+    "exact_positive",
     "nonnegative",
     "ridge_term",
+    "sample_weights",
     "with_constant_feature",
 ]

@@ -22,11 +22,12 @@ from goldstein.calculus import (
     sum,
     sum_squares,
 )
-from goldstein.calculus.affine import hand_over
 from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.constants import exact_floats, hand_over
 from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.set_once import SetOnce
 from goldstein.errors import InputError
-from goldstein.models.base import SetOnce
+from goldstein.models.base import exact_positive, sample_weights
 from goldstein.numerics.long_sum import exact_sum
 
 Atom = Callable[[Expression, float], Expression]
@@ -137,7 +138,7 @@ class Robust(Loss):
         self, target: Vector, atom: Atom, threshold: float, weights: Vector | None = None
     ) -> None:
         super().__init__(target, weights)
-        self._atom, self._threshold = atom, float(threshold)
+        self._atom, self._threshold = atom, exact_positive("threshold", threshold)
         self.target_is_vector = target.ndim == 1
         self.outputs = 1 if target.ndim == 1 else target.shape[1]
         self.slope_limit = self._threshold * math.sqrt(self.outputs)
@@ -213,9 +214,7 @@ def make_loss(
     checked = None if weights is None else _checked_weights(weights, samples)
     if name == "logistic":
         return _classification(target, checked, classes)
-    numbers = np.array(target, dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        raise InputError("y has a NaN or an infinity; clean the data first.")
+    numbers = exact_floats(target, "y")
     if name == "squared":
         return Squared(numbers, checked)
     if name in ("huber", "pseudo_huber"):
@@ -226,12 +225,10 @@ def make_loss(
 
 
 def _checked_weights(weights: Any, samples: int) -> Vector:
-    own = np.array(weights, dtype=np.float64)
-    if own.shape != (samples,) or not (np.isfinite(own).all() and (own >= 0).all() and own.any()):
-        raise InputError(
-            f"weights must be {samples} nonnegative finite numbers, one per row of X and not all 0."
-        )
-    return own
+    shares = sample_weights(weights, samples)
+    if not shares.any():
+        raise InputError("weights are all 0; at least one sample must count.")
+    return shares
 
 
 def _classification(target: Any, weights: Vector | None, classes: int) -> Loss:

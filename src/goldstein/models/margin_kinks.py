@@ -7,7 +7,7 @@ gradient is enclosed once; each row on a kink adds its own vector, or nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,6 @@ from goldstein.errors import NotCertifiableError
 from goldstein.numerics.exact import exact_signs
 from goldstein.numerics.rounding import UNIT, norm_upper
 
-if TYPE_CHECKING:
-    from goldstein.models.margin_svm import MarginSVM
-
 Matrix = NDArray[np.float64]
 
 #: Entries of the rows on kinks, or of the gradients, up to which they are written out.
@@ -41,8 +38,6 @@ UNDERFLOW = 2.0**-1000
 
 class MarginKinkForm(KinkForm):
     """A margin objective seen through its kinks."""
-
-    root: MarginSVM
 
     @property
     def _loss(self) -> Elementwise:

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.calculus.affine import hand_over, hand_over_sparse, row_norms, size_upper
+from goldstein.calculus.affine import row_norms, size_upper
 from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.constants import hand_over, hand_over_sparse
 
 Vector = NDArray[np.float64]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -12,9 +11,17 @@ import numpy as np
 from goldstein.calculus import Variable, ramp, sum
 from goldstein.calculus.affine import Linear, linear
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.expression import Vector
+from goldstein.calculus.constants import exact_float
+from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Model, data_matrix, nonnegative, ridge_term
+from goldstein.models.base import (
+    Model,
+    data_matrix,
+    exact_positive,
+    nonnegative,
+    ridge_term,
+    sample_weights,
+)
 from goldstein.models.margin_kinks import MarginKinkForm
 from goldstein.models.margin_problem import MarginProblem, gradient_bound, typical_start
 from goldstein.numerics.rounding import distance_upper
@@ -35,7 +42,7 @@ class MarginSVM(Model):
         up once and for all, which is exact. Questions nearby then cost only the other rows.
     """
 
-    adjustable = frozenset({"neighbourhood"})
+    adjustable = frozenset({"neighbourhood", "_margins", "_visited", "_local"})
     neighbourhood: float = 0.0
 
     def __init__(
@@ -49,15 +56,10 @@ class MarginSVM(Model):
         total: Fraction | None = None,
     ) -> None:
         self.Z = data_matrix(Z, "Z")
-        self.rho, self.lam = float(rho), nonnegative("lam", lam)
-        if not (self.rho > 0 and math.isfinite(self.rho)):
-            raise InputError(f"rho must be a positive finite number, got {rho!r}.")
-        if not math.isfinite(shift):
-            raise InputError(f"shift must be a finite number, got {shift!r}.")
+        self.rho, self.lam = exact_positive("rho", rho), nonnegative("lam", lam)
+        shift = exact_float(shift, "shift")
         n, d = self.Z.shape
-        p = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
-        if p.shape != (n,) or not (np.isfinite(p).all() and (p >= 0).all()):
-            raise InputError(f"weights must be {n} nonnegative finite numbers, one per row of Z.")
+        p = np.ones(n) if weights is None else sample_weights(weights, n)
         if intercept and d < 2:
             raise InputError("with an intercept Z needs a feature and the intercept's column.")
         penalised = d - 1 if intercept else d
@@ -65,11 +67,11 @@ class MarginSVM(Model):
         ridge[penalised:] = 0.0
         shares = p if total is None else p / float(total)
         self.problem = MarginProblem.from_rows(
-            self.Z, shares, ridge, rho=self.rho, shift=float(shift)
+            self.Z, shares, ridge, rho=self.rho, shift=shift
         ).frozen()
         w = Variable(d)
         margins = linear(self.Z, w)
-        loss = ramp(margins - float(shift) if shift else margins, rho=self.rho)
+        loss = ramp(margins - shift if shift else margins, rho=self.rho)
         losses = sum(loss if weights is None else loss * p)
         tree = losses if total is None else losses / total
         if lam:
@@ -83,9 +85,8 @@ class MarginSVM(Model):
     def name(self) -> str:
         return "margin_svm"
 
-    @cached_property
-    def _kink_form(self) -> MarginKinkForm:
-        return MarginKinkForm(self)
+    def _form_over(self, root: Expression) -> MarginKinkForm:
+        return MarginKinkForm(root)
 
     def _look(self, w: Vector) -> tuple[MarginProblem, Vector]:
         """Return the cheapest problem that equals the objective at w, and its products Z w."""

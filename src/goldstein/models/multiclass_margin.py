@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from goldstein.calculus import Variable, row_max, sum
-from goldstein.calculus.affine import hand_over, row_norms
+from goldstein.calculus.affine import row_norms
+from goldstein.calculus.constants import exact_float, hand_over
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import (
     Matrix,
     Model,
     data_matrix,
+    exact_positive,
     nonnegative,
     ridge_term,
+    sample_weights,
     with_constant_feature,
 )
 from goldstein.models.margin_problem import (
@@ -48,6 +51,8 @@ class MulticlassMargin(Model):
     Fraction.
     """
 
+    adjustable = frozenset({"_last_scores"})
+
     def __init__(
         self,
         X: Any,
@@ -71,14 +76,9 @@ class MulticlassMargin(Model):
             raise InputError(
                 f"labels must be {n} integers from 0 to {classes - 1}, one per row of X."
             )
-        self.rho, self.lam, self.shift = float(rho), nonnegative("lam", lam), float(shift)
-        if not (self.rho > 0 and math.isfinite(self.rho)):
-            raise InputError(f"rho must be a positive finite number, got {rho!r}.")
-        if not math.isfinite(shift):
-            raise InputError(f"shift must be a finite number, got {shift!r}.")
-        p = np.ones(n) if weights is None else np.array(weights, dtype=np.float64)
-        if p.shape != (n,) or not (np.isfinite(p).all() and (p >= 0).all()):
-            raise InputError(f"weights must be {n} nonnegative finite numbers, one per row of X.")
+        self.rho, self.lam = exact_positive("rho", rho), nonnegative("lam", lam)
+        self.shift = exact_float(shift, "shift")
+        p = np.ones(n) if weights is None else sample_weights(weights, n)
         self.weights = hand_over(p if total is None else p / float(total))
         self._others = np.ones((n, self.classes), dtype=bool)
         self._others[np.arange(n), self.labels] = False

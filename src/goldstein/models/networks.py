@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from goldstein.calculus.constants import exact_float
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import (
@@ -66,11 +68,13 @@ class Setting:
             data = with_constant_feature(data)
         made = make_loss(loss, y, n, threshold, weights, classes)
         total = made.total_weight if mean else None
-        return cls(data, made, int(width), nonnegative("ridge", ridge), total)
+        return cls(data, made, int(width), nonnegative("ridge", exact_float(ridge, "ridge")), total)
 
 
 class ReLUNetwork(Model):
     """loss(relu(X W^T) V + c) + ridge/2 |parameters|^2, evaluated in one pass."""
+
+    adjustable = frozenset({"_last_pass"})
 
     def __init__(self, tree: Expression, setting: Setting, architecture: Architecture) -> None:
         super().__init__(tree)
@@ -125,12 +129,10 @@ class ReLUNetwork(Model):
     def _start(self, rng: np.random.Generator) -> Vector:
         return self.architecture.start(rng)
 
-    @property
+    @cached_property
     def data_norm(self) -> float:
         """Spectral norm of the data, the constant feature included."""
-        if not hasattr(self, "_data_norm"):
-            self._data_norm = spectral_norm_upper(self.setting.X)
-        return self._data_norm
+        return spectral_norm_upper(self.setting.X)
 
 
 def network_outputs(X: Any, hidden: Matrix, outer: Matrix, shift: Any) -> Vector:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, relu
-from goldstein.calculus.affine import own
+from goldstein.calculus.constants import exact_floats, own
 from goldstein.calculus.expression import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Matrix
@@ -108,9 +108,9 @@ def relu_one_layer(
     if output_weights is None:
         output = alternating_signs(setting.width, q, setting.loss.target_is_vector)
     else:
-        output = np.array(output_weights, dtype=np.float64)
+        output = exact_floats(output_weights, "output_weights")
     wanted = (setting.width,) if setting.loss.target_is_vector else (setting.width, q)
-    if output.shape != wanted or not np.isfinite(output).all():
+    if output.shape != wanted:
         raise InputError(
             f"output_weights must be finite with shape {wanted}, got shape {output.shape}."
         )

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.numerics.exact import are_floats, common_denominator, exact_dot, to_fractions
+from goldstein.numerics.exact import (
+    are_floats,
+    common_denominator,
+    exact_dot,
+    nearest_float,
+    to_fractions,
+)
 from goldstein.numerics.float_dot import float_dot
 
 Vector = NDArray[np.float64]
@@ -51,7 +57,7 @@ class ExactVector:
                 to_fractions(values)  # says what is wrong
             return
         exact = to_fractions(values)
-        self.floats = np.array([_nearest(entry) for entry in exact], dtype=np.float64)
+        self.floats = np.array([nearest_float(entry) for entry in exact], dtype=np.float64)
         # Both ratios are in lowest terms.
         self.others = np.array(
             [
@@ -108,13 +114,6 @@ class ExactVector:
         tops, denominator = common_denominator(coefficients[other])
         total = sum(a * entries[k] for k, a in zip(slot[other].tolist(), tops, strict=True))
         return known + Fraction(total, bottom * denominator)
-
-
-def _nearest(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
 
 
 __all__ = ["ExactVector"]

@@ -52,7 +52,7 @@ def singular_bounds(A: Any) -> SingularBounds:
     if matrix.size == 0 or not matrix.any():
         return SingularBounds(0.0, 0.0)
     # A power of two scales exactly and keeps products away from overflow.
-    scale = 2.0 ** math.frexp(float(np.abs(matrix).max()))[1]
+    scale = 2.0 ** min(math.frexp(float(np.abs(matrix).max()))[1], 1023)
     work = matrix / scale
     left, values, right = np.linalg.svd(work, full_matrices=False)
     product = (left * values) @ right

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from goldstein.calculus.affine import multiply
-from goldstein.calculus.atoms.base import Elementwise, Indices, PiecewisePolynomial, positive
+from goldstein.calculus.atoms.base import Elementwise, Indices, PiecewisePolynomial
+from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression, Vector
-from goldstein.errors import InputError
 
 
 class Relu(PiecewisePolynomial):
@@ -60,9 +58,8 @@ def leaky_relu(u: Expression, slope: float = 0.01) -> Expression:
     >>> leaky_relu(Variable(2), 0.5)(np.array([-1.0, 2.0]))
     array([-0.5,  2. ])
     """
-    if not math.isfinite(slope):
-        raise InputError(f"slope must be finite, got {slope!r}.")
-    return Elementwise(PiecewisePolynomial("leaky_relu", [0], [[0, Fraction(slope)], [0, 1]]), u)
+    s = exact_number(slope, "slope")
+    return Elementwise(PiecewisePolynomial("leaky_relu", [0], [[0, s], [0, 1]]), u)
 
 
 def absolute(u: Expression) -> Expression:

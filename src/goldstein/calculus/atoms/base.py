@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from goldstein.calculus.affine import add_jets, multiply_jets
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, Arithmetic, rational
+from goldstein.calculus.constants import exact_number
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
     Bound,
@@ -26,12 +28,15 @@ from goldstein.calculus.expression import (
     Vector,
     leading_sign,
 )
+from goldstein.calculus.set_once import SetOnce
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact import fraction_upper
 
 Indices = NDArray[np.intp]
 
 
-class ScalarFunction(ABC):
+class ScalarFunction(SetOnce, ABC):
     """A continuous function of one real number, smooth between finitely many breakpoints.
 
     Attributes
@@ -82,9 +87,23 @@ class ScalarFunction(ABC):
     def steepest(self, low: float, high: float) -> float:
         """Return an upper bound of |derivative| on an interval."""
 
+    @abstractmethod
+    def anew(self) -> ScalarFunction:
+        """Return the same function, made anew from its definition."""
+
     def compose_jet(self, u: Jet, piece: Indices) -> Jet:
         """Return the function of a polynomial in t, exactly."""
         raise InputTypeError(f"{self.name} is not a polynomial.")
+
+    @property
+    def constants(self) -> tuple[Fraction | None, ...]:
+        """The value of every piece that is constant, None for the others."""
+        return (None,) * (len(self.breakpoints) + 1)
+
+    @property
+    def keeps_zero(self) -> bool:
+        """True when the function of 0 is known to be 0."""
+        return False
 
     @cached_property
     def levels(self) -> Vector:
@@ -135,16 +154,20 @@ class PiecewisePolynomial(ScalarFunction):
         pivot_limit_attained: bool = True,
     ) -> None:
         self.name = name
-        self.breakpoints = tuple(Fraction(t) for t in breakpoints)
+        self.breakpoints = tuple(exact_number(t, f"a breakpoint of {name}") for t in breakpoints)
         self.degree = max(1, max(len(c) for c in pieces) - 1)
         width = int(self.degree) + 1
         self.pieces = tuple(
-            tuple(Fraction(c[k]) if k < len(c) else Fraction(0) for k in range(width))
+            tuple(
+                exact_number(c[k], f"a coefficient of {name}") if k < len(c) else Fraction(0)
+                for k in range(width)
+            )
             for c in pieces
         )
         self.slopes = tuple(
             tuple((k + 1) * c[k + 1] for k in range(width - 1)) for c in self.pieces
         )
+        require_range(name, [*self.breakpoints, *chain(*self.pieces, *self.slopes)])
         self.jumps = tuple(
             _horner(self.slopes[k + 1], t) - _horner(self.slopes[k], t)
             for k, t in enumerate(self.breakpoints)
@@ -152,9 +175,19 @@ class PiecewisePolynomial(ScalarFunction):
         self.pivot_limit = pivot_limit
         self.pivot_limit_attained = pivot_limit_attained
         self.lipschitz = self.steepest(-math.inf, math.inf)
-        self.curvature = max((abs(float(c[1])) for c in self.slopes if len(c) > 1), default=0.0)
+        self.curvature = max(
+            (fraction_upper(abs(c[1])) for c in self.slopes if len(c) > 1), default=0.0
+        )
         self._value_table = np.array([[float(a) for a in c] for c in self.pieces])
         self._slope_table = np.array([[float(a) for a in c] for c in self.slopes])
+
+    def anew(self) -> PiecewisePolynomial:
+        twin = object.__new__(type(self))
+        PiecewisePolynomial.__init__(
+            twin, self.name, self.breakpoints, self.pieces,
+            pivot_limit=self.pivot_limit, pivot_limit_attained=self.pivot_limit_attained,
+        )  # fmt: skip
+        return twin
 
     def value(self, u: Vector) -> Vector:
         return _evaluate(self._value_table, u, self.piece(u))
@@ -177,12 +210,20 @@ class PiecewisePolynomial(ScalarFunction):
                 continue
             for end in (left, right):
                 if math.isinf(end):
-                    size = abs(float(slope[0])) if not any(slope[1:]) else math.inf
+                    size = fraction_upper(abs(slope[0])) if not any(slope[1:]) else math.inf
                 else:
                     # Slopes are at most linear here: the ends of a piece are the extremes.
-                    size = abs(float(_horner(slope, Fraction(end))))
+                    size = fraction_upper(abs(_horner(slope, Fraction(end))))
                 top = max(top, size)
         return top
+
+    @property
+    def constants(self) -> tuple[Fraction | None, ...]:
+        return tuple(None if any(c[1:]) else c[0] for c in self.pieces)
+
+    @property
+    def keeps_zero(self) -> bool:
+        return self.pieces[sum(t < 0 for t in self.breakpoints)][0] == 0
 
     def compose_jet(self, u: Jet, piece: Indices) -> Jet:
         table = np.empty((len(self.pieces), int(self.degree) + 1), dtype=object)
@@ -193,6 +234,17 @@ class PiecewisePolynomial(ScalarFunction):
             result = multiply_jets(result, u, lambda a, b: a * b)
             result = add_jets([result, [table[piece, power]]])
         return result
+
+
+def require_range(name: str, numbers: Sequence[Fraction]) -> None:
+    """Refuse numbers beyond float64, in which values and gradients are evaluated."""
+    for number in numbers:
+        if math.isinf(fraction_upper(abs(number))):
+            size = number.numerator.bit_length() - number.denominator.bit_length()
+            raise InputError(
+                f"{name} would have a coefficient of the size 2**{size}, beyond the range of "
+                "float64; choose less extreme parameters, or rescale its argument."
+            )
 
 
 def _horner(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:
@@ -240,6 +292,14 @@ def _evaluate_in(
     return out
 
 
+def interval(centre: Vector, spread: float) -> tuple[float, float]:
+    """Return an interval that holds all entries, moved by at most `spread`."""
+    low = float(np.min(centre, initial=math.inf)) - spread
+    high = float(np.max(centre, initial=-math.inf)) + spread
+    # A centre that overflowed says nothing.
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+
+
 class Elementwise(KinkNode):
     """A scalar function applied to every entry of an expression."""
 
@@ -253,6 +313,9 @@ class Elementwise(KinkNode):
         self.own_degree = function.degree
         self.exact = function.exact
         super().__init__((arg,), arg.shape)
+
+    def with_args(self, args: Sequence[Expression]) -> Elementwise:
+        return Elementwise(self.function.anew(), args[0])
 
     @property
     def name(self) -> str:
@@ -301,12 +364,12 @@ class Elementwise(KinkNode):
         gaps = [u.reshape(-1) - ENCLOSURE.constant(t) for t in self.function.breakpoints]
         return np.flatnonzero(~np.logical_and.reduce([gap.proven for gap in gaps]))
 
-    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
         levels = self.function.breakpoints
         flat = u.reshape(-1)
         piece = np.zeros(flat.size, dtype=np.intp)
         ties: list[Tie] = []
-        bent = False
+        bent: list[int] = []
         for k, t in enumerate(levels):
             gap = flat - ENCLOSURE.constant(t)
             piece += gap.proven & (gap.mid > 0)
@@ -316,8 +379,23 @@ class Elementwise(KinkNode):
                 if value == t and self.function.jumps[k]:
                     ties.append((i, k))
                 elif value == t:
-                    bent = True
+                    bent.append(i)
         return piece.reshape(self.shape), ties, bent
+
+    def felt(self, ties: list[Tie], moves: Callable[[int], bool]) -> list[Tie]:
+        return [tie for tie in ties if moves(tie[0])]
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        constants = self.function.constants
+        flat = np.array([c is not None for c in constants])[piece]
+        zero = np.array([c == 0 for c in constants])[piece]
+        strictly = np.ones(self.shape, dtype=bool)
+        strictly.flat[sorted(touched)] = False
+        return Still(
+            inner.constant | (strictly & flat),
+            (inner.zero & self.function.keeps_zero) | (strictly & zero),
+        )
 
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
         chosen = piece.copy()
@@ -327,9 +405,7 @@ class Elementwise(KinkNode):
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
-        low = float(np.min(b.value, initial=math.inf)) - b.spread
-        high = float(np.max(b.value, initial=-math.inf)) + b.spread
-        steepest = self.function.steepest(low, high)
+        steepest = self.function.steepest(*interval(b.value, b.spread))
         value = self.function.value(b.value)
         lipschitz = 0.0 if steepest == 0.0 or b.lipschitz == 0.0 else steepest * b.lipschitz
         return Bound(value, lipschitz, b.radius)
@@ -340,12 +416,4 @@ class Elementwise(KinkNode):
         return self.function.compose_jet(jets[0], piece)
 
 
-def positive(name: str, value: Any) -> Fraction:
-    """Return a positive parameter exactly, or refuse it."""
-    number = float(value)
-    if not (number > 0 and math.isfinite(number)):
-        raise InputError(f"{name} must be a positive finite number, got {value!r}.")
-    return Fraction(number)
-
-
-__all__ = ["Elementwise", "PiecewisePolynomial", "ScalarFunction", "positive"]
+__all__ = ["Elementwise", "PiecewisePolynomial", "ScalarFunction", "interval", "require_range"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial, positive
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
 from goldstein.errors import InputError
+from goldstein.numerics.exact import fraction_lower
 
 
 def hinge(u: Expression) -> Expression:
@@ -33,9 +35,9 @@ def pinball(u: Expression, tau: float = 0.5) -> Expression:
     >>> pinball(Variable(2), 0.25)(np.array([-1.0, 2.0]))
     array([0.75, 0.5 ])
     """
-    if not 0.0 < float(tau) < 1.0:
+    t = exact_number(tau, "tau")
+    if not 0 < t < 1:
         raise InputError(f"tau must lie strictly between 0 and 1, got {tau!r}.")
-    t = Fraction(float(tau))
     return Elementwise(PiecewisePolynomial("pinball", [0], [[0, t - 1], [0, t]]), u)
 
 
@@ -67,7 +69,11 @@ def eps_insensitive(u: Expression, eps: float) -> Expression:
     pieces: list[list[Any]] = [[-e, -1], [0], [-e, 1]]
     # The slope set at one kink misses the other kink's slopes: both must not be in reach.
     function = PiecewisePolynomial(
-        "eps_insensitive", [-e, e], pieces, pivot_limit=float(e), pivot_limit_attained=False
+        "eps_insensitive",
+        [-e, e],
+        pieces,
+        pivot_limit=fraction_lower(e),
+        pivot_limit_attained=False,
     )
     return Elementwise(function, u)
 

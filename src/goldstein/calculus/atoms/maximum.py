@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from goldstein.calculus.affine import linear
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
@@ -20,6 +21,7 @@ from goldstein.calculus.expression import (
     Tie,
     Vector,
 )
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 
 
@@ -64,7 +66,7 @@ class Max(KinkNode):
         return int(u.reshape(-1).argmax())
 
     @np.errstate(all="ignore")
-    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
         flat = u.reshape(-1)
         floor = float((flat.mid - flat.rad).max()) if np.isfinite(flat.rad).all() else -np.inf
         reach = flat.mid + flat.rad
@@ -73,13 +75,13 @@ class Max(KinkNode):
             ~(reach + 2.0**-50 * np.abs(reach) + 2.0**-1000 < floor - 2.0**-50 * abs(floor))
         )
         if rivals.size == 1:
-            return int(rivals[0]), [], False
+            return int(rivals[0]), [], []
         values = {i: exact(i) for i in rivals.tolist()}
         top = max(values.values())
         tied = [i for i, value in values.items() if value == top]
         if len(self._distinct(tied)) == 1:
-            return tied[0], [], False
-        return tied[0], [(i, 0) for i in tied], False
+            return tied[0], [], []
+        return tied[0], [(i, 0) for i in tied], []
 
     def _distinct(self, entries: list[int]) -> dict[Any, int]:
         """One entry for every different affine function among the given ones."""
@@ -90,6 +92,15 @@ class Max(KinkNode):
         for i in entries:
             kinds.setdefault((tuple(sorted(inner.row(i).items())), inner.offset(i)), i)
         return kinds
+
+    def felt(self, ties: list[Tie], moves: Callable[[int], bool]) -> list[Tie]:
+        return ties if any(moves(i) for i, _ in ties) else []
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        top = sorted(touched) or [piece]
+        parts = inner.constant.reshape(-1)[top], inner.zero.reshape(-1)[top]
+        return Still.everywhere((), *(bool(part.all()) for part in parts))
 
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
         paths = {i: list(leading(i)) for i in self._distinct([i for i, _ in ties]).values()}
@@ -130,7 +141,7 @@ def max_affine(A: Any, b: Any, w: Expression) -> Expression:
     >>> max_affine([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]], 0.0, Variable(2)).value(np.array([1, 0]))
     2.0
     """
-    return Max(np.asarray(A, dtype=np.float64) @ w + b)
+    return Max(linear(A, w) + b)
 
 
 __all__ = ["Max", "max_affine", "maximum"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from goldstein.calculus.expression import (
     Tie,
     Vector,
 )
-from goldstein.errors import NotCertifiableError
+from goldstein.calculus.stillness import Still
+from goldstein.errors import InputError, NotCertifiableError
 
 
 class SumSquares(Expression):
@@ -41,7 +43,8 @@ class SumSquares(Expression):
     def backward(
         self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
     ) -> tuple[Any, ...]:
-        return (values[0] * (cotangent * arithmetic.constant(np.asarray(2.0))),)
+        # In this order: twice the cotangent may overflow where the entries are 0.
+        return (values[0] * cotangent * arithmetic.constant(np.asarray(2.0)),)
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
@@ -56,12 +59,15 @@ class SumSquares(Expression):
 class Norm2(KinkNode):
     """The Euclidean norm of all entries; its only kink is the origin.
 
-    A piece is None where the argument is not zero, else the direction in which it is left.
+    A piece is None where the argument is visibly not zero. Else it is a direction: that of the
+    argument where it is too small to be enclosed, that in which it is left at the origin.
     """
 
     own_degree = float("inf")
 
     def __init__(self, arg: Expression) -> None:
+        if arg.size == 0:
+            raise InputError("norm2 expects at least one entry, got none.")
         super().__init__((arg,), ())
 
     @property
@@ -83,6 +89,8 @@ class Norm2(KinkNode):
         if arithmetic is FLOAT:
             if isinstance(piece, tuple):
                 u = np.array([float(q) for q in piece]).reshape(self.args[0].shape)
+            elif not u.any():  # lost to underflow
+                return (np.zeros(u.shape),)
             return (cotangent * _unit(u),)
         if arithmetic is RATIONAL:
             raise Irrational("norm2")
@@ -97,22 +105,39 @@ class Norm2(KinkNode):
     def nearest_piece(self, u: Vector) -> Any:
         return "away" if u.any() else tuple(np.ones(u.size))
 
-    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
-        if u.proven.any() or any(exact(i) for i in range(u.size)):
-            return None, [], False
-        return None, [(0, 0)], False
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
+        if u.proven.any():
+            return None, [], []
+        entries = [exact(i) for i in range(u.size)]
+        if any(entries):
+            return _direction(entries), [], []
+        # Should the argument never leave the origin, any direction serves: nothing depends on it.
+        return _direction([Fraction(1)] + entries[1:]), [(0, 0)], []
+
+    def felt(self, ties: list[Tie], moves: Callable[[int], bool]) -> list[Tie]:
+        return ties if any(moves(i) for i in range(self.args[0].size)) else []
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        return Still.everywhere((), bool(inner.constant.all()), bool(inner.zero.all()))
 
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
         paths = [leading(i) for i in range(self.args[0].size)]
         for power in range(max(len(path) for path in paths)):
-            direction = tuple(path[power] if power < len(path) else 0 for path in paths)
+            direction = [path[power] if power < len(path) else Fraction(0) for path in paths]
             if any(direction):
-                return direction
+                return _direction(direction)
         raise NotCertifiableError("the direction stays at the origin of a norm.")
 
     def bound(self, bounds: Sequence[Bound]) -> Bound:
         (b,) = bounds
         return Bound(np.asarray(np.linalg.norm(b.value)), b.lipschitz, b.radius)
+
+
+def _direction(entries: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Scale to largest entry 1: its square does not underflow."""
+    top = max(abs(entry) for entry in entries)
+    return tuple(entry / top for entry in entries)
 
 
 def _power_of_two(u: Vector) -> int:

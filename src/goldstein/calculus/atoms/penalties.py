@@ -21,11 +21,13 @@ from goldstein.calculus.atoms.base import (
     Indices,
     PiecewisePolynomial,
     ScalarFunction,
-    positive,
+    require_range,
 )
+from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.enclosures import Enclosure, enclose
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError
+from goldstein.numerics.exact import fraction_lower, fraction_upper
 
 
 def capped_l1(u: Expression, threshold: float = 1.0) -> Expression:
@@ -40,7 +42,7 @@ def capped_l1(u: Expression, threshold: float = 1.0) -> Expression:
     """
     t = positive("threshold", threshold)
     function = PiecewisePolynomial(
-        "capped_l1", [-t, 0, t], [[t], [0, -1], [0, 1], [t]], pivot_limit=float(t / 2)
+        "capped_l1", [-t, 0, t], [[t], [0, -1], [0, 1], [t]], pivot_limit=fraction_lower(t / 2)
     )
     return Elementwise(function, u)
 
@@ -55,7 +57,7 @@ def scad(u: Expression, lam: float = 1.0, a: float = 3.7) -> Expression:
     >>> scad(Variable(2), 1.0, 3.0)(np.array([0.5, 9.0]))
     array([0.5, 2. ])
     """
-    l, k = positive("lam", lam), Fraction(float(a))
+    l, k = positive("lam", lam), exact_number(a, "a")
     if k <= 2:
         raise InputError(f"scad needs a > 2, got {a!r}.")
     outer = l * l * (k + 1) / 2
@@ -89,43 +91,47 @@ class LogSum(ScalarFunction):
 
     name = "log_sum"
 
-    def __init__(self, lam: float, eps: float) -> None:
-        self._lam, self._eps = positive("lam", lam), positive("eps", eps)
+    def __init__(self, lam: Any, eps: Any) -> None:
+        self.lam, self.eps = positive("lam", lam), positive("eps", eps)
         self.breakpoints = (Fraction(0),)
-        self.jumps = (2 * self._lam / self._eps,)
-        self.lipschitz = float(self._lam / self._eps)
-        self.curvature = float(self._lam / self._eps**2)
+        require_range(self.name, [self.lam, self.eps, self.lam / self.eps])
+        self.jumps = (2 * self.lam / self.eps,)
+        self.lipschitz = fraction_upper(self.lam / self.eps)
+        self.curvature = fraction_upper(self.lam / self.eps**2)
+
+    def anew(self) -> LogSum:
+        return LogSum(self.lam, self.eps)
 
     def value(self, u: Vector) -> Vector:
-        answer: Vector = float(self._lam) * np.log1p(np.abs(u) / float(self._eps))
+        answer: Vector = float(self.lam) * np.log1p(np.abs(u) / float(self.eps))
         return answer
 
     def slope(self, u: Vector, piece: Indices) -> Vector:
         side = 2.0 * piece - 1.0
-        answer: Vector = side * float(self._lam) / (float(self._eps) + side * u)
+        answer: Vector = side * float(self.lam) / (float(self.eps) + side * u)
         return answer
 
     def value_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
         if arithmetic is RATIONAL:
             raise Irrational("log_sum")
-        ratio = u * (2.0 * piece - 1.0) / enclose(self._eps)
+        ratio = u * (2.0 * piece - 1.0) / enclose(self.eps)
         log = enclose_function(ratio, lambda flint, b: (1 + b).log())
-        return log * enclose(self._lam)
+        return log * enclose(self.lam)
 
     def slope_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
         side = 2 * piece - 1
         if arithmetic is ENCLOSURE:
-            flank: Enclosure = u * side.astype(float) + enclose(self._eps)
-            return flank.reciprocal() * (side.astype(float) * enclose(self._lam))
+            flank: Enclosure = u * side.astype(float) + enclose(self.eps)
+            return flank.reciprocal() * (side.astype(float) * enclose(self.lam))
         out = np.empty(piece.shape, dtype=object)
-        lam, eps = rational(self._lam), rational(self._eps)
+        lam, eps = rational(self.lam), rational(self.eps)
         for place, (s, x) in enumerate(zip(side.ravel().tolist(), u.ravel().tolist())):
             out.flat[place] = s * lam / (eps + s * x)
         return out
 
     def steepest(self, low: float, high: float) -> float:
         nearest = 0.0 if low <= 0.0 <= high else min(abs(low), abs(high))
-        return float(self._lam) / (float(self._eps) + nearest) if math.isfinite(nearest) else 0.0
+        return float(self.lam) / (float(self.eps) + nearest) if math.isfinite(nearest) else 0.0
 
 
 def log_sum(u: Expression, lam: float = 1.0, eps: float = 1.0) -> Expression:

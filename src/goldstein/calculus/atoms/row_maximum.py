@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.enclosures import Enclosure
@@ -20,6 +22,7 @@ from goldstein.calculus.expression import (
     Tie,
     Vector,
 )
+from goldstein.calculus.stillness import Still
 from goldstein.errors import InputTypeError, NotCertifiableError
 
 
@@ -30,7 +33,10 @@ class RowMax(KinkNode):
         if not isinstance(arg, Expression) or arg.ndim != 2 or arg.shape[1] == 0:
             raise InputTypeError("row_max expects an expression of shape (n, k) with k >= 1.")
         super().__init__((arg,), arg.shape[:1])
-        self._rows = np.arange(arg.shape[0])
+
+    @cached_property
+    def _rows(self) -> NDArray[np.intp]:
+        return np.arange(self.args[0].shape[0])
 
     @property
     def columns(self) -> int:
@@ -73,7 +79,7 @@ class RowMax(KinkNode):
         return u.argmax(axis=1)
 
     @np.errstate(all="ignore")
-    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], bool]:
+    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
         floor = np.where(np.isfinite(u.rad).all(axis=1), (u.mid - u.rad).max(axis=1), -np.inf)
         reach = u.mid + u.rad
         # The doubled margin covers the rounding of the two lines above.
@@ -88,7 +94,7 @@ class RowMax(KinkNode):
             piece[i] = tied[0]
             if len(self._distinct(i, tied)) > 1:
                 ties.extend((i * self.columns + j, 0) for j in tied)
-        return piece, ties, False
+        return piece, ties, []
 
     def _distinct(self, row: int, columns: list[int]) -> list[int]:
         """One column for every different affine function among the given ones."""
@@ -101,13 +107,31 @@ class RowMax(KinkNode):
             kinds.setdefault((tuple(sorted(inner.row(at).items())), inner.offset(at)), j)
         return list(kinds.values())
 
+    def _by_row(self, entries: Iterable[int]) -> dict[int, list[int]]:
+        rows: dict[int, list[int]] = {}
+        for entry in entries:
+            row, column = divmod(entry, self.columns)
+            rows.setdefault(row, []).append(column)
+        return rows
+
+    def felt(self, ties: list[Tie], moves: Callable[[int], bool]) -> list[Tie]:
+        return [
+            (row * self.columns + column, 0)
+            for row, columns in self._by_row(entry for entry, _ in ties).items()
+            if any(moves(row * self.columns + column) for column in columns)
+            for column in columns
+        ]
+
+    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
+        (inner,) = args
+        constant, zero = (mask[self._rows, piece] for mask in (inner.constant, inner.zero))
+        for row, columns in self._by_row(sorted(touched)).items():
+            constant[row], zero[row] = (m[row, columns].all() for m in (inner.constant, inner.zero))
+        return Still(constant, zero)
+
     def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
         chosen = piece.copy()
-        by_row: dict[int, list[int]] = {}
-        for entry, _ in ties:
-            row, column = divmod(entry, self.columns)
-            by_row.setdefault(row, []).append(column)
-        for row, columns in by_row.items():
+        for row, columns in self._by_row(entry for entry, _ in ties).items():
             paths = {j: list(leading(row * self.columns + j)) for j in self._distinct(row, columns)}
             length = max(len(path) for path in paths.values())
             padded = {j: path + [Fraction(0)] * (length - len(path)) for j, path in paths.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from goldstein.calculus.arithmetic import FLOAT, RATIONAL, Arithmetic, Irrational, enclose_function
+from goldstein.calculus.constants import own, own_integers
 from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Bound, Expression
 from goldstein.errors import InputError, InputTypeError
@@ -23,20 +25,28 @@ class SoftmaxCrossEntropy(Expression):
     def __init__(self, logits: Expression, labels: Any, weights: Any = None) -> None:
         if not isinstance(logits, Expression) or logits.ndim != 2:
             raise InputTypeError("softmax_cross_entropy expects an expression of shape (n, k).")
-        self.labels = np.asarray(labels)
+        given = np.asarray(labels)
         rows, classes = logits.shape
-        whole = np.issubdtype(self.labels.dtype, np.integer) and self.labels.shape == (rows,)
-        if not whole or self.labels.min(initial=0) < 0 or self.labels.max(initial=0) >= classes:
+        whole = np.issubdtype(given.dtype, np.integer) and given.shape == (rows,)
+        if not whole or given.min(initial=0) < 0 or given.max(initial=0) >= classes:
             raise InputError(
                 f"labels must be {rows} integers from 0 to {classes - 1}, one per row of logits."
             )
-        self.weights = np.ones(rows) if weights is None else np.array(weights, dtype=np.float64)
-        if self.weights.shape != (rows,) or not np.all((self.weights >= 0) & (self.weights < inf)):
+        self.labels = own_integers(labels)
+        self.weights = own(np.ones(rows) if weights is None else weights, "weights")
+        if self.weights.shape != (rows,) or (self.weights < 0).any():
             raise InputError(f"weights must be {rows} nonnegative finite numbers, one per row.")
-        # Row i holds its weight at its label: exact, so are its products with 0 and 1.
-        self._picked = np.zeros((rows, classes))
-        self._picked[np.arange(rows), self.labels] = self.weights
         super().__init__((logits,), ())
+
+    def with_args(self, args: Sequence[Expression]) -> SoftmaxCrossEntropy:
+        return SoftmaxCrossEntropy(args[0], self.labels, self.weights)
+
+    @cached_property
+    def _picked(self) -> Any:
+        """Row i holds its weight at its label: exact, so are its products with 0 and 1."""
+        table = np.zeros(self.args[0].shape)
+        table[np.arange(len(table)), self.labels] = self.weights
+        return table
 
     def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
         (z,) = values

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus.arithmetic import RATIONAL, Arithmetic, Irrational, enclose_function
-from goldstein.calculus.atoms.base import Elementwise, Indices, ScalarFunction, positive
+from goldstein.calculus.atoms.base import Elementwise, Indices, ScalarFunction, require_range
+from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.enclosures import Enclosure, enclose
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import InputError, NotCertifiableError
+from goldstein.numerics.exact import fraction_upper
 
 BallFunction = Callable[[Any, Any], Any]
 
@@ -46,28 +48,31 @@ class Softplus(_Smooth):
 
     def __init__(self, name: str, sign: float) -> None:
         self.name = name
-        self._sign = sign
+        self.sign = sign
+
+    def anew(self) -> Softplus:
+        return Softplus(self.name, self.sign)
 
     def value(self, u: Vector) -> Vector:
-        answer: Vector = np.logaddexp(0.0, self._sign * u)
+        answer: Vector = np.logaddexp(0.0, self.sign * u)
         return answer
 
     def slope(self, u: Vector, piece: Indices) -> Vector:
         # exp of a nonpositive number cannot overflow.
         small = np.exp(-np.abs(u))
-        rising = np.where(self._sign * u >= 0, 1.0, small) / (1.0 + small)
-        answer: Vector = self._sign * rising
+        rising = np.where(self.sign * u >= 0, 1.0, small) / (1.0 + small)
+        answer: Vector = self.sign * rising
         return answer
 
     def _ball_value(self, flint: Any, ball: Any) -> Any:
-        t = ball * int(self._sign)
+        t = ball * int(self.sign)
         return ((-t).exp() + 1).log() + t if t > 0 else (t.exp() + 1).log()
 
     def _ball_slope(self, flint: Any, ball: Any) -> Any:
-        return int(self._sign) / ((-int(self._sign) * ball).exp() + 1)
+        return int(self.sign) / ((-int(self.sign) * ball).exp() + 1)
 
     def steepest(self, low: float, high: float) -> float:
-        end = high if self._sign > 0 else -low
+        end = high if self.sign > 0 else -low
         return 1.0 / (1.0 + math.exp(-min(max(end, -700.0), 700.0))) if end < 700.0 else 1.0
 
 
@@ -77,25 +82,29 @@ class PseudoHuber(_Smooth):
     name = "pseudo_huber"
     curvature = 1.0
 
-    def __init__(self, threshold: float) -> None:
-        self._t = positive("threshold", threshold)
-        self.lipschitz = float(self._t)
+    def __init__(self, threshold: Any) -> None:
+        self.threshold = positive("threshold", threshold)
+        require_range(self.name, [self.threshold])
+        self.lipschitz = float(self.threshold)
+
+    def anew(self) -> PseudoHuber:
+        return PseudoHuber(self.threshold)
 
     def value(self, u: Vector) -> Vector:
-        t = float(self._t)
+        t = float(self.threshold)
         # u^2 / (1 + sqrt) has no cancellation for small u; u / t could overflow.
         answer: Vector = t * (u * (u / (t + np.hypot(t, u))))
         return answer
 
     def slope(self, u: Vector, piece: Indices) -> Vector:
-        t = float(self._t)
+        t = float(self.threshold)
         answer: Vector = t * (u / np.hypot(t, u))
         return answer
 
     def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
         if arithmetic is RATIONAL:
             raise Irrational(self.name)
-        ratio: Enclosure = u / enclose(self._t)
+        ratio: Enclosure = u / enclose(self.threshold)
         root = (ratio * ratio + 1.0).root()
         if function == self._ball_slope:
             return u / root
@@ -103,7 +112,11 @@ class PseudoHuber(_Smooth):
 
     def steepest(self, low: float, high: float) -> float:
         far = max(abs(low), abs(high))
-        return float(self._t) if math.isinf(far) else far / math.hypot(1.0, far / float(self._t))
+        return (
+            float(self.threshold)
+            if math.isinf(far)
+            else far / math.hypot(1.0, far / float(self.threshold))
+        )
 
 
 class UserSmooth(_Smooth):
@@ -118,19 +131,19 @@ class UserSmooth(_Smooth):
         lipschitz: float,
         smoothness: float,
     ) -> None:
-        if not (lipschitz >= 0 and smoothness >= 0):
-            raise InputError(
-                f"lipschitz and smoothness must be nonnegative, got {lipschitz!r}, {smoothness!r}."
-            )
+        bounds = _bound(lipschitz, "lipschitz"), _bound(smoothness, "smoothness")
         self.name = getattr(value, "__name__", "smooth")
-        self._value, self._derivative = value, derivative
-        self.lipschitz, self.curvature = float(lipschitz), float(smoothness)
+        self.function, self.derivative = value, derivative
+        self.lipschitz, self.curvature = bounds
+
+    def anew(self) -> UserSmooth:
+        return UserSmooth(self.function, self.derivative, self.lipschitz, self.curvature)
 
     def value(self, u: Vector) -> Vector:
-        return np.asarray(self._value(u), dtype=np.float64)
+        return np.asarray(self.function(u), dtype=np.float64)
 
     def slope(self, u: Vector, piece: Indices) -> Vector:
-        return np.asarray(self._derivative(u), dtype=np.float64)
+        return np.asarray(self.derivative(u), dtype=np.float64)
 
     def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
         raise NotCertifiableError(
@@ -140,6 +153,16 @@ class UserSmooth(_Smooth):
 
     def steepest(self, low: float, high: float) -> float:
         return self.lipschitz
+
+
+def _bound(value: Any, what: str) -> float:
+    """Return a nonnegative number, infinity allowed, rounded up."""
+    if isinstance(value, float) and value == math.inf:
+        return math.inf
+    number = exact_number(value, what)
+    if number < 0:
+        raise InputError(f"{what} must be nonnegative, got {value!r}.")
+    return fraction_upper(number)
 
 
 def softplus(u: Expression) -> Expression:

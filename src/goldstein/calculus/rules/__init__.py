@@ -16,7 +16,9 @@ from goldstein.calculus.rules.compositions import (
 from goldstein.calculus.rules.conversion import near_from_goldstein
 from goldstein.calculus.rules.pieces import (
     gated_pivot,
+    levelled,
     max_pivot,
+    nearest_kink,
     nearest_kink_pivot,
     norm_modulus,
     norm_pivot,
@@ -37,9 +39,11 @@ __all__ = [
     "ArrowBlock",
     "arrow_modulus",
     "gated_pivot",
+    "levelled",
     "linear_composition",
     "max_pivot",
     "near_from_goldstein",
+    "nearest_kink",
     "nearest_kink_pivot",
     "nonlinear_composition",
     "norm_modulus",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from goldstein.calculus.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.rules.checks import nonnegative, nonnegatives, positive
 from goldstein.errors import InputError, NotCertifiableError
+from goldstein.numerics.exact import squared_norm, to_fractions
 
 Vector = NDArray[np.float64]
 
@@ -49,11 +50,12 @@ def scalar_pieces(
     OuterLipschitz(pivot_radius=0.4, reach=0.4, modulus=2.0)
     """
     radius = positive(radius, "radius")
-    ordered = sorted(kinks)
-    gap = min((b - a for a, b in pairwise(ordered)), default=np.inf)
-    if not 2.0 * radius < gap:
+    ordered = sorted(Fraction(kink) for kink in kinks)
+    gap = min((b - a for a, b in pairwise(ordered)), default=None)
+    if gap is not None and not 2 * Fraction(radius) < gap:
         raise NotCertifiableError(
-            f"radius is {radius}, but kinks are only {gap} apart; a radius below {gap / 2} works."
+            f"radius is {radius}, but kinks are only {float(gap)} apart; a radius below "
+            f"{float(gap / 2)} works."
         )
     return pieces(radius, radius, piece_moduli)
 
@@ -69,15 +71,24 @@ def nearest_kink_pivot(u: float, kinks: Sequence[float], radius: float) -> float
     (0.0, 0.5)
     """
     radius = nonnegative(radius, "radius")
+    exact = [Fraction(kink) for kink in kinks]
+    found = nearest_kink(Fraction(u), exact, Fraction(radius) ** 2)
+    return u if found is None else float(found)
+
+
+def nearest_kink(
+    u: Fraction, kinks: Sequence[Fraction], squared_radius: Fraction
+) -> Fraction | None:
+    """Return the nearest kink if its squared distance is at most the given number, exactly.
+
+    Examples
+    --------
+    >>> nearest_kink(Fraction(1, 3), [Fraction(0), Fraction(1)], Fraction(1, 9))
+    Fraction(0, 1)
+    """
     best = min(kinks, key=lambda kink: (abs(u - kink), abs(kink)), default=None)
-    if best is None:
-        return u
-    gap = abs(u - best)
-    # <=, not <: the ball is closed, and a kink on its boundary is met. Rounding is monotone, so
-    # that only a rounded tie needs a second look.
-    if gap == radius:
-        return best if abs(Fraction(u) - Fraction(best)) <= Fraction(radius) else u
-    return best if gap < radius else u
+    # <=, not <: the ball is closed, and a kink on its boundary is met.
+    return best if best is not None and (u - best) ** 2 <= squared_radius else None
 
 
 def gated_pivot(point: Sequence[float], radius: float) -> tuple[float, float]:
@@ -105,12 +116,16 @@ def max_pivot(point: Vector, reach: float) -> Vector:
     >>> max_pivot(np.array([1.0, 0.9, 0.0]), 0.1)
     array([0.95, 0.95, 0.  ])
     """
-    reach = nonnegative(reach, "reach")
-    level = np.max(point) - np.nextafter(np.sqrt(2.0) * reach, np.inf)
-    top = point >= level
-    pivot = np.array(point, dtype=np.float64)
-    pivot[top] = point[top].mean()
-    return pivot
+    squared = Fraction(nonnegative(reach, "reach")) ** 2
+    return np.array([float(v) for v in levelled(to_fractions(np.asarray(point)), squared)])
+
+
+def levelled(values: Sequence[Fraction], squared_reach: Fraction) -> list[Fraction]:
+    """Average the values within `sqrt(2) reach` of the largest, exactly."""
+    largest = max(values)
+    top = [(largest - v) ** 2 <= 2 * squared_reach for v in values]
+    mean = sum((v for v, near in zip(values, top) if near), Fraction(0)) / sum(top)
+    return [mean if near else v for v, near in zip(values, top)]
 
 
 def norm_pivot(point: Vector, radius: float) -> Vector:
@@ -121,8 +136,8 @@ def norm_pivot(point: Vector, radius: float) -> Vector:
     >>> norm_pivot(np.array([0.3, 0.4]), 0.5)
     array([0., 0.])
     """
-    size = float(np.linalg.norm(point))
-    return np.zeros_like(point) if size <= nonnegative(radius, "radius") else np.array(point)
+    inside = squared_norm(np.asarray(point)) <= Fraction(nonnegative(radius, "radius")) ** 2
+    return np.zeros_like(point) if inside else np.array(point)
 
 
 def norm_modulus(distance: float, reach: float) -> float:
