@@ -8,17 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 
-def install_hint(extra: str) -> str:
-    """How to get an optional dependency; the package is installed from its folder.
-
-    Examples
-    --------
-    >>> install_hint("cli")
-    "in the folder of goldstein run: pip install '.[cli]'"
-    """
-    return f"in the folder of goldstein run: pip install '.[{extra}]'"
-
-
 class GoldsteinError(Exception):
     """Base of all exceptions of this library."""
 

@@ -5,6 +5,17 @@ from __future__ import annotations
 from goldstein.errors import MissingExtraError
 
 
+def install_hint(extra: str) -> str:
+    """Return the command that installs an extra, as it works without a package index.
+
+    Examples
+    --------
+    >>> print(install_hint("jax"))
+    in a clone of the project run: pip install ".[jax]"
+    """
+    return f'in a clone of the project run: pip install ".[{extra}]"'
+
+
 def missing_extra(what: str, needs: str, extra: str) -> MissingExtraError:
     """Return the error for something whose packages are not installed.
 
@@ -24,6 +35,5 @@ def missing_extra(what: str, needs: str, extra: str) -> MissingExtraError:
     pip install ".[jax]"
     """
     return MissingExtraError(
-        f"{what} needs {needs}, from the extra `{extra}`; in a clone of the project run: "
-        f'pip install ".[{extra}]"'
+        f"{what} needs {needs}, from the extra `{extra}`; {install_hint(extra)}"
     )

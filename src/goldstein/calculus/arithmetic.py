@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.calculus.enclosures import Enclosure
-from goldstein.errors import GoldsteinError, MissingExtraError
+from goldstein.errors import GoldsteinError
+from goldstein.extras import missing_extra
 
 Objects = NDArray[np.object_]
 
@@ -149,9 +150,8 @@ def enclose_function(u: Enclosure, function: Callable[[Any, Any], Any]) -> Enclo
     """
     module = flint()
     if module is None:
-        raise MissingExtraError(
-            "this expression contains a transcendental function; its enclosure needs ball "
-            "arithmetic. Install python-flint: pip install 'goldstein[exact]'."
+        raise missing_extra(
+            "the enclosure of a transcendental function", "ball arithmetic (python-flint)", "exact"
         )
     mid, rad = np.empty(u.size), np.empty(u.size)
     pairs = zip(u.mid.ravel().tolist(), u.rad.ravel().tolist())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from goldstein.cli.streams import whole_process
-from goldstein.errors import install_hint
+from goldstein.extras import install_hint
 
 
 def main() -> None:

@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from goldstein.api import minimize
-from goldstein.api.progress import reporter
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
 from goldstein.cli.completion import complete_method
@@ -44,22 +42,20 @@ def solve(
     chosen = choose(problem, d, None if x0 is None else read_vector(x0, "--x0"))
     start = chosen.start(problem, "--x0")
     checkpoint = folder.prepare(out, resume=resume, force=force)
-    budget = max_calls if max_calls is not None else 50_000 + 100 * np.size(start)
     try:
-        with reporter(not as_json, budget, eps) as report:
-            result = minimize(
-                chosen.oracle,
-                start,
-                eps=eps,
-                delta=delta,
-                method=method,
-                stationarity=stationarity,  # type: ignore[arg-type]  # checked by minimize
-                rng=seed,
-                max_calls=max_calls,
-                max_time=max_time,
-                checkpoint=checkpoint,
-                progress=report or False,
-            )
+        result = minimize(
+            chosen.oracle,
+            start,
+            eps=eps,
+            delta=delta,
+            method=method,
+            stationarity=stationarity,  # type: ignore[arg-type]  # checked by minimize
+            rng=seed,
+            max_calls=max_calls,
+            max_time=max_time,
+            checkpoint=checkpoint,
+            progress=not as_json,
+        )
     except KeyboardInterrupt:
         _tell(_ways_on(ctx, out))
         raise

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import InputError, InputTypeError, KinkError, MissingExtraError, OutOfCalls
+from goldstein.errors import InputError, InputTypeError, KinkError, OutOfCalls
+from goldstein.extras import missing_extra
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import FunctionOracle
@@ -157,10 +158,7 @@ def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], list[Any]]:
     try:
         import numba  # noqa: F401
     except ImportError as failure:
-        raise MissingExtraError(
-            "compiled=True needs Numba, which is not installed; pip install 'goldstein[fast]', or "
-            "drop the option."
-        ) from failure
+        raise missing_extra("compiled=True", "Numba", "fast") from failure
     from goldstein.solvers.compiled.binding import bind
 
     inner = oracle.inner
