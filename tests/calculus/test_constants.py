@@ -80,7 +80,7 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("number", ROUNDED + STRANGE, ids=lambda v: f"{type(v).__name__} {v!r:.30}")
+@pytest.mark.parametrize("number", ROUNDED + STRANGE, ids=lambda v: type(v).__name__)
 def test_anything_else_is_refused_in_words(way: str, number: Any) -> None:
     exact_quotient = isinstance(number, int | Fraction | Decimal | np.integer | np.longdouble)
     if way == "w / b" and exact_quotient and number == number and number != 10**400:
