@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
@@ -17,6 +19,7 @@ from goldstein.api.inputs import (
     call_budget,
     check_stationarity,
     check_target,
+    deadline_after,
     sized,
     smallest_delta,
     tolerance,
@@ -50,6 +53,7 @@ def certify(
     stationarity: Literal["goldstein"] = "goldstein",
     rng: RNG = None,
     max_calls: int | None = None,
+    max_time: float | None = None,
 ) -> GoldsteinCertificate: ...
 
 
@@ -65,6 +69,7 @@ def certify(
     stationarity: Literal["near"],
     rng: RNG = None,
     max_calls: int | None = None,
+    max_time: float | None = None,
 ) -> NearCertificate: ...
 
 
@@ -79,6 +84,7 @@ def certify(
     stationarity: Literal["goldstein", "near"] = "goldstein",
     rng: RNG = None,
     max_calls: int | None = None,
+    max_time: float | None = None,
 ) -> GoldsteinCertificate | NearCertificate:
     """Say how stationary a point is, wherever it came from. The point is never moved.
 
@@ -94,6 +100,8 @@ def certify(
         Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
     max_calls : int, optional
         Limit on values plus gradients; default 8 d + 400.
+    max_time : float, optional
+        Limit in seconds; what has been found by then is stated.
 
     Returns
     -------
@@ -121,15 +129,16 @@ def certify(
     eps = tolerance(eps)
     check_target(1.0, delta, point)
     check_stationarity(stationarity)
+    deadline = deadline_after(max_time)
     oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
     if stationarity == "near":
-        return _certify_near(counted, oracle, point, float(delta), eps, seed)
+        return _certify_near(counted, oracle, point, float(delta), eps, seed, deadline)
     meta = describe(oracle, "certify", seed, x, structure)
     if eps > 0:
         meta["asked_eps"] = eps
-    certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta)
+    certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta, deadline)
     _refuse_wrong_gradients(certificate, counted, seed)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle)
@@ -164,12 +173,13 @@ def _certify_near(
     delta: float,
     eps: float,
     seed: int,
+    deadline: float,
 ) -> NearCertificate:
     """Try the gradients of several radii as hints for a pivot; keep the best proof."""
     require_structure(oracle)
     best: NearCertificate | None = None
     for wanted, radius in near_targets(eps, delta, smallest_delta(point)):
-        found = _gathered(counted, point, radius, wanted, seed, Enrichment())
+        found = _gathered(counted, point, radius, wanted, seed, Enrichment(), deadline)
         if not found.points:
             break
         around = hint_from(found, point, radius)
@@ -264,14 +274,20 @@ def stationarity_curve(
 
 
 def _gathered(
-    oracle: CountedOracle, x: Vector, radius: float, eps: float, seed: int, found: Enrichment
+    oracle: CountedOracle,
+    x: Vector,
+    radius: float,
+    eps: float,
+    seed: int,
+    found: Enrichment,
+    deadline: float,
 ) -> Enrichment:
     """Gather gradients around x; some calls are kept back to look beside those that matter."""
     left = int(min(oracle.limit - oracle.calls, 2.0**62))
     with oracle.reserved(min(x.size + 2, left // 2)):
         # Gradients without visible gain before the search gives up.
         patience = max(30, min(x.size, 400))
-        enrich(oracle, x, radius, eps, seed, found, patience=patience)
+        enrich(oracle, x, radius, eps, seed, found, patience=patience, deadline=deadline)
     return found
 
 
@@ -282,6 +298,7 @@ def certificate_from(
     eps: float,
     oracle: CountedOracle,
     meta: dict[str, Any],
+    deadline: float = math.inf,
 ) -> GoldsteinCertificate:
     """Gather gradients and state the strongest claim that survives its own check.
 
@@ -291,7 +308,7 @@ def certificate_from(
     best: GoldsteinCertificate | None = None
     seed = int(meta["seed"])
     for _ in range(SEARCHES):
-        _gathered(oracle, x, delta, eps, seed, found)
+        _gathered(oracle, x, delta, eps, seed, found, deadline)
         oracle.require_visible(x, delta)
         if not found.points:
             break
@@ -302,6 +319,8 @@ def certificate_from(
         if claim is not None and (best is None or claim.eps < best.eps):
             best = claim
         if (best is not None and best.eps <= eps) or not stating.unsteady:
+            break
+        if time.perf_counter() > deadline:
             break
         steady = [j for j in range(len(points)) if j not in stating.unsteady]
         found.points = [points[j] for j in steady] + [y for y, _ in stating.asked]

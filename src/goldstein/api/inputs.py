@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,15 @@ def call_budget(max_calls: int | None, default: int) -> int:
     if isinstance(max_calls, bool) or not isinstance(max_calls, int | np.integer) or max_calls < 1:
         raise InputError(f"max_calls must be a positive integer or None, got {max_calls!r}.")
     return int(max_calls)
+
+
+def deadline_after(max_time: float | None) -> float:
+    """Return when a run that begins now must end, on the clock of `time.perf_counter`."""
+    if max_time is None:
+        return math.inf
+    if not (is_number(max_time) and max_time > 0):
+        raise InputError(f"max_time must be positive seconds or None, got {max_time!r}.")
+    return time.perf_counter() + float(max_time)
 
 
 def check_stationarity(kind: str) -> None:

@@ -21,6 +21,7 @@ from goldstein.api.inputs import (
     call_budget,
     check_stationarity,
     check_target,
+    deadline_after,
     is_number,
     make_solver,
     sized,
@@ -138,8 +139,7 @@ def minimize(
             "bounds and constraints are not supported yet; put them into fun as an exact penalty."
         )
     budget = call_budget(max_calls, 50_000 + 100 * start.size)
-    if max_time is not None and not (is_number(max_time) and max_time > 0):
-        raise InputError(f"max_time must be positive seconds or None, got {max_time!r}.")
+    begin, deadline = time.perf_counter(), deadline_after(max_time)
     if callback is not None and not callable(callback):
         raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
     checked, options = split_options(options)
@@ -153,7 +153,6 @@ def minimize(
     if stationarity == "near":
         require_structure(oracle)
     seed = seed_from(rng)
-    begin = time.perf_counter()
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
         seed = seed if recorded is None else recorded
@@ -172,8 +171,8 @@ def minimize(
             search = _Search(
                 oracle, base, counted, solver, request,
                 meta=describe(oracle, solver.name, seed, x0, structure),
-                deadline=math.inf if max_time is None else begin + max_time,
-                callback=_in_shape(callback, structure), watch=watch, checked=checked,
+                deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
+                checked=checked,
             )  # fmt: skip
             outcome, certificate, status = search.run(start, near=stationarity == "near")
         detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,10 @@ Matrix = NDArray[np.float64]
 
 #: A bound this small relative to the gradients is rounding error: nothing more to gain.
 _FLOOR = 1e-14
+
+
+#: Patience once f is seen to fall: the point is not stationary, and the bound is for the record.
+SETTLED = 30
 
 
 @dataclass
@@ -47,8 +52,9 @@ def enrich(
     *,
     patience: int,
     max_gradients: float = math.inf,
+    deadline: float = math.inf,
 ) -> None:
-    """Add gradients to `found` until the bound is eps, stops improving, or calls run out.
+    """Add gradients to `found` until the bound is eps, stops improving, or calls or time run out.
 
     Each new point lies on the tilted segment of Algorithm 1 against the current shortest vector,
     so every gradient is one the vector has not yet accounted for.
@@ -61,7 +67,7 @@ def enrich(
     lipschitz = max((math.sqrt(g @ g) for g in found.gradients), default=0.0)
     milestone, since, asked = math.inf, 0, 0
     try:
-        while asked < max_gradients:
+        while asked < max_gradients and (not found.points or time.perf_counter() < deadline):
             if hull.size == 0:
                 y = uniform_in_ball(rng, x, radius)
             else:
@@ -82,7 +88,7 @@ def enrich(
                     if fall > 0.25 * radius * norm:
                         found.descent, found.descent_fall = -m / norm, fall
                         found.descent_step = radius * (1.0 - ratio / 8.0)
-                if since >= patience:
+                if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
                 y = conic_point(rng, x, m, norm, radius, ratio)
             asked += 1
