@@ -10,11 +10,12 @@ True
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 
-# Public name -> module. Resolved on first use, so that `import goldstein` stays light.
+# Public name -> module. Resolved on first use, so that `import goldstein` stays light; the same
+# names stand in `__init__.pyi` for editors and type checkers.
 _NAMES = {
     "goldstein.api": [
         "PrecisionWarning", "StationarityCurve", "Target", "certify", "minimize",
@@ -60,37 +61,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-if TYPE_CHECKING:
-    from goldstein.api import (
-        PrecisionWarning as PrecisionWarning,
-    )
-    from goldstein.api import (
-        StationarityCurve as StationarityCurve,
-    )
-    from goldstein.api import (
-        certify as certify,
-    )
-    from goldstein.api import (
-        minimize as minimize,
-    )
-    from goldstein.api import (
-        stationarity_curve as stationarity_curve,
-    )
-    from goldstein.calculus import Expression as Expression
-    from goldstein.calculus import OuterLipschitz as OuterLipschitz
-    from goldstein.calculus import Variable as Variable
-    from goldstein.calculus import goldstein_target as goldstein_target
-    from goldstein.certificates import (
-        GoldsteinCertificate as GoldsteinCertificate,
-    )
-    from goldstein.certificates import (
-        NearCertificate as NearCertificate,
-    )
-    from goldstein.certificates import (
-        load_certificate as load_certificate,
-    )
-    from goldstein.oracles import Oracle as Oracle
-    from goldstein.result import Result as Result
-    from goldstein.result import Status as Status

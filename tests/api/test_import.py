@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import goldstein as gs
 
@@ -48,3 +50,17 @@ def test_every_public_name_resolves() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(gs, "maximise")
+
+
+def test_editors_see_the_names_that_are_resolved_on_first_use() -> None:
+    stub = ast.parse(Path(gs.__file__).with_name("__init__.pyi").read_text())
+    static = {
+        (node.module, name.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    lazy = {(module, name) for module, names in gs._NAMES.items() for name in names}
+    assert static == lazy | {("goldstein", name) for name in gs._MODULES}
+    for _, name in lazy:
+        assert getattr(gs, name) is not None
