@@ -75,7 +75,7 @@ ROUNDED = [
 STRANGE = [
     "1.5", b"1", np.array(["1"]), 1j, np.array([1 + 0j]), None, [None], [[1.0], [1.0, 2.0]],
     np.array(["2020-01-01"], dtype="datetime64[D]"), np.ma.masked_array([1.0], [True]), object(),
-    float("nan"), np.array([np.inf]), {1: 2}, [W], Decimal("NaN"),
+    float("nan"), np.array([np.inf]), {1: 2}, Decimal("NaN"),
 ]  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def test_anything_else_is_refused_in_words(way: str, number: Any) -> None:
         assert 1 / WAYS[way][0](number).row(0)[0] == Fraction(*_ratio(number))
         return
     with pytest.raises(gs.GoldsteinError, match=r".{20}"):
-        WAYS[way][0](number)
+        gs.sum(WAYS[way][0](number))  # a masked array on the left hands over later than others
 
 
 def _ratio(number: Any) -> tuple[int, int]:

@@ -15,7 +15,9 @@ from goldstein.calculus.atoms import (
     log_sum,
     logistic,
     max_affine,
+    maximum,
     mcp,
+    minimum,
     norm1,
     norm2,
     pinball,
@@ -33,7 +35,8 @@ from goldstein.calculus.atoms import (
     squared_hinge,
     sum_squares,
 )
-from goldstein.calculus.atoms import maximum as max
+from goldstein.calculus.atoms import largest as max
+from goldstein.calculus.atoms import smallest as min
 from goldstein.calculus.explain import Explanation
 from goldstein.calculus.expression import Ball, Expression, Variable
 from goldstein.calculus.falsify import Violation, falsify, falsify_modulus, sampled_subdifferential
@@ -58,6 +61,7 @@ from goldstein.calculus.rules import (
     vector_rescale,
 )
 from goldstein.calculus.span_test import ClarkeDistance, SpanTest, clarke_distance, span_test
+from goldstein.calculus.stacking import concatenate, stack
 from goldstein.calculus.target import GoldsteinTarget, goldstein_target
 
 __all__ = [
@@ -77,6 +81,7 @@ __all__ = [
     "abs",
     "capped_l1",
     "clarke_distance",
+    "concatenate",
     "eps_insensitive",
     "falsify",
     "falsify_modulus",
@@ -92,7 +97,10 @@ __all__ = [
     "logistic",
     "max",
     "max_affine",
+    "maximum",
     "mcp",
+    "min",
+    "minimum",
     "near_certificate",
     "near_from_goldstein",
     "nonlinear_composition",
@@ -122,6 +130,7 @@ __all__ = [
     "span_test",
     "square",
     "squared_hinge",
+    "stack",
     "sum",
     "sum_squares",
     "vector_rescale",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,16 @@ from scipy.sparse.linalg import LinearOperator
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import exact_floats, exact_number, own, own_integers, own_sparse
-from goldstein.calculus.enclosures import Enclosure
-from goldstein.calculus.expression import Bound, Expression, IntegerRow, Jet, Vector
+from goldstein.calculus.enclosures import Enclosure, scattered
+from goldstein.calculus.expression import (
+    Bound,
+    Expression,
+    IntegerRow,
+    Jet,
+    Vector,
+    as_expression,
+    holds_expressions,
+)
 from goldstein.calculus.stillness import Still, products
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator, fraction_upper
@@ -203,7 +211,8 @@ class Gather(_Affine):
     def _put(self, cotangent: Any) -> Any:
         if isinstance(cotangent, Enclosure):
             if not self._distinct:
-                raise NotCertifiableError("an entry is used twice by one index; slice instead.")
+                flat = scattered(cotangent.reshape(-1), self.index.ravel(), self.args[0].size)
+                return flat.reshape(self.args[0].shape)
             return Enclosure(self._put(cotangent.mid), self._put(cotangent.rad))
         out = np.zeros(self.args[0].size, dtype=cotangent.dtype)
         if cotangent.dtype == object:
@@ -578,6 +587,25 @@ class MatMul(Expression):
         )
 
 
+def broadcast(u: Expression, shape: tuple[int, ...]) -> Expression:
+    """Return an expression in a larger shape, its entries repeated as NumPy repeats them."""
+    if u.shape == shape:
+        return u
+    return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))
+
+
+def common_shape(what: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that NumPy would broadcast to, or refuse."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        text = " and ".join(map(str, shapes))
+        raise InputError(
+            f"cannot {what} shapes {text}: they must agree, or one must be 1 in each dimension; "
+            "reshape one of them."
+        ) from None
+
+
 def row_norms(matrix: Any) -> Vector:
     """Return the Euclidean norms of the rows, safe from over- and underflow of squares."""
     size = abs(matrix)
@@ -640,8 +668,7 @@ def linear(A: Any, u: Expression) -> Expression:
     >>> linear(aslinearoperator(np.eye(2)), Variable(2)).shape
     (2,)
     """
-    if not isinstance(u, Expression):
-        raise InputTypeError(f"expected an expression, got {type(u).__name__}.")
+    u = as_expression(u, "linear")
     if isinstance(A, BlockedRows) and u is not u.variable:
         raise InputTypeError("rows in blocks multiply the variable itself, not an expression.")
     if isinstance(A, LinearOperator | BlockedRows):
@@ -665,11 +692,8 @@ def linear(A: Any, u: Expression) -> Expression:
 
 def matmul(u: Expression, other: Any) -> Expression:
     """Return `u @ other` for a constant or an expression."""
-    if isinstance(other, Expression):
-        try:
-            return MatMul(u, other)
-        except ValueError:
-            raise InputError(f"cannot multiply shapes {u.shape} and {other.shape}.") from None
+    if isinstance(other, Expression) or holds_expressions(other):
+        return MatMul(u, as_expression(other, "@"))
     matrix = other if sparse.issparse(other) else exact_floats(other, "the matrix")
     if matrix.ndim == 1:
         return linear(matrix, u.T)
@@ -678,36 +702,54 @@ def matmul(u: Expression, other: Any) -> Expression:
 
 def add(u: Expression, other: Any) -> Expression:
     """Return `u + other` for a constant or an expression."""
+    other = _operand(other, "a constant term")
+    shape = common_shape("add", u.shape, other.shape)
     if isinstance(other, Expression):
-        return Add((u, other))
-    return Shift(u, other)
+        return Add((broadcast(u, shape), broadcast(other, shape)))
+    return Shift(broadcast(u, shape), other)
 
 
 def subtract(u: Expression, other: Any) -> Expression:
     """Return `u - other` for a constant or an expression."""
-    if isinstance(other, Expression):
-        return Add((u, -other))
     # In float64: the negative of a short or unsigned integer may be another number.
-    return Shift(u, -exact_floats(other, "a constant term"))
+    return add(u, -_operand(other, "a constant term"))
 
 
 def multiply(u: Expression, other: Any) -> Expression:
     """Return `u * other`, entry by entry, for a constant or an expression."""
+    other = _operand(other, "a factor")
+    shape = common_shape("multiply", u.shape, other.shape)
     if isinstance(other, Expression):
-        return Multiply(u, other)
-    return Scale(u, other)
+        return Multiply(broadcast(u, shape), broadcast(other, shape))
+    return Scale(broadcast(u, shape), other)
 
 
 def divide(u: Expression, divisor: Any) -> Expression:
     """Return `u / divisor`, entry by entry, for a constant."""
-    if isinstance(divisor, Expression):
-        raise InputTypeError("dividing by an expression is not supported.")
-    quotient = Divide(u, divisor)
+    if isinstance(divisor, Expression) or holds_expressions(divisor):
+        refuse_quotient()
+    exact = _as_divisor(divisor)
+    shape = () if isinstance(exact, Fraction) else exact.shape
+    quotient = Divide(broadcast(u, common_shape("divide", u.shape, shape)), exact)
     if isinstance(quotient.divisor, Fraction):
         return quotient
     powers_of_two = np.abs(np.frexp(quotient.divisor)[0]) == 0.5
     # Their reciprocals are floats, and products need no enclosure.
-    return Scale(u, quotient.factor) if powers_of_two.all() else quotient
+    return Scale(quotient.args[0], quotient.factor) if powers_of_two.all() else quotient
+
+
+def refuse_quotient() -> NoReturn:
+    raise InputTypeError(
+        "cannot divide by an expression: its kinks could not be decided exactly. Multiply the "
+        "other side by it, or use smooth_function(u, value, derivative) for a quotient of one u."
+    )
+
+
+def _operand(other: Any, what: str) -> Any:
+    """Return the other operand: an expression, or numbers, exactly."""
+    if isinstance(other, Expression):
+        return other
+    return as_expression(other, what) if holds_expressions(other) else exact_floats(other, what)
 
 
 def _as_divisor(value: Any) -> Any:
@@ -729,16 +771,28 @@ def _reciprocal(divisor: Any) -> Any:
         return 1.0 / divisor
 
 
-def sum_entries(u: Expression) -> Expression:
-    """Return the sum of all entries (public name: `sum`).
+def sum_entries(u: Any, axis: int | None = None) -> Expression:
+    """Return the sum of all entries, or along one axis of a table (public name: `sum`).
 
     Examples
     --------
     >>> from goldstein.calculus import Variable, sum
     >>> sum(Variable(2)).value(np.array([1.0, 2.0]))
     3.0
+    >>> sum(Variable(4).reshape(2, 2), axis=0)(np.arange(4.0))
+    array([2., 4.])
     """
-    return Sum(u)
+    inner = as_expression(u, "sum")
+    if axis is None:
+        return Sum(inner)
+    if not isinstance(axis, int | np.integer) or not -inner.ndim <= axis < inner.ndim:
+        raise InputError(f"axis is {axis!r}, expected a whole number below {inner.ndim}.")
+    if inner.ndim == 1:
+        return Sum(inner)
+    rows, columns = inner.shape
+    if axis % 2 == 0:
+        return linear(np.ones((1, rows)), inner).reshape(columns)
+    return linear(np.ones((1, columns)), inner.T).reshape(rows)
 
 
 __all__ = [
@@ -751,9 +805,12 @@ __all__ = [
     "Scale",
     "Shift",
     "Sum",
+    "broadcast",
+    "common_shape",
     "divide",
     "linear",
     "matmul",
+    "refuse_quotient",
     "row_norms",
     "size_upper",
     "subtract",

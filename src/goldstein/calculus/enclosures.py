@@ -207,6 +207,22 @@ def sum_of_parts(parts: Sequence[tuple[Any, Any]], terms: int) -> Enclosure:
     return _summed(mid, spread, terms)
 
 
+@np.errstate(all="ignore")
+def scattered(values: Enclosure, places: NDArray[np.intp], size: int) -> Enclosure:
+    """Return a vector of the given size, to whose entries values are added at their places.
+
+    Examples
+    --------
+    >>> scattered(Enclosure(np.array([1.0, 2.0, 4.0])), np.array([0, 1, 0]), 2).mid
+    array([5., 2.])
+    """
+    terms = int(np.bincount(places, minlength=1).max())
+    mid, spread = np.zeros(size), np.zeros(size)
+    np.add.at(mid, places, values.mid)
+    np.add.at(spread, places, values.rad + gamma(terms + 2) * np.abs(values.mid))
+    return _summed(mid, spread, terms)
+
+
 def _absolute_product(matrix: Any, vector: Floats) -> Any:
     """Return |matrix| @ vector; large dense data are taken block by block, without a copy."""
     if sparse.issparse(matrix) or matrix.ndim != 2 or matrix.size <= _BLOCK:
@@ -236,4 +252,4 @@ def enclose(value: Any) -> Enclosure:
     return Enclosure(value)
 
 
-__all__ = ["Enclosure", "enclose", "product_part", "sum_of_parts"]
+__all__ = ["Enclosure", "enclose", "product_part", "scattered", "sum_of_parts"]

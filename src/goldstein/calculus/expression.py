@@ -8,11 +8,11 @@ enclosures and exact rationals.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,8 +109,6 @@ class Expression(SetOnce, Oracle):
 
     adjustable = frozenset({"_last"})
     knows_kinks = True
-    #: NumPy arrays on the left hand over to our reflected operators.
-    __array_ufunc__ = None
     #: The value is a polynomial of this degree of the arguments' values, piece by piece.
     own_degree: float = 1
     #: False for nodes whose exact value is not available (a matrix-free operator, user code).
@@ -469,6 +467,37 @@ class Expression(SetOnce, Oracle):
 
     __radd__ = __add__
 
+    #: Pandas, too, leaves operators to us.
+    __pandas_priority__ = 5000
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        from goldstein.calculus.numpy_protocol import apply_ufunc
+
+        return apply_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        from goldstein.calculus.numpy_protocol import apply_function
+
+        return apply_function(function, args, options)
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def __abs__(self) -> Expression:
+        from goldstein.calculus.atoms import absolute
+
+        return absolute(self)
+
+    def __pow__(self, exponent: Any) -> Expression:
+        from goldstein.calculus.atoms import power
+
+        return power(self, exponent)
+
+    def __rpow__(self, base: Any) -> NoReturn:
+        raise InputTypeError(
+            f"{base!r} ** u is no polynomial of u; use smooth_function(u, value, derivative)."
+        )
+
     def __neg__(self) -> Expression:
         from goldstein.calculus.affine import Scale
 
@@ -496,6 +525,43 @@ class Expression(SetOnce, Oracle):
 
         return divide(self, other)
 
+    def __rtruediv__(self, other: Any) -> NoReturn:
+        from goldstein.calculus.affine import refuse_quotient
+
+        refuse_quotient()
+
+    def _no_remainder(self, other: Any) -> NoReturn:
+        raise InputTypeError("an expression has no %, // or divmod: they jump.")
+
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _no_remainder
+    __divmod__ = __rdivmod__ = _no_remainder
+
+    def _no_order(self, other: Any) -> NoReturn:
+        raise InputTypeError(
+            "an expression has no truth value before a point is given: compare F.value(x) with a "
+            "number; for the larger of two expressions use maximum(a, b)."
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = _no_order
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int | float | complex | np.ndarray | np.generic | list):
+            self._no_order(other)
+        return self is other
+
+    __hash__ = Oracle.__hash__
+
+    def __bool__(self) -> NoReturn:
+        self._no_order(self)
+
+    def __float__(self) -> NoReturn:
+        raise InputTypeError(
+            "an expression is a function, not a number: F.value(x) is its value at a point x, and "
+            "goldstein's atoms (abs, maximum, square, ...) apply to it."
+        )
+
+    __int__ = __complex__ = __index__ = __float__
+
     def __rmatmul__(self, other: Any) -> Expression:
         from goldstein.calculus.affine import linear
 
@@ -509,13 +575,46 @@ class Expression(SetOnce, Oracle):
     def __getitem__(self, index: Any) -> Expression:
         from goldstein.calculus.affine import Gather
 
-        return Gather(self, np.arange(self.size).reshape(self.shape)[index])
+        try:
+            return Gather(self, np.arange(self.size).reshape(self.shape)[index])
+        except (IndexError, TypeError, ValueError) as failure:
+            raise InputError(
+                f"cannot index an expression of shape {self.shape} so: {failure}."
+            ) from failure
 
-    def reshape(self, *shape: int) -> Expression:
+    def reshape(self, *shape: Any) -> Expression:
         """Return the same entries in another shape."""
         from goldstein.calculus.affine import Gather
 
-        return Gather(self, np.arange(self.size).reshape(shape))
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        try:
+            return Gather(self, np.arange(self.size).reshape(wanted))
+        except (TypeError, ValueError) as failure:
+            raise InputError(
+                f"cannot reshape an expression of shape {self.shape}: {failure}."
+            ) from failure
+
+    def sum(self, axis: int | None = None) -> Expression:
+        """Return the sum of all entries, or along one axis."""
+        from goldstein.calculus.affine import sum_entries
+
+        return sum_entries(self, axis)
+
+    def mean(self) -> Expression:
+        """Return the mean of all entries."""
+        return self.sum() / self.size
+
+    def max(self) -> Expression:
+        """Return the largest entry."""
+        from goldstein.calculus.atoms import largest
+
+        return largest(self)
+
+    def min(self) -> Expression:
+        """Return the smallest entry."""
+        from goldstein.calculus.atoms import smallest
+
+        return smallest(self)
 
     @property
     def T(self) -> Expression:
@@ -524,8 +623,13 @@ class Expression(SetOnce, Oracle):
 
         return Gather(self, np.arange(self.size).reshape(self.shape).T)
 
-    def __iter__(self) -> Any:
-        raise InputTypeError("an expression is not iterable; use slices, w[:k], or reshape.")
+    def __iter__(self) -> Iterator[Expression]:
+        if not self.shape:
+            raise InputTypeError("a scalar expression has no entries to iterate over.")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __contains__(self, item: Any) -> NoReturn:
+        self._no_order(item)
 
     def __repr__(self) -> str:
         return f"{self.name}(shape={self.shape}, dim={self.dim})"
@@ -632,6 +736,31 @@ class Variable(Expression):
 
     def magnitude(self) -> tuple[Vector, Vector]:
         return np.ones(self.size), np.zeros(self.size)
+
+
+def holds_expressions(value: Any) -> bool:
+    """True for a list, tuple or array with an expression in it."""
+    if isinstance(value, np.ma.MaskedArray):
+        return False
+    if isinstance(value, np.ndarray):
+        return value.dtype == object and holds_expressions(value.ravel().tolist())
+    return isinstance(value, list | tuple) and any(
+        isinstance(v, Expression) or holds_expressions(v) for v in value
+    )
+
+
+def as_expression(value: Any, what: str) -> Expression:
+    """Return an expression as it is, a list or array of expressions stacked; refuse others."""
+    if isinstance(value, Expression):
+        return value
+    if holds_expressions(value):
+        from goldstein.calculus.stacking import stack
+
+        return stack(value)
+    raise InputTypeError(
+        f"{what} expects an expression, got {type(value).__name__}; make a Variable and build "
+        "from it."
+    )
 
 
 def kink_error(point: Any, where: str) -> KinkError:

@@ -22,6 +22,7 @@ from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.norms import Norm2, SumSquares
 from goldstein.calculus.atoms.softmax import SoftmaxCrossEntropy
 from goldstein.calculus.expression import Ball, Expression, Variable, Vector
+from goldstein.calculus.stacking import Concatenate
 from goldstein.errors import InputError, NotCertifiableError
 
 #: Covers the rounding of the short chains of float operations below.
@@ -229,6 +230,11 @@ def _range(node: Expression, inner: list[_Range]) -> _Range:
         centre = np.sum([r.centre for r in inner], axis=0)
         spread = math.fsum(r.spread for r in inner) if _bounded(inner) else math.inf
         return _Range(centre, spread, _join([r.lipschitz for r in inner], inner), support)
+    if isinstance(node, Concatenate):
+        centre = np.concatenate([r.centre.reshape(-1) for r in inner])
+        spread = math.hypot(*(r.spread for r in inner)) * _OUTWARD
+        slope = math.hypot(*(r.lipschitz for r in inner)) * _OUTWARD
+        return _Range(centre, spread, slope, support)
     if isinstance(node, Elementwise):
         gain = steepest(node, first)
         centre = node.function.value(first.centre)
@@ -325,7 +331,7 @@ def _backward(root: Expression, ranges: dict[int, _Range]) -> list[Bend]:
 
 def _pull(node: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[float, float]]:
     first = inner[0]
-    if isinstance(node, Add):
+    if isinstance(node, Add | Concatenate):
         return [(given.norm, given.top)] * len(inner)
     if isinstance(node, Multiply):
         return [
@@ -357,6 +363,8 @@ def _bend(node: Expression, given: _Cotangent, inner: list[_Range]) -> Bend | No
     first = inner[0]
     if isinstance(node, Elementwise):
         curvature = node.function.curvature
+        if math.isinf(curvature):  # higher powers bend without bound, but not on a bounded domain
+            curvature = node.function.sharpest(*interval(first.centre, first.spread))
         amount = _times(_times(curvature, given.top), first.lipschitz**2)
         return Bend(node, amount, f"|lambda| sup|{node.name}''| |J|^2")
     if isinstance(node, SumSquares):

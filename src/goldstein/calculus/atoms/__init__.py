@@ -23,9 +23,11 @@ from goldstein.calculus.atoms.losses import (
     squared_hinge,
     sum_squares,
 )
-from goldstein.calculus.atoms.maximum import max_affine, maximum
+from goldstein.calculus.atoms.maximum import largest, max_affine, smallest
 from goldstein.calculus.atoms.norms import norm1, norm2
+from goldstein.calculus.atoms.pairwise import maximum, minimum
 from goldstein.calculus.atoms.penalties import capped_l1, log_sum, mcp, scad
+from goldstein.calculus.atoms.powers import power
 from goldstein.calculus.atoms.row_maximum import row_max
 from goldstein.calculus.atoms.softmax import softmax_cross_entropy
 from goldstein.calculus.atoms.transcendental import (
@@ -43,21 +45,25 @@ __all__ = [
     "hard_tanh",
     "hinge",
     "huber",
+    "largest",
     "leaky_relu",
     "log_sum",
     "logistic",
     "max_affine",
     "maximum",
     "mcp",
+    "minimum",
     "norm1",
     "norm2",
     "pinball",
+    "power",
     "pseudo_huber",
     "ramp",
     "relu",
     "relu6",
     "row_max",
     "scad",
+    "smallest",
     "smooth_function",
     "soft_threshold",
     "softmax_cross_entropy",

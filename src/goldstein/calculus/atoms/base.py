@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
+from math import inf, isinf, isnan
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from goldstein.calculus.expression import (
     Leading,
     Tie,
     Vector,
+    as_expression,
     leading_sign,
 )
 from goldstein.calculus.set_once import SetOnce
@@ -59,11 +60,11 @@ class ScalarFunction(SetOnce, ABC):
     name: str
     breakpoints: tuple[Fraction, ...] = ()
     jumps: tuple[Fraction, ...] = ()
-    lipschitz: float = math.inf
-    curvature: float = math.inf
-    pivot_limit: float = math.inf
+    lipschitz: float = inf
+    curvature: float = inf
+    pivot_limit: float = inf
     pivot_limit_attained: bool = True
-    degree: float = math.inf
+    degree: float = inf
     #: False when values are known in float64 only.
     exact: bool = True
 
@@ -86,6 +87,10 @@ class ScalarFunction(SetOnce, ABC):
     @abstractmethod
     def steepest(self, low: float, high: float) -> float:
         """Return an upper bound of |derivative| on an interval."""
+
+    def sharpest(self, low: float, high: float) -> float:
+        """Return an upper bound of |second derivative| inside the pieces on an interval."""
+        return self.curvature
 
     @abstractmethod
     def anew(self) -> ScalarFunction:
@@ -150,7 +155,7 @@ class PiecewisePolynomial(ScalarFunction):
         breakpoints: Sequence[Fraction | int],
         pieces: Sequence[Sequence[Fraction | int]],
         *,
-        pivot_limit: float = math.inf,
+        pivot_limit: float = inf,
         pivot_limit_attained: bool = True,
     ) -> None:
         self.name = name
@@ -174,10 +179,8 @@ class PiecewisePolynomial(ScalarFunction):
         )
         self.pivot_limit = pivot_limit
         self.pivot_limit_attained = pivot_limit_attained
-        self.lipschitz = self.steepest(-math.inf, math.inf)
-        self.curvature = max(
-            (fraction_upper(abs(c[1])) for c in self.slopes if len(c) > 1), default=0.0
-        )
+        self.lipschitz = self.steepest(-inf, inf)
+        self.curvature = self.sharpest(-inf, inf)
         self._value_table = np.array([[float(a) for a in c] for c in self.pieces])
         self._slope_table = np.array([[float(a) for a in c] for c in self.slopes])
 
@@ -202,20 +205,31 @@ class PiecewisePolynomial(ScalarFunction):
         return _evaluate_in(self.slopes, u, piece, arithmetic)
 
     def steepest(self, low: float, high: float) -> float:
-        top = 0.0
-        for k, slope in enumerate(self.slopes):
-            left = max(low, float(self.breakpoints[k - 1]) if k else -math.inf)
-            right = min(high, float(self.breakpoints[k]) if k < len(self.breakpoints) else math.inf)
-            if left > right:
-                continue
-            for end in (left, right):
-                if math.isinf(end):
-                    size = fraction_upper(abs(slope[0])) if not any(slope[1:]) else math.inf
-                else:
-                    # Slopes are at most linear here: the ends of a piece are the extremes.
-                    size = fraction_upper(abs(_horner(slope, Fraction(end))))
-                top = max(top, size)
-        return top
+        return max(self._extreme(k, slope, low, high) for k, slope in enumerate(self.slopes))
+
+    def sharpest(self, low: float, high: float) -> float:
+        bends = [[(j + 1) * c[j + 1] for j in range(len(c) - 1)] for c in self.slopes]
+        return max(self._extreme(k, bend, low, high) for k, bend in enumerate(bends))
+
+    def _extreme(
+        self, piece: int, polynomial: Sequence[Fraction], low: float, high: float
+    ) -> float:
+        """Return an upper bound of |polynomial| where a piece meets an interval."""
+        left = max(low, float(self.breakpoints[piece - 1]) if piece else -inf)
+        last = piece == len(self.breakpoints)
+        right = min(high, inf if last else float(self.breakpoints[piece]))
+        if left > right or not polynomial:
+            return 0.0
+        if not any(polynomial[1:]):
+            return fraction_upper(abs(polynomial[0]))
+        if isinf(left) or isinf(right):
+            return inf
+        if not any(polynomial[2:]):  # at most linear: the ends are the extremes
+            ends = [abs(_horner(polynomial, Fraction(end))) for end in (left, right)]
+        else:
+            far = max(abs(Fraction(left)), abs(Fraction(right)))
+            ends = [_horner([abs(a) for a in polynomial], far)]
+        return fraction_upper(max(ends))
 
     @property
     def constants(self) -> tuple[Fraction | None, ...]:
@@ -239,7 +253,7 @@ class PiecewisePolynomial(ScalarFunction):
 def require_range(name: str, numbers: Sequence[Fraction]) -> None:
     """Refuse numbers beyond float64, in which values and gradients are evaluated."""
     for number in numbers:
-        if math.isinf(fraction_upper(abs(number))):
+        if isinf(fraction_upper(abs(number))):
             size = number.numerator.bit_length() - number.denominator.bit_length()
             raise InputError(
                 f"{name} would have a coefficient of the size 2**{size}, beyond the range of "
@@ -294,21 +308,17 @@ def _evaluate_in(
 
 def interval(centre: Vector, spread: float) -> tuple[float, float]:
     """Return an interval that holds all entries, moved by at most `spread`."""
-    low = float(np.min(centre, initial=math.inf)) - spread
-    high = float(np.max(centre, initial=-math.inf)) + spread
+    low = float(np.min(centre, initial=inf)) - spread
+    high = float(np.max(centre, initial=-inf)) + spread
     # A centre that overflowed says nothing.
-    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+    return (-inf if isnan(low) else low), (inf if isnan(high) else high)
 
 
 class Elementwise(KinkNode):
     """A scalar function applied to every entry of an expression."""
 
-    def __init__(self, function: ScalarFunction, arg: Expression) -> None:
-        if not isinstance(arg, Expression):
-            raise InputTypeError(
-                f"{function.name} expects an expression, got {type(arg).__name__}; make a "
-                "Variable and build from it."
-            )
+    def __init__(self, function: ScalarFunction, arg: Any) -> None:
+        arg = as_expression(arg, function.name)
         self.function = function
         self.own_degree = function.degree
         self.exact = function.exact
@@ -411,7 +421,7 @@ class Elementwise(KinkNode):
         return Bound(value, lipschitz, b.radius)
 
     def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
-        if math.isinf(self.function.degree):
+        if isinf(self.function.degree):
             return super().jet(jets, piece)
         return self.function.compose_jet(jets[0], piece)
 

@@ -20,6 +20,7 @@ from goldstein.calculus.expression import (
     Leading,
     Tie,
     Vector,
+    as_expression,
 )
 from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
@@ -29,8 +30,6 @@ class Max(KinkNode):
     """The largest entry. A piece is the flat index of the entry that is the largest."""
 
     def __init__(self, arg: Expression) -> None:
-        if not isinstance(arg, Expression):
-            raise InputTypeError(f"max expects an expression, got {type(arg).__name__}.")
         if arg.size == 0:
             raise InputError("max expects at least one entry, got none.")
         super().__init__((arg,), ())
@@ -120,16 +119,39 @@ class Max(KinkNode):
         return [np.asarray(c.reshape(-1)[piece], dtype=object) for c in jets[0]]
 
 
-def maximum(u: Expression) -> Expression:
-    """Return the largest entry (public name: `max`).
+def largest(u: Any, *others: Any) -> Expression:
+    """Return the largest entry of an expression, or of a list of them (public name: `max`).
 
     Examples
     --------
     >>> from goldstein.calculus import Variable, max
-    >>> max(Variable(3)).value(np.array([1.0, 5.0, 2.0]))
-    5.0
+    >>> x, y = Variable(2)
+    >>> max([x + y, x * y, 1.0]).value(np.array([2.0, 3.0]))
+    6.0
     """
-    return Max(u)
+    _require_one("max", others)
+    return Max(as_expression(u, "max"))
+
+
+def smallest(u: Any, *others: Any) -> Expression:
+    """Return the smallest entry of an expression, or of a list of them (public name: `min`).
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, min
+    >>> min(Variable(3)).value(np.array([1.0, 5.0, 2.0]))
+    1.0
+    """
+    _require_one("min", others)
+    return -Max(-as_expression(u, "min"))
+
+
+def _require_one(name: str, others: tuple[Any, ...]) -> None:
+    if others:
+        raise InputTypeError(
+            f"{name} takes one expression, or a list of them: {name}([a, b]). For two expressions, "
+            f"entry by entry, use {name}imum(a, b)."
+        )
 
 
 def max_affine(A: Any, b: Any, w: Expression) -> Expression:
@@ -144,4 +166,4 @@ def max_affine(A: Any, b: Any, w: Expression) -> Expression:
     return Max(linear(A, w) + b)
 
 
-__all__ = ["Max", "max_affine", "maximum"]
+__all__ = ["Max", "largest", "max_affine", "smallest"]

@@ -21,6 +21,7 @@ from goldstein.calculus.expression import (
     Leading,
     Tie,
     Vector,
+    as_expression,
 )
 from goldstein.calculus.stillness import Still
 from goldstein.errors import InputError, NotCertifiableError
@@ -31,8 +32,8 @@ class SumSquares(Expression):
 
     own_degree = 2
 
-    def __init__(self, arg: Expression) -> None:
-        super().__init__((arg,), ())
+    def __init__(self, arg: Any) -> None:
+        super().__init__((as_expression(arg, "sum_squares"),), ())
 
     def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
         flat = values[0].reshape(-1)
@@ -65,7 +66,8 @@ class Norm2(KinkNode):
 
     own_degree = float("inf")
 
-    def __init__(self, arg: Expression) -> None:
+    def __init__(self, arg: Any) -> None:
+        arg = as_expression(arg, "norm2")
         if arg.size == 0:
             raise InputError("norm2 expects at least one entry, got none.")
         super().__init__((arg,), ())

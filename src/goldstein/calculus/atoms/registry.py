@@ -32,6 +32,7 @@ ELEMENTWISE: dict[str, Example] = {
     "huber": lambda u: atoms.huber(u, 0.6),
     "squared_hinge": atoms.squared_hinge,
     "square": atoms.square,
+    "power": lambda u: atoms.power(u, 3),
     "logistic": atoms.logistic,
     "softplus": atoms.softplus,
     "pseudo_huber": lambda u: atoms.pseudo_huber(u, 0.8),
@@ -46,7 +47,10 @@ def _summed(atom: Example, u: Expression) -> Expression:
 EXAMPLES: dict[str, Example] = {
     **{name: partial(_summed, atom) for name, atom in ELEMENTWISE.items()},
     "sum_squares": atoms.sum_squares,
-    "max": atoms.maximum,
+    "max": atoms.largest,
+    "min": atoms.smallest,
+    "maximum": lambda u: sum_entries(atoms.maximum(u, 2.0 * u[::-1] - 0.3)),
+    "minimum": lambda u: sum_entries(atoms.minimum(u, 0.25)),
     "row_max": lambda u: (
         sum_entries(
             atoms.row_max(linear(np.array([[1.0, 2.0, 0.0], [-1.0, 0.5, 1.0]]), u).reshape(1, 2))

@@ -21,6 +21,7 @@ from goldstein.calculus.expression import (
     Leading,
     Tie,
     Vector,
+    as_expression,
 )
 from goldstein.calculus.stillness import Still
 from goldstein.errors import InputTypeError, NotCertifiableError
@@ -30,7 +31,7 @@ class RowMax(KinkNode):
     """The largest entry of every row. A piece is the column of the largest entry, per row."""
 
     def __init__(self, arg: Expression) -> None:
-        if not isinstance(arg, Expression) or arg.ndim != 2 or arg.shape[1] == 0:
+        if arg.ndim != 2 or arg.shape[1] == 0:
             raise InputTypeError("row_max expects an expression of shape (n, k) with k >= 1.")
         super().__init__((arg,), arg.shape[:1])
 
@@ -152,7 +153,7 @@ class RowMax(KinkNode):
         return [np.asarray(c[self._rows, piece], dtype=object) for c in jets[0]]
 
 
-def row_max(u: Expression) -> Expression:
+def row_max(u: Any) -> Expression:
     """Return the largest entry of every row.
 
     Examples
@@ -161,7 +162,7 @@ def row_max(u: Expression) -> Expression:
     >>> row_max(Variable(4).reshape(2, 2))(np.array([1.0, 5.0, 2.0, -3.0]))
     array([5., 2.])
     """
-    return RowMax(u)
+    return RowMax(as_expression(u, "row_max"))
 
 
 __all__ = ["RowMax", "row_max"]

@@ -13,7 +13,7 @@ from scipy.special import logsumexp, softmax
 from goldstein.calculus.arithmetic import FLOAT, RATIONAL, Arithmetic, Irrational, enclose_function
 from goldstein.calculus.constants import own, own_integers
 from goldstein.calculus.enclosures import Enclosure
-from goldstein.calculus.expression import Bound, Expression
+from goldstein.calculus.expression import Bound, Expression, as_expression
 from goldstein.errors import InputError, InputTypeError
 
 
@@ -23,7 +23,8 @@ class SoftmaxCrossEntropy(Expression):
     own_degree = inf
 
     def __init__(self, logits: Expression, labels: Any, weights: Any = None) -> None:
-        if not isinstance(logits, Expression) or logits.ndim != 2:
+        logits = as_expression(logits, "softmax_cross_entropy")
+        if logits.ndim != 2:
             raise InputTypeError("softmax_cross_entropy expects an expression of shape (n, k).")
         given = np.asarray(labels)
         rows, classes = logits.shape

@@ -133,7 +133,7 @@ def norm_pivot(point: Vector, radius: float) -> Vector:
 
     Examples
     --------
-    >>> norm_pivot(np.array([0.3, 0.4]), 0.5)
+    >>> norm_pivot(np.array([3.0, 4.0]), 5.0)
     array([0., 0.])
     """
     inside = squared_norm(np.asarray(point)) <= Fraction(nonnegative(radius, "radius")) ** 2

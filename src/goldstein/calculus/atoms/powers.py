@@ -1,0 +1,47 @@
+"""Whole powers of expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.atoms.losses import square
+from goldstein.calculus.constants import exact_number
+from goldstein.calculus.expression import Expression
+from goldstein.errors import GoldsteinError, InputError
+
+#: Larger powers are no use in float64, and slow in exact arithmetic.
+LARGEST = 32
+
+
+def power(u: Expression, exponent: Any) -> Expression:
+    """Return u to a whole power, entry by entry, as a polynomial: `u ** exponent`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable
+    >>> (Variable(2) ** 3)(np.array([-1.0, 2.0]))
+    array([-1.,  8.])
+    """
+    try:
+        exact = exact_number(exponent, "the exponent")
+    except GoldsteinError:
+        exact = None
+    if exact is None or exact.denominator != 1 or not 0 <= exact <= LARGEST:
+        raise InputError(
+            f"u ** n needs one whole number n from 0 to {LARGEST}, got {exponent!r}; for the root "
+            "of a sum of squares use norm2(u), for another smooth power "
+            "smooth_function(u, value, derivative)."
+        )
+    n = int(exact)
+    if n == 0:
+        return 0.0 * u + 1.0
+    if n == 1:
+        return u
+    if n == 2:
+        return square(u)
+    return Elementwise(PiecewisePolynomial(f"power_{n}", [], [[0] * n + [1]]), u)
+
+
+__all__ = ["power"]
