@@ -43,6 +43,9 @@ from goldstein.calculus import (
     clarke_distance as clarke_distance,
 )
 from goldstein.calculus import (
+    concatenate as concatenate,
+)
+from goldstein.calculus import (
     eps_insensitive as eps_insensitive,
 )
 from goldstein.calculus import (
@@ -79,7 +82,16 @@ from goldstein.calculus import (
     max_affine as max_affine,
 )
 from goldstein.calculus import (
+    maximum as maximum,
+)
+from goldstein.calculus import (
     mcp as mcp,
+)
+from goldstein.calculus import (
+    min as min,
+)
+from goldstein.calculus import (
+    minimum as minimum,
 )
 from goldstein.calculus import (
     norm1 as norm1,
@@ -125,6 +137,9 @@ from goldstein.calculus import (
 )
 from goldstein.calculus import (
     squared_hinge as squared_hinge,
+)
+from goldstein.calculus import (
+    stack as stack,
 )
 from goldstein.calculus import (
     sum as sum,

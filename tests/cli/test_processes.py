@@ -79,7 +79,7 @@ def test_without_the_extra_it_says_how_to_install(missing: str) -> None:
     assert ran.returncode == 2
     assert ran.stderr.count("\n") == 1
     assert f"needs {missing}" in ran.stderr
-    assert "pip install '.[cli]'" in ran.stderr
+    assert 'pip install ".[cli]"' in ran.stderr
 
 
 def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path: Path) -> None:

@@ -209,4 +209,5 @@ class Stating:
         others = [best_bound(rows, weights)[0] for rows in self._beside(used)]
         change = max(abs(other - bound) for other in others)
         slack = rounding_slack(weights, self.gradients[used])
-        return up(max(bound, *others) + MARGIN * change + slack)
+        total = max(bound, *others) + MARGIN * change + slack
+        return up(total) if total > 0.0 else 0.0
