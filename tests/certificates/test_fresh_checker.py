@@ -171,7 +171,8 @@ def arrays(thing: Any) -> Iterator[np.ndarray]:
 @pytest.mark.parametrize("way", ["as made", "copied", "from another process"])
 def test_no_array_of_the_definition_can_be_written_to(case: str, way: str) -> None:
     F = CASES[case]()
-    F = {"as made": F, "copied": copy.deepcopy(F)}.get(way) or pickle.loads(pickle.dumps(F))
+    if way != "as made":
+        F = copy.deepcopy(F) if way == "copied" else pickle.loads(pickle.dumps(F))
     seen = 0
     for node in F.plan:
         if isinstance(node, Model):

@@ -95,6 +95,13 @@ def test_many_points_on_one_kink_do_not_help(copies: int) -> None:
         assert not forged.verify(crossing, crossing_gradient, seed=seed).ok
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-17])
+def test_a_ball_without_room_for_displacements_is_no_way_out(delta: float) -> None:
+    forged = certificate([1.0], [0.0], [1.0], delta=delta)
+    found = forged.verify(crossing, crossing_gradient)
+    assert [c.name for c in found.checks if not c.ok] == ["kinks"]
+
+
 def test_nobody_can_prepare_for_the_default_displacement() -> None:
     asked: list[np.ndarray] = []
 

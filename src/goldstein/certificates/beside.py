@@ -53,6 +53,11 @@ def hair(y: Vector, delta: float) -> Vector:
     return width
 
 
+def has_room(x: Vector, delta: float) -> bool:
+    """Does the ball around x hold enough floats to look beside its points?"""
+    return delta > 2.0**-44 * float(np.abs(x).max(initial=0.0)) and delta > 0.0
+
+
 def beside(
     rng: np.random.Generator, y: Vector, x: Vector, delta: float, hairs: float = 1.0
 ) -> Vector:

@@ -14,7 +14,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.beside import SAME, differ, mean_length, rounding_slack, survey
+from goldstein.certificates.beside import (
+    SAME,
+    differ,
+    has_room,
+    mean_length,
+    rounding_slack,
+    survey,
+)
 from goldstein.certificates.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, KinkError
 from goldstein.numerics.caratheodory import sparse_weights
@@ -375,6 +382,17 @@ def _check_gradients(
     if not found.add(
         "bound", found.eps <= limit, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}"
     ):
+        return
+    if not has_room(cert.x, cert.delta):
+        # Only a function that knows its kinks can be believed at the stored points themselves.
+        found.add(
+            "kinks",
+            oracle.knows_kinks,
+            "the function knows its kinks, and has none at the points"
+            if oracle.knows_kinks
+            else f"a ball of radius {cert.delta:g} has too few floats to look beside the points, "
+            "and a black box does not say where its kinks are",
+        )
         return
     # A kink shows as a jump; curvature changes gradients a hair away by less than this.
     goal = limit + SAME * mean_length(weights, fresh)
