@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,10 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from goldstein.models.margin_problem import MarginProblem
-from goldstein.numerics.exact import distance_upper
 from goldstein.sklearn import RhoMarginSVC
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
-from goldstein.sklearn.margin_certificate import _pivot
 from goldstein.sklearn.margin_dispensable import BUDGET, dispensable
 from goldstein.sklearn.margin_finish import distinct_rows
 from goldstein.sklearn.margin_fit import _best_start
@@ -100,34 +96,6 @@ def test_distinct_rows_are_distinct_and_all_there(rows: list[list[float]]) -> No
     distinct, group = distinct_rows(dense)
     assert len(distinct) == len({tuple(row) for row in rows})  # -0.0 == 0.0
     assert np.array_equal(distinct[group], dense)
-
-
-@pytest.mark.parametrize(("k", "d"), [(1, 1), (3, 3), (4, 30), (6, 10)])
-def test_pivot_is_exactly_on_the_kinks_and_moves_few_variables(k: int, d: int) -> None:
-    rng = np.random.default_rng(10 * k + d)
-    rows = rng.standard_normal((k, d))
-    level = Fraction(1.1) - Fraction(0.3)
-    v = least_norm(rows, np.full(k, float(level)))
-    pivot = _pivot(rows, level, v, 1e-3)
-    assert pivot is not None
-    for row in rows.tolist():
-        assert sum(Fraction(a) * y for a, y in zip(row, pivot, strict=True)) == level
-    assert distance_upper(pivot, v) <= 1e-12
-    assert sum(y != Fraction(a) for y, a in zip(pivot, v.tolist(), strict=True)) <= k
-
-
-def test_pivot_of_dependent_rows_moves_all_variables_or_there_is_none() -> None:
-    rows = np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0]])
-    v = np.array([0.3, 0.3, 0.2])
-    assert _pivot(rows, Fraction(0), v, 10.0) is not None
-    assert _pivot(rows, Fraction(1), v, 10.0) is None
-
-
-def test_pivot_too_far_away_gives_way_to_the_nearest_one() -> None:
-    """One variable of the best column alone would move by 1/2; all of them together by less."""
-    rows, v = np.ones((1, 100)), np.zeros(100)
-    pivot = _pivot(rows, Fraction(1, 2), v, 0.06)
-    assert pivot == [Fraction(1, 200)] * 100
 
 
 @pytest.mark.parametrize("certificate", ["near", "goldstein"])

@@ -15,6 +15,7 @@ from goldstein.calculus.expression import Vector
 from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import LocalModel
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull import min_norm_weights
 
 Matrix = NDArray[np.float64]
@@ -38,11 +39,15 @@ def box_shares(model: LocalModel) -> Vector:
     return answer
 
 
-def generic_evidence(found: Examination, ways: Matrix) -> Evidence | None:
+def generic_evidence(
+    found: Examination, ways: Matrix, budget: Budget | None = None
+) -> Evidence | None:
     """Weigh the limits of gradients along given directions, whatever kinks there are."""
     point = np.array([float(q) for q in found.point])
+    budget = budget or Budget()
     usable, gradients = [], []
     for v in ways:
+        budget.spend()
         try:
             pieces = found.form.pieces_beside(found, v)
         except NotCertifiableError:
@@ -58,7 +63,11 @@ def generic_evidence(found: Examination, ways: Matrix) -> Evidence | None:
 
 
 def additive_evidence(
-    model: LocalModel, hints: Matrix, eps: float, rng: np.random.Generator
+    model: LocalModel,
+    hints: Matrix,
+    eps: float,
+    rng: np.random.Generator,
+    budget: Budget | None = None,
 ) -> Evidence | None:
     """Search directions at a point whose kinks are additive.
 
@@ -66,6 +75,7 @@ def additive_evidence(
     choices. Otherwise directions are generated against the current shortest vector, as long as
     they help.
     """
+    budget = budget or Budget()
     pool = _Pool(model)
     pool.offer(hints)
     pool.offer(_threshold_directions(model, box_shares(model)))
@@ -75,6 +85,7 @@ def additive_evidence(
         return None
     best = pool.solve()
     for _ in range(60):
+        budget.spend()
         if best.eps <= 0.5 * eps:
             break
         if not pool.offer(_descent_directions(model, best, pool.shortest, rng)):

@@ -61,6 +61,9 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Whether to look for a near certificate, the stronger kind, after the Goldstein one.
     max_calls : int, optional
         Limit of oracle calls of the guaranteed search that takes over when the fast one fails.
+    max_time : float, optional
+        Limit of a machine's fit in seconds, for the guaranteed search and the near proof. Without
+        it the proof may take as long as the search, and two seconds.
     n_jobs : int, optional
         Machines fitted in parallel when there are more than two classes.
     random_state : int, RandomState or None
@@ -71,7 +74,8 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coef_, intercept_ : ndarray
         One row for two classes, else one row per class.
     certificate_ : NearCertificate or GoldsteinCertificate
-        The weakest over the machines, near where obtained.
+        The weakest over the machines, near where obtained; `certificate_.meta["near"]` says
+        "proved", or why not.
     certificates_ : list
         One per machine; a native fit is one machine.
     near_stationarity_ : (float, float) or None
@@ -114,6 +118,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_init: int = 1,
         certificate: str = "near",
         max_calls: int | None = None,
+        max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -129,6 +134,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_init = n_init
         self.certificate = certificate
         self.max_calls = max_calls
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -231,6 +237,9 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check.positive(name, getattr(self, name))
         check.finite("shift", self.shift)
         check.at_least("n_init", self.n_init, 1)
+        if self.max_calls is not None:
+            check.at_least("max_calls", self.max_calls, 1)
+        check.seconds("max_time", self.max_time)
         check.one_of("certificate", self.certificate, ("near", "goldstein"))
         check.one_of("multi_class", self.multi_class, ("ovr", "native"))
 
@@ -306,7 +315,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _search_options(self, seed: int, start: Vector | None) -> dict[str, Any]:
         return {
             "eps": self.eps, "delta": self.delta, "seed": seed, "start": start,
-            "n_init": self.n_init, "max_calls": self.max_calls,
+            "n_init": self.n_init, "max_calls": self.max_calls, "max_time": self.max_time,
             "near": self.certificate == "near",
         }  # fmt: skip
 

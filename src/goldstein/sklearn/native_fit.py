@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize as smooth_minimize
 
 from goldstein.api import certify, minimize
-from goldstein.calculus.near import near_certificate
-from goldstein.certificates.near import NearCertificate
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.sklearn.margin_fit import MarginFit
+from goldstein.sklearn.near_proof import (
+    NOT_ASKED,
+    near_or_note,
+    noted,
+    proof_deadline,
+    time_left,
+)
 
 Vector = NDArray[np.float64]
 
@@ -42,25 +48,33 @@ def fit_native(
     start: Vector | None = None,
     n_init: int = 1,
     max_calls: int | None = None,
+    max_time: float | None = None,
     near: bool = True,
 ) -> MarginFit:
     """Return the best local minimiser of `n_init` searches, with its certificates."""
+    begin = time.perf_counter()
     rng = np.random.default_rng(seed)
     found = []
     for k in range(n_init):
         path = PATH if start is None or k else SHORT_PATH
         theta, steps = _follow(model, path, model.start(rng) if k else start)
-        result = minimize(model, theta, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
+        result = minimize(
+            model, theta, eps=eps, delta=delta, rng=seed, max_calls=max_calls,
+            max_time=time_left(begin, max_time),
+        )  # fmt: skip
         found.append((result, steps + result.nit))
     result, steps = min(found, key=lambda pair: pair[0].fun)
     goldstein = result.certificate
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
-    proof: NearCertificate | None = None
-    if near and goldstein.eps <= eps and model.variable.size <= NEAR_DIM:
-        proof = near_certificate(model, goldstein, delta, eps, seed=seed)
-        if proof is not None and not (proof.eps <= eps and proof.delta <= delta):
-            proof = None
+    proof, note = None, NOT_ASKED
+    if near:
+        deadline = proof_deadline(begin, max_time)
+        proof, note = near_or_note(model, goldstein, eps, delta, seed, deadline)
+    if proof is None:
+        goldstein = noted(goldstein, note)
+    else:
+        proof = noted(proof, note)
     return MarginFit(result.x, model.value(result.x), goldstein, proof, steps)
 
 
