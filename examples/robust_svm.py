@@ -40,7 +40,7 @@ def main() -> RhoMarginSVC:
     print(
         f"  {len(flagged)} rows flagged as outliers, {hits} of them flipped ({len(wrong)} flipped)"
     )
-    objective = machine.objectives(ramp[0].transform(X_train), spoiled)[0]
+    objective = machine.objective(ramp[0].transform(X_train), spoiled)
     print(" ", machine.certificate_.summary())
     print("  verified from the data:", machine.certificate_.verify(objective).ok)
     return machine

@@ -106,7 +106,7 @@ def test_wide_data_are_certified_and_weights_are_repeats(certificate: str) -> No
     machine = RhoMarginSVC(certificate=certificate, random_state=0).fit(X, y)
     assert machine.score(X, y) == 1.0
     assert (machine.near_stationarity_ is not None) == (certificate == "near")
-    assert machine.certificate_.verify(machine.objectives(X, y)[0]).ok
+    assert machine.certificate_.verify(machine.objective(X, y)).ok
     twice = np.concatenate([X, X[:5]])
     weights = np.where(np.arange(30) < 5, 2.0, 1.0)
     weighted = RhoMarginSVC(eps=1e-8, random_state=0).fit(X, y, sample_weight=weights)
@@ -162,6 +162,6 @@ def test_many_rows_on_kinks_get_a_goldstein_certificate_without_a_long_search() 
     X = sparse.random_array((900, 1500), density=0.02, rng=rng, format="csr")
     y = (X @ rng.standard_normal(1500) > 0).astype(int)
     machine = RhoMarginSVC.from_ramp(-1.0, C=10.0, random_state=0).fit(X, y)
-    found = machine.certificate_.verify(machine.objectives(X, y)[0])
+    found = machine.certificate_.verify(machine.objective(X, y))
     assert found.ok
     assert found.eps <= 1e-3
