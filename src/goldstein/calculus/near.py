@@ -31,6 +31,9 @@ Matrix = NDArray[np.float64]
 #: Newton steps below the spacing of floats.
 REFINEMENTS = 4
 
+#: Random directions tried at a pivot, beside a few.
+RANDOM_WAYS = 200
+
 #: Steps of a search unless told otherwise; most of them are gradients in float64.
 MAX_WORK = 20_000
 
@@ -262,9 +265,9 @@ class _Prover:
             model = local_model(found)
             return additive_evidence(model, hints, self.eps, self.rng, self.budget)
         radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0
-        more = self.rng.standard_normal((4 * point.size + 16, point.size))
+        more = self.rng.standard_normal((min(4 * point.size, RANDOM_WAYS) + 16, point.size))
         ways = np.vstack([hints, more * radius / np.sqrt(point.size)])
-        return generic_evidence(found, ways, self.budget)
+        return generic_evidence(found, ways, self.eps, self.rng, self.budget)
 
 
 def _simple(weights: Vector) -> Vector:
