@@ -2,9 +2,9 @@
 
     python -m benchmarks.near_time
 
-One row per data set and estimator. `fit` is the time with `certificate="goldstein"`, `with proof` that
-with `certificate="near"`, both the CPU seconds of one thread and the fastest of three; the proof may take
-as long as the fit and two seconds more. Prints a Markdown table.
+One row per data set and estimator. `fit` is the time with `certificate="goldstein"`, `with proof`
+that with `certificate="near"`, both the CPU seconds of one thread and the fastest of three; the
+proof may take as long as the fit and two seconds more. Prints a Markdown table.
 """
 
 from __future__ import annotations

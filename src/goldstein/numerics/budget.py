@@ -29,6 +29,7 @@ class Budget:
     """
 
     def __init__(self, deadline: float | None = None, max_work: int | None = None) -> None:
+        self._whole: Budget | None = None  # of which this one is a part
         self.begin = time.perf_counter()
         self.deadline = math.inf if deadline is None else deadline
         self.max_work = math.inf if max_work is None else max_work
@@ -36,7 +37,9 @@ class Budget:
 
     def spend(self, steps: int = 1) -> None:
         """Count steps about to be made; raise `OutOfBudget` when they are too many or too late."""
-        if self.work + steps > self.max_work:
+        if self._whole is not None:
+            self._whole.spend(steps)
+        elif self.work + steps > self.max_work:
             raise OutOfBudget(f"stopped after {self.work:,} steps")
         self.work += steps
         self.require(0.0)
@@ -48,10 +51,10 @@ class Budget:
             raise OutOfBudget(f"stopped after {now - self.begin:.2g} s")
 
     def half(self) -> Budget:
-        """Return a budget of half the time that is left, and all the steps."""
-        left = Budget((self.deadline + time.perf_counter()) / 2)
-        left.begin = self.begin
-        return left
+        """Return a part of it: half the time that is left, and all the steps."""
+        part = Budget((self.deadline + time.perf_counter()) / 2)
+        part._whole, part.begin = self, self.begin
+        return part
 
 
 __all__ = ["Budget"]
