@@ -127,7 +127,7 @@ def measure(kind: str, n: int, d: int, machine: str, repeats: int) -> dict[str, 
     def fit() -> Any:
         if s is None:
             return LinearSVC(dual="auto").fit(X, y)
-        return RhoMarginSVC.from_ramp(s, certificate=certificate, random_state=0).fit(X, y)
+        return RhoMarginSVC.from_ramp(s, C=1.0, certificate=certificate, random_state=0).fit(X, y)
 
     warnings.simplefilter("ignore")
     fit_small = ROWS["dense"](200, 5)
