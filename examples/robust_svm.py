@@ -25,7 +25,7 @@ def main() -> RhoMarginSVC:
     spoiled[wrong] = 1
 
     hinge = make_pipeline(StandardScaler(), LinearSVC(loss="hinge", C=0.1, max_iter=100_000))
-    ramp = make_pipeline(StandardScaler(), RhoMarginSVC(C=0.1))
+    ramp = make_pipeline(StandardScaler(), RhoMarginSVC(rho=1.0, C=0.1))
     print("a quarter of the malignant training labels is flipped")
     print(
         f"  hinge loss       test accuracy {hinge.fit(X_train, spoiled).score(X_test, y_test):.3f}"
@@ -40,7 +40,7 @@ def main() -> RhoMarginSVC:
     print(
         f"  {len(flagged)} rows flagged as outliers, {hits} of them flipped ({len(wrong)} flipped)"
     )
-    objective = machine.objectives(ramp[0].transform(X_train), spoiled)[0]
+    objective = machine.objective(ramp[0].transform(X_train), spoiled)
     print(" ", machine.certificate_.summary())
     print("  verified from the data:", machine.certificate_.verify(objective).ok)
     return machine

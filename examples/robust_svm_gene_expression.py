@@ -39,7 +39,9 @@ def main() -> RhoMarginSVC:
     print(f"wanted: ({EPS:g}, {DELTA:g})-near stationary")
     print(f"so ask: ({target.eps:.3g}, {target.delta:.3g})-Goldstein stationary")
 
-    machine = RhoMarginSVC(eps=target.eps, delta=target.delta, fit_intercept=False).fit(X, y)
+    machine = RhoMarginSVC(
+        rho=1.0, C=1.0, eps=target.eps, delta=target.delta, fit_intercept=False
+    ).fit(X, y)
     eps, delta = machine.goldstein_stationarity_
     assert eps <= target.eps
     assert delta <= target.delta

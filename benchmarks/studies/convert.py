@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import rdata
+
+#: More sets of KEEL's, for the choice of defaults.
+KEEL = (
+    "mammographic", "saheart", "bands", "housevotes", "bupa", "magic", "chess", "segment",
+    "contraceptive", "vowel", "texture", "satimage", "splice", "penbased",
+)  # fmt: skip
 
 MLBENCH = "usr/lib/R/site-library/mlbench/data"
 KERNLAB = "usr/lib/R/site-library/kernlab/data"
@@ -92,6 +99,7 @@ def main(debian: Path, target: Path) -> None:
         "ring": lambda: from_keel("ring"),
         "twonorm": lambda: from_keel("twonorm"),
         "puma32h": lambda: from_common("regression", "puma32h"),
+        **{name: partial(from_keel, name) for name in KEEL},
     }
     for name, load in sources.items():
         X, y = load()

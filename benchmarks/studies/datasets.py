@@ -26,6 +26,6 @@ def load(name: str) -> Data:
         raise FileNotFoundError(f"{path} is missing: run sh benchmarks/studies/setup.sh once.")
     with np.load(path) as stored:
         X, y = stored["X"], stored["y"]
-    if y.dtype.kind in "US" or y.dtype.kind == "i" or set(np.unique(y)) <= {0.0, 1.0, 2.0}:
+    if y.dtype.kind in "USiu" or set(np.unique(y)) <= {0.0, 1.0, 2.0}:
         y = np.unique(y, return_inverse=True)[1]
     return X, y

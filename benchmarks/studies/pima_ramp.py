@@ -37,7 +37,7 @@ def trial(level: float, seed: int) -> dict[str, float]:
     ramp = _best(machines, A, a, B, b)
     hinge = _best([LinearSVC(loss="hinge", C=C, max_iter=2000) for C in GRID], A, a, B, b)
     final = ramp.set_params(certificate="near").fit(A, a)
-    verified = final.certificate_.verify(final.objectives(A, a)[0])
+    verified = final.certificate_.verify(final.objective(A, a))
     return {
         "level": level, "seed": seed, "hinge": hinge.score(X[test], y[test]),
         "ramp": final.score(X[test], y[test]), "verified": verified.ok, "label": verified.label,

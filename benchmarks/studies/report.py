@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from benchmarks.studies.defaults import GROUPS, LEVELS
 from benchmarks.studies.pima_ramp import PUBLISHED
 
 RESULTS = Path(__file__).parent / "results"
@@ -208,6 +209,47 @@ def speed_table() -> str:
     return markdown(header, rows)
 
 
+def default_gaps(names: tuple[str, ...]) -> pd.DataFrame:
+    """Accuracy minus that of LinearSVC in percentage points; one row per run, methods as columns."""
+    frame = read("defaults")
+    table = frame[frame.set.isin(names)].pivot_table(
+        index=["set", "level", "seed"], columns="method", values="accuracy"
+    )
+    return 100.0 * table.sub(table["LinearSVC"], axis=0)
+
+
+def with_error(gap: pd.Series) -> str:
+    gap = gap.dropna()
+    return f"{gap.mean():+.2f} ± {gap.std() / np.sqrt(len(gap)):.2f}"
+
+
+def default_table(*groups: str) -> str:
+    """Per method and share of wrong labels: mean over sets and repeats."""
+    rows = []
+    for group in groups:
+        gaps = default_gaps(GROUPS[group])
+        order = ["RhoMarginSVC", "LogisticRegression"]
+        order += sorted(set(gaps.columns).difference([*order, "LinearSVC"]))
+        for method in order:
+            runs = gaps[method].dropna()
+            by_level = runs.groupby("level")
+            title = [group.split(",")[0], method] if len(groups) > 1 else [method]
+            rows.append([*title, *(with_error(by_level.get_group(x)) for x in LEVELS), len(runs)])
+    head = ["sets", "method"] if len(groups) > 1 else ["method"]
+    return markdown([*head, *(f"{x:.0%} wrong" if x else "clean" for x in LEVELS), "runs"], rows)
+
+
+def default_set_table() -> str:
+    rows = []
+    for names in GROUPS.values():
+        gaps = default_gaps(names)["RhoMarginSVC"].dropna()
+        for name in names:
+            if name in gaps.index.get_level_values("set"):
+                levels = gaps.xs(name, level="set").groupby("level")
+                rows.append([name, *(with_error(levels.get_group(x)) for x in LEVELS)])
+    return markdown(["set", *(f"{x:.0%} wrong" if x else "clean" for x in LEVELS)], rows)
+
+
 def figure(path: Path) -> None:
     import matplotlib.pyplot as plt
 
@@ -235,6 +277,12 @@ def main() -> None:
         "pima": pima_table(), "levels": level_table(), "robust": robust_tables(),
         "kernel": kernel_table(), "methods": method_table(),
         "proofs": proof_table(), "networks": network_table(), "speed": speed_table(),
+        "defaults two": default_table("two classes, choice"),
+        "defaults more": default_table("more classes, choice"),
+        "defaults confirmed": default_table(
+            "two classes, confirmation", "more classes, confirmation"
+        ),
+        "defaults sets": default_set_table(),
     }  # fmt: skip
     for name, text in parts.items():
         block = f"<!-- {name} -->\n{text}\n<!-- end {name} -->"

@@ -121,7 +121,7 @@ def _proof(final, A, a) -> dict[str, object]:  # type: ignore[no-untyped-def]
     if hasattr(final, "named_steps"):
         A = final[:-1].transform(A)
         machine = final[-1]
-    found = machine.certificate_.verify(machine.objectives(A, a)[0])
+    found = machine.certificate_.verify(machine.objective(A, a))
     near = machine.near_stationarity_ is not None
     return {"verified": found.ok, "label": found.label, "eps": found.eps, "near": near}
 

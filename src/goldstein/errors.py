@@ -68,6 +68,10 @@ class NotCertifiableError(GoldsteinError, ValueError):
     """The structure of the function does not support the certificate that was asked for."""
 
 
+class OutOfBudget(GoldsteinError):
+    """Control flow inside a search for a proof: its steps or its seconds are used up."""
+
+
 class OutOfCalls(GoldsteinError):
     """Control flow inside a run: the next oracle call would exceed `max_calls`."""
 

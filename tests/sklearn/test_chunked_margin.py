@@ -42,6 +42,8 @@ def problem(kind: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
         X = rng.integers(-2, 3, (n, d)).astype(float)
     if kind == "no intercept":
         options |= {"fit_intercept": False, "shift": -1.0, "rho": 2.0}
+    if kind == "classes":
+        options["multi_class"] = "ovr"
     score = X[:, 0] + 0.3 * rng.standard_normal(n)
     y = np.digitize(score, [-0.5, 0.5]) if kind == "classes" else (score > 0).astype(int)
     return options, X, y
@@ -71,8 +73,9 @@ def test_chunks_get_the_near_certificate_of_the_fit_in_memory(kind: str) -> None
         other = da.from_array(X, chunks=(len(X) // 2, X.shape[1]))
         for machine in (memory, chunks):
             for data in (X, cut, other):
-                checks = zip(machine.certificates_, machine.objectives(data, y))
-                assert all(c.verify(F).label == "certified" for c, F in checks)
+                for k, certificate in enumerate(machine.certificates_):
+                    objective = machine.objective(data, y, machine=k)
+                    assert certificate.verify(objective).label == "certified"
     assert_same_claim(chunks, memory)
 
 
@@ -83,9 +86,9 @@ def test_weights_count_in_the_proof() -> None:
     cut = da.from_array(X, chunks=(5000, 6))
     chunks = RhoMarginSVC(**options).fit(cut, y, weights)
     assert_same_claim(chunks, memory)
-    assert chunks.certificate_.verify(chunks.objectives(cut, y, weights)[0]).ok
-    assert not chunks.certificate_.verify(chunks.objectives(cut, y, weights[::-1])[0]).ok
-    copy = pickle.loads(pickle.dumps(chunks.objectives(cut, y, weights)[0]))
+    assert chunks.certificate_.verify(chunks.objective(cut, y, weights)).ok
+    assert not chunks.certificate_.verify(chunks.objective(cut, y, weights[::-1])).ok
+    copy = pickle.loads(pickle.dumps(chunks.objective(cut, y, weights)))
     assert chunks.certificate_.verify(copy).ok
 
 
@@ -99,11 +102,11 @@ def test_a_certificate_fails_on_other_chunks(kind: str) -> None:
     spoiled = X.copy()
     spoiled[steep] += 0.5
     changed = da.from_array(spoiled, chunks=(100, 6))
-    assert not proof.verify(machine.objectives(changed, y)[0]).ok
+    assert not proof.verify(machine.objective(changed, y)).ok
     flipped = np.where(np.arange(len(y)) == steep, 1 - y, y)
     cut = da.from_array(X, chunks=(100, 6))
-    assert not proof.verify(machine.objectives(cut, flipped)[0]).ok
-    assert not replace(proof, eps=0.5 * proof.eps).verify(machine.objectives(cut, y)[0]).ok
+    assert not proof.verify(machine.objective(cut, flipped)).ok
+    assert not replace(proof, eps=0.5 * proof.eps).verify(machine.objective(cut, y)).ok
 
 
 def test_a_cluster_of_processes_proves_the_same_and_the_client_never_holds_the_data() -> None:
@@ -125,14 +128,14 @@ def test_a_cluster_of_processes_proves_the_same_and_the_client_never_holds_the_d
         held = chunks.persist()
         machine = RhoMarginSVC(random_state=0).fit(held, y)
         tracemalloc.start()
-        assert machine.certificate_.verify(machine.objectives(held, y)[0]).label == "certified"
+        assert machine.certificate_.verify(machine.objective(held, y)).label == "certified"
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < chunks.nbytes / 2, f"{peak:,} of {chunks.nbytes:,} bytes"
     X = chunks.compute()
     memory = RhoMarginSVC(random_state=0).fit(X, y)
     assert_same_claim(machine, memory)
-    assert machine.certificate_.verify(memory.objectives(X, y)[0]).ok
+    assert machine.certificate_.verify(memory.objective(X, y)).ok
 
 
 def test_the_proof_reads_one_chunk_at_a_time() -> None:
@@ -152,7 +155,7 @@ def test_the_proof_reads_one_chunk_at_a_time() -> None:
     living.clear()
     with dask.config.set(scheduler="synchronous"):
         tracemalloc.start()
-        found = machine.certificate_.verify(machine.objectives(chunks, y)[0])
+        found = machine.certificate_.verify(machine.objective(chunks, y))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert isinstance(machine.certificate_, NearCertificate)

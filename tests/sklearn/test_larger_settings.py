@@ -26,7 +26,7 @@ def test_chunks_give_the_same_machine_and_certificate_as_memory(rows: int) -> No
     assert chunks.objective_ == pytest.approx(memory.objective_, rel=1e-9)
     assert chunks.coef_ == pytest.approx(memory.coef_, rel=1e-6, abs=1e-9)
     assert chunks.goldstein_stationarity_[0] <= 1e-3
-    assert chunks.certificate_.verify(memory.objectives(X, y, weights)[0]).ok
+    assert chunks.certificate_.verify(memory.objective(X, y, weights)).ok
     assert chunks.outliers_.tolist() == memory.outliers_.tolist()
 
 
@@ -44,7 +44,9 @@ def test_guarantee_known_beforehand_when_the_data_are_onto() -> None:
     Z = np.where(y == 1, 1.0, -1.0)[:, None] * X
     F = gs.models.margin_svm(Z, 1.0, 1.0 / 12, weights=np.full(12, 1 / 12))
     target = gs.goldstein_target(F, eps=1e-2, delta=1e-1)
-    machine = RhoMarginSVC(eps=target.eps, delta=target.delta, fit_intercept=False).fit(X, y)
+    machine = RhoMarginSVC(
+        rho=1.0, C=1.0, eps=target.eps, delta=target.delta, fit_intercept=False
+    ).fit(X, y)
     eps, delta = machine.goldstein_stationarity_
     assert eps <= target.eps
     assert delta <= target.delta
@@ -61,7 +63,7 @@ def test_a_machine_fitted_on_chunks_predicts_and_verifies_on_chunks() -> None:
     weights = rng.integers(0, 3, 200)
     chunks = da.from_array(X, chunks=(70, 2))
     machine = RhoMarginSVC(random_state=0).fit(chunks, y, weights)
-    assert machine.certificate_.verify(machine.objectives(chunks, y, weights)[0]).ok
+    assert machine.certificate_.verify(machine.objective(chunks, y, weights)).ok
     assert machine.predict(chunks).tolist() == machine.predict(X).tolist()
     again = pickle.loads(pickle.dumps(machine))
     assert again.score(X, y) == machine.score(X, y)

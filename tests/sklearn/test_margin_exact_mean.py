@@ -18,7 +18,7 @@ y = np.array([1, -1, -1])
 @pytest.mark.parametrize("C", [1.0, 0.7])
 def test_gradients_of_the_mean_are_exact(weights: list[float] | None, C: float) -> None:
     machine = RhoMarginSVC(rho=3.0, C=C, fit_intercept=False).fit(X, y, weights)
-    (model,) = machine.objectives(X, y, weights)
+    model = machine.objective(X, y, weights)
     p = [Fraction(v) for v in (weights or [1.0] * 3)]
     w = Fraction(1, 4)
     # Rows 0 and 1 are on the ramp with products w, row 2 is beyond it.
@@ -31,7 +31,7 @@ def test_gradients_of_the_mean_are_exact(weights: list[float] | None, C: float) 
 def test_gradients_of_the_native_mean_are_exact() -> None:
     labels = np.array([0, 1, 2])
     machine = RhoMarginSVC(rho=3.0, C=0.7, fit_intercept=False, multi_class="native")
-    (model,) = machine.fit(X, labels).objectives(X, labels)
+    model = machine.fit(X, labels).objective(X, labels)
     at = [Fraction(1, 4), Fraction(0), Fraction(-1, 2)]
     # Margins: row 0 is 1/4 - 0; row 1 is 0 - 1/2 < 0, flat; row 2 is -1 - 1/2 < 0, flat.
     truth = [w / Fraction(0.7) / 3 for w in at]
@@ -45,7 +45,7 @@ def test_a_claim_about_a_third_is_not_below_a_third() -> None:
     # One row of three on the ramp of width 1, at w = 0 in the limit: the slope is -1/3.
     rows = np.array([[1.0], [-1e-9], [-1e-9]])
     machine = RhoMarginSVC(rho=1.0, C=1.0, shift=0.0, fit_intercept=False)
-    (model,) = machine.fit(rows, [1, 1, -1]).objectives(rows, [1, 1, -1])
+    model = machine.fit(rows, [1, 1, -1]).objective(rows, [1, 1, -1])
     tiny = 2.0**-200
     proof = NearCertificate.prove(model, np.array([tiny]), [Fraction(tiny)], [[1.0]], [1.0])
     active = 1 - Fraction(tiny) + Fraction(1e-9)

@@ -18,7 +18,7 @@ def data(seed: int, n: int = 10, d: int = 3) -> tuple[Any, Any]:
 
 
 def is_proved(machine: RhoMarginSVC, X: Any, y: Any, weights: Any = None) -> bool:
-    (F,) = machine.objectives(X, y, weights)
+    F = machine.objective(X, y, weights)
     return bool(machine.certificate_.verify(F).ok)
 
 

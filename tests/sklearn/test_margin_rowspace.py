@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,10 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from goldstein.models.margin_problem import MarginProblem
-from goldstein.numerics.exact import distance_upper
 from goldstein.sklearn import RhoMarginSVC
 from goldstein.sklearn.hinge_qp import solve_hinge_qp
-from goldstein.sklearn.margin_certificate import _pivot
 from goldstein.sklearn.margin_dispensable import BUDGET, dispensable
 from goldstein.sklearn.margin_finish import distinct_rows
 from goldstein.sklearn.margin_fit import _best_start
@@ -102,34 +98,6 @@ def test_distinct_rows_are_distinct_and_all_there(rows: list[list[float]]) -> No
     assert np.array_equal(distinct[group], dense)
 
 
-@pytest.mark.parametrize(("k", "d"), [(1, 1), (3, 3), (4, 30), (6, 10)])
-def test_pivot_is_exactly_on_the_kinks_and_moves_few_variables(k: int, d: int) -> None:
-    rng = np.random.default_rng(10 * k + d)
-    rows = rng.standard_normal((k, d))
-    level = Fraction(1.1) - Fraction(0.3)
-    v = least_norm(rows, np.full(k, float(level)))
-    pivot = _pivot(rows, level, v, 1e-3)
-    assert pivot is not None
-    for row in rows.tolist():
-        assert sum(Fraction(a) * y for a, y in zip(row, pivot, strict=True)) == level
-    assert distance_upper(pivot, v) <= 1e-12
-    assert sum(y != Fraction(a) for y, a in zip(pivot, v.tolist(), strict=True)) <= k
-
-
-def test_pivot_of_dependent_rows_moves_all_variables_or_there_is_none() -> None:
-    rows = np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0]])
-    v = np.array([0.3, 0.3, 0.2])
-    assert _pivot(rows, Fraction(0), v, 10.0) is not None
-    assert _pivot(rows, Fraction(1), v, 10.0) is None
-
-
-def test_pivot_too_far_away_gives_way_to_the_nearest_one() -> None:
-    """One variable of the best column alone would move by 1/2; all of them together by less."""
-    rows, v = np.ones((1, 100)), np.zeros(100)
-    pivot = _pivot(rows, Fraction(1, 2), v, 0.06)
-    assert pivot == [Fraction(1, 200)] * 100
-
-
 @pytest.mark.parametrize("certificate", ["near", "goldstein"])
 def test_wide_data_are_certified_and_weights_are_repeats(certificate: str) -> None:
     rng = np.random.default_rng(1)
@@ -138,7 +106,7 @@ def test_wide_data_are_certified_and_weights_are_repeats(certificate: str) -> No
     machine = RhoMarginSVC(certificate=certificate, random_state=0).fit(X, y)
     assert machine.score(X, y) == 1.0
     assert (machine.near_stationarity_ is not None) == (certificate == "near")
-    assert machine.certificate_.verify(machine.objectives(X, y)[0]).ok
+    assert machine.certificate_.verify(machine.objective(X, y)).ok
     twice = np.concatenate([X, X[:5]])
     weights = np.where(np.arange(30) < 5, 2.0, 1.0)
     weighted = RhoMarginSVC(eps=1e-8, random_state=0).fit(X, y, sample_weight=weights)
@@ -194,6 +162,6 @@ def test_many_rows_on_kinks_get_a_goldstein_certificate_without_a_long_search() 
     X = sparse.random_array((900, 1500), density=0.02, rng=rng, format="csr")
     y = (X @ rng.standard_normal(1500) > 0).astype(int)
     machine = RhoMarginSVC.from_ramp(-1.0, C=10.0, random_state=0).fit(X, y)
-    found = machine.certificate_.verify(machine.objectives(X, y)[0])
+    found = machine.certificate_.verify(machine.objective(X, y))
     assert found.ok
     assert found.eps <= 1e-3

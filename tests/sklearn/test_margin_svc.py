@@ -58,8 +58,8 @@ def test_certificate_is_verified_against_the_data_and_refuses_other_data(two_cla
     eps, delta = machine.near_stationarity_
     assert eps <= 1e-3
     assert delta <= 1e-3
-    assert machine.certificate_.verify(machine.objectives(X, y)[0]).label == "certified"
-    assert not machine.certificate_.verify(machine.objectives(X[::-1], y)[0]).ok
+    assert machine.certificate_.verify(machine.objective(X, y)).label == "certified"
+    assert not machine.certificate_.verify(machine.objective(X[::-1], y)).ok
     plain = RhoMarginSVC(certificate="goldstein").fit(X, y)
     assert plain.near_stationarity_ is None
     assert plain.goldstein_stationarity_[0] <= 1e-3
@@ -140,16 +140,14 @@ def test_more_variables_than_rows() -> None:
 
 def test_three_classes_one_against_the_rest() -> None:
     X, y = load_iris(return_X_y=True)
-    machine = make_pipeline(StandardScaler(), RhoMarginSVC(C=10.0)).fit(X, y)
+    machine = make_pipeline(StandardScaler(), RhoMarginSVC(C=10.0, multi_class="ovr")).fit(X, y)
     assert machine.score(X, y) > 0.8
     inner = machine[-1]
     assert inner.coef_.shape == (3, 4)
     assert len(inner.certificates_) == 3
     assert machine.decision_function(X).shape == (150, 3)
-    for certificate, objective in zip(
-        inner.certificates_, inner.objectives(machine[0].transform(X), y)
-    ):
-        assert certificate.verify(objective).ok
+    for k, certificate in enumerate(inner.certificates_):
+        assert certificate.verify(inner.objective(machine[0].transform(X), y, machine=k)).ok
 
 
 def test_warm_start_begins_where_the_last_fit_ended(two_classes: Any) -> None:

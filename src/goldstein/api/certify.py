@@ -183,7 +183,8 @@ def _certify_near(
         if not found.points:
             break
         around = hint_from(found, point, radius)
-        near = prove_near(oracle, around, eps, delta, seed)
+        limit = None if math.isinf(deadline) else deadline
+        near = prove_near(oracle, around, eps, delta, seed, deadline=limit)
         if near is not None and (best is None or near.eps < best.eps):
             best = near
         if best is not None and best.eps <= eps:

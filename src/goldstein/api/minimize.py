@@ -259,7 +259,7 @@ class _Search:
             x = outcome.state.x
             near = None
             if goldstein is not None:
-                near = prove_near(self.oracle, goldstein, request.eps, request.delta, request.seed)
+                near = self._prove(goldstein)
             if near is not None and near.eps <= request.eps:
                 return whole, near, Status.VERIFIED
             # Only the last stage speaks about the point that is returned.
@@ -268,6 +268,13 @@ class _Search:
                 return whole, certificate, status
         assert whole is not None
         return whole, certificate, Status.NOT_VERIFIED
+
+    def _prove(self, goldstein: Any) -> Any:
+        deadline = None if math.isinf(self.deadline) else self.deadline
+        request = self.request
+        return prove_near(
+            self.oracle, goldstein, request.eps, request.delta, request.seed, deadline=deadline
+        )
 
     def blame(self, x: Vector) -> str:
         """Name the coordinates in which the gradient is wrong, as far as calls are left."""

@@ -7,11 +7,14 @@ certificate usually succeeds long before, so larger targets are tried first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.errors import InputTypeError, NotCertifiableError
 from goldstein.oracles import Oracle
+
+if TYPE_CHECKING:
+    from goldstein.calculus.near import NearSearch
 
 #: First Goldstein target relative to the near one, and how the next follow from it.
 _FIRST_EPS, _FIRST_DELTA = 0.5, 0.25
@@ -45,13 +48,55 @@ def require_structure(oracle: Oracle) -> None:
 
 
 def prove_near(
-    oracle: Any, certificate: GoldsteinCertificate, eps: float, delta: float, seed: int
+    oracle: Any,
+    certificate: GoldsteinCertificate,
+    eps: float,
+    delta: float,
+    seed: int,
+    *,
+    deadline: float | None = None,
+    max_work: int | None = None,
 ) -> Any:
     """Return the best verified near certificate found from Goldstein evidence, or None."""
-    from goldstein.calculus.near import near_certificate
+    return attempt_near(
+        oracle, certificate, eps, delta, seed, deadline=deadline, max_work=max_work
+    ).certificate
+
+
+def attempt_near(
+    oracle: Any,
+    certificate: GoldsteinCertificate,
+    eps: float,
+    delta: float,
+    seed: int,
+    *,
+    deadline: float | None = None,
+    max_work: int | None = None,
+) -> NearSearch:
+    """Search for a near certificate, verify it, and say in a note how that ended.
+
+    Parameters
+    ----------
+    oracle : Expression
+    certificate : GoldsteinCertificate
+        Where to look.
+    eps, delta : float
+        What to prove.
+    seed : int
+    deadline : float, optional
+        When to stop, as `time.perf_counter()` tells the time.
+    max_work : int, optional
+        Steps after which to stop; see `goldstein.calculus.near_certificate`.
+    """
+    from goldstein.calculus.near import MAX_WORK, NearSearch, search_near
 
     try:
-        near = near_certificate(oracle, certificate, delta, eps, seed=seed)
-    except NotCertifiableError:
-        return None
-    return near if near is not None and near.verify(oracle).ok else None
+        found = search_near(
+            oracle, certificate, delta, eps, seed=seed, deadline=deadline,
+            max_work=MAX_WORK if max_work is None else max_work,
+        )  # fmt: skip
+    except NotCertifiableError as why:
+        return NearSearch(None, f"not proved: {why}")
+    if found.certificate is not None and not found.certificate.verify(oracle).ok:
+        return NearSearch(None, "not proved: what was found did not pass its verification")
+    return found

@@ -144,8 +144,8 @@ class Linear(_Affine):
         return [(k * columns + j, Fraction(a)) for k, a in entries if a]
 
     def row(self, index: int) -> dict[int, Fraction]:
-        if self.args[0] is self.variable:
-            return dict(self._terms_of(index))
+        if self._places is not None:
+            return {self._places[k]: a for k, a in self._terms_of(index)}
         return _combine((self.args[0].row(k), a) for k, a in self._terms_of(index))
 
     def integer_row(self, index: int) -> IntegerRow:
@@ -161,10 +161,20 @@ class Linear(_Affine):
         return (places[filled].tolist(), *common_denominator(entries[filled]))
 
     def offset(self, index: int) -> Fraction:
-        inner = self.args[0]
-        if inner is self.variable:
+        if self._places is not None:
             return Fraction(0)
+        inner = self.args[0]
         return sum((a * inner.offset(k) for k, a in self._terms_of(index)), Fraction(0))
+
+    @cached_property
+    def _places(self) -> list[int] | None:
+        """Where the argument's entries stand in the variable; None if they are more than that."""
+        inner, places = self.args[0], np.arange(self.args[0].size)
+        while isinstance(inner, Gather):
+            places = inner.index.ravel()[places]
+            inner = inner.args[0]
+        alone = inner is self.variable and np.unique(places).size == places.size
+        return places.tolist() if alone else None
 
     def magnitude(self) -> tuple[Vector, Vector]:
         self._require_matrix()

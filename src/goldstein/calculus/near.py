@@ -3,49 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import root
 
-from goldstein.calculus.expression import Expression, Pieces, Vector
-from goldstein.calculus.kinks import Examination, KinkForm
+from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import is_additive, local_model
-from goldstein.calculus.shortest import (
-    Evidence,
-    additive_evidence,
-    box_shares,
-    generic_evidence,
-)
-from goldstein.calculus.transport import Equation, Flat, KinkTable
+from goldstein.calculus.paced import Paced
+from goldstein.calculus.pivots import SLACK, PivotSearch
+from goldstein.calculus.shortest import Evidence, additive_evidence, generic_evidence
+from goldstein.calculus.stationary import DENSE_DIM, curvature
+from goldstein.calculus.transport import Flat
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
-from goldstein.errors import NotCertifiableError
-from goldstein.numerics.exact import nearest_float
+from goldstein.errors import NotCertifiableError, OutOfBudget
+from goldstein.numerics.budget import Budget
+from goldstein.numerics.exact import nearest_float, to_fractions
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 
 Matrix = NDArray[np.float64]
 
-#: Rounds of adding kinks that a projection crossed.
-REPAIRS = 12
-
-#: Kinks added or dropped, one by one, from one start.
-EXCHANGES = 40
-
 #: Newton steps below the spacing of floats.
 REFINEMENTS = 4
 
-#: Newton steps on one flat.
-NEWTON_STEPS = 12
+#: Random directions tried at a pivot, beside a few.
+RANDOM_WAYS = 200
 
-#: A flat of more dimensions than this is searched without differences of gradients.
-NEWTON_DIM = 300
+#: Steps of a search unless told otherwise; most of them are gradients in float64.
+MAX_WORK = 20_000
 
 
 def near_certificate(
@@ -55,6 +45,8 @@ def near_certificate(
     eps: float,
     *,
     seed: int = 0,
+    deadline: float | None = None,
+    max_work: int | None = MAX_WORK,
 ) -> NearCertificate | None:
     """Turn evidence of Goldstein stationarity into a proof of near stationarity.
 
@@ -70,12 +62,16 @@ def near_certificate(
         The search stops at the first proof at least this good.
     seed : int
         Seed of the search for directions.
+    deadline : float, optional
+        When to stop, as `time.perf_counter()` tells the time.
+    max_work : int or None
+        Steps after which to stop: gradients in float64, exact projections, directions in a proof.
 
     Returns
     -------
     NearCertificate or None
         The best proof found with `delta` kept. Its `eps` may exceed the requested one: compare.
-        None when no pivot was found.
+        None when no pivot was found. `search_near` also says why.
 
     Raises
     ------
@@ -91,12 +87,77 @@ def near_certificate(
     >>> near_certificate(F, around, delta=0.1, eps=0.01)
     <NearCertificate (0, 0.05)-near stationary, 2 subgradients at the pivot, certified>
     """
-    search = _Search(fun, certificate, float(delta), float(eps), seed)
-    with np.errstate(all="ignore"):  # what overflows is no pivot, and no proof rests on it
-        return search.best()
+    return search_near(
+        fun, certificate, delta, eps, seed=seed, deadline=deadline, max_work=max_work
+    ).certificate
 
 
-class _Search:
+@dataclass(frozen=True)
+class NearSearch:
+    """What a search for a near certificate ended with.
+
+    Attributes
+    ----------
+    certificate : NearCertificate or None
+        The best proof found.
+    note : str
+        "proved", or why nothing as good as requested was proved.
+    """
+
+    certificate: NearCertificate | None
+    note: str
+
+
+def search_near(
+    fun: Expression,
+    certificate: GoldsteinCertificate,
+    delta: float,
+    eps: float,
+    *,
+    seed: int = 0,
+    deadline: float | None = None,
+    max_work: int | None = MAX_WORK,
+) -> NearSearch:
+    """Search as `near_certificate` does, and say how the search ended.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> F = sum(abs(Variable(1)))
+    >>> around = GoldsteinCertificate.from_gradients(
+    ...     np.array([0.05]), np.array([[0.1], [-0.01]]), np.array([[1.0], [-1.0]]))
+    >>> search_near(F, around, delta=0.1, eps=0.01).note
+    'proved'
+    >>> search_near(F, around, delta=0.01, eps=0.01).note
+    'not proved: the best pivot found has eps = 1, asked for 0.01'
+    """
+    if not fun.is_exact:
+        raise NotCertifiableError(
+            "the function contains a LinearOperator or user code, known in float64 only; pass "
+            "the matrix, or write the function with atoms, to get a near certificate."
+        )
+    budget = Budget(deadline, max_work)
+    prover = _Prover(fun, certificate, float(delta), float(eps), seed, budget)
+    stopped = ""
+    try:
+        with np.errstate(all="ignore"):  # what overflows is no pivot, and no proof rests on it
+            prover.run()
+    except OutOfBudget as limit:
+        stopped = f"the search for a pivot {limit}"
+    best = prover.best
+    if best is not None and best.eps <= eps:
+        return NearSearch(best, "proved")
+    if best is None:
+        why = stopped or f"no pivot was found within delta = {delta:g}"
+    else:
+        why = f"{stopped}; t" if stopped else "t"
+        why += f"he best pivot found has eps = {best.eps:.3g}, asked for {eps:g}"
+    return NearSearch(best, f"not proved: {why}")
+
+
+class _Prover:
+    """Proofs at the candidates of a search; the best is kept."""
+
     def __init__(
         self,
         fun: Expression,
@@ -104,202 +165,53 @@ class _Search:
         delta: float,
         eps: float,
         seed: int,
+        budget: Budget,
     ) -> None:
-        self.fun, self.delta, self.eps = fun, delta, eps
-        self.form: KinkForm = fun.kink_form()
-        self.table = KinkTable(self.form)
-        self.x: Vector = certificate.x
-        used = certificate.weights > 0
-        self.points: Matrix = certificate.points[used]
-        weights = certificate.weights[used]
-        self.mean: Vector = (weights / weights.sum()) @ self.points
+        self.fun, self.delta, self.eps, self.budget = fun, delta, eps, budget
+        self.form = fun.kink_form()
+        self.search = PivotSearch(fun, certificate, delta, eps, budget)
         self.rng = stream(seed, 0, "near")
-        self._tried: set[Any] = set()
-        if not fun.is_exact:
-            raise NotCertifiableError(
-                "the function contains a LinearOperator or user code, known in float64 only; pass "
-                "the matrix, or write the function with atoms, to get a near certificate."
-            )
+        self.best: NearCertificate | None = None
 
-    def best(self) -> NearCertificate | None:
-        """Return the best proof found, the first that is good enough."""
-        best: NearCertificate | None = None
-        for flat, point in self.pivots():
-            if best is not None and not self.hopeful(flat, point, best.eps):
+    def run(self) -> None:
+        """Try candidates until a proof is as good as asked for."""
+        for point in self.search.single_points():
+            if self._keep(self.prove(to_fractions(point))):
+                return
+        for flat, point in self.search.candidates():
+            if self.best is not None and not self.search.is_hopeful(flat, point, self.best.eps):
                 continue
-            pivot = flat.project_exactly(point)
+            pivot = flat.project_exactly(point, SLACK * self.delta, self.budget)
             if pivot is None:
                 continue
-            proof = self.refined(flat, self.prove(pivot))
-            if proof is not None and (best is None or proof.eps < best.eps):
-                best = proof
-            if best is not None and best.eps <= self.eps:
-                break
-        return best
-
-    # --- where to look -------------------------------------------------------------------------
-
-    def pivots(self) -> Iterator[tuple[Flat, Vector]]:
-        """Yield candidates: flats, and points of them within delta of x."""
-        for equations, base in self._starts():
-            for flat, point in self._exchanges(equations, base):
-                key = (tuple(sorted(e.key for e in flat.equations)), point.round(12).tobytes())
-                if key in self._tried:
-                    continue
-                self._tried.add(key)
-                yield flat, point
-
-    def hopeful(self, flat: Flat, point: Vector, bound: float) -> bool:
-        """True unless the gradient along the flat alone exceeds what is proved already."""
-        gradient = self.form.float_gradient(point, self.form.float_pieces(point))
-        return float(np.linalg.norm(flat.tangent.T @ gradient)) < bound
-
-    def _starts(self) -> Iterator[tuple[list[Equation], Vector]]:
-        gaps = np.array([self.table.sides(y) for y in self.points])
-        mixed = np.flatnonzero((gaps > 0).any(axis=0) & (gaps <= 0).any(axis=0))
-        straddled = [self.table.equation(int(i)) for i in mixed] + self.table.grouped(self.points)
-        straddled = [e for e in straddled if e.row]
-        for base in (self.mean, self.x):
-            yield straddled, base
-        for base in (self.mean, self.x):
-            for part in (1.0, 0.1, 0.01):
-                yield self._close(base, part * self.delta), base
-        yield [], self.x
-
-    def _close(self, base: Vector, radius: float) -> list[Equation]:
-        gaps = np.abs(self.table.sides(base))
-        # |gap| <= radius |row| needs the row; a generous float bound of all gaps comes first.
-        order = np.argsort(gaps, kind="stable")[: 4 * base.size]
-        close = []
-        for i in order.tolist():
-            equation = self.table.equation(i)
-            length = math.hypot(*(nearest_float(a) for _, a in equation.row))
-            if equation.row and gaps[i] <= radius * length:
-                close.append(equation)
-        return close
-
-    def _exchanges(self, equations: list[Equation], base: Vector) -> Iterator[tuple[Flat, Vector]]:
-        """Walk from flat to flat: add the kink that is met, drop the kinks that are not needed."""
-        placed = self._repaired(equations, base)
-        if placed is None:
-            return
-        flat, point = placed
-        for _ in range(EXCHANGES):
-            target = self._smooth_step(flat, point)
-            crossing, stop = self._first_crossing(flat, point, target)
-            if crossing is not None:
-                flat = Flat([*flat.equations, crossing], point.size, stop)
-                point = flat.project(stop)
-                if not np.isfinite(point).all():
-                    return
-                continue
-            point = target
-            yield flat, point
-            needed = self._needed(flat, point)
-            if len(needed) == len(flat.equations):
+            proof = self.prove(pivot)
+            if self._keep(proof) or self._keep(self.refined(flat, proof)):
                 return
-            flat = Flat(needed, point.size, point)
 
-    def _repaired(self, equations: list[Equation], base: Vector) -> tuple[Flat, Vector] | None:
-        """Project on the kinks; kinks crossed on the way from the points are added."""
-        here = list(equations)
-        for _ in range(REPAIRS):
-            flat = Flat(here, base.size, base)
-            point = flat.project(base)
-            if not np.isfinite(point).all():
-                return None
-            crossed = self._crossed(point, {e.key for e in here})
-            if not crossed:
-                break
-            here = here + crossed
-        return (flat, point) if self._inside(point) else None
-
-    def _crossed(self, point: Vector, known: set[tuple[int, int, int]]) -> list[Equation]:
-        gaps = np.array([self.table.sides(y) for y in self.points])
-        at = self.table.sides(point)
-        same = (gaps > 0).all(axis=0) | (gaps <= 0).all(axis=0)
-        scale = 1e-12 * (1.0 + np.abs(gaps).max(axis=0, initial=0.0))
-        wrong = same & (np.sign(gaps[0]) * at < -scale)
-        found = [self.table.equation(int(i)) for i in np.flatnonzero(wrong)[: 2 * point.size]]
-        found += self.table.grouped(np.vstack([self.points, point]))
-        return [e for e in found if e.row and e.key not in known]
-
-    def _inside(self, point: Vector) -> bool:
-        return distance_upper(point, self.x) <= self.delta * (1.0 + 1e-12)
-
-    def _first_crossing(
-        self, flat: Flat, point: Vector, target: Vector
-    ) -> tuple[Equation | None, Vector]:
-        """Return the first kink between two points of a flat, and where it is met."""
-        before, after = self.table.sides(point), self.table.sides(target)
-        scale = 1e-11 * (1.0 + np.abs(before))
-        crossed = np.flatnonzero((before * after < 0) & (np.abs(before) > scale))
-        known = {e.key for e in flat.equations}
-        shares = np.abs(before[crossed]) / np.abs(before[crossed] - after[crossed])
-        for i in np.argsort(shares).tolist():
-            equation = self.table.equation(int(crossed[i]))
-            if equation.row and equation.key not in known:
-                return equation, point + shares[i] * (target - point)
-        return None, target
-
-    def _smooth_step(self, flat: Flat, point: Vector) -> Vector:
-        """Return a stationary point of the present piece along the flat, kept within the ball."""
-        tangent = flat.tangent
-        if tangent.shape[1] == 0:
-            return point
-        slope = partial(self._slope, point, tangent, self.form.float_pieces(point))
-        room = max(self.delta - float(np.linalg.norm(point - self.x)), 0.0)
-        best = _stationary(slope, np.zeros(tangent.shape[1]), self.delta + room)
-        share = 1.0
-        while share > 1e-3:
-            candidate = flat.project(point + share * (tangent @ best))
-            if self._inside(candidate):
-                return candidate
-            share *= 0.5
-        return point
-
-    def _slope(self, point: Vector, tangent: Matrix, pieces: Pieces, z: Vector) -> Vector:
-        """The gradient of the given pieces along a flat, at a displaced point."""
-        answer: Vector = tangent.T @ self.form.float_gradient(point + tangent @ z, pieces)
-        return answer
-
-    def _needed(self, flat: Flat, point: Vector) -> list[Equation]:
-        """Return the equations whose kinks the shortest box combination uses in the interior."""
-        if not flat.equations or any(e.key[0] < 0 for e in flat.equations):
-            return flat.equations
-        exact = flat.project_exactly(point)
-        if exact is None:
-            return flat.equations
-        try:
-            found = self.form.examine(exact)
-            kinks = self.form.active_kinks(found)
-            if not is_additive(kinks):
-                return flat.equations
-            shares = box_shares(local_model(found))
-        except NotCertifiableError:
-            return flat.equations
-        inner = {
-            (id(kink.node), kink.entry, kink.level)
-            for kink, share in zip(kinks, shares)
-            if 1e-7 < share < 1.0 - 1e-7
-        }
-        nodes = self.table._elementwise
-        return [e for e in flat.equations if (id(nodes[e.key[0]]), *e.key[1:]) in inner]
-
-    # --- what holds there ------------------------------------------------------------------------
+    def _keep(self, proof: NearCertificate | None) -> bool:
+        """Keep a proof that is better; return whether it is as good as asked for."""
+        if proof is not None and (self.best is None or proof.eps < self.best.eps):
+            self.best = proof
+        return self.best is not None and self.best.eps <= self.eps
 
     def prove(self, pivot: list[Fraction]) -> NearCertificate | None:
         """Return the best proof at a pivot, or None."""
+        # Whoever checks the proof needs as long again.
+        budget = self.budget.half()
+        paced = Paced(self.form, budget)
         try:
-            evidence = self.evidence(self.form.examine(pivot))
+            found = self.form.examine(pivot)
+            evidence = self.evidence(found)
             if evidence is None or not np.isfinite(evidence.directions).all():
                 return None
             proof = NearCertificate.prove(
-                self.fun, self.x, pivot, evidence.directions, evidence.weights
+                paced, self.search.x, pivot, evidence.directions, evidence.weights
             )
             weights = self._better_weights(proof)
             if weights is not None:
-                again = NearCertificate.prove(self.fun, self.x, pivot, proof.directions, weights)
+                again = NearCertificate.prove(
+                    paced, self.search.x, pivot, proof.directions, weights
+                )
                 proof = again if again.eps < proof.eps else proof
         except NotCertifiableError:
             return None
@@ -323,23 +235,23 @@ class _Search:
         pivot may lie between them.
         """
         for _ in range(REFINEMENTS):
-            if proof is None or proof.eps <= self.eps or flat.tangent.shape[1] > NEWTON_DIM:
+            if proof is None or proof.eps <= self.eps or flat.free > DENSE_DIM:
                 return proof
             pieces = self.form.examine(proof.exact_pivot).pieces
             tangent = flat.tangent
-            slope = partial(self._slope, proof.pivot, tangent, pieces)
+            slope = partial(self.search.slope_along, flat, proof.pivot, pieces)
             share = proof.weights / proof.weights.sum()
-            curvature = _curvature(slope, tangent.shape[1], self.delta)
-            if not (curvature.any() and np.isfinite(curvature).all()):
+            bending = curvature(slope, flat.free, self.delta)
+            if not (bending.any() and np.isfinite(bending).all()):
                 return proof
-            left, values, right = np.linalg.svd(curvature)
+            left, values, right = np.linalg.svd(bending)
             kept = values > 1e-12 * values[0]
             rest = left[:, kept].T @ (tangent.T @ (share @ proof.gradients))
             step = -tangent @ (right[kept].T @ (rest / values[kept]))
             if not np.isfinite(step).all():
                 return proof
             base = [q + Fraction(float(s)) for q, s in zip(proof.exact_pivot, step)]
-            exact = flat.project_exactly(base)
+            exact = flat.project_exactly(base, SLACK * self.delta, self.budget)
             better = None if exact is None else self.prove(exact)
             if better is None or not better.eps < 0.5 * proof.eps:
                 return proof
@@ -352,13 +264,14 @@ class _Search:
         point = np.array([nearest_float(q) for q in found.point])
         if not kinks:
             return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
-        hints = self.points - point
+        hints = self.search.points - point
         if is_additive(kinks):
-            return additive_evidence(local_model(found), hints, self.eps, self.rng)
+            model = local_model(found)
+            return additive_evidence(model, hints, self.eps, self.rng, self.budget)
         radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0
-        more = self.rng.standard_normal((4 * point.size + 16, point.size))
+        more = self.rng.standard_normal((min(4 * point.size, RANDOM_WAYS) + 16, point.size))
         ways = np.vstack([hints, more * radius / np.sqrt(point.size)])
-        return generic_evidence(found, ways)
+        return generic_evidence(found, ways, self.eps, self.rng, self.budget)
 
 
 def _simple(weights: Vector) -> Vector:
@@ -369,47 +282,4 @@ def _simple(weights: Vector) -> Vector:
     return answer if answer.any() and np.isfinite(answer).all() else weights
 
 
-def _shifted(slope: Callable[[Vector], Vector], origin: Vector, z: Vector) -> Vector:
-    return slope(origin + z)
-
-
-def _curvature(slope: Callable[[Vector], Vector], size: int, radius: float) -> Matrix:
-    """Return the derivative of a slope at 0 by central differences."""
-    step = 1e-4 * radius
-    columns = [(slope(step * e) - slope(-step * e)) / (2 * step) for e in np.eye(size)]
-    return np.array(columns).reshape(size, size).T
-
-
-def _stationary(slope: Callable[[Vector], Vector], z: Vector, radius: float) -> Vector:
-    """Newton's method for slope(z) = 0 with differences of slopes, kept while |slope| shrinks."""
-    g = slope(z)
-    if z.size > NEWTON_DIM:
-        solution = root(slope, z, method="krylov", options={"maxiter": 20, "disp": False})
-        moved = solution.x
-        shorter = np.linalg.norm(slope(moved)) < np.linalg.norm(g)
-        return moved if np.isfinite(moved).all() and shorter else z
-    for _ in range(NEWTON_STEPS):
-        size = float(np.linalg.norm(g))
-        if size < 1e-14:
-            break
-        curvature = _curvature(partial(_shifted, slope, z), z.size, radius)
-        if not np.isfinite(curvature).all():
-            break
-        left, values, right = np.linalg.svd(curvature)
-        found: list[tuple[float, Vector]] = []
-        # Along directions of little curvature Newton's step is wild: leave out some, or more.
-        for cut in (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3):
-            kept = values > cut * values[0]
-            trial = z - right[kept].T @ ((left[:, kept].T @ g) / values[kept])
-            if float(np.linalg.norm(trial)) <= radius:
-                found.append((float(np.linalg.norm(slope(trial))), trial))
-        if not found:
-            break
-        shortest, trial = min(found, key=lambda pair: pair[0])
-        if not shortest < 0.9 * size:
-            break
-        z, g = trial, slope(trial)
-    return z
-
-
-__all__ = ["near_certificate"]
+__all__ = ["MAX_WORK", "NearSearch", "near_certificate", "search_near"]

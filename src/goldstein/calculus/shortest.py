@@ -5,6 +5,7 @@ The answer is evidence: directions out of the point, and weights. Nothing here i
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +13,17 @@ from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from goldstein.calculus.expression import Vector
+from goldstein.calculus.float_sides import FloatSides
 from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import LocalModel
-from goldstein.errors import NotCertifiableError
+from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import nearest_float
-from goldstein.numerics.hull import min_norm_weights
+from goldstein.numerics.hull import Hull, min_norm_weights
 
 Matrix = NDArray[np.float64]
+
+#: Directions against the shortest vector, generated one after the other.
+ROUNDS = 200
 
 
 @dataclass
@@ -39,29 +44,68 @@ def box_shares(model: LocalModel) -> Vector:
     return answer
 
 
-def generic_evidence(found: Examination, ways: Matrix) -> Evidence | None:
-    """Weigh the limits of gradients along given directions, whatever kinks there are."""
+def generic_evidence(
+    found: Examination,
+    ways: Matrix,
+    eps: float = 0.0,
+    rng: np.random.Generator | None = None,
+    budget: Budget | None = None,
+) -> Evidence | None:
+    """Weigh the limits of gradients along directions, whatever kinks there are.
+
+    With a generator, directions against the shortest vector are added as long as they help: for a
+    convex function the limit along such a direction is the most useful one there is.
+    """
+    budget = budget or Budget()
     point = np.array([nearest_float(q) for q in found.point])
-    usable, gradients = [], []
-    for v in ways:
-        try:
-            pieces = found.form.pieces_beside(found, v)
-        except NotCertifiableError:
-            continue
-        gradient = found.form.float_gradient(point, pieces)
-        if np.isfinite(gradient).all():
-            usable.append(v)
-            gradients.append(gradient)
-    if not usable:
+    sides, hull = FloatSides(found), Hull(point.size)
+    usable: list[Vector] = []
+    seen: set[bytes] = set()
+
+    def offer(directions: Iterable[Vector]) -> bool:
+        """Take the directions that show something new; return whether there was one."""
+        before = len(usable)
+        for v in directions:
+            budget.spend()
+            pieces = sides.pieces(v)
+            if pieces is None:
+                continue
+            gradient = found.form.float_gradient(point, pieces)
+            key = gradient.tobytes()
+            if key not in seen and np.isfinite(gradient).all():
+                seen.add(key)
+                usable.append(v)
+                hull.add(gradient)
+        return len(usable) > before
+
+    if not offer(ways):
         return None
-    weights = min_norm_weights(np.array(gradients))
+    weights, shortest = hull.solve()
+    for _ in range(ROUNDS if rng is not None else 0):
+        budget.spend()
+        length = float(np.linalg.norm(shortest))
+        if rng is None or length <= 0.5 * eps or not offer(_against(shortest, rng)):
+            break
+        weights, shortest = hull.solve()
+        if float(np.linalg.norm(shortest)) > length * (1.0 - 1e-6):
+            break
     used = np.flatnonzero(weights > 0)
-    rest = weights @ np.array(gradients)
-    return Evidence(np.array(usable)[used], weights[used], float(np.linalg.norm(rest)))
+    return Evidence(np.array(usable)[used], weights[used], float(np.linalg.norm(shortest)))
+
+
+def _against(shortest: Vector, rng: np.random.Generator) -> Iterator[Vector]:
+    """Yield directions against a vector, ties broken at random."""
+    aim = -shortest / float(np.linalg.norm(shortest))
+    for scale in (1e-6, 1e-3, 1e-1):
+        yield aim + scale * rng.standard_normal(aim.size) / np.sqrt(aim.size)
 
 
 def additive_evidence(
-    model: LocalModel, hints: Matrix, eps: float, rng: np.random.Generator
+    model: LocalModel,
+    hints: Matrix,
+    eps: float,
+    rng: np.random.Generator,
+    budget: Budget | None = None,
 ) -> Evidence | None:
     """Search directions at a point whose kinks are additive.
 
@@ -69,6 +113,7 @@ def additive_evidence(
     choices. Otherwise directions are generated against the current shortest vector, as long as
     they help.
     """
+    budget = budget or Budget()
     pool = _Pool(model)
     pool.offer(hints)
     pool.offer(_threshold_directions(model, box_shares(model)))
@@ -78,6 +123,7 @@ def additive_evidence(
         return None
     best = pool.solve()
     for _ in range(60):
+        budget.spend()
         if best.eps <= 0.5 * eps:
             break
         if not pool.offer(_descent_directions(model, best, pool.shortest, rng)):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.atoms.maximum import Max
@@ -19,7 +20,9 @@ from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.kinks import KinkForm
 from goldstein.calculus.local_model import Row, dense
-from goldstein.numerics.exact import nearest_float, project_exact
+from goldstein.numerics.budget import Budget
+from goldstein.numerics.exact import nearest_float
+from goldstein.numerics.exact_point import point_on
 
 Matrix = NDArray[np.float64]
 
@@ -52,9 +55,23 @@ class KinkTable:
         ]
         return -np.concatenate([g.reshape(-1) for g in gaps]) if gaps else np.zeros(0)
 
+    @cached_property
+    def lengths(self) -> NDArray[np.float64]:
+        """Upper bounds of the lengths of the rows, in the order of `sides`."""
+        parts = [
+            np.tile(node.args[0].magnitude()[0], len(node.function.kinks))
+            for node in self._elementwise
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
     @property
     def _elementwise(self) -> list[Elementwise]:
         return [node for node in self._nodes if isinstance(node, Elementwise)]
+
+    def needed(self, equations: list[Equation], used: set[tuple[int, int, int]]) -> list[Equation]:
+        """Return the equations of the used kinks: (identity of the node, entry, level)."""
+        nodes = self._elementwise
+        return [e for e in equations if (id(nodes[e.key[0]]), *e.key[1:]) in used]
 
     def equation(self, flat: int) -> Equation:
         """Return the equation of one entry of `sides`."""
@@ -118,60 +135,88 @@ def _difference(a: Row, b: Row) -> tuple[tuple[int, Fraction], ...]:
 class Flat:
     """The affine set where some kinks meet; dependent and contradicting equations are left out."""
 
-    def __init__(self, equations: list[Equation], dim: int, base: Vector) -> None:
+    def __init__(
+        self, equations: list[Equation], dim: int, base: Vector, budget: Budget | None = None
+    ) -> None:
         self.dim = dim
         rows = dense([dict(e.row) for e in equations], dim)
         levels = np.array([nearest_float(e.level) for e in equations])
-        kept = _independent(rows, levels, base)
+        kept, self._normals = _independent(rows, levels, base, budget or Budget())
         self.equations = [equations[i] for i in kept]
         self.rows = rows[kept]
         self.levels = levels[kept]
-        if kept:
-            basis, triangle, _ = qr(self.rows.T, mode="full", pivoting=True)
-            rank = len(kept)
-            self.tangent: Matrix = basis[:, rank:]
-            del triangle
-        else:
-            self.tangent = np.eye(dim)
+
+    @property
+    def free(self) -> int:
+        """Its dimension."""
+        return self.dim - len(self.equations)
+
+    @cached_property
+    def tangent(self) -> Matrix:
+        """An orthonormal basis of its directions, as columns."""
+        if not self.equations:
+            return np.eye(self.dim)
+        basis: Matrix = qr(self._normals.T)[0][:, len(self.equations) :]
+        return basis
+
+    def along(self, vector: Vector) -> Vector:
+        """Return the part of a vector along the flat."""
+        answer: Vector = vector - self._normals.T @ (self._normals @ vector)
+        return answer
 
     def project(self, point: Vector) -> Vector:
         """Return the nearest point of the flat, in float64."""
         if not self.equations:
             return point
+        # A row is a combination of the normals up to its own.
+        triangle = self.rows @ self._normals.T
         residual = self.rows @ point - self.levels
-        step = np.linalg.lstsq(self.rows, residual, rcond=None)[0]
-        answer: Vector = point - step
+        answer: Vector = point - self._normals.T @ solve_triangular(triangle, residual, lower=True)
         return answer
 
-    def project_exactly(self, point: Vector | list[Fraction]) -> list[Fraction] | None:
-        """Return the nearest point of the flat, in rationals."""
+    def project_exactly(
+        self, point: Vector | list[Fraction], reach: float, budget: Budget
+    ) -> list[Fraction] | None:
+        """Return a point of the flat within reach, in rationals; the nearest if there is none."""
+        budget.spend()
         matrix = [[Fraction(0)] * self.dim for _ in self.equations]
         for i, equation in enumerate(self.equations):
             for k, a in equation.row:
                 matrix[i][k] = a
-        return project_exact(matrix, [e.level for e in self.equations], point)
+        levels = [e.level for e in self.equations]
+        return point_on(
+            self.rows, levels, point, reach, exact_rows=matrix, pause=budget.half().require
+        )
 
 
-def _independent(rows: Matrix, levels: Vector, base: Vector) -> list[int]:
-    """Choose independent rows, those nearest to the base point first (Gram-Schmidt)."""
-    if not len(rows):
-        return []
+def _independent(
+    rows: Matrix, levels: Vector, base: Vector, budget: Budget
+) -> tuple[list[int], Matrix]:
+    """Choose independent rows, those nearest to the base point first (Gram-Schmidt).
+
+    Returns
+    -------
+    (list of int, ndarray)
+        The rows, and as many orthonormal vectors that span them one after the other.
+    """
     lengths = np.linalg.norm(rows, axis=1)
     usable = np.flatnonzero((lengths > 0) & np.isfinite(lengths) & np.isfinite(levels))
     gaps = np.abs(rows[usable] @ base - levels[usable]) / lengths[usable]
-    basis = np.zeros((0, rows.shape[1]))
+    basis = np.zeros((min(rows.shape), rows.shape[1]))
     kept: list[int] = []
     for i in usable[np.argsort(gaps, kind="stable")].tolist():
+        if len(kept) == len(basis):
+            break
+        budget.require(0.0)
+        known = basis[: len(kept)]
         unit = rows[i] / lengths[i]
-        rest = unit - basis.T @ (basis @ unit)
-        rest = rest - basis.T @ (basis @ rest)
+        rest = unit - known.T @ (known @ unit)
+        rest = rest - known.T @ (known @ rest)
         size = float(np.linalg.norm(rest))
         if size > 1e-8:
-            basis = np.vstack([basis, rest / size])
+            basis[len(kept)] = rest / size
             kept.append(i)
-        if len(kept) == rows.shape[1]:
-            break
-    return kept
+    return kept, basis[: len(kept)]
 
 
 __all__ = ["Equation", "Flat", "KinkTable"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -25,11 +25,21 @@ from goldstein.numerics.float_dot import float_dot
 Rational = Fraction | float | int
 RationalVector = Sequence[Rational] | NDArray[Any]
 
+#: Called between the steps of a long computation, with the seconds that the next step may take. It
+#: may raise, and so end the computation.
+Pause = Callable[[float], None]
+
 _UNIT_ROUNDOFF = 2.0**-53
 # Far above the smallest subnormal, so that the filter stays valid on hardware that flushes them.
 _UNDERFLOW = 2.0**-1000
 _TINY = 2.0**-1022
 _FLINT_MIN_ROWS = 3
+
+#: A prime below 2^31.
+_PRIME = 2**31 - 1
+
+#: Seconds of a system of k equations in flint, in units of k^3: it cannot be interrupted.
+_FLINT_SECONDS = 2e-7
 
 
 # --- numbers ---------------------------------------------------------------------------------
@@ -348,7 +358,9 @@ def independent_rows(M: Any) -> list[int]:
     return _independent([common_denominator(row)[0] for row in _dense_rows(M)])
 
 
-def project_exact(M: Any, t: Any, base: RationalVector) -> list[Fraction] | None:
+def project_exact(
+    M: Any, t: Any, base: RationalVector, pause: Pause | None = None
+) -> list[Fraction] | None:
     """Return the point of `{th : M th = t}` nearest to `base`, exactly.
 
     Dependent rows are allowed. Rows that share no variable are solved apart, so that a network
@@ -360,6 +372,8 @@ def project_exact(M: Any, t: Any, base: RationalVector) -> list[Fraction] | None
         Floats, or rows of Fractions.
     t : float or sequence of length k
     base : sequence of length n
+    pause : callable, optional
+        Called between steps; it may raise.
 
     Returns
     -------
@@ -394,6 +408,7 @@ def project_exact(M: Any, t: Any, base: RationalVector) -> list[Fraction] | None
             [[support.get(column, 0) for column in columns] for support, _ in group],
             [level for _, level in group],
             [point[column] for column in columns],
+            pause or _go_on,
         )
         if solved is None:
             return None
@@ -402,10 +417,14 @@ def project_exact(M: Any, t: Any, base: RationalVector) -> list[Fraction] | None
     return point
 
 
+def _go_on(seconds: float) -> None:
+    """Pause for nobody."""
+
+
 def _project_group(
-    rows: list[list[int]], levels: list[Fraction], base: list[Fraction]
+    rows: list[list[int]], levels: list[Fraction], base: list[Fraction], pause: Pause
 ) -> list[Fraction] | None:
-    chosen = _independent(rows)
+    chosen = _independent(rows, pause)
     picked = [rows[index] for index in chosen]
     tops, bottom = common_denominator(base)
     residual = [
@@ -413,15 +432,16 @@ def _project_group(
     ]
     if len(chosen) == len(base) == len(rows):
         # As many equations as variables: one point, whichever is nearest.
-        moves = _solve(picked, residual)
+        moves = _solve(picked, residual, pause)
         return [start + move for start, move in zip(base, moves, strict=True)]
-    multipliers = _solve_gram(picked, residual)
+    multipliers = _solve_gram(picked, residual, pause)
     moved, scale = common_denominator(multipliers)
     # One fraction per coordinate: reducing long ones is what takes the time.
-    point = [
-        Fraction(top * scale + bottom * _integer_dot(moved, column), bottom * scale)
-        for top, column in zip(tops, zip(*picked, strict=True), strict=True)
-    ]
+    point = []
+    for top, column in zip(tops, zip(*picked, strict=True), strict=True):
+        pause(0.0)
+        step = bottom * _integer_dot(moved, column)
+        point.append(Fraction(top * scale + step, bottom * scale))
     tops, bottom = common_denominator(point)
     dependent = set(range(len(rows))).difference(chosen)
     # A dependent equation is a consequence of the chosen ones, or contradicts them.
@@ -438,23 +458,44 @@ def _dense_rows(M: Any) -> list[list[Any]]:
     return [list(row) for row in M]
 
 
-def _independent(rows: list[list[int]]) -> list[int]:
+def _independent(rows: list[list[int]], pause: Pause = _go_on) -> list[int]:
+    if _surely_independent(rows):
+        return list(range(len(rows)))
     flint = _flint()
     if flint is not None and len(rows) >= _FLINT_MIN_ROWS:
+        pause(_FLINT_SECONDS * len(rows) ** 3)
         reduced, _, rank = flint.fmpz_mat(rows).transpose().rref()
         return [
             next(column for column in range(len(rows)) if reduced[row, column] != 0)
             for row in range(rank)
         ]
-    return _independent_by_elimination(rows)
+    return _independent_by_elimination(rows, pause)
 
 
-def _independent_by_elimination(rows: list[list[int]]) -> list[int]:
+def _surely_independent(rows: list[list[int]]) -> bool:
+    """True when no combination of the rows vanishes modulo a prime: then none vanishes at all."""
+    if not rows or len(rows) > len(rows[0]):
+        return not rows
+    work = np.array([[entry % _PRIME for entry in row] for row in rows], dtype=np.int64)
+    for step in range(len(rows)):
+        columns = np.flatnonzero(work[step])
+        if not columns.size:
+            return False
+        lead = int(columns[0])
+        head = pow(int(work[step, lead]), -1, _PRIME)
+        factors = work[step + 1 :, lead] * head % _PRIME
+        # Products of two numbers below 2^31 fit into 64 bits.
+        work[step + 1 :] = (work[step + 1 :] - factors[:, None] * work[step] % _PRIME) % _PRIME
+    return True
+
+
+def _independent_by_elimination(rows: list[list[int]], pause: Pause = _go_on) -> list[int]:
     chosen: list[int] = []
     reduced: list[tuple[int, list[int]]] = []
     for index, row in enumerate(rows):
         rest = list(row)
         for lead, pivot in reduced:
+            pause(0.0)
             if rest[lead]:
                 head, tail = pivot[lead], rest[lead]
                 rest = [head * a - tail * b for a, b in zip(rest, pivot, strict=True)]
@@ -469,50 +510,57 @@ def _independent_by_elimination(rows: list[list[int]]) -> list[int]:
     return chosen
 
 
-def _solve_gram(rows: list[list[int]], right: list[Fraction]) -> list[Fraction]:
+def _solve_gram(rows: list[list[int]], right: list[Fraction], pause: Pause) -> list[Fraction]:
     """Solve `(R R^T) w = right` for independent integer rows R."""
     if not rows:
         return []
     tops, bottom = common_denominator(right)
     flint = _flint()
     if flint is not None and len(rows) >= _FLINT_MIN_ROWS:
+        pause(2.0 * _FLINT_SECONDS * len(rows) ** 3)
         matrix = flint.fmpz_mat(rows)
         solved = (matrix * matrix.transpose()).solve(flint.fmpz_mat([[top] for top in tops]))
         return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
     gram = [[_integer_dot(a, b) for b in rows] for a in rows]
-    return [entry / bottom for entry in _solve_by_elimination(gram, tops)]
+    return [entry / bottom for entry in _solve_by_elimination(gram, tops, pause)]
 
 
-def _solve(rows: list[list[int]], right: list[Fraction]) -> list[Fraction]:
+def _solve(rows: list[list[int]], right: list[Fraction], pause: Pause) -> list[Fraction]:
     """Solve `R w = right` for a square matrix R of independent integer rows."""
+    tops, bottom = common_denominator(right)
     flint = _flint()
     if flint is None or len(rows) < _FLINT_MIN_ROWS:
-        columns = [list(column) for column in zip(*rows, strict=True)]
-        multipliers, bottom = common_denominator(_solve_gram(rows, right))
-        return [Fraction(_integer_dot(column, multipliers), bottom) for column in columns]
-    tops, bottom = common_denominator(right)
+        return [entry / bottom for entry in _solve_by_elimination(rows, tops, pause)]
+    pause(_FLINT_SECONDS * len(rows) ** 3)
     solved = flint.fmpz_mat(rows).solve(flint.fmpz_mat([[top] for top in tops]))
     return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
 
 
-def _solve_by_elimination(matrix: list[list[int]], right: list[int]) -> list[Fraction]:
-    """Fraction-free (Bareiss) elimination of a positive definite integer system."""
+def _solve_by_elimination(
+    matrix: list[list[int]], right: list[int], pause: Pause
+) -> list[Fraction]:
+    """Fraction-free (Bareiss) elimination of an integer system with one solution."""
     size = len(matrix)
     work = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     previous = 1
     for step in range(size - 1):
-        # Leading minors of a positive definite matrix are positive: no pivoting is needed.
+        pivot = next(i for i in range(step, size) if work[i][step])
+        work[step], work[pivot] = work[pivot], work[step]
         head = work[step][step]
         for row in work[step + 1 :]:
+            pause(0.0)
             tail = row[step]
             for column in range(step, size + 1):
                 row[column] = (head * row[column] - tail * work[step][column]) // previous
         previous = head
-    solution = [Fraction(0)] * size
+    # By Cramer's rule the solution times the determinant is an integer vector.
+    determinant = work[-1][size - 1]
+    tops = [0] * size
     for step in reversed(range(size)):
-        known = sum((work[step][c] * solution[c] for c in range(step + 1, size)), Fraction(0))
-        solution[step] = (work[step][size] - known) / work[step][step]
-    return solution
+        pause(0.0)
+        known = sum(work[step][c] * tops[c] for c in range(step + 1, size))
+        tops[step] = (determinant * work[step][size] - known) // work[step][step]
+    return [Fraction(top, determinant) for top in tops]
 
 
 def _flint() -> ModuleType | None:

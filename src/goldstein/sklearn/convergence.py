@@ -19,9 +19,10 @@ def warn_unless_reached(estimator: Any, certificates: list[Any]) -> None:
     """Say what was reached and what to change when the target was missed."""
     reached = max(c.eps for c in certificates)
     if reached > estimator.eps:
+        limits = "max_calls" if estimator.max_time is None else "max_calls, max_time"
         warnings.warn(
             f"reached eps = {reached:.3g} at delta = {estimator.delta:g}, asked for "
-            f"eps = {estimator.eps:g}; raise max_calls, eps or delta, or scale the features.",
+            f"eps = {estimator.eps:g}; raise {limits}, eps or delta, or scale the features.",
             ConvergenceWarning,
             stacklevel=3,
         )

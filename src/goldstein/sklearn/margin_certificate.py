@@ -13,14 +13,16 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
+from goldstein.calculus.paced import Paced
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
-from goldstein.numerics.exact import distance_upper, exact_dot, project_exact, to_fractions
+from goldstein.numerics.budget import Budget
+from goldstein.numerics.exact_point import point_on
 from goldstein.sklearn.margin_finish import distinct_rows
 from goldstein.sklearn.margin_newton import LocalMinimum
 from goldstein.sklearn.margin_rowspace import least_norm
@@ -31,12 +33,6 @@ Matrix = NDArray[np.float64]
 #: Where there is no kink, the point of the certificate is this share of the way out.
 _LITTLE = 2.0**-10
 
-
-#: Rows whose triangular factor falls off by more than this count as dependent.
-CONDITION = 1e-10
-
-#: Columns among which those that a pivot moves are chosen, per row.
-CANDIDATES = 4
 
 #: A single gradient this many times too long is not examined further.
 HOPELESS = 1.1
@@ -147,55 +143,31 @@ def goldstein_by_scaling(
 
 
 def near_at(
-    model: MarginSVM, found: LocalMinimum, eps: float, delta: float
+    model: MarginSVM,
+    found: LocalMinimum,
+    eps: float,
+    delta: float,
+    budget: Budget | None = None,
 ) -> NearCertificate | None:
-    """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks."""
+    """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks.
+
+    Raises
+    ------
+    OutOfBudget
+        When that takes too long.
+    """
+    budget = budget or Budget()
     problem = model.problem
     if found.active.size == 0 and float(np.linalg.norm(problem.gradient(found.v))) > HOPELESS * eps:
         return None  # a gradient this long is no matter of rounding
     level = Fraction(problem.shift) + Fraction(problem.rho)
-    pivot = _pivot(_written_out(problem, found)[0], level, found.v, delta)
+    rows = _written_out(problem, found)[0]
+    pivot = point_on(rows, [level] * len(rows), found.v, delta, pause=budget.require)
     if pivot is None:
         return None
     stairs = staircase(problem, found, delta)
     try:
-        return NearCertificate.prove(model, found.v, pivot, stairs.moves, stairs.weights)
+        paced = Paced(model.kink_form(), budget)
+        return NearCertificate.prove(paced, found.v, pivot, stairs.moves, stairs.weights)
     except NotCertifiableError:
         return None
-
-
-def _pivot(rows: Matrix, level: Fraction, v: Vector, delta: float) -> list[Fraction] | None:
-    """Return a point next to v with rows . point = level, exactly.
-
-    As many variables are moved as there are rows: the others stay floats, and exact arithmetic with
-    them is cheap. Where that leads too far, or rows depend on each other, all of them are.
-    """
-    count = len(rows)
-    point = to_fractions(v)
-    if count == 0:
-        return point
-    columns = _independent_columns(rows)
-    if columns is not None:
-        others = np.setdiff1d(np.arange(v.size), columns)
-        levels = [level - exact_dot(row[others], v[others]) for row in rows]
-        moved = project_exact(rows[:, columns], levels, v[columns])
-        if moved is not None and distance_upper(moved, v[columns]) <= delta:
-            for column, entry in zip(columns.tolist(), moved, strict=True):
-                point[column] = entry
-            return point
-    return project_exact(rows, [level] * count, v)
-
-
-def _independent_columns(rows: Matrix) -> NDArray[np.intp] | None:
-    """Return as many columns as there are rows, well conditioned, or None if there are none."""
-    count, size = rows.shape
-    if count > size:
-        return None
-    candidates = np.arange(size)
-    if CANDIDATES * count < size:
-        # Among the longest columns there are good ones; all of them would be a copy of the rows.
-        candidates = np.argpartition(np.einsum("ij,ij->j", rows, rows), -CANDIDATES * count)
-        candidates = candidates[-CANDIDATES * count :]
-    triangle, order = linalg.qr(rows[:, candidates], mode="r", pivoting=True, check_finite=False)
-    heads = np.abs(np.diag(triangle))
-    return np.sort(candidates[order[:count]]) if heads[-1] > CONDITION * heads[0] else None

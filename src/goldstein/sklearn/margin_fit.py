@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,11 +10,12 @@ from numpy.typing import NDArray
 
 from goldstein.api import certify, minimize
 from goldstein.api.inputs import smallest_delta
-from goldstein.calculus.near import near_certificate
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.errors import OutOfBudget
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
+from goldstein.numerics.budget import Budget
 from goldstein.sklearn.margin_certificate import (
     goldstein_at,
     goldstein_by_scaling,
@@ -23,6 +25,13 @@ from goldstein.sklearn.margin_finish import DENSE_LIMIT
 from goldstein.sklearn.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
 from goldstein.sklearn.margin_rowspace import row_space
 from goldstein.sklearn.margin_thinning import thinned
+from goldstein.sklearn.near_proof import (
+    NOT_ASKED,
+    near_or_note,
+    noted,
+    proof_deadline,
+    time_left,
+)
 
 Vector = NDArray[np.float64]
 
@@ -66,27 +75,71 @@ def fit_margin(
     start: Vector | None = None,
     n_init: int = 1,
     max_calls: int | None = None,
+    max_time: float | None = None,
     near: bool = True,
 ) -> MarginFit:
     """Return the best local minimiser of `n_init` searches, with its certificates."""
+    begin = time.perf_counter()
     problem = model.problem
     model.neighbourhood = 2.0 * delta
     found = _best_start(problem, eps, delta, seed, start, n_init)
     places = _places(problem, found, eps, delta)
+    deadline = proof_deadline(begin, max_time)
+    proof, note = None, NOT_ASKED
     if near:
-        for place in (p for p in places if p.active.size <= MOST_ON_KINKS):
-            proof = _good(near_at(model, place, eps, delta), eps, delta)
-            if proof is not None:
-                return MarginFit(place.v, problem.value(place.v), proof, proof, found.iterations)
+        proof, note = _near(model, places, eps, delta, Budget(deadline))
+        if proof is not None:
+            v = proof.x.copy()
+            return MarginFit(v, problem.value(v), proof, proof, found.iterations)
     goldstein = _goldstein(model, found, places, eps, delta, seed)
+    iterations = found.iterations
     if goldstein is None:
-        return _guaranteed_fit(model, found, eps, delta, seed, max_calls, near)
-    proof = None
-    if near and _is_searchable(problem, goldstein.x, delta):
+        left = time_left(begin, max_time)
+        goldstein, more = _guaranteed_search(model, found, eps, delta, seed, max_calls, left)
+        iterations += more
+        deadline = proof_deadline(begin, max_time)
+    if near and not note:
         # Rows on their kinks depend on each other: search.
-        proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
+        proof, note = _searched(model, goldstein, eps, delta, seed, deadline)
+    if proof is None:
+        goldstein = noted(goldstein, note)
+    else:
+        proof = noted(proof, note)
     v = goldstein.x.copy()
-    return MarginFit(v, problem.value(v), goldstein, proof, found.iterations)
+    return MarginFit(v, problem.value(v), goldstein, proof, iterations)
+
+
+def _near(
+    model: MarginSVM, places: list[LocalMinimum], eps: float, delta: float, budget: Budget
+) -> tuple[NearCertificate | None, str]:
+    """Return the first near certificate that is good enough, or None, and a note on its end."""
+    try:
+        for place in (p for p in places if p.active.size <= MOST_ON_KINKS):
+            proof = near_at(model, place, eps, delta, budget)
+            if proof is not None and proof.eps <= eps and proof.delta <= delta:
+                return noted(proof, "proved"), "proved"
+    except OutOfBudget as limit:
+        return None, f"not proved: the proof {limit}"
+    return None, ""
+
+
+def _searched(
+    model: MarginSVM,
+    goldstein: GoldsteinCertificate,
+    eps: float,
+    delta: float,
+    seed: int,
+    deadline: float,
+) -> tuple[NearCertificate | None, str]:
+    """Search for a pivot where that is affordable: few enough kinks are within reach."""
+    problem = model.problem
+    if problem.rows * problem.dim > LARGE:
+        return None, f"not tried: {problem.rows} rows are too many to search for a pivot"
+    distance = np.abs(problem.product(goldstein.x) - problem.shift - problem.rho)
+    within = int((distance <= delta * problem.row_norms).sum())
+    if within > MOST_ON_KINKS:
+        return None, f"not tried: {within} kinks are within reach, more than {MOST_ON_KINKS}"
+    return near_or_note(model, goldstein, eps, delta, seed, deadline)
 
 
 def _places(
@@ -119,41 +172,27 @@ def _goldstein(
     return None
 
 
-def _is_searchable(problem: MarginProblem, v: Vector, delta: float) -> bool:
-    """True when a search for a pivot is affordable: few enough kinks are within reach."""
-    if problem.rows * problem.dim > LARGE:
-        return False
-    distance = np.abs(problem.product(v) - problem.shift - problem.rho)
-    return int((distance <= delta * problem.row_norms).sum()) <= MOST_ON_KINKS
-
-
-def _good(proof: NearCertificate | None, eps: float, delta: float) -> NearCertificate | None:
-    return proof if proof is not None and proof.eps <= eps and proof.delta <= delta else None
-
-
-def _guaranteed_fit(
+def _guaranteed_search(
     model: MarginSVM,
     found: LocalMinimum,
     eps: float,
     delta: float,
     seed: int,
     max_calls: int | None,
-    near: bool,
-) -> MarginFit:
+    max_time: float | None,
+) -> tuple[GoldsteinCertificate, int]:
+    """Return a certificate of the point where the search ended, and its steps."""
     if max_calls is None and model.problem.rows * model.problem.dim > LARGE:
         max_calls = CALLS_WHEN_LARGE
     # A search that ran off to where float64 cannot see the ball is begun again at the origin.
     start = found.v if delta >= smallest_delta(found.v) else np.zeros_like(found.v)
-    result = minimize(model, start, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
+    result = minimize(
+        model, start, eps=eps, delta=delta, rng=seed, max_calls=max_calls, max_time=max_time
+    )
     goldstein = result.certificate
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
-    proof = None
-    if near and _is_searchable(model.problem, result.x, delta):
-        proof = _good(near_certificate(model, goldstein, delta, eps, seed=seed), eps, delta)
-    return MarginFit(
-        result.x, model.value(result.x), goldstein, proof, found.iterations + result.nit
-    )
+    return goldstein, result.nit
 
 
 def _best_start(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any, Self
 
@@ -20,10 +21,20 @@ from goldstein.numerics.long_sum import exact_sum
 from goldstein.sklearn import validation as check
 from goldstein.sklearn.chunked import ChunkedRows, checked_chunks, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
+from goldstein.sklearn.distinct import merged_rows
 from goldstein.sklearn.margin_fit import MarginFit, fit_margin
 from goldstein.sklearn.native_fit import fit_native
+from goldstein.sklearn.spread import spread
 
 Vector = NDArray[np.float64]
+
+#: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
+#: spread of the rows: chosen by benchmarks/studies/defaults.py.
+SHARE_FOR_TWO, SHARE_FOR_MORE = 1.0, 8.0
+C_RANGE = 1e-100, 1e100
+
+#: Rows times weights up to which all classes are fitted at once unless told otherwise.
+NATIVE_SIZE = 2_000_000
 
 
 class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -35,23 +46,29 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    rho : float
-        Width of the ramp.
-    C : float
-        Weight of the losses.
-    shift : float
-        Where the ramp begins. The ramp loss min(1 - s, max(0, 1 - u)) of the literature is
-        (1 - s) phi_{1-s}(u - s): see `from_ramp`.
+    rho : float, optional
+        Width of the ramp. Without rho and shift the ramp goes from -1 to 1: the ramp loss with
+        truncation -1.
+    C : float, optional
+        Weight of the losses. Without it C is rho (rho + shift) / V for two classes and eight times
+        that for more, where V is the total variance of the features (mean |x_i|^2 without an
+        intercept): the fit does not depend on the unit of the features then.
+    shift : float, optional
+        Where the ramp begins: 0 if only rho is given. If only shift is given the ramp ends at 1.
+        The ramp loss min(1 - s, max(0, 1 - u)) of the literature is (1 - s) phi_{1-s}(u - s): see
+        `from_ramp`.
     eps, delta : float
         Stationarity to reach, for the mean objective (the one above divided by C times the sum of
         the sample weights) in the variables (w, b).
     fit_intercept : bool
         Whether there is an intercept; it is not penalised.
     class_weight : dict, "balanced" or None
-    multi_class : {"ovr", "native"}
-        With three or more classes, one machine per class against the rest, or one problem with a
-        weight vector per class: |W|^2 / 2 + C sum_i phi_rho(u_i - shift), where u_i is the score of
-        the own class minus the best of the others. With two classes both are the same machine.
+    multi_class : {"auto", "native", "ovr"}
+        With three or more classes, "native" is one problem with a weight vector per class,
+        |W|^2 / 2 + C sum_i phi_rho(u_i - shift), where u_i is the score of the own class minus the
+        best of the others; "ovr" is one machine per class against the rest, which is faster and
+        less accurate. "auto" is native for data in memory with at most two million numbers, rows
+        times weights. With two classes all are the same machine.
     warm_start : bool
         Start the next fit at the present coefficients.
     n_init : int
@@ -61,8 +78,11 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Whether to look for a near certificate, the stronger kind, after the Goldstein one.
     max_calls : int, optional
         Limit of oracle calls of the guaranteed search that takes over when the fast one fails.
+    max_time : float, optional
+        Limit of a machine's fit in seconds, for the guaranteed search and the near proof. Without
+        it the proof may take as long as the search, and two seconds.
     n_jobs : int, optional
-        Machines fitted in parallel when there are more than two classes.
+        Machines fitted in parallel when there is one per class.
     random_state : int, RandomState or None
 
     Attributes
@@ -70,8 +90,11 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray
     coef_, intercept_ : ndarray
         One row for two classes, else one row per class.
+    rho_, C_, shift_ : float
+        The loss that was used.
     certificate_ : NearCertificate or GoldsteinCertificate
-        The weakest over the machines, near where obtained.
+        The weakest over the machines, near where obtained; `certificate_.meta["near"]` says
+        "proved", or why not.
     certificates_ : list
         One per machine; a native fit is one machine.
     near_stationarity_ : (float, float) or None
@@ -97,23 +120,26 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array([0, 0, 1, 1, 1])
     >>> machine.outliers_
     array([False, False, False, False,  True])
+    >>> machine.certificate_.verify(machine.objective(X, y)).ok
+    True
     """
 
     def __init__(
         self,
-        rho: float = 1.0,
-        C: float = 1.0,
+        rho: float | None = None,
+        C: float | None = None,
         *,
-        shift: float = 0.0,
+        shift: float | None = None,
         eps: float = 1e-3,
         delta: float = 1e-3,
         fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = None,
-        multi_class: str = "ovr",
+        multi_class: str = "auto",
         warm_start: bool = False,
         n_init: int = 1,
         certificate: str = "near",
         max_calls: int | None = None,
+        max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -129,14 +155,16 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_init = n_init
         self.certificate = certificate
         self.max_calls = max_calls
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @classmethod
-    def from_ramp(cls, truncation: float, C: float = 1.0, **parameters: Any) -> Self:
+    def from_ramp(cls, truncation: float, C: float | None = None, **parameters: Any) -> Self:
         """Return the machine of the ramp loss: |w|^2 / 2 + C sum_i min(1 - s, max(0, 1 - u_i)).
 
-        With s = `truncation` < 1 this is exactly rho = 1 - s, shift = s and weight C (1 - s).
+        With s = `truncation` < 1 this is exactly rho = 1 - s, shift = s and weight C (1 - s); the
+        weight is the default one unless C is given.
 
         Examples
         --------
@@ -146,7 +174,8 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not check.finite("truncation", truncation) < 1:
             raise InputError(f"truncation must be less than 1, got {truncation!r}.")
         width = 1.0 - truncation
-        return cls(rho=width, C=C * width, shift=truncation, **parameters)
+        weight = None if C is None else C * width
+        return cls(rho=width, C=weight, shift=truncation, **parameters)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -179,13 +208,17 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         self.classes_ = self._known_classes(y, weights)
         labels, weights, kept = self._labels_and_weights(y, weights)
+        rows = X if kept.all() else X[kept]
+        self._native = self._choose_native(rows)
+        merged = merged_rows(rows, labels, weights) if self._native else (rows, labels, weights)
+        self._choose_loss(merged[0], merged[2])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         starts = self._starts()
-        rows = X if kept.all() else X[kept]
-        if self._is_native:
+        if self._native:
             known = [start for start in starts if start is not None]
             options = self._search_options(seed, np.concatenate(known) if known else None)
-            fits = [fit_native(self._native_model(rows, labels, weights), **options)]
+            model = self._native_model(rows, labels, weights)
+            fits = [fit_native(model, merged=self._native_model(*merged), **options)]
         else:
             fits = Parallel(n_jobs=self.n_jobs)(
                 delayed(self._fit_machine)(rows, signs, weights, seed, start)
@@ -194,13 +227,28 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._store(list(fits), X, y, float(weights.sum()))
         return self
 
-    def objectives(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> list[Any]:
-        """Return the mean objective of each machine, to verify certificates against.
+    def objective(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, machine: int | None = None
+    ) -> Any:
+        """Return the mean objective that a certificate is about, to verify it against.
 
-        `machine.certificates_[0].verify(machine.objectives(X, y)[0])` re-derives the claim from the
-        data; the variables are the coefficients and then the intercept, class by class if native.
+        `machine.certificate_.verify(machine.objective(X, y))` re-derives the claim from the data;
+        the variables are the coefficients and then the intercept, class by class if native.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training data.
+        machine : int, optional
+            Which of `certificates_`; by default the one that is `certificate_`.
         """
         check_is_fitted(self)
+        if machine is None:
+            machine = next(i for i, c in enumerate(self.certificates_) if c is self.certificate_)
+        if not 0 <= machine < len(self.certificates_):
+            raise InputError(
+                f"machine must be one of 0, ..., {len(self.certificates_) - 1}, got {machine!r}."
+            )
         if is_dask_array(X):
             X, y = checked_chunks(X, y)
         else:
@@ -208,9 +256,21 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         labels, weights, kept = self._labels_and_weights(y, weights)
         rows = X if kept.all() else X[kept]
-        if self._is_native:
-            return [self._native_model(rows, labels, weights)]
-        return [self._model(rows, signs, weights) for signs in self._signs(labels)]
+        if self._native:
+            return self._native_model(rows, labels, weights)
+        return self._model(rows, self._signs(labels)[machine], weights)
+
+    def objectives(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> list[Any]:
+        """Return the objective of every machine. Deprecated: use `objective(..., machine=k)`."""
+        warnings.warn(
+            "objectives(X, y) is now objective(X, y), the function that certificate_ is about, and "
+            "objective(X, y, machine=k) for certificates_[k]; the old name will go.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        check_is_fitted(self)
+        machines = range(len(self.certificates_))
+        return [self.objective(X, y, sample_weight, machine=k) for k in machines]
 
     def decision_function(self, X: Any) -> Vector:
         """Return w.x + b, one column per machine (a vector for two classes)."""
@@ -227,16 +287,47 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[chosen])
 
     def _check_parameters(self) -> None:
-        for name in ("rho", "C", "eps", "delta"):
+        for name in ("eps", "delta"):
             check.positive(name, getattr(self, name))
-        check.finite("shift", self.shift)
+        for name in ("rho", "C"):
+            if getattr(self, name) is not None:
+                check.positive(name, getattr(self, name))
+        if self.shift is not None and check.finite("shift", self.shift) >= 1 and self.rho is None:
+            raise InputError(
+                f"shift = {self.shift!r} leaves no room for a ramp that ends at 1; give rho too."
+            )
         check.at_least("n_init", self.n_init, 1)
+        if self.max_calls is not None:
+            check.at_least("max_calls", self.max_calls, 1)
+        check.seconds("max_time", self.max_time)
         check.one_of("certificate", self.certificate, ("near", "goldstein"))
-        check.one_of("multi_class", self.multi_class, ("ovr", "native"))
+        check.one_of("multi_class", self.multi_class, ("auto", "native", "ovr"))
 
-    @property
-    def _is_native(self) -> bool:
-        return self.multi_class == "native" and len(self.classes_) > 2
+    def _choose_native(self, X: Any) -> bool:
+        if len(self.classes_) == 2 or self.multi_class == "ovr":
+            return False
+        if self.multi_class == "native":
+            _require_memory(X)
+            return True
+        size = X.shape[0] * len(self.classes_) * (X.shape[1] + bool(self.fit_intercept))
+        return size <= NATIVE_SIZE and not is_dask_array(X)
+
+    def _choose_loss(self, X: Any, weights: Vector) -> None:
+        """Decide what the parameters leave open."""
+        if self.rho is None:
+            self.shift_ = -1.0 if self.shift is None else float(self.shift)
+            self.rho_ = 1.0 - self.shift_
+        else:
+            self.shift_ = 0.0 if self.shift is None else float(self.shift)
+            self.rho_ = float(self.rho)
+        if self.C is not None:
+            self.C_ = float(self.C)
+            return
+        share = SHARE_FOR_TWO if len(self.classes_) == 2 else SHARE_FOR_MORE
+        # In units of the margin, where the loss ends: the fit is that of a margin of 1.
+        margin = self.rho_ + self.shift_ if self.rho_ + self.shift_ > 0 else self.rho_
+        size = spread(X, weights, centred=bool(self.fit_intercept))
+        self.C_ = float(np.clip(share * self.rho_ * margin / size, *C_RANGE))
 
     def _chunked_input(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         X, y = checked_chunks(X, y)
@@ -290,23 +381,19 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return MarginSVM(Z, *self._constants(weights))
 
     def _native_model(self, X: Any, labels: NDArray[np.intp], weights: Vector) -> MulticlassMargin:
-        if is_dask_array(X):
-            raise InputError(
-                "multi_class='native' needs the rows in memory; use multi_class='ovr' for a Dask "
-                "array."
-            )
+        _require_memory(X)
         return MulticlassMargin(X, labels, len(self.classes_), *self._constants(weights))
 
     def _constants(self, weights: Vector) -> tuple[Any, ...]:
         """Return what the mean objective is made of beside the rows, without rounding."""
         total = exact_sum(weights)
-        lam = 1 / (Fraction(float(self.C)) * total)
-        return self.rho, lam, weights, self.shift, self.fit_intercept, total
+        lam = 1 / (Fraction(self.C_) * total)
+        return self.rho_, lam, weights, self.shift_, self.fit_intercept, total
 
     def _search_options(self, seed: int, start: Vector | None) -> dict[str, Any]:
         return {
             "eps": self.eps, "delta": self.delta, "seed": seed, "start": start,
-            "n_init": self.n_init, "max_calls": self.max_calls,
+            "n_init": self.n_init, "max_calls": self.max_calls, "max_time": self.max_time,
             "near": self.certificate == "near",
         }  # fmt: skip
 
@@ -320,7 +407,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         V = np.concatenate([fit.v for fit in fits]).reshape(-1, d + bool(self.fit_intercept))
         self.coef_ = V[:, :d].copy()
         self.intercept_ = V[:, d].copy() if self.fit_intercept else np.zeros(len(V))
-        self.objective_ = self.C * total * sum(fit.value for fit in fits)
+        self.objective_ = self.C_ * total * sum(fit.value for fit in fits)
         self.n_iter_ = max(fit.iterations for fit in fits)
         self.certificates_ = [fit.near or fit.goldstein for fit in fits]
         self.goldstein_stationarity_ = weakest([fit.goldstein for fit in fits])
@@ -329,7 +416,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             [fit.goldstein for fit in fits if fit.near is None] or self.certificates_,
             key=lambda c: c.eps,
         )
-        self.outliers_ = self._own_margin(X, y) < self.shift
+        self.outliers_ = self._own_margin(X, y) < self.shift_
         warn_unless_reached(self, [fit.goldstein for fit in fits])
 
     def _own_margin(self, X: Any, y: NDArray[Any]) -> Vector:
@@ -341,6 +428,13 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for k, c in enumerate(self.classes_):
             own = scores[y == c]
             margin[y == c] = own[:, k]
-            if self._is_native:
+            if self._native:
                 margin[y == c] -= np.delete(own, k, axis=1).max(axis=1, initial=-np.inf)
         return margin
+
+
+def _require_memory(X: Any) -> None:
+    if is_dask_array(X):
+        raise InputError(
+            "multi_class='native' needs the rows in memory; use multi_class='ovr' for a Dask array."
+        )

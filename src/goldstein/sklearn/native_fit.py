@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize as smooth_minimize
 
 from goldstein.api import certify, minimize
-from goldstein.calculus.near import near_certificate
-from goldstein.certificates.near import NearCertificate
+from goldstein.certificates import GoldsteinCertificate
+from goldstein.errors import KinkError
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.result import Result
 from goldstein.sklearn.margin_fit import MarginFit
+from goldstein.sklearn.near_proof import (
+    NOT_ASKED,
+    near_or_note,
+    noted,
+    proof_deadline,
+    time_left,
+)
 
 Vector = NDArray[np.float64]
 
@@ -27,7 +37,8 @@ PATH = (
 #: From a start of the caller's the flat part stays where it is.
 SHORT_PATH = [(width, give) for width, give in PATH if give == 0.0]
 
-STEPS = 300
+#: Steps per smooth approximation; the search that follows ends what they leave.
+STEPS = 100
 
 #: Variables beyond which the exact search for a near certificate is not tried: it grows too fast.
 NEAR_DIM = 200
@@ -36,32 +47,65 @@ NEAR_DIM = 200
 def fit_native(
     model: MulticlassMargin,
     *,
+    merged: MulticlassMargin,
     eps: float,
     delta: float,
     seed: int,
     start: Vector | None = None,
     n_init: int = 1,
     max_calls: int | None = None,
+    max_time: float | None = None,
     near: bool = True,
 ) -> MarginFit:
-    """Return the best local minimiser of `n_init` searches, with its certificates."""
+    """Return the best local minimiser of `n_init` searches, with its certificates.
+
+    Parameters
+    ----------
+    model : MulticlassMargin
+        What is minimised and certified.
+    merged : MulticlassMargin
+        The same function with equal rows put together, on which the search runs.
+    eps, delta, seed, start, n_init, max_calls, max_time, near
+        As in `fit_margin`.
+    """
+    begin = time.perf_counter()
     rng = np.random.default_rng(seed)
+    limits: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
     found = []
     for k in range(n_init):
         path = PATH if start is None or k else SHORT_PATH
-        theta, steps = _follow(model, path, model.start(rng) if k else start)
-        result = minimize(model, theta, eps=eps, delta=delta, rng=seed, max_calls=max_calls)
+        theta, steps = _follow(merged, path, merged.start(rng) if k else start)
+        result = minimize(merged, theta, max_time=time_left(begin, max_time), **limits)
         found.append((result, steps + result.nit))
     result, steps = min(found, key=lambda pair: pair[0].fun)
-    goldstein = result.certificate
+    goldstein = _certificate(model, result)
     if goldstein is None:
-        goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
-    proof: NearCertificate | None = None
-    if near and goldstein.eps <= eps and model.variable.size <= NEAR_DIM:
-        proof = near_certificate(model, goldstein, delta, eps, seed=seed)
-        if proof is not None and not (proof.eps <= eps and proof.delta <= delta):
-            proof = None
+        goldstein = certify(model, result.x, **limits)
+    proof, note = None, NOT_ASKED
+    if near:
+        deadline = proof_deadline(begin, max_time)
+        proof, note = near_or_note(model, goldstein, eps, delta, seed, deadline)
+    if proof is None:
+        goldstein = noted(goldstein, note)
+    else:
+        proof = noted(proof, note)
     return MarginFit(result.x, model.value(result.x), goldstein, proof, steps)
+
+
+def _certificate(model: MulticlassMargin, result: Result) -> GoldsteinCertificate | None:
+    """Return the certificate of a run with the gradients of the model itself, or None."""
+    known = result.certificate
+    if known is None:
+        return None
+    try:
+        gradients = np.array([model.gradient(y) for y in known.points])
+    except KinkError:
+        return None
+    certificate = GoldsteinCertificate.from_gradients(
+        known.x, known.points, gradients, known.weights, meta=known.meta
+    )
+    met = not result.success or certificate.verify(model).ok
+    return certificate if met else None
 
 
 def _follow(

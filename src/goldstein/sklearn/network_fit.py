@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.api import certify, minimize
-from goldstein.calculus.near import near_certificate
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
-from goldstein.errors import NotCertifiableError
 from goldstein.models.networks import ReLUNetwork
 from goldstein.oracles import Oracle
 from goldstein.sklearn.chunked_network import ChunkedNetwork
+from goldstein.sklearn.near_proof import (
+    NOT_ASKED,
+    near_or_note,
+    noted,
+    proof_deadline,
+    time_left,
+)
 
 Vector = NDArray[np.float64]
 Network = ReLUNetwork | ChunkedNetwork
@@ -30,6 +36,7 @@ class Training:
     solver: str
     batch_size: int
     max_calls: int
+    max_time: float | None
     n_init: int
     seed: int
     near: bool
@@ -90,15 +97,16 @@ def fit_network(
     score : callable, optional
         Validation score of parameters; with it training stops early.
     """
+    begin = time.perf_counter()
     starts = [start] if start is not None else []
     while len(starts) < (1 if start is not None else training.n_init):
         starts.append(model.start(training.seed + len(starts)))
-    fits = [_train(model, training, x0, score) for x0 in starts if x0 is not None]
+    fits = [_train(model, training, x0, score, begin) for x0 in starts if x0 is not None]
     if score is not None:
         best = max(fits, key=lambda fit: score(fit.theta))
     else:
         best = min(fits, key=lambda fit: fit.value)
-    return _with_near(model, best, training)
+    return _with_near(model, best, training, begin)
 
 
 def _train(
@@ -106,6 +114,7 @@ def _train(
     training: Training,
     x0: Vector,
     score: Callable[[Vector], float] | None,
+    begin: float,
 ) -> NetworkFit:
     watch = None if score is None else _Watch(score, training.patience or 1, x0)
     oracle: Oracle = model
@@ -119,6 +128,7 @@ def _train(
         method=training.solver,
         rng=training.seed,
         max_calls=training.max_calls,
+        max_time=time_left(begin, training.max_time),
         callback=watch,
     )
     theta, certificate = result.x, result.certificate
@@ -148,17 +158,16 @@ class _Watch:
         return self.since >= self.patience
 
 
-def _with_near(model: Network, fit: NetworkFit, training: Training) -> NetworkFit:
-    if not training.near or fit.goldstein.eps > training.eps:
-        return fit
-    if not isinstance(model, ReLUNetwork):
-        return fit  # the exact proof needs all rows in one place
-    try:
-        near = near_certificate(
-            model, fit.goldstein, training.delta, training.eps, seed=training.seed
-        )
-    except NotCertifiableError:
-        near = None
-    if near is None or near.eps > training.eps:
-        return fit
-    return NetworkFit(fit.theta, fit.value, fit.goldstein, near, fit.iterations)
+def _with_near(model: Network, fit: NetworkFit, training: Training, begin: float) -> NetworkFit:
+    """Add a near certificate, or a note why there is none."""
+    proof, note = None, NOT_ASKED
+    if training.near and not isinstance(model, ReLUNetwork):
+        note = "not tried: the exact proof needs all rows in one place"
+    elif training.near:
+        proof, note = near_or_note(
+            model, fit.goldstein, training.eps, training.delta, training.seed,
+            proof_deadline(begin, training.max_time),
+        )  # fmt: skip
+    if proof is not None:
+        return replace(fit, near=noted(proof, note))
+    return replace(fit, goldstein=noted(fit.goldstein, note))

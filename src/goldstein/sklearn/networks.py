@@ -50,6 +50,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         solver: str = "auto",
         batch_size: int = 64,
         max_calls: int = 10_000,
+        max_time: float | None = None,
         n_init: int = 1,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -68,6 +69,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         self.solver = solver
         self.batch_size = batch_size
         self.max_calls = max_calls
+        self.max_time = max_time
         self.n_init = n_init
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -86,6 +88,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
             check.positive(name, getattr(self, name))
         for name in ("width", "batch_size", "max_calls", "n_init", "n_iter_no_change"):
             check.at_least(name, getattr(self, name), 1)
+        check.seconds("max_time", self.max_time)
         check.nonnegative("ridge", self.ridge)
         check.one_of("layers", self.layers, (1, 2))
         check.one_of("loss", self.loss, self._losses)
@@ -161,7 +164,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         start = old if self.warm_start and old is not None and old.size == model.dim else None
         training = Training(
             eps=self.eps, delta=self.delta, solver=self.solver, batch_size=self.batch_size,
-            max_calls=self.max_calls, n_init=self.n_init, seed=seed,
+            max_calls=self.max_calls, max_time=self.max_time, n_init=self.n_init, seed=seed,
             near=self.certificate == "near",
             patience=self.n_iter_no_change if self.early_stopping else None,
         )  # fmt: skip
@@ -218,6 +221,9 @@ _PARAMETERS = """
         Rows per mini-batch.
     max_calls : int
         Limit of values plus gradients per start.
+    max_time : float, optional
+        Limit of the fit in seconds, the near proof included. Without it the proof may take as long
+        as the training, and two seconds.
     n_init : int
         Random starts; the best is kept.
     early_stopping : bool
@@ -242,7 +248,7 @@ _PARAMETERS = """
     output_coef_, output_intercept_
         Output weights and biases; there are no output biases when layers = 1.
     certificate_ : NearCertificate or GoldsteinCertificate
-        Near where obtained.
+        Near where obtained; `certificate_.meta["near"]` says "proved", or why not.
     near_stationarity_ : (float, float) or None
     goldstein_stationarity_ : (float, float)
         What was proved, as (eps, delta).
@@ -360,6 +366,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         solver: str = "auto",
         batch_size: int = 64,
         max_calls: int = 10_000,
+        max_time: float | None = None,
         n_init: int = 1,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -371,10 +378,10 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
     ) -> None:
         super().__init__(
             width, layers=layers, loss=loss, ridge=ridge, threshold=threshold, eps=eps,
-            delta=delta, solver=solver, batch_size=batch_size, max_calls=max_calls, n_init=n_init,
-            early_stopping=early_stopping, validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change, warm_start=warm_start, certificate=certificate,
-            random_state=random_state,
+            delta=delta, solver=solver, batch_size=batch_size, max_calls=max_calls,
+            max_time=max_time, n_init=n_init, early_stopping=early_stopping,
+            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start, certificate=certificate, random_state=random_state,
         )  # fmt: skip
         self.class_weight = class_weight
 

@@ -45,6 +45,11 @@ def at_least(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def seconds(name: str, value: Any) -> float | None:
+    """Return a limit in seconds, or None."""
+    return None if value is None else positive(name, value)
+
+
 def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
     """Return a value that is among the allowed ones."""
     if value not in allowed:
