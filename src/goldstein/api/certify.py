@@ -141,7 +141,7 @@ def certify(
     certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta, deadline)
     _refuse_wrong_gradients(certificate, counted, seed)
     if hasattr(oracle, "kink_form"):
-        _refuse_lost_gradients(certificate, oracle)
+        _refuse_lost_gradients(certificate, oracle, seed)
     return certificate
 
 
@@ -156,9 +156,11 @@ def _refuse_wrong_gradients(
             raise WrongGradientError(oracle.name)
 
 
-def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle) -> None:
+def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle, seed: int) -> None:
     """Exact gradients overrule those in float64, where cancellation may have lost them."""
-    failed = [check.message for check in certificate.verify(oracle).checks if not check.ok]
+    failed = [
+        check.message for check in certificate.verify(oracle, seed=seed).checks if not check.ok
+    ]
     if failed:
         raise NotCertifiableError(
             f"the gradients of {oracle.name} are lost to rounding in float64 "

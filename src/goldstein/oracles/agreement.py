@@ -16,11 +16,11 @@ from goldstein.oracles.counted import CountedOracle
 #: Steps relative to the radius: shortest and longest; and the second one relative to the first.
 _SHORTEST, _LONGEST, _LONGER = 2.0**-24, 2.0**-10, 2.0**6
 
-#: Rounding of two values and their difference, and the part of a slope that it may blur at first.
-_ROUNDING, _CLEAR = 2.0**-50, 1e-4
+#: Rounding of values, which are long sums as a rule, and the part of a slope it may blur at first.
+_ROUNDING, _CLEAR = 2.0**-46, 1e-2
 
-#: Allowed disagreement relative to |g|.|v|, beyond the rounding of the values.
-_TOLERANCE = 1e-3
+#: Disagreement relative to |g|.|v|, beyond the rounding of the values: none, and a mistake.
+_TOLERANCE, _MISTAKE = 1e-3, 5e-3
 
 #: Values blurred by more than this part of |g|.|v| say nothing.
 _BLURRED = 0.05
@@ -92,7 +92,10 @@ def _contradicts(
     spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
     step = max(_SHORTEST * radius, min(digits, _LONGEST * radius), spacing)
     gaps, sizes = [], []
-    for length in (step, min(_LONGER * step, _LONGEST * radius)):
+    longer = min(_LONGER * step, _LONGEST * radius)
+    if longer < 8.0 * step:  # two steps alike would show the same noise
+        step = longer / 8.0
+    for length in (step, longer):
         ahead, behind = y + length * v, y - length * v
         high, low = oracle.trial_value(ahead), oracle.trial_value(behind)
         if not math.isfinite(high - low) or high == low:
@@ -103,8 +106,11 @@ def _contradicts(
         blur = _ROUNDING * max(abs(high), abs(low))
         if blur > _BLURRED * size:
             return None
-        if abs(rise - expected) <= _TOLERANCE * size + blur:
+        gap = abs(rise - expected) - blur
+        if gap <= _TOLERANCE * size:
             return False
+        if gap <= _MISTAKE * size:
+            return None
         gaps.append((rise - expected) / length)
         sizes.append(blur / length)
     # Two steps that miss by the same slope show a mistake; a kink or curvature changes with them.
