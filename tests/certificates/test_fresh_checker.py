@@ -170,8 +170,12 @@ def arrays(thing: Any) -> Iterator[np.ndarray]:
 @cases
 @pytest.mark.parametrize("way", ["as made", "copied", "from another process"])
 def test_no_array_of_the_definition_can_be_written_to(case: str, way: str) -> None:
-    F = CASES[case]()
-    F = {"as made": F, "copied": copy.deepcopy(F)}.get(way) or pickle.loads(pickle.dumps(F))
+    made = CASES[case]()
+    F = {
+        "as made": made,
+        "copied": copy.deepcopy(made),
+        "from another process": pickle.loads(pickle.dumps(made)),
+    }[way]
     seen = 0
     for node in F.plan:
         if isinstance(node, Model):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import root
 
+from goldstein.calculus.curved import CurvedKinks, Surface
 from goldstein.calculus.expression import Expression, Pieces, Vector
 from goldstein.calculus.kinks import Examination, KinkForm
 from goldstein.calculus.local_model import is_additive, local_model
@@ -21,6 +21,7 @@ from goldstein.calculus.shortest import (
     box_shares,
     generic_evidence,
 )
+from goldstein.calculus.stationary import NEWTON_DIM, curvature, stationary
 from goldstein.calculus.transport import Equation, Flat, KinkTable
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
@@ -40,12 +41,6 @@ EXCHANGES = 40
 
 #: Newton steps below the spacing of floats.
 REFINEMENTS = 4
-
-#: Newton steps on one flat.
-NEWTON_STEPS = 12
-
-#: A flat of more dimensions than this is searched without differences of gradients.
-NEWTON_DIM = 300
 
 
 def near_certificate(
@@ -108,6 +103,7 @@ class _Search:
         self.fun, self.delta, self.eps = fun, delta, eps
         self.form: KinkForm = fun.kink_form()
         self.table = KinkTable(self.form)
+        self.curved = CurvedKinks(self.form)
         self.x: Vector = certificate.x
         used = certificate.weights > 0
         self.points: Matrix = certificate.points[used]
@@ -124,6 +120,12 @@ class _Search:
     def best(self) -> NearCertificate | None:
         """Return the best proof found, the first that is good enough."""
         best: NearCertificate | None = None
+        for place in self.curved_pivots():
+            proof = self.prove(place)
+            if proof is not None and (best is None or proof.eps < best.eps):
+                best = proof
+            if best is not None and best.eps <= self.eps:
+                return best
         for flat, point in self.pivots():
             if best is not None and not self.hopeful(flat, point, best.eps):
                 continue
@@ -148,6 +150,30 @@ class _Search:
                     continue
                 self._tried.add(key)
                 yield flat, point
+
+    def curved_pivots(self) -> Iterator[list[Fraction]]:
+        """Yield exact points within delta of x where curved kinks meet."""
+        if not self.curved.are_there:
+            return
+        tried = set()
+        for surfaces, base in self._curved_starts():
+            kept = self.curved.independent(surfaces, base)
+            point = self.curved.meeting(kept, base) if kept else None
+            if point is None or not self._inside(point):
+                continue
+            for place in (self.curved.settled(kept, point, self.delta), point):
+                key = (frozenset(kept), place.round(12).tobytes())
+                if self._inside(place) and key not in tried:
+                    tried.add(key)
+                    yield from self.curved.exactly(kept, place)
+
+    def _curved_starts(self) -> Iterator[tuple[list[Surface], Vector]]:
+        straddled = self.curved.between(self.points)
+        for base in (self.mean, self.x):
+            yield straddled, base
+        for part in (1.0, 0.1, 0.01):
+            for base in (self.mean, self.x):
+                yield self.curved.close(base, part * self.delta), base
 
     def hopeful(self, flat: Flat, point: Vector, bound: float) -> bool:
         """True unless the gradient along the flat alone exceeds what is proved already."""
@@ -249,7 +275,7 @@ class _Search:
             return point
         slope = partial(self._slope, point, tangent, self.form.float_pieces(point))
         room = max(self.delta - float(np.linalg.norm(point - self.x)), 0.0)
-        best = _stationary(slope, np.zeros(tangent.shape[1]), self.delta + room)
+        best = stationary(slope, np.zeros(tangent.shape[1]), self.delta + room)
         share = 1.0
         while share > 1e-3:
             candidate = flat.project(point + share * (tangent @ best))
@@ -329,10 +355,10 @@ class _Search:
             tangent = flat.tangent
             slope = partial(self._slope, proof.pivot, tangent, pieces)
             share = proof.weights / proof.weights.sum()
-            curvature = _curvature(slope, tangent.shape[1], self.delta)
-            if not (curvature.any() and np.isfinite(curvature).all()):
+            bend = curvature(slope, tangent.shape[1], self.delta)
+            if not (bend.any() and np.isfinite(bend).all()):
                 return proof
-            left, values, right = np.linalg.svd(curvature)
+            left, values, right = np.linalg.svd(bend)
             kept = values > 1e-12 * values[0]
             rest = left[:, kept].T @ (tangent.T @ (share @ proof.gradients))
             step = -tangent @ (right[kept].T @ (rest / values[kept]))
@@ -353,7 +379,7 @@ class _Search:
         if not kinks:
             return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
         hints = self.points - point
-        if is_additive(kinks):
+        if is_additive(kinks, curved=True):
             return additive_evidence(local_model(found), hints, self.eps, self.rng)
         radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0
         more = self.rng.standard_normal((4 * point.size + 16, point.size))
@@ -367,49 +393,6 @@ def _simple(weights: Vector) -> Vector:
     whole = math.lcm(*(f.denominator for f in fractions))
     answer = np.array([float(f * whole) for f in fractions])
     return answer if answer.any() and np.isfinite(answer).all() else weights
-
-
-def _shifted(slope: Callable[[Vector], Vector], origin: Vector, z: Vector) -> Vector:
-    return slope(origin + z)
-
-
-def _curvature(slope: Callable[[Vector], Vector], size: int, radius: float) -> Matrix:
-    """Return the derivative of a slope at 0 by central differences."""
-    step = 1e-4 * radius
-    columns = [(slope(step * e) - slope(-step * e)) / (2 * step) for e in np.eye(size)]
-    return np.array(columns).reshape(size, size).T
-
-
-def _stationary(slope: Callable[[Vector], Vector], z: Vector, radius: float) -> Vector:
-    """Newton's method for slope(z) = 0 with differences of slopes, kept while |slope| shrinks."""
-    g = slope(z)
-    if z.size > NEWTON_DIM:
-        solution = root(slope, z, method="krylov", options={"maxiter": 20, "disp": False})
-        moved = solution.x
-        shorter = np.linalg.norm(slope(moved)) < np.linalg.norm(g)
-        return moved if np.isfinite(moved).all() and shorter else z
-    for _ in range(NEWTON_STEPS):
-        size = float(np.linalg.norm(g))
-        if size < 1e-14:
-            break
-        curvature = _curvature(partial(_shifted, slope, z), z.size, radius)
-        if not np.isfinite(curvature).all():
-            break
-        left, values, right = np.linalg.svd(curvature)
-        found: list[tuple[float, Vector]] = []
-        # Along directions of little curvature Newton's step is wild: leave out some, or more.
-        for cut in (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3):
-            kept = values > cut * values[0]
-            trial = z - right[kept].T @ ((left[:, kept].T @ g) / values[kept])
-            if float(np.linalg.norm(trial)) <= radius:
-                found.append((float(np.linalg.norm(slope(trial))), trial))
-        if not found:
-            break
-        shortest, trial = min(found, key=lambda pair: pair[0])
-        if not shortest < 0.9 * size:
-            break
-        z, g = trial, slope(trial)
-    return z
 
 
 __all__ = ["near_certificate"]
