@@ -34,10 +34,16 @@ Matrix = NDArray[np.float64]
 Row = dict[int, Fraction]
 
 
-def is_additive(kinks: list[Kink]) -> bool:
-    """Return True when every choice of sides adds its own term to the gradient."""
+def is_additive(kinks: list[Kink], *, curved: bool = False) -> bool:
+    """Return True when every choice of sides adds its own term to the gradient.
+
+    Kinks of affine entries only, unless `curved` ones may be among them: to first order they are
+    no different, which is enough for a search.
+    """
     nodes = {id(kink.node): kink.node for kink in kinks}
-    if not all(isinstance(n, Elementwise) and n.args[0].is_affine for n in nodes.values()):
+    if not all(
+        isinstance(n, Elementwise) and (curved or n.args[0].is_affine) for n in nodes.values()
+    ):
         return False
     # A kink inside another one would multiply with it instead.
     return not any(
@@ -92,9 +98,25 @@ def local_model(found: Examination) -> LocalModel:
     base = np.array(np.broadcast_to(cotangents[id(form.root.variable)], (form.dim,)), dtype=float)
     slopes = np.array([_slope(cotangents, kink, FLOAT) for kink in kinks], dtype=float)
     _require_finite(base, slopes)
-    rows = dense(exact_rows(found, kinks), form.dim)
+    rows = _float_rows(found, kinks, point)
     _require_finite(rows)
     return LocalModel(base, rows, slopes)
+
+
+def _float_rows(found: Examination, kinks: list[Kink], point: Vector) -> Matrix:
+    """Return the derivatives of the entries that are on their kinks."""
+    form = found.form
+    if all(kink.node.args[0].is_affine for kink in kinks):
+        return dense(exact_rows(found, kinks), form.dim)
+    values = form.root._values(point)
+    rows = []
+    for kink in kinks:
+        inner = kink.node.args[0]
+        start = np.zeros(inner.size)
+        start[kink.entry] = 1.0
+        cotangents = inner.cotangents(values, FLOAT, found.pieces, start.reshape(inner.shape))
+        rows.append(np.broadcast_to(cotangents[id(inner.variable)], (form.dim,)))
+    return np.array(rows, dtype=np.float64)
 
 
 #: An exact number, or an interval around it: (midpoint, radius).

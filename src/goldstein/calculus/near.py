@@ -178,6 +178,9 @@ class _Prover:
         for point in self.search.single_points():
             if self._keep(self.prove(to_fractions(point))):
                 return
+        for place in self.search.curved_points():
+            if self._keep(self.prove(place)):
+                return
         for flat, point in self.search.candidates():
             if self.best is not None and not self.search.is_hopeful(flat, point, self.best.eps):
                 continue
@@ -265,7 +268,7 @@ class _Prover:
         if not kinks:
             return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
         hints = self.search.points - point
-        if is_additive(kinks):
+        if is_additive(kinks, curved=True):
             model = local_model(found)
             return additive_evidence(model, hints, self.eps, self.rng, self.budget)
         radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0

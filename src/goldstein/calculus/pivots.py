@@ -7,17 +7,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.calculus.curved import CurvedKinks, Surface
 from goldstein.calculus.expression import Expression, Pieces, Vector
 from goldstein.calculus.kinks import KinkForm
 from goldstein.calculus.local_model import is_additive, local_model
 from goldstein.calculus.shortest import box_shares
-from goldstein.calculus.stationary import DENSE_DIM, curvature, stationary, stationary_in_many
+from goldstein.calculus.stationary import (
+    DENSE_DIM,
+    TINY,
+    curvature,
+    stationary,
+    stationary_in_many,
+)
 from goldstein.calculus.transport import Equation, Flat, KinkTable
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.errors import NotCertifiableError
@@ -37,9 +45,6 @@ EXCHANGES = 40
 #: A point along a flat is good enough once the gradient there is this part of eps.
 GOAL = 0.25
 
-#: The smallest gradient that is worth a step.
-TINY = 1e-14
-
 #: Part of delta by which a point may miss its flat when it is put there exactly.
 SLACK = 1e-6
 
@@ -58,6 +63,7 @@ class PivotSearch:
         self.delta, self.eps, self.budget = delta, eps, budget
         self.form: KinkForm = fun.kink_form()
         self.table = KinkTable(self.form)
+        self.curved = CurvedKinks(self.form)
         self.x: Vector = certificate.x
         used = certificate.weights > 0
         self.points: Matrix = certificate.points[used]
@@ -82,6 +88,31 @@ class PivotSearch:
                     continue
                 self._tried.add(key)
                 yield flat, point
+
+    def curved_points(self) -> Iterator[list[Fraction]]:
+        """Yield exact points within delta of x where curved kinks meet."""
+        if not self.curved.are_there:
+            return
+        tried = set()
+        for surfaces, base in self._curved_starts():
+            self.budget.spend()
+            kept = self.curved.independent(surfaces, base)
+            point = self.curved.meeting(kept, base) if kept else None
+            if point is None or not self._inside(point):
+                continue
+            for place in (self.curved.settled(kept, point, self.delta), point):
+                key = (frozenset(kept), place.round(12).tobytes())
+                if self._inside(place) and key not in tried:
+                    tried.add(key)
+                    yield from self.curved.exactly(kept, place)
+
+    def _curved_starts(self) -> Iterator[tuple[list[Surface], Vector]]:
+        straddled = self.curved.between(self.points)
+        for base in (self.mean, self.x):
+            yield straddled, base
+        for part in (1.0, 0.1, 0.01):
+            for base in (self.mean, self.x):
+                yield self.curved.close(base, part * self.delta), base
 
     def is_hopeful(self, flat: Flat, point: Vector, bound: float) -> bool:
         """True unless the gradient along the flat alone exceeds what is proved already."""

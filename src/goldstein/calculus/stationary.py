@@ -18,6 +18,9 @@ Slope = Callable[[Vector], Vector]
 #: Newton steps.
 STEPS = 12
 
+#: The smallest slope that is worth a step.
+TINY = 1e-14
+
 #: In more dimensions than this Newton's system is solved by a Krylov method.
 DENSE_DIM = 300
 
@@ -116,4 +119,4 @@ def _shifted(slope: Slope, origin: Vector, z: Vector) -> Vector:
     return slope(origin + z)
 
 
-__all__ = ["DENSE_DIM", "curvature", "stationary", "stationary_in_many"]
+__all__ = ["DENSE_DIM", "TINY", "curvature", "stationary", "stationary_in_many"]

@@ -1,0 +1,289 @@
+"""Points where curved kinks meet, found in float64 and then made exact.
+
+A kink whose argument is a polynomial of the variable lies on a curved surface, such as w1 = w0^2
+for |w1 - w0^2|. Newton's method comes close to the point where some of them meet; a proof needs one
+that lies on them exactly. So all variables but as many as there are surfaces keep their floats, and
+Newton's method in rationals solves for the others. It ends exactly where every surface is affine in
+its own variable once those before it are known, which is the usual case; else no pivot is found.
+Nothing here is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from goldstein.calculus.arithmetic import FLOAT, RATIONAL, rational, to_fraction
+from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.atoms.maximum import Max
+from goldstein.calculus.atoms.norms import Norm2
+from goldstein.calculus.atoms.row_maximum import RowMax
+from goldstein.calculus.expression import KinkNode, Vector
+from goldstein.calculus.kinks import Examination, KinkForm
+from goldstein.calculus.stationary import TINY, stationary
+from goldstein.errors import GoldsteinError
+from goldstein.numerics.exact import project_exact
+
+Matrix = NDArray[np.float64]
+
+#: Newton steps in float64 and in rationals; the digits of the latter double with each step.
+FLOAT_STEPS, EXACT_STEPS = 20, 6
+
+#: Surfaces per kink level that are looked at, and dimensions times surfaces along which a
+#: stationary point is searched by differences: beyond that the search would take too long.
+CANDIDATES, SETTLING = 40, 500
+
+#: Digits (binary) beyond which rationals are given up.
+LONGEST = 40_000
+
+#: Denominators of simple points that are tried.
+SIMPLE = (1, 12, 1000)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The points where a combination of entries of a kink's argument has a certain value."""
+
+    node: KinkNode
+    terms: tuple[tuple[int, int], ...]
+    level: Fraction = Fraction(0)
+
+
+class CurvedKinks:
+    """The kinks of a function as surfaces, at least one of them curved.
+
+    Parameters
+    ----------
+    form : KinkForm
+        The form of a search.
+    """
+
+    def __init__(self, form: KinkForm) -> None:
+        self.form = form
+        self._nodes = form.root.kink_nodes
+
+    @property
+    def are_there(self) -> bool:
+        """True when some kink is curved, and exact arithmetic is affordable."""
+        return self.form.is_small and any(not n.args[0].is_affine for n in self._nodes)
+
+    # --- which surfaces -------------------------------------------------------------------------
+
+    def between(self, points: Matrix) -> list[Surface]:
+        """Return the surfaces that have points on both sides."""
+        found: list[Surface] = []
+        for node in self._nodes:
+            u = np.array([self.form.root._values(y)[id(node.args[0])].reshape(-1) for y in points])
+            if isinstance(node, Elementwise):
+                for t in _levels(node):
+                    mixed = (u > float(t)).any(axis=0) & (u <= float(t)).any(axis=0)
+                    found += [Surface(node, ((int(i), 1),), t) for i in np.flatnonzero(mixed)]
+            elif isinstance(node, Max | RowMax):
+                columns = node.columns if isinstance(node, RowMax) else u.shape[1]
+                tops = u.reshape(len(u), -1, columns).argmax(axis=2)
+                for row in range(tops.shape[1]):
+                    first, *others = sorted({row * columns + j for j in tops[:, row].tolist()})
+                    found += [Surface(node, ((i, 1), (first, -1))) for i in others]
+            elif isinstance(node, Norm2):
+                centre = u.mean(axis=0)
+                if np.linalg.norm(centre) <= 2.0 * np.linalg.norm(u - centre, axis=1).max():
+                    found += [Surface(node, ((i, 1),)) for i in range(u.shape[1])]
+        return found
+
+    def close(self, y: Vector, radius: float) -> list[Surface]:
+        """Return the surfaces of atoms within about a radius of a point, the nearest first."""
+        near: list[tuple[float, Surface]] = []
+        for node in self._nodes:
+            if not isinstance(node, Elementwise):
+                continue
+            u = self.form.root._values(y)[id(node.args[0])].reshape(-1)
+            for t in _levels(node):
+                for i in np.argsort(np.abs(u - float(t)))[:CANDIDATES].tolist():
+                    surface = Surface(node, ((i, 1),), t)
+                    length = float(np.linalg.norm(self.slopes([surface], y)))
+                    gap = abs(float(u[i] - float(t)))
+                    if gap <= radius * length:
+                        near.append((gap / length if length else 0.0, surface))
+        return [surface for _, surface in sorted(near, key=lambda pair: pair[0])]
+
+    # --- float64 ----------------------------------------------------------------------------------
+
+    def gaps(self, surfaces: list[Surface], y: Vector) -> Vector:
+        """Return how far the combinations are from their levels."""
+        values = self.form.root._values(y)
+        return np.array(
+            [
+                sum(c * values[id(s.node.args[0])].reshape(-1)[i] for i, c in s.terms)
+                - float(s.level)
+                for s in surfaces
+            ]
+        )
+
+    def slopes(self, surfaces: list[Surface], y: Vector) -> Matrix:
+        """Return the derivatives of the gaps, row by row."""
+        values, pieces = self.form.root._values(y), self.form.float_pieces(y)
+        rows = []
+        for s in surfaces:
+            inner = s.node.args[0]
+            start = np.zeros(inner.size)
+            for i, c in s.terms:
+                start[i] = c
+            found = inner.cotangents(values, FLOAT, pieces, start.reshape(inner.shape))
+            rows.append(np.broadcast_to(found[id(inner.variable)], y.shape))
+        return np.array(rows, dtype=np.float64).reshape(len(surfaces), y.size)
+
+    def meeting(self, surfaces: list[Surface], y: Vector) -> Vector | None:
+        """Return the nearest point of all surfaces, by Newton's method."""
+        for _ in range(FLOAT_STEPS):
+            gaps, slopes = self.gaps(surfaces, y), self.slopes(surfaces, y)
+            if not (np.isfinite(gaps).all() and np.isfinite(slopes).all()):
+                return None
+            step = np.linalg.lstsq(slopes, gaps, rcond=None)[0]
+            y = y - step
+            if np.linalg.norm(step) <= 1e-15 * (1.0 + np.linalg.norm(y)):
+                break
+        scale = np.linalg.norm(self.slopes(surfaces, y), axis=1) * (1.0 + np.linalg.norm(y))
+        return y if (np.abs(self.gaps(surfaces, y)) <= 1e-9 * scale + 1e-300).all() else None
+
+    def independent(self, surfaces: list[Surface], y: Vector) -> list[Surface]:
+        """Leave out surfaces whose slopes depend on those of the others, later ones first."""
+        basis: list[Vector] = []
+        kept = []
+        for surface, row in zip(surfaces, self.slopes(surfaces, y)):
+            length = float(np.linalg.norm(row))
+            rest = row / length if 0.0 < length < np.inf else np.zeros_like(row)
+            for e in basis + basis:
+                rest = rest - (e @ rest) * e
+            size = float(np.linalg.norm(rest))
+            if size > 1e-8:
+                basis.append(rest / size)
+                kept.append(surface)
+        return kept
+
+    def settled(self, surfaces: list[Surface], y: Vector, radius: float) -> Vector:
+        """Return a stationary point of the function along the surfaces, if there is one nearby."""
+        basis, _, _ = qr(self.slopes(surfaces, y).T, mode="full", pivoting=True)
+        tangent = basis[:, len(surfaces) :]
+        if not 0 < tangent.shape[1] * len(surfaces) <= SETTLING:
+            return y
+        slope = partial(self._slope_along, surfaces, y, tangent)
+        z = stationary(slope, np.zeros(tangent.shape[1]), radius, TINY)
+        moved = self.meeting(surfaces, y + tangent @ z)
+        return y if moved is None else moved
+
+    def _slope_along(
+        self, surfaces: list[Surface], y: Vector, tangent: Matrix, z: Vector
+    ) -> Vector:
+        at = self.meeting(surfaces, y + tangent @ z)
+        if at is None:
+            return np.full(tangent.shape[1], np.nan)
+        gradient = self.form.float_gradient(at, self.form.float_pieces(at))
+        slopes = self.slopes(surfaces, at)
+        # Off the surfaces' own slopes all pieces have the same gradient.
+        rest = gradient - slopes.T @ np.linalg.lstsq(slopes.T, gradient, rcond=None)[0]
+        answer: Vector = tangent.T @ rest
+        return answer
+
+    # --- rationals -------------------------------------------------------------------------------
+
+    def exactly(self, surfaces: list[Surface], y: Vector) -> Iterator[list[Fraction]]:
+        """Yield rational points on all surfaces, next to y."""
+        for limit in SIMPLE:
+            simple = [Fraction(v).limit_denominator(limit) for v in y.tolist()]
+            if self._lies_on(surfaces, simple):
+                yield simple
+        for columns in self._choices(surfaces, y):
+            solved = self._solved(surfaces, [Fraction(v) for v in y.tolist()], columns)
+            if solved is not None:
+                yield solved
+
+    def _lies_on(self, surfaces: list[Surface], point: list[Fraction]) -> bool:
+        try:
+            found = self.form.examine(point)
+            return not any(_gap(found, s) for s in surfaces)
+        except GoldsteinError:
+            return False
+
+    def _choices(self, surfaces: list[Surface], y: Vector) -> Iterator[list[int]]:
+        """Yield variables to solve for: first those in which some surface is affine, its own."""
+        slopes = self.slopes(surfaces, y)
+        count = len(surfaces)
+        straight = self._straight(surfaces, y)
+        tried = set()
+        for penalty in (1e-9, 1e-2, 1.0):
+            weights = np.where(straight, 1.0, penalty)
+            _, triangle, order = qr(slopes * weights, mode="economic", pivoting=True)
+            heads = np.abs(np.diag(triangle))
+            columns = tuple(sorted(order[:count].tolist()))
+            if heads.size < count or not heads[-1] > 0.0 or columns in tried:
+                continue
+            tried.add(columns)
+            yield list(columns)
+
+    def _straight(self, surfaces: list[Surface], y: Vector) -> NDArray[np.bool_]:
+        """Return, surface by surface, in which variables they look affine."""
+        here, slopes = self.gaps(surfaces, y), self.slopes(surfaces, y)
+        answer = np.zeros(slopes.shape, dtype=bool)
+        for j in range(y.size):
+            step = np.zeros(y.size)
+            step[j] = 1e-2 * max(1.0, abs(float(y[j])))
+            bend = self.gaps(surfaces, y + step) - here - slopes @ step
+            answer[:, j] = np.abs(bend) <= 1e-9 * (1.0 + np.abs(slopes @ step))
+        return answer
+
+    def _solved(
+        self, surfaces: list[Surface], point: list[Fraction], columns: list[int]
+    ) -> list[Fraction] | None:
+        """Return the point with some variables moved onto all surfaces, exactly, or None."""
+        try:
+            for _ in range(EXACT_STEPS):
+                found = self.form.examine(point)
+                gaps = [_gap(found, s) for s in surfaces]
+                if not any(gaps):
+                    return point
+                rows = [[_slope(found, s)[k] for k in columns] for s in surfaces]
+                here = [point[k] for k in columns]
+                levels = [
+                    sum((a * v for a, v in zip(row, here)), Fraction(0)) - gap
+                    for row, gap in zip(rows, gaps)
+                ]
+                moved = project_exact(rows, levels, here)
+                if moved is None:
+                    return None
+                for k, value in zip(columns, moved, strict=True):
+                    if value.denominator.bit_length() > LONGEST:
+                        return None
+                    point[k] = value
+        except GoldsteinError:
+            return None
+        return None
+
+
+def _levels(node: Elementwise) -> list[Fraction]:
+    function = node.function
+    return [t for t, jump in zip(function.breakpoints, function.jumps) if jump]
+
+
+def _gap(found: Examination, surface: Surface) -> Fraction:
+    inner = surface.node.args[0]
+    total = sum((c * found.entry(inner, i) for i, c in surface.terms), Fraction(0))
+    return total - surface.level
+
+
+def _slope(found: Examination, surface: Surface) -> list[Fraction]:
+    inner = surface.node.args[0]
+    start: Any = RATIONAL.zeros((inner.size,))
+    for i, c in surface.terms:
+        start[i] = rational(c)
+    cotangents = inner.cotangents(found.exact, RATIONAL, found.pieces, start.reshape(inner.shape))
+    return [to_fraction(g) for g in cotangents[id(inner.variable)].ravel()]
+
+
+__all__ = ["CurvedKinks", "Surface"]
