@@ -22,7 +22,7 @@ from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.errors import NotCertifiableError, OutOfBudget
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.exact import to_fractions
+from goldstein.numerics.exact import nearest_float, to_fractions
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream
 
@@ -140,7 +140,8 @@ def search_near(
     prover = _Prover(fun, certificate, float(delta), float(eps), seed, budget)
     stopped = ""
     try:
-        prover.run()
+        with np.errstate(all="ignore"):  # what overflows is no pivot, and no proof rests on it
+            prover.run()
     except OutOfBudget as limit:
         stopped = f"the search for a pivot {limit}"
     best = prover.best
@@ -167,8 +168,8 @@ class _Prover:
         budget: Budget,
     ) -> None:
         self.fun, self.delta, self.eps, self.budget = fun, delta, eps, budget
-        self.form = fun.kink_form()
         self.search = PivotSearch(fun, certificate, delta, eps, budget)
+        self.form = self.search.form
         self.rng = stream(seed, 0, "near")
         self.best: NearCertificate | None = None
 
@@ -197,12 +198,11 @@ class _Prover:
         """Return the best proof at a pivot, or None."""
         # Whoever checks the proof needs as long again.
         budget = self.budget.half()
-        paced = Paced(self.form, budget)
         try:
-            found = self.form.examine(pivot)
-            evidence = self.evidence(found)
-            if evidence is None:
+            evidence = self.evidence(self.form.examine(pivot))
+            if evidence is None or not np.isfinite(evidence.directions).all():
                 return None
+            paced = Paced(self.fun.kink_form(), budget)
             proof = NearCertificate.prove(
                 paced, self.search.x, pivot, evidence.directions, evidence.weights
             )
@@ -240,12 +240,15 @@ class _Prover:
             tangent = flat.tangent
             slope = partial(self.search.slope_along, flat, proof.pivot, pieces)
             share = proof.weights / proof.weights.sum()
-            left, values, right = np.linalg.svd(curvature(slope, flat.free, self.delta))
-            if not values.size or not values[0] > 0:
+            derivative = curvature(slope, flat.free, self.delta)
+            if not (derivative.any() and np.isfinite(derivative).all()):
                 return proof
+            left, values, right = np.linalg.svd(derivative)
             kept = values > 1e-12 * values[0]
             rest = left[:, kept].T @ (tangent.T @ (share @ proof.gradients))
             step = -tangent @ (right[kept].T @ (rest / values[kept]))
+            if not np.isfinite(step).all():
+                return proof
             base = [q + Fraction(float(s)) for q, s in zip(proof.exact_pivot, step)]
             exact = flat.project_exactly(base, SLACK * self.delta, self.budget)
             better = None if exact is None else self.prove(exact)
@@ -257,7 +260,7 @@ class _Prover:
     def evidence(self, found: Examination) -> Evidence | None:
         """Search directions whose limits of gradients nearly cancel."""
         kinks = self.form.active_kinks(found)
-        point = np.array([float(q) for q in found.point])
+        point = np.array([nearest_float(q) for q in found.point])
         if not kinks:
             return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
         hints = self.search.points - point

@@ -5,6 +5,7 @@ Everything here is search in float64 and may be wrong; `NearCertificate.prove` d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
@@ -21,6 +22,7 @@ from goldstein.calculus.transport import Equation, Flat, KinkTable
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.budget import Budget
+from goldstein.numerics.exact import nearest_float
 from goldstein.numerics.rounding import distance_upper
 
 Matrix = NDArray[np.float64]
@@ -137,7 +139,7 @@ class PivotSearch:
         close = []
         for i in order.tolist():
             for equation in self._equations(np.array([i])):
-                length = float(np.sqrt(sum(float(a) ** 2 for _, a in equation.row)))
+                length = math.hypot(*(nearest_float(a) for _, a in equation.row))
                 if gaps[i] <= radius * length:
                     close.append(equation)
         return close
@@ -154,6 +156,8 @@ class PivotSearch:
             if crossing is not None:
                 flat = Flat([*flat.equations, crossing], point.size, stop, self.budget)
                 point = flat.project(stop)
+                if not np.isfinite(point).all():
+                    return
                 continue
             point = target
             yield flat, point

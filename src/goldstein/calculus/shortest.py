@@ -17,6 +17,7 @@ from goldstein.calculus.float_sides import FloatSides
 from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import LocalModel
 from goldstein.numerics.budget import Budget
+from goldstein.numerics.exact import nearest_float
 from goldstein.numerics.hull import Hull, min_norm_weights
 
 Matrix = NDArray[np.float64]
@@ -56,7 +57,7 @@ def generic_evidence(
     convex function the limit along such a direction is the most useful one there is.
     """
     budget = budget or Budget()
-    point = np.array([float(q) for q in found.point])
+    point = np.array([nearest_float(q) for q in found.point])
     sides, hull = FloatSides(found), Hull(point.size)
     usable: list[Vector] = []
     seen: set[bytes] = set()
@@ -71,7 +72,7 @@ def generic_evidence(
                 continue
             gradient = found.form.float_gradient(point, pieces)
             key = gradient.tobytes()
-            if key not in seen:
+            if key not in seen and np.isfinite(gradient).all():
                 seen.add(key)
                 usable.append(v)
                 hull.add(gradient)

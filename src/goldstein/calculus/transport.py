@@ -21,6 +21,7 @@ from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.kinks import KinkForm
 from goldstein.calculus.local_model import Row, dense
 from goldstein.numerics.budget import Budget
+from goldstein.numerics.exact import nearest_float
 from goldstein.numerics.exact_point import point_on
 
 Matrix = NDArray[np.float64]
@@ -139,7 +140,7 @@ class Flat:
     ) -> None:
         self.dim = dim
         rows = dense([dict(e.row) for e in equations], dim)
-        levels = np.array([float(e.level) for e in equations])
+        levels = np.array([nearest_float(e.level) for e in equations])
         kept, self._normals = _independent(rows, levels, base, budget or Budget())
         self.equations = [equations[i] for i in kept]
         self.rows = rows[kept]
@@ -199,7 +200,7 @@ def _independent(
         The rows, and as many orthonormal vectors that span them one after the other.
     """
     lengths = np.linalg.norm(rows, axis=1)
-    usable = np.flatnonzero(lengths > 0)
+    usable = np.flatnonzero((lengths > 0) & np.isfinite(lengths) & np.isfinite(levels))
     gaps = np.abs(rows[usable] @ base - levels[usable]) / lengths[usable]
     basis = np.zeros((min(rows.shape), rows.shape[1]))
     kept: list[int] = []

@@ -96,6 +96,20 @@ def common_denominator(values: RationalVector) -> tuple[list[int], int]:
     return [top * (denominator // bottom) for top, bottom in ratios], denominator
 
 
+def nearest_float(value: Any) -> float:
+    """Return the float nearest to a rational, an infinity beyond the largest one.
+
+    Examples
+    --------
+    >>> nearest_float(Fraction(1, 3)), nearest_float(Fraction(-(10**400)))
+    (0.3333333333333333, -inf)
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def fraction_upper(value: Fraction) -> float:
     """Return the smallest float that is not below a rational (`inf` past the largest float).
 
@@ -307,18 +321,11 @@ def _nearest_floats(values: Any) -> NDArray[np.float64]:
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         array = values
     else:
-        array = np.array([_nearest_float(value) for value in values], dtype=np.float64)
+        # An infinity never passes the filter: the row goes to the integers.
+        array = np.array([nearest_float(value) for value in values], dtype=np.float64)
     if np.isnan(array).any():
         raise InputError("got a NaN, expected numbers; a sign needs them.")
     return array
-
-
-def _nearest_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        # An infinity never passes the filter: the row goes to the integers.
-        return math.inf if value > 0 else -math.inf
 
 
 def _require_finite(entries: NDArray[np.float64]) -> None:
@@ -573,6 +580,7 @@ __all__ = [
     "fraction_lower",
     "fraction_upper",
     "independent_rows",
+    "nearest_float",
     "norm_upper",
     "project_exact",
     "sqrt_lower",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.api import certify, minimize
+from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.errors import OutOfBudget
@@ -183,8 +184,10 @@ def _guaranteed_search(
     """Return a certificate of the point where the search ended, and its steps."""
     if max_calls is None and model.problem.rows * model.problem.dim > LARGE:
         max_calls = CALLS_WHEN_LARGE
+    # A search that ran off to where float64 cannot see the ball is begun again at the origin.
+    start = found.v if delta >= smallest_delta(found.v) else np.zeros_like(found.v)
     result = minimize(
-        model, found.v, eps=eps, delta=delta, rng=seed, max_calls=max_calls, max_time=max_time
+        model, start, eps=eps, delta=delta, rng=seed, max_calls=max_calls, max_time=max_time
     )
     goldstein = result.certificate
     if goldstein is None:
