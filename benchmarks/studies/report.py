@@ -210,7 +210,7 @@ def speed_table() -> str:
 
 
 def default_gaps(names: tuple[str, ...]) -> pd.DataFrame:
-    """Accuracy minus that of LinearSVC in percentage points; one row per run, methods as columns."""
+    """Accuracy minus that of LinearSVC in percentage points: a row per run, a column per method."""
     frame = read("defaults")
     table = frame[frame.set.isin(names)].pivot_table(
         index=["set", "level", "seed"], columns="method", values="accuracy"

@@ -168,8 +168,8 @@ class _Prover:
         budget: Budget,
     ) -> None:
         self.fun, self.delta, self.eps, self.budget = fun, delta, eps, budget
-        self.form = fun.kink_form()
         self.search = PivotSearch(fun, certificate, delta, eps, budget)
+        self.form = self.search.form
         self.rng = stream(seed, 0, "near")
         self.best: NearCertificate | None = None
 
@@ -201,12 +201,11 @@ class _Prover:
         """Return the best proof at a pivot, or None."""
         # Whoever checks the proof needs as long again.
         budget = self.budget.half()
-        paced = Paced(self.form, budget)
         try:
-            found = self.form.examine(pivot)
-            evidence = self.evidence(found)
+            evidence = self.evidence(self.form.examine(pivot))
             if evidence is None or not np.isfinite(evidence.directions).all():
                 return None
+            paced = Paced(self.fun.kink_form(), budget)
             proof = NearCertificate.prove(
                 paced, self.search.x, pivot, evidence.directions, evidence.weights
             )
@@ -244,10 +243,10 @@ class _Prover:
             tangent = flat.tangent
             slope = partial(self.search.slope_along, flat, proof.pivot, pieces)
             share = proof.weights / proof.weights.sum()
-            bending = curvature(slope, flat.free, self.delta)
-            if not (bending.any() and np.isfinite(bending).all()):
+            derivative = curvature(slope, flat.free, self.delta)
+            if not (derivative.any() and np.isfinite(derivative).all()):
                 return proof
-            left, values, right = np.linalg.svd(bending)
+            left, values, right = np.linalg.svd(derivative)
             kept = values > 1e-12 * values[0]
             rest = left[:, kept].T @ (tangent.T @ (share @ proof.gradients))
             step = -tangent @ (right[kept].T @ (rest / values[kept]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -54,16 +55,12 @@ def stationary(
         size = float(np.linalg.norm(g))
         if size <= goal:
             break
-        if guess is not None and not np.isfinite(guess).all():
-            guess = None
-        found = None if guess is None else _newton(slope, z, g, guess, radius)
+        found = _newton(slope, z, g, guess, radius)
         # Where the radius is in the way, a better derivative is no help.
         if found is None or not (found.cut or found.size < 0.7 * size):
             guess = curvature(partial(_shifted, slope, z), z.size, radius)
-            if not np.isfinite(guess).all():
-                break
             found = _newton(slope, z, g, guess, radius)
-        if not found.size < 0.9 * size:
+        if found is None or not found.size < 0.9 * size:
             break
         z, g = found.z, found.slope
     return z
@@ -79,11 +76,16 @@ class _Step:
 
     @property
     def size(self) -> float:
-        return float(np.linalg.norm(self.slope))
+        length = float(np.linalg.norm(self.slope))
+        return math.inf if math.isnan(length) else length
 
 
-def _newton(slope: Slope, z: Vector, g: Vector, derivative: Matrix, radius: float) -> _Step:
-    """Return the best of some Newton steps, shortened to the radius."""
+def _newton(
+    slope: Slope, z: Vector, g: Vector, derivative: Matrix | None, radius: float
+) -> _Step | None:
+    """Return the best of some Newton steps, shortened to the radius; None without a derivative."""
+    if derivative is None or not np.isfinite(derivative).all():
+        return None
     left, values, right = np.linalg.svd(derivative)
     room = max(radius - float(np.linalg.norm(z)), 0.0)
     found = []
