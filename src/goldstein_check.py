@@ -750,7 +750,8 @@ def reject(text):
 
 
 def main(arguments=None):
-    arguments = sys.argv[1:] if arguments is None else arguments
+    global spent
+    spent, arguments = 0.0, sys.argv[1:] if arguments is None else arguments
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
         print(__doc__, file=sys.stderr)
         return 2

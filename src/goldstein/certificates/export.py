@@ -16,7 +16,7 @@ import numpy as np
 
 from goldstein.certificates.beside import SAME, mean_length, rounding_slack
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
-from goldstein.numerics.exact import exact_combination, fraction_upper, sqrt_upper, squared_norm
+from goldstein.numerics.exact import exact_combination, sqrt_upper, squared_norm
 from goldstein.numerics.written import written
 
 SCHEMA = "goldstein-proof"
@@ -95,13 +95,15 @@ def proved_eps(fun: Any, points: Any, gradients: Any, weights: Any, eps: float) 
         limits = [form.limiting_gradients(points[j], direction)[0] for j in used]
         shares = [Fraction(a) for a in weights[used].tolist()]
         mid, rad = (exact_combination(shares, [limit[k] for limit in limits]) for k in (0, 1))
-        square = squared_norm([abs(m) + r for m, r in zip(mid, rad, strict=True)])
-        exact = sqrt_upper(square / sum(shares, Fraction(0)) ** 2)
+        total = sum(shares, Fraction(0))
+        middle = sqrt_upper(squared_norm(mid) / total**2)
+        wide = [abs(m) + r for m, r in zip(mid, rad, strict=True)]
+        exact = sqrt_upper(squared_norm(wide) / total**2)
     except (AttributeError, GoldsteinError, OverflowError):
         return eps  # the check will say what is wrong
     slack = rounding_slack(weights[used], gradients[used])
     slack += SAME * mean_length(weights[used], gradients[used])
-    return exact if eps < exact <= fraction_upper(Fraction(eps) + Fraction(slack)) else eps
+    return max(eps, exact) if middle <= eps + slack else eps
 
 
 __all__ = ["Describable", "export_proof", "proved_eps"]

@@ -35,8 +35,8 @@ def export(
     function must be an Expression.
     """
     if cert.is_dir():
-        problem = problem or folder.recorded_problem(cert)
-        cert = cert / folder.CERTIFICATE
+        problem = problem or folder.recorded_problem(folder.read_request(cert))
+        cert = cert / folder.CERTIFICATE  # missing where the run proved nothing: loading says so
     certificate = load_certificate(cert)
     if problem is None:
         raise InputError(
