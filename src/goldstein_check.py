@@ -1,47 +1,41 @@
-#!/usr/bin/env python3
 """Check a proof file: `python3 -I goldstein_check.py FILE` prints TRUE or FALSE, and why.
-
 Exit code 0: the claim is true. 1: it is not proved. 2: the file cannot be read, or is too large.
 A proof file holds a function f as a list of nodes, a point x, a claim (eps, delta) and evidence;
 docs/proof_files.md of the library `goldstein` describes it. This file needs Python 3.11 and nothing
 else, and may be copied anywhere. All numbers are rationals, or intervals with rational ends.
-
 near       A pivot y with |y - x| <= delta, directions v_j, weights a_j >= 0. Along y + t v_j, as
            t -> 0+, no kink is met, and the gradients tend to g_j, an element of the Clarke
            subdifferential of f at y, which is convex. True if |sum a_j g_j| <= eps sum a_j.
 goldstein  Points y_j on no kink, |y_j - x| <= delta, with gradients g_j. True if the same holds.
 """
-# At most 500 lines, to be read in one sitting: hence the tight layout.
-# fmt: off
-# ruff: noqa: E401, E701
 
+# ruff: noqa: E401, E701, I001 (at most 500 lines, to be read in one sitting: a tight layout)
+# fmt: off
 import functools, json, math, operator, os, re, stat, sys
 from fractions import Fraction
 
 MAX_BYTES, MAX_SIZE, MAX_BITS = 2**26, 2**22, 2**30  # of the file; entries, bits of a node's value
 MAX_DEGREE, BUDGET = 32, 6e11  # of polynomials; about nanoseconds
-PRECISION = 320  # bits of an enclosure
-LONG = 2 * PRECISION  # denominators of more bits than this are rounded, where that is allowed
-Q = PRECISION + 64  # exp, log and roots are bounded by integers over 2^Q
+PRECISION = 320  # bits of an enclosure; exp, log and roots are bounded by integers over 2^Q
+LONG, Q = 2 * PRECISION, PRECISION + 64  # longer denominators are rounded, where that is allowed
 
 KINDS = {  # what a node of each kind holds, besides `op` and `of`
     "variable": {"size"}, "affine": {"columns", "width", "rows", "at", "offset"}, "add": set(),
     "multiply": set(), "piecewise": {"breakpoints", "pieces"}, "max": {"columns"},
     "norm2": {"columns"}, "logsumexp": {"columns"}, "log": set(),
 }
-OPTIONAL = {"rows", "at", "offset"}
-
 class Unreadable(Exception): """The file is not a proof file, or is too much work."""
 class Refused(Exception): """The evidence does not prove the claim."""
-
-spent = 0.0
-
-def spend(count, bits=64, other=64):
-    """Bound the time: `count` products of numbers of so many bits."""
+spent, kept = 0.0, 0
+def keep(series):  # bounds the memory
+    global kept
+    kept += sum(len(v.lo) * (v.bits + 400) for v in series)
+    need(kept <= 64 * MAX_BITS, "checking it takes too much memory")
+    return series
+def spend(count, bits=64, other=64):  # bounds the time: products of numbers of so many bits
     global spent
     spent += count * (100 + (bits >> 5) * (other >> 5))
     need(spent <= BUDGET, "checking it takes too long")
-
 def need(condition, what):
     if not condition: raise Unreadable(what)
 
@@ -60,23 +54,18 @@ class Vec:
         room = len(lo) * (self.bits + den.bit_length())
         need(len(lo) <= MAX_SIZE and room <= MAX_BITS, "checking it takes too much memory")
     def each(self, function):
-        """Apply a rising map of lists of integers to both ends."""
         spend(len(self.lo), self.bits)
         lo = function(self.lo)
         return Vec(lo, lo if self.exact else function(self.hi), self.den, self.soft)
-    def take(self, places):
-        return self.each(lambda ends: [ends[i] for i in places])
-    def total(self, groups):
-        """Sum the entries of each group of places."""
+    def take(self, places): return self.each(lambda ends: [ends[i] for i in places])
+    def total(self, groups):  # of the entries of each group of places
         return self.each(lambda ends: [sum(ends[i] for i in group) for group in groups])
-    def known(self, i):
-        """Return entry i where it is exact, else None."""
+    def known(self, i):  # an entry where it is exact, else None
         return Fraction(self.lo[i], self.den) if self.lo[i] == self.hi[i] else None
     def __mul__(self, other):
         exactly = self.exact and other.exact
         spend((1 if exactly else 4) * len(self.lo), self.bits, other.bits)
-        if exactly:
-            lo = hi = list(map(operator.mul, self.lo, other.lo))
+        if exactly: lo = hi = list(map(operator.mul, self.lo, other.lo))
         else:
             entries = zip(self.lo, self.hi, other.lo, other.hi, strict=True)
             ends = [(p * r, p * s, q * r, q * s) for p, q, r, s in entries]
@@ -86,16 +75,15 @@ class Vec:
         den = math.lcm(self.den, other.den)
         p, q = den // self.den, den // other.den
         spend(2 * len(self.lo), max(self.bits, other.bits), max(p, q).bit_length())
-        lo = hi = [x * p + y * q for x, y in zip(self.lo, other.lo, strict=True)]
-        if not (self.exact and other.exact):
-            hi = [x * p + y * q for x, y in zip(self.hi, other.hi)]
-        return Vec(lo, hi, den, self.soft or other.soft)
+        lo, hi = ([x * p + y * q for x, y in zip(*ends, strict=True)]
+                  for ends in ((self.lo, other.lo), (self.hi, other.hi)))
+        return Vec(lo, lo if self.exact and other.exact else hi, den, self.soft or other.soft)
     def square(self):
-        v = self * self
+        v = self * self  # a product of an interval with itself is wider than its square
         return v if v.exact else Vec([max(a, 0) for a in v.lo], v.hi, v.den, v.soft)
-
 def exact(numbers):
     den = 1
+    spend(len(numbers))
     for q in numbers:
         if q.denominator > 1:
             spend(1, den.bit_length(), q.denominator.bit_length())
@@ -103,64 +91,35 @@ def exact(numbers):
             need(len(numbers) * den.bit_length() <= MAX_BITS, "denominators are too long")
     top = [q.numerator * (den // q.denominator) for q in numbers]
     return Vec(top, top, den)
-
 def unit(size, i, value=1): return exact([value * (k == i) for k in range(size)])
-
 def joined(parts):
     den = math.lcm(*(v.den for v in parts))
     lo = [a * (den // v.den) for v in parts for a in v.lo]
     return Vec(lo, [a * (den // v.den) for v in parts for a in v.hi], den, True)
 
-class Matrix:
-    """Rows of pairs (place, integer) over one denominator."""
-    def __init__(self, rows, den):
-        self.rows, self.den, self.count = rows, den, sum(map(len, rows)) + len(rows)
-        self.bits = max((a.bit_length() for row in rows for _, a in row), default=0)
-    def transposed(self, width):
-        rows = [[] for _ in range(width)]
-        for i, row in enumerate(self.rows):
-            for k, a in row:
-                rows[k].append((i, a))
-        return Matrix(rows, self.den)
-    def apply(self, v, columns):
-        """Multiply a table that has so many columns and is stored row by row."""
-        spend(self.count * columns * (1 if v.exact else 2), v.bits, self.bits)
-        lo = hi = [sum([a * (v.lo if a > 0 else v.hi)[k * columns + j] for k, a in row])
-                   for row in self.rows for j in range(columns)]
-        if not v.exact:
-            hi = [sum([a * (v.hi if a > 0 else v.lo)[k * columns + j] for k, a in row])
-                  for row in self.rows for j in range(columns)]
-        return Vec(lo, hi, v.den * self.den, v.soft)
-
 # --- exp, log, roots and reciprocals: integers over 2^Q, bounds from below, or from above if `up` -
 def over(top, bottom, up): return -(-top // bottom) if up else top // bottom
-
 def exp_minus(a, up):
     """Bound exp(-a) for a >= 0: a Taylor series at a/2^k, squared k times."""
     if a > 1024: return int(up)
-    halvings = int(a).bit_length() + 8
+    halvings, k = int(a).bit_length() + 8, 0
     r = over(a.numerator << Q, a.denominator << halvings, not up)
     low = high = term_low = term_high = 1 << Q
-    k = 0
     while term_high > 1:
         k += 1
         term_low, term_high = over(term_low * r, k << Q, False), over(term_high * r, k << Q, True)
         less, more = (-term_high, -term_low) if k % 2 else (term_low, term_high)
         low, high = low + less, high + more
     bound = high + 2 if up else max(low - 2, 0)  # the rest alternates, and is below the last term
-    for _ in range(halvings):
-        bound = over(bound * bound, 1 << Q, up)
+    for _ in range(halvings): bound = over(bound * bound, 1 << Q, up)
     return bound
-
 def atanh(z, up):
     """Bound atanh(z) for z over 2^Q, 0 <= z <= 1/3."""
     total, power, k = 0, z, 1
     while power > 1:
         total, power, k = total + over(power, k, up), over(power * z * z, 1 << 2 * Q, up), k + 2
     return total + 4 * up  # the rest is below a geometric series
-
 LOG_2 = 2 * atanh((1 << Q) // 3, False), 2 * atanh((1 << Q) // 3 + 1, True)
-
 def log_of(u, up):
     """Bound log(u) = k log 2 - 2 atanh((1 - f)/(1 + f)) for u = 2^k f, 1/2 <= f <= 1."""
     k = u.numerator.bit_length() - u.denominator.bit_length()
@@ -168,31 +127,25 @@ def log_of(u, up):
     z = (1 - u / Fraction(2) ** k) / (1 + u / Fraction(2) ** k)
     part = atanh(over(z.numerator << Q, z.denominator, not up), not up)
     return k * LOG_2[up == (k > 0)] - 2 * part
-
 def root_of(u, up):
     low = math.isqrt((u.numerator << 2 * Q) // u.denominator)
     return low + (up and low * low * u.denominator != u.numerator << 2 * Q)
-
 def reciprocal(u, up): return over(u.denominator << Q, u.numerator, up)
-
 def monotone(v, function, rising=True, least=0):
     """Enclose a monotone function of positive entries; `function(q, up)` bounds it over 2^Q."""
     if any(a <= least for a in v.lo):
         raise Refused("a norm or a logarithm is not proved to have an argument that is positive")
     spend(300 * len(v.lo), Q, Q + v.den.bit_length() + v.bits)
-    first, last = (v.lo, v.hi) if rising else (v.hi, v.lo)
-    lo = [function(Fraction(a, v.den), False) for a in first]
-    return Vec(lo, [function(Fraction(b, v.den), True) for b in last], 1 << Q, True)
-
+    ends = ((v.lo, False), (v.hi, True)) if rising else ((v.hi, False), (v.lo, True))
+    return Vec(*([function(Fraction(a, v.den), up) for a in e] for e, up in ends), 1 << Q, True)
 def powers(v, rows):
     """Return exp(u - m) for every entry, m the largest of its row, and all m."""
     spend(300 * len(v.lo), Q, Q + v.den.bit_length() + v.bits)
     tops = [max(v.hi[i] for i in row) for row in rows]
     gaps = [(i, m) for m, row in zip(tops, rows) for i in row]
-    lo = [exp_minus(Fraction(m - v.lo[i], v.den), False) for i, m in gaps]
-    hi = [exp_minus(Fraction(m - v.hi[i], v.den), True) for i, m in gaps]
+    lo, hi = ([exp_minus(Fraction(m - ends[i], v.den), up) for i, m in gaps]
+              for ends, up in ((v.lo, False), (v.hi, True)))
     return Vec(lo, hi, 1 << Q, True), Vec(tops, tops, v.den, v.soft)
-
 def unit_vector(u):
     """Return u/|u|, and 0 for 0; dividing by the largest entry first is exact."""
     largest = max(max(abs(a), abs(b)) for a, b in zip(u.lo, u.hi))
@@ -205,7 +158,6 @@ def unit_vector(u):
 def add_series(a, b):
     a, b = (b, a) if len(a) < len(b) else (a, b)
     return [c + b[k] if k < len(b) else c for k, c in enumerate(a)]
-
 def multiply_series(a, b):
     if len(a) + len(b) > MAX_DEGREE + 2: raise Refused("along a direction a degree is too high")
     out = [None] * (len(a) + len(b) - 1)
@@ -213,23 +165,29 @@ def multiply_series(a, b):
         for j, q in enumerate(b):
             out[i + j] = p * q if out[i + j] is None else out[i + j] + p * q
     return out
-
 def horner(polynomials, piece, u):
     """Evaluate the polynomial of its piece at every entry of a series."""
     *tables, last = [exact(column).take(piece) for column in zip(*polynomials)]
     out = [last]
-    for table in reversed(tables):
-        out = add_series(multiply_series(out, u), [table])
+    for table in reversed(tables): out = add_series(multiply_series(out, u), [table])
     return out
 
 # --- the function --------------------------------------------------------------------------------
 class Node:
-    """One step, `op` of earlier nodes `of`; `rows` are places of the argument's entries."""
+    """One step, `op` of earlier nodes `of`; `rows` are places of the argument's entries. An affine
+    one has rows of pairs (place, integer) over `den`, for a table of `columns`, row by row."""
+    def apply(self, v, rows):
+        spend((1 + (not v.exact)) * self.columns * self.count, v.bits, self.bits)
+        def sums(up, down):
+            return [sum([a * (up if a > 0 else down)[k * self.columns + j] for k, a in row])
+                    for row in rows for j in range(self.columns)]
+        lo = sums(v.lo, v.hi)
+        return Vec(lo, lo if v.exact else sums(v.hi, v.lo), v.den * self.den, v.soft)
     def forward(self, args, piece):
         """Return the node's series from those of its arguments."""
         u = args[0]
         match self.op:
-            case "affine": return add_series([self.matrix.apply(c, self.columns) for c in u], [self.offset])
+            case "affine": return add_series([self.apply(c, self.table) for c in u], [self.offset])
             case "add": return functools.reduce(add_series, args)
             case "multiply": return multiply_series(u, args[1])
             case "piecewise": return horner(self.pieces, piece, u)
@@ -243,7 +201,7 @@ class Node:
     def backward(self, g, args, piece):
         """Return the derivatives in the arguments, g being that in the node."""
         match self.op:
-            case "affine": return [self.transposed.apply(g, self.columns)]
+            case "affine": return [self.apply(g, self.transposed)]
             case "add": return [g] * len(self.of)
             case "piecewise": return [g * horner(self.slopes, piece, [args[0]])[0]]
             case "multiply": return [g * args[1], g * args[0]]
@@ -257,16 +215,16 @@ class Node:
         parts, _ = powers(args[0], self.rows)
         sums = monotone(parts.total(self.rows), reciprocal, rising=False)
         return [g.take(owner) * (parts * sums.take(owner))]
-    def still(self, args, piece, loose, values):
+    def still(self, args, piece, loose, vals):
         """Say which entries are constant near a point, the same of the arguments being known."""
         a = args[0]
         match self.op:
             case "affine":
-                rows, c = self.matrix.rows, self.columns
-                return [all(a[k * c + j] for k, _ in row) for row in rows for j in range(c)]
+                c = self.columns
+                return [all(a[k * c + j] for k, _ in row) for row in self.table for j in range(c)]
             case "add": return list(map(all, zip(*args)))
             case "multiply":
-                nil = ([s and v.known(i) == 0 for i, s in enumerate(m)] for m, v in zip(args, values))
+                nil = ([s and v.known(i) == 0 for i, s in enumerate(m)] for m, v in zip(args, vals))
                 return [(a and b) or p or q for a, b, p, q in zip(*args, *nil)]
             case "piecewise":
                 flat = [not any(p[1:]) for p in self.pieces]
@@ -274,7 +232,6 @@ class Node:
             case "max": return [all(a[k] for k in loose.get(i, [j])) for i, j in enumerate(piece)]
             case "log": return a
         return [all(a[k] for k in row) for row in self.rows]
-
 def ancestors(nodes, k):
     """Return node k and all it depends on, in order."""
     seen, stack = {k}, [k]
@@ -287,27 +244,22 @@ def ancestors(nodes, k):
 
 class Side:
     """The function just beside y: on y + t v for all small t > 0, or at y itself if v is None.
-
     Which piece rules is decided exactly, entry by entry. An entry that is on a kink must leave it
     along v, unless it is constant here (`loose`): then the kink is never crossed. `felt` are the
-    nodes that v takes to one side. `values` at y are the same for all v.
-    """
+    nodes that v takes to one side. `values` at y are the same for all v."""
     def __init__(self, nodes, y, v, values, exact_values):
         self.nodes, self.v, self.values, self.exact_values = nodes, v, values, exact_values
         self.pieces, self.loose, self.felt = {}, {}, set()
         self.masks, self.paths = {0: [False] * len(y.lo)}, {0: [y, v]}
         for k, node in enumerate(nodes[1:], 1):
             if node.op in ("piecewise", "max", "norm2"):
-                arg = node.of[0]
-                self.pieces[k] = getattr(self, node.op)(k, node, arg, values[arg])
+                self.pieces[k] = getattr(self, node.op)(k, node, node.of[0], values[node.of[0]])
             if k == len(values):
-                values += node.forward([[values[a]] for a in node.of], self.pieces.get(k))
+                values += keep(node.forward([[values[a]] for a in node.of], self.pieces.get(k)))
     def entry(self, k, i):
         """Return the exact value at y of an entry of node k."""
         known = self.values[k].known(i)
-        if known is None:
-            self.extend(self.exact_values, k)
-            known = self.exact_values[k][0].known(i)
+        if known is None: known = self.extend(self.exact_values, k)[0].known(i)
         if known is None: raise Refused("on which side of a kink the point lies is not decided")
         return known
     def extend(self, series, k):
@@ -315,12 +267,11 @@ class Side:
         for b in ancestors(self.nodes, k):
             if b not in series:
                 args = [series[a] for a in self.nodes[b].of]
-                series[b] = self.nodes[b].forward(args, self.pieces.get(b))
+                series[b] = keep(self.nodes[b].forward(args, self.pieces.get(b)))
+        return series[k]
     def path(self, k, i):
         """Return the coefficients of t, t^2, ... of an entry of node k."""
-        if self.v is None: return []
-        self.extend(self.paths, k)
-        return [c.known(i) for c in self.paths[k][1:]]
+        return [] if self.v is None else [c.known(i) for c in self.extend(self.paths, k)[1:]]
     def still(self, k):
         """Return which entries of node k are proved to be constant here."""
         for b in ancestors(self.nodes, k) if k not in self.masks else []:
@@ -333,15 +284,14 @@ class Side:
     def vanishes(self, k, start):
         """Prove that `start` times node k is constant: it is affine here, with derivative 0."""
         flat = all(self.nodes[b].flat and b not in self.felt for b in ancestors(self.nodes, k))
-        return flat and not any(self.gradient(k, start).lo)
+        found = self.gradient(k, start) if flat else start
+        return flat and not any(found.lo) and not any(found.hi)
     def require_constant(self, k, places):
-        still = self.still(k)
+        still, what = self.still(k), "a point is on" if self.v is None else "a direction stays on"
         if not all(still[i] or self.vanishes(k, unit(len(still), i)) for i in places):
-            what = "a point is on" if self.v is None else "a direction stays on"
             raise Refused(f"{what} a kink, where the function need not be differentiable")
     def piecewise(self, k, node, arg, u):
-        piece, loose = [], set()
-        self.loose[k] = loose
+        piece, loose = [], self.loose.setdefault(k, set())
         levels = [(t.numerator * u.den, t.denominator) for t in node.breakpoints]
         spend(2 * len(u.lo) * (1 + len(levels)), u.bits)
         for i, (lo, hi) in enumerate(zip(u.lo, u.hi)):
@@ -350,8 +300,8 @@ class Side:
                 value = self.entry(arg, i)
                 below = sum(value > t for t in node.breakpoints)
                 if value in node.breakpoints:
-                    still = self.still(arg)[i]
-                    lead = 0 if still else next((c for c in self.path(arg, i) if c), 0)
+                    path = [] if self.still(arg)[i] else self.path(arg, i)
+                    lead = next((c for c in path if c), 0)
                     (self.felt.add(k) if lead else loose.add(i))
                     if node.jumps[below] and not lead:  # a smooth breakpoint may be kept
                         self.require_constant(arg, [i])
@@ -359,23 +309,23 @@ class Side:
             piece.append(below)
         return piece
     def max(self, k, node, arg, u):
-        piece, loose, affine = [], {}, self.nodes[arg].affine
-        self.loose[k] = loose
+        piece, loose, affine = [], self.loose.setdefault(k, {}), self.nodes[arg].affine
         for row, places in enumerate(node.rows):
             floor = max(u.lo[i] for i in places)
             tied = [i for i in places if u.hi[i] >= floor]
             if len(tied) > 1:
                 values = [self.entry(arg, i) for i in tied]
-                tied = [i for i, value in zip(tied, values) if value == max(values)]
+                top = max(values)
+                tied = [i for i, value in zip(tied, values) if value == top]
             still = len(tied) == 1 or all(self.still(arg)[i] for i in tied)
             paths = [[] if still else self.path(arg, i) for i in tied]
-            best, *same = [i for i, path in zip(tied, paths) if path == max(paths)]
+            top = max(paths)
+            best, *same = [i for i, path in zip(tied, paths) if path == top]
             gaps = [unit(len(u.lo), best) + unit(len(u.lo), i, -1) for i in same]
             if gaps and not (affine and all(self.vanishes(arg, gap) for gap in gaps)):
                 self.require_constant(arg, tied)
                 loose[row] = tied
-            elif len(gaps) + 1 < len(tied):
-                self.felt.add(k)
+            elif len(gaps) + 1 < len(tied): self.felt.add(k)
             piece.append(best)
         return piece
     def norm2(self, k, node, arg, u):
@@ -395,8 +345,7 @@ class Side:
         found = {root: start}
         for k in range(root, 0, -1):
             if k in found:
-                node = self.nodes[k]
-                args = [self.values[a] for a in node.of]
+                node, args = self.nodes[k], [self.values[a] for a in self.nodes[k].of]
                 for a, part in zip(node.of, node.backward(found.pop(k), args, self.pieces.get(k))):
                     found[a] = found[a] + part if a in found else part
         return found.get(0, unit(self.nodes[0].size, -1))
@@ -410,10 +359,10 @@ def check(claim, nodes):
         raise Refused("eps, delta and weights must not be negative, nor all weights 0")
     points = [claim["pivot"]] if near else [claim["vectors"][j] for j in used]
     for y in points:
-        gap = exact([a - b for a, b in zip(y, claim["x"])])
+        gap = exact([a - b for a, b in zip(y, claim["x"], strict=True)])
         spend(len(y), gap.bits, gap.bits)
-        far = sum(a * a for a in gap.lo) > (delta * gap.den) ** 2
-        if far: raise Refused(f"a point is farther than delta = {show(delta)} from x")
+        if sum(a * a for a in gap.lo) > (delta * gap.den) ** 2:
+            raise Refused(f"a point is farther than delta = {show(delta)} from x")
     for soft in (True, False):  # exactly only where rounding leaves it open
         whole, values = unit(nodes[0].size, -1), None
         for j in used:
@@ -429,72 +378,60 @@ def check(claim, nodes):
             what = "limits of gradients at the pivot" if near else "gradients"
             return (f"x is ({show(eps)}, {show(delta)})-{claim['kind']} stationary for the function"
                     f" in this file, of {nodes[0].size} variables: {len(used)} {what} prove it")
-        if sum(max(a, -b, 0) ** 2 for a, b in zip(whole.lo, whole.hi)) > bound:
-            break
+        if sum(max(a, -b, 0) ** 2 for a, b in zip(whole.lo, whole.hi)) > bound: break
     raise Refused(f"the combination of the gradients is not proved to be at most {show(eps)}")
-
 def show(q): return f"{float(q):.9g}" if q < 10**300 else "more than 1e300"
 
 # --- reading: Python's own errors about wrong types count as unreadable, too ----------------------
-WHOLE = r"(0x[0-9a-f]{1,250000}|[0-9]{1,4000})"
-RATIONAL = re.compile(f"(-?){WHOLE}(?:/{WHOLE})?")
+WHOLE = r"0x[0-9a-f]{1,250000}|[0-9]{1,4000}"
+RATIONAL = re.compile(f"(-?(?:{WHOLE}))(?:/({WHOLE}))?")
 FLOAT = re.compile(r"(-?)0x([01])(?:\.([0-9a-f]{1,16}))?p([+-][0-9]{1,4})")
-
 def number(text):
     found = FLOAT.fullmatch(text)
     if found:
         sign, lead, digits, exponent = found.groups(default="")
         need(abs(int(exponent)) <= 1100, "an exponent is beyond those of float64")
         value = Fraction(int(lead + digits, 16), 16 ** len(digits)) * Fraction(2) ** int(exponent)
-    else:
-        found = RATIONAL.fullmatch(text)
-        need(found, f"not a number: {text[:40]!r}")
-        spend(1, 8 * len(text), 8 * len(text))
-        sign, *parts = found.groups(default="1")
-        top, bottom = (int(part, 16 if part.startswith("0x") else 10) for part in parts)
-        need(bottom, "a denominator is 0")
-        value = Fraction(top, bottom)
-    return -value if sign == "-" else value
-
+        return -value if sign else value
+    found = RATIONAL.fullmatch(text) or reject(text)
+    spend(1, 8 * len(text), 8 * len(text))
+    top, bottom = (int(part, 16 if "x" in part else 10) for part in found.groups(default="1"))
+    return Fraction(top, bottom)
 def numbers(texts, size=None):
     need(isinstance(texts, list) and size in (None, len(texts)), "a list has a wrong length")
     return [number(text) for text in texts]
-
 def natural(value):
     need(type(value) is int and 0 < value <= MAX_SIZE, "a size is not positive, or too large")
     return value
-
 def indices(values, size):
-    right = isinstance(values, list) and all(type(k) is int and 0 <= k < size for k in values)
-    need(right, "a list of places is wrong, or a place is out of range")
+    places = isinstance(values, list) and all(type(k) is int and 0 <= k < size for k in values)
+    need(places, "a list of places is wrong, or a place is out of range")
     return values
-
 def read_node(data, k, nodes):
     node, op = Node(), data["op"]
-    need(set(data) - {"op", "of"} | KINDS[op] & OPTIONAL == KINDS[op], f"node {k} has wrong fields")
+    fields = set(data) - {"op", "of"} | (KINDS[op] & {"rows", "at", "offset"})
     node.op, node.of = op, indices(data.get("of", []), k)  # nodes refer to earlier ones only
     count = {"variable": 0, "multiply": 2, "add": max(1, len(node.of))}.get(op, 1)
-    need(len(node.of) == count and (op == "variable") == (k == 0), f"node {k} has wrong arguments")
-    need(len({nodes[a].size for a in node.of}) <= 1, f"node {k} has arguments of different sizes")
+    right = fields == KINDS[op] and len(node.of) == count and (op == "variable") == (k == 0)
+    need(right and len({nodes[a].size for a in node.of}) <= 1, f"node {k} is malformed")
     node.size = nodes[node.of[0]].size if node.of else natural(data["size"])
     node.affine = op in ("variable", "affine", "add") and all(nodes[a].affine for a in node.of)
     node.flat = op in ("variable", "affine", "add", "max")
-    if op == "piecewise":
-        read_pieces(node, data)
-    elif op == "affine":
-        read_matrix(node, data)
+    if op == "piecewise": read_pieces(node, data)
+    elif op == "affine": read_matrix(node, data)
     elif "columns" in data:
         columns = natural(data["columns"])
         need(node.size % columns == 0, f"node {k} has rows of a wrong length")
         node.rows = [range(start, start + columns) for start in range(0, node.size, columns)]
         node.size = len(node.rows)
     return node
-
 def read_pieces(node, data):
     node.breakpoints, rows = numbers(data["breakpoints"]), [numbers(p) for p in data["pieces"]]
     need(len(rows) == len(node.breakpoints) + 1 <= 1000, "the number of pieces is wrong")
     width = max(map(len, rows))
-    need(0 < width <= MAX_DEGREE, "a polynomial has no or too many coefficients")
+    bits = max(abs(part).bit_length() for row in [node.breakpoints, *rows] for q in row
+               for part in (q.numerator, q.denominator))
+    need(0 < width <= MAX_DEGREE and bits < 9999, "a polynomial is empty, or too long")
     node.pieces = [p + [Fraction(0)] * (width - len(p)) for p in rows]
     node.slopes = [[j * p[j] for j in range(1, width)] or [Fraction(0)] for p in node.pieces]
     node.flat, node.jumps = not any(any(p[2:]) for p in node.pieces), []
@@ -504,22 +441,21 @@ def read_pieces(node, data):
                       for table in (node.pieces, node.slopes))
         need(jump == 0, "a piecewise function is not continuous")
         node.jumps.append(bend)
-
 def read_matrix(node, data):
     node.columns, width = natural(data["columns"]), natural(data["width"])
     need(node.columns * width == node.size, "a matrix has another width than its argument")
-    need("rows" in data or "at" in data, "a matrix needs rows or places")
-    at = data.get("at") or [list(range(width))] * len(data["rows"])
-    rows = data.get("rows") or [["1"] * len(places) for places in at]
+    at = data["at"] if "at" in data else [list(range(width))] * len(data["rows"])
+    rows = data["rows"] if "rows" in data else [["1"] * len(places) for places in at]
     need(len(rows) == len(at), "places and rows do not fit")
     need(all(len(set(indices(p, width))) == len(p) for p in at), "a place comes twice in a row")
     whole = exact([a for row, places in zip(rows, at) for a in numbers(row, len(places))])
-    node.size, entries = natural(len(rows) * node.columns), iter(whole.lo)
-    filled = [[(k, next(entries)) for k in places] for places in at]
-    node.matrix = Matrix([[(k, a) for k, a in row if a] for row in filled], whole.den)
-    node.transposed = node.matrix.transposed(width)
+    node.size, node.den, node.bits = natural(len(rows) * node.columns), whole.den, whole.bits
+    entries, node.count = iter(whole.lo), len(whole.lo) + len(rows) + width
+    node.table = [[(k, a) for k, a in zip(p, entries) if a] for p in at]
+    node.transposed = [[] for _ in range(width)]
+    for i, row in enumerate(node.table):
+        for k, a in row: node.transposed[k].append((i, a))
     node.offset = exact(numbers(data.get("offset", ["0"] * node.size), node.size))
-
 def read(path):
     """Return the claim with its evidence, and the nodes of the function."""
     with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
@@ -529,48 +465,37 @@ def read(path):
     data = json.loads(raw.decode("utf-8"), object_pairs_hook=distinct, parse_constant=reject,
                       parse_float=reject, parse_int=lambda t: int(t) if len(t) < 16 else reject(t))
     top = {"schema", "version", "claim", "x", "evidence", "function"}
-    need(set(data) == top, "not the fields of a proof file")
-    need((data["schema"], data["version"]) == ("goldstein-proof", 1), "another schema or version")
+    need(set(data) == top and (data["schema"], data["version"]) == ("goldstein-proof", 1),
+         "not the fields of a proof file, or another schema or version")
     claim, evidence, nodes = data["claim"], data["evidence"], []
     need(set(claim) == {"kind", "eps", "delta"}, "not the fields of a claim")
     vectors = {"near": "directions", "goldstein": "points"}[claim["kind"]]
     fields = {"weights", vectors} | ({"pivot"} if claim["kind"] == "near" else set())
     need(set(evidence) == fields, "not the evidence of this kind of claim")
-    need(isinstance(data["function"], list), "a function is a list of nodes")
     for k, node in enumerate(data["function"]):
         nodes.append(read_node(node, k, nodes))
     need(nodes and nodes[-1].size == 1, "the last node must be one number")
-    d = nodes[0].size
+    d, rows = nodes[0].size, evidence[vectors]
+    need(len(rows) == len(evidence["weights"]), "one weight per vector is needed")
     claim |= {"eps": number(claim["eps"]), "delta": number(claim["delta"])}
-    claim |= {"x": numbers(data["x"], d), "weights": numbers(evidence["weights"])}
-    claim["vectors"] = [numbers(row, d) for row in evidence[vectors]]
-    need(len(claim["vectors"]) == len(claim["weights"]), "one weight per vector is needed")
-    if "pivot" in evidence:
-        claim["pivot"] = numbers(evidence["pivot"], d)
+    claim |= {"x": numbers(data["x"], d), "vectors": [numbers(row, d) for row in rows]}
+    claim |= {"weights": numbers(evidence["weights"]), "pivot": numbers(evidence.get("pivot", []))}
     return claim, nodes
-
 def distinct(pairs):
     need(len(dict(pairs)) == len(pairs), "a key comes twice")
     return dict(pairs)
-
 def reject(text): raise Unreadable(f"not a number of a proof file: {text[:40]}")
-
 def main(arguments=None):
-    global spent
-    spent, arguments = 0.0, sys.argv[1:] if arguments is None else arguments
-    if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
-        print(__doc__, file=sys.stderr)
-        return 2
-    try:
-        print(f"TRUE: {check(*read(arguments[0]))}.")
-        return 0
-    except Refused as why:
-        print(f"FALSE: {why}.")
-        return 1
+    global spent, kept
+    spent, kept, arguments = 0.0, 0, sys.argv[1:] if arguments is None else arguments
+    if len(arguments) != 1 or arguments[0] in ("-h", "--help"): return print(__doc__) or 2
+    try: said, code = f"TRUE: {check(*read(arguments[0]))}", 0
+    except Refused as why: said, code = f"FALSE: {why}", 1
     except Exception as why:  # a file from a stranger: whatever is wrong with it, it proves nothing
-        text = str(why) if isinstance(why, Unreadable | OSError) else f"{type(why).__name__}: {why}"
-        print(f"UNREADABLE: {text[:200]}.")
-        return 2
+        name = "" if isinstance(why, Unreadable) else f"{type(why).__name__}: "
+        said, code = f"UNREADABLE: {name}{str(why)[:200]}", 2
+    print(f"{said}.")
+    return code
 
 if __name__ == "__main__":
     sys.exit(main())
