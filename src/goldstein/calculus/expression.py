@@ -256,6 +256,20 @@ class Expression(SetOnce, Oracle):
                 relied |= {id(a): a for a in node.args}
         return tuple(relied.values())
 
+    def describe(self) -> list[dict[str, Any]]:
+        """Return the function as a list of nodes with exact numbers, the language of proof files.
+
+        Examples
+        --------
+        >>> from goldstein.calculus import Variable, norm2
+        >>> norm2(Variable(2)).describe()[-1]
+        {'op': 'norm2', 'of': [0], 'columns': 2}
+        """
+        from goldstein.calculus.description import describe
+
+        self._require_scalar("describe")
+        return describe(self)
+
     def kink_form(self) -> KinkForm:
         """Return a new kink normal form, the object that certificates are checked against.
 

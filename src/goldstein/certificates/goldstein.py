@@ -218,6 +218,25 @@ class GoldsteinCertificate:
 
         return save_certificate(self, path)
 
+    def export(self, path: str | Path, fun: Any) -> Path:
+        """Write certificate and function to one readable file that `goldstein-check` decides.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .json is added if there is none.
+        fun : Expression
+            The function that the certificate is about; its kinks must be known. The claim in the
+            file is about exact gradients: its eps may exceed this one by rounding errors.
+        """
+        from goldstein.certificates.export import export_proof, proved_eps
+
+        eps = proved_eps(fun, self.points, self.gradients, self.weights, self.eps)
+        evidence = {"points": self.points, "weights": self.weights}
+        return export_proof(
+            path, fun, kind="goldstein", eps=eps, delta=self.delta, x=self.x, evidence=evidence
+        )
+
     def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """Return (kind, arrays, JSON fields) for the file."""
         arrays: dict[str, NDArray[Any]] = {

@@ -275,6 +275,25 @@ class NearCertificate:
 
         return save_certificate(self, path)
 
+    def export(self, path: str | Path, fun: HasKinkForm) -> Path:
+        """Write certificate and function to one readable file that `goldstein-check` decides.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .json is added if there is none.
+        fun : Expression
+            The function that the certificate is about.
+        """
+        from goldstein.certificates.export import export_proof
+
+        evidence = {
+            "pivot": self.exact_pivot, "directions": self.directions, "weights": self.weights
+        }  # fmt: skip
+        return export_proof(
+            path, fun, kind="near", eps=self.eps, delta=self.delta, x=self.x, evidence=evidence
+        )
+
     def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """Return (kind, arrays, JSON fields) for the file."""
         arrays: dict[str, NDArray[Any]] = {

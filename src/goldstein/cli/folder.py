@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from goldstein.cli.output import plain, result_facts
-from goldstein.cli.problem import is_file
+from goldstein.cli.problem import is_file, split
 from goldstein.errors import InputError
 from goldstein.result import Result
 
@@ -79,6 +79,18 @@ def read_request(folder: Path) -> dict[str, Any]:
             f"{folder / RESULT} is not the result of a run ({failure}); name the certificate and "
             f"the problem: goldstein verify {folder / CERTIFICATE} PROBLEM."
         ) from failure
+
+
+def recorded_problem(request: dict[str, Any]) -> str:
+    """The problem of a run; its file where it was then, or under the same name from here."""
+    text: str = request["problem"]
+    if not is_file(text):
+        return text
+    path, name = split(text)
+    there = Path(str(request.get("directory", "."))) / path
+    if not there.is_file():
+        return text
+    return f"{there}:{name}" if name else str(there)
 
 
 def _make(folder: Path) -> None:

@@ -18,7 +18,7 @@ from goldstein.cli.output import (
     say,
     verification_facts,
 )
-from goldstein.cli.problem import choose_for, is_file, split
+from goldstein.cli.problem import choose_for
 from goldstein.errors import InputError
 
 
@@ -41,7 +41,7 @@ def verify(
     request: dict[str, Any] | None = None
     if cert.is_dir():
         request = folder.read_request(cert)
-        problem = problem or _recorded(request)
+        problem = problem or folder.recorded_problem(request)
         cert = cert / folder.CERTIFICATE
         if not cert.exists():
             _nothing_proved(cert.parent, request["status"], as_json)
@@ -70,18 +70,6 @@ def _nothing_proved(run: Path, status: str, as_json: bool) -> NoReturn:
     else:
         say(f"NOT VERIFIED: {why}")
     raise typer.Exit(NOT_CERTIFIED)
-
-
-def _recorded(request: dict[str, Any]) -> str:
-    """The problem of a run; its file where it was then, or under the same name from here."""
-    text: str = request["problem"]
-    if not is_file(text):
-        return text
-    path, name = split(text)
-    there = Path(str(request.get("directory", "."))) / path
-    if not there.is_file():
-        return text
-    return f"{there}:{name}" if name else str(there)
 
 
 def _meets(certificate: Any, found: Verification, request: dict[str, Any]) -> bool:

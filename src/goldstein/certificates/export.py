@@ -1,0 +1,109 @@
+"""Proof files: a certificate and its function in one JSON file, for somebody who has neither.
+
+docs/proof_files.md describes them; `goldstein-check` decides about them, without this library.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from goldstein.certificates.beside import SAME, mean_length, rounding_slack
+from goldstein.errors import GoldsteinError, InputError, InputTypeError
+from goldstein.numerics.exact import exact_combination, sqrt_upper, squared_norm
+from goldstein.numerics.written import written
+
+SCHEMA = "goldstein-proof"
+VERSION = 1
+
+
+@runtime_checkable
+class Describable(Protocol):
+    """A function that can be written down exactly, as a list of nodes."""
+
+    dim: Any
+
+    def describe(self) -> list[dict[str, Any]]: ...
+
+
+def export_proof(
+    path: str | Path,
+    fun: Any,
+    *,
+    kind: str,
+    eps: float,
+    delta: float,
+    x: Sequence[float],
+    evidence: dict[str, Any],
+) -> Path:
+    """Write a proof file (suffix .json is added if there is none), all or nothing."""
+    if not isinstance(fun, Describable):
+        raise InputTypeError(
+            f"a proof file carries the function, and {type(fun).__name__} cannot be written down; "
+            "build the function as a goldstein Expression, or pass a model's objective."
+        )
+    if fun.dim != len(x):
+        raise InputError(f"the certificate has {len(x)} variables, the function {fun.dim}.")
+    if not (np.isfinite(eps) and np.isfinite(delta)):
+        raise InputError(f"eps = {eps} and delta = {delta} must be finite to be proved.")
+    target = Path(path)
+    if not target.suffix:
+        target = target.with_suffix(".json")
+    parts = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "claim": {"kind": kind, "eps": written(eps), "delta": written(delta)},
+        "x": _texts(x),
+        "evidence": {name: _texts(values) for name, values in evidence.items()},
+    }
+    lines = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in parts.items()]
+    nodes = ",\n".join(json.dumps(node) for node in fun.describe())
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text("{" + ",\n".join([*lines, f'"function": [\n{nodes}\n]']) + "}\n")
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def _texts(values: Any) -> Any:
+    """Return numbers, or lists of them, as exact texts."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if isinstance(values, float | Fraction):
+        return written(values)
+    return [_texts(value) for value in values]
+
+
+def proved_eps(fun: Any, points: Any, gradients: Any, weights: Any, eps: float) -> float:
+    """Return what exact gradients prove, where rounding alone makes that more than `eps`.
+
+    A Goldstein certificate bounds a combination of gradients in float64. The exact combination is
+    a few units in the last place away, and a proof file is about the exact one.
+    """
+    used = np.flatnonzero(weights > 0)
+    try:
+        form = fun.kink_form()
+        direction = np.ones((1, points.shape[1]))
+        limits = [form.limiting_gradients(points[j], direction)[0] for j in used]
+        shares = [Fraction(a) for a in weights[used].tolist()]
+        mid, rad = (exact_combination(shares, [limit[k] for limit in limits]) for k in (0, 1))
+        total = sum(shares, Fraction(0))
+        middle = sqrt_upper(squared_norm(mid) / total**2)
+        wide = [abs(m) + r for m, r in zip(mid, rad, strict=True)]
+        exact = sqrt_upper(squared_norm(wide) / total**2)
+    except (AttributeError, GoldsteinError, OverflowError):
+        return eps  # the check will say what is wrong
+    slack = rounding_slack(weights[used], gradients[used])
+    slack += SAME * mean_length(weights[used], gradients[used])
+    return max(eps, exact) if middle <= eps + slack else eps
+
+
+__all__ = ["Describable", "export_proof", "proved_eps"]
