@@ -87,16 +87,22 @@ class Stating:
             self._told.add(j)
 
     def claim(
-        self, enough: float, meta: dict[str, Any] | None = None, descent: Vector | None = None
+        self,
+        enough: float,
+        meta: dict[str, Any] | None = None,
+        descent: Vector | None = None,
+        weights: Vector | None = None,
     ) -> GoldsteinCertificate | None:
         """Return the strongest claim that survives, or None where no gradient is steady.
 
-        The search for a better one ends at a bound of `enough`.
+        The search for a better one ends at a bound of `enough`. `weights` are tried first.
         """
+        hint = weights
         best: tuple[float, Rows, Vector] | None = None
         pool = np.arange(len(self.points))
         for _ in range(2 * ATTEMPTS):
-            bound, weights = best_bound(self.gradients[pool])
+            bound, weights = best_bound(self.gradients[pool], hint)
+            hint = None
             used, weights = pool[weights > 0], weights[weights > 0]
             weights = weights / weights.sum()
             try:

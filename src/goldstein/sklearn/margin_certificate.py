@@ -18,6 +18,7 @@ from scipy import sparse
 from goldstein.calculus.paced import Paced
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.certificates.stating import Stating
 from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
@@ -113,9 +114,8 @@ def goldstein_at(
     except KinkError:
         return None
     meta = {"function": model.name, "method": "margin-newton", "seed": seed}
-    return GoldsteinCertificate.from_gradients(
-        found.v, points, gradients, stairs.weights, meta=meta
-    )
+    stating = Stating(model, found.v, delta, points, gradients, seed)
+    return stating.claim(0.0, meta, weights=stairs.weights)
 
 
 def goldstein_by_scaling(
@@ -139,7 +139,7 @@ def goldstein_by_scaling(
     except KinkError:
         return None
     meta = {"function": model.name, "method": "margin-newton, scaled", "seed": seed}
-    return GoldsteinCertificate.from_gradients(v, points, gradients, meta=meta)
+    return Stating(model, v, delta, points, gradients, seed).claim(0.0, meta)
 
 
 def near_at(
