@@ -496,6 +496,5 @@ def main(arguments=None):
         said, code = f"UNREADABLE: {name}{str(why)[:200]}", 2
     print(f"{said}.")
     return code
-
 if __name__ == "__main__":
     sys.exit(main())
