@@ -18,7 +18,6 @@ MAX_BYTES, MAX_SIZE, MAX_BITS = 2**26, 2**22, 2**30  # of the file; entries, bit
 MAX_DEGREE, BUDGET = 32, 6e11  # of polynomials; about nanoseconds
 PRECISION = 320  # bits of an enclosure; exp, log and roots are bounded by integers over 2^Q
 LONG, Q = 2 * PRECISION, PRECISION + 64  # longer denominators are rounded, where that is allowed
-
 KINDS = {  # what a node of each kind holds, besides `op` and `of`
     "variable": {"size"}, "affine": {"columns", "width", "rows", "at", "offset"}, "add": set(),
     "multiply": set(), "piecewise": {"breakpoints", "pieces"}, "max": {"columns"},
@@ -61,6 +60,7 @@ class Vec:
     def total(self, groups):  # of the entries of each group of places
         return self.each(lambda ends: [sum(ends[i] for i in group) for group in groups])
     def known(self, i):  # an entry where it is exact, else None
+        spend(1, self.bits, self.den.bit_length())
         return Fraction(self.lo[i], self.den) if self.lo[i] == self.hi[i] else None
     def __mul__(self, other):
         exactly = self.exact and other.exact
@@ -496,6 +496,5 @@ def main(arguments=None):
         said, code = f"UNREADABLE: {name}{str(why)[:200]}", 2
     print(f"{said}.")
     return code
-
 if __name__ == "__main__":
     sys.exit(main())

@@ -284,3 +284,24 @@ def test_a_run_that_minimize_hands_back_stopped(
     assert "--resume" in ran.stderr
     monkeypatch.undo()
     assert run("solve", "chained_lq", *EASY, "--out", tmp_path / "run", "--resume").exit_code == 0
+
+
+def test_a_run_is_exported_to_a_proof_file(tmp_path: Path) -> None:
+    problem = tmp_path / "easy.py"
+    problem.write_text(
+        "import goldstein as gs\nw = gs.Variable(2)\nf = gs.norm1(w) + 0.5 * gs.sum_squares(w)\n"
+        "x0 = [1.0, -0.5]\n"
+    )
+    out, proof = tmp_path / "run", tmp_path / "proof.json"
+    task = ["solve", f"{problem}:f", *EASY, "--stationarity", "near", "--out", out]
+    assert run(*task).exit_code == 0
+    assert run("export", out, "-o", proof).exit_code == 0
+    claim = json.loads(proof.read_text())["claim"]
+    assert claim["kind"] == "near"
+    proof.unlink()
+    certificate = out / "certificate.cert"
+    assert "name it" in error_of("export", certificate, "-o", proof)
+    assert "cannot be written down" in error_of("export", certificate, "crescent", "-o", proof)
+    assert run("export", certificate, f"{problem}:f", "-o", proof).exit_code == 0
+    checked = subprocess.run([sys.executable, "-m", "goldstein_check", str(proof)])
+    assert checked.returncode == 0

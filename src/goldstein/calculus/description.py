@@ -162,8 +162,7 @@ def _multiply(made: _Description, node: Expression, of: list[int]) -> int:
 
 
 def _matmul(made: _Description, node: MatMul, of: list[int]) -> int:
-    left, right = (a.shape for a in node.args)
-    k = left[-1]
+    k = node.args[0].shape[-1]
     n, m = node.args[0].size // k, node.args[1].size // k
     i, j, l = (a.ravel() for a in np.meshgrid(range(n), range(m), range(k), indexing="ij"))
     a = made.gather(of[0], n * k, (i * k + l)[:, None])

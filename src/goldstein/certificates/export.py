@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.certificates.beside import SAME, mean_length, rounding_slack
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
@@ -39,7 +39,7 @@ def export_proof(
     kind: str,
     eps: float,
     delta: float,
-    x: Sequence[float],
+    x: NDArray[np.float64],
     evidence: dict[str, Any],
 ) -> Path:
     """Write a proof file (suffix .json is added if there is none), all or nothing."""
