@@ -22,7 +22,8 @@ _NAMES = {
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
-        "Check", "GoldsteinCertificate", "NearCertificate", "Verification", "load_certificate",
+        "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate", "Verification",
+        "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -33,6 +34,7 @@ _NAMES = {
         "squared_hinge", "sum", "sum_squares",
     ],
     "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],
+    "goldstein.constrained": ["Violation"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
@@ -84,6 +86,9 @@ if TYPE_CHECKING:
     from goldstein.calculus import goldstein_target as goldstein_target
     from goldstein.certificates import (
         GoldsteinCertificate as GoldsteinCertificate,
+    )
+    from goldstein.certificates import (
+        KKTCertificate as KKTCertificate,
     )
     from goldstein.certificates import (
         NearCertificate as NearCertificate,
