@@ -58,9 +58,7 @@ def test_no_multiplier_on_a_constraint_that_is_not_reached(slope):
 
 
 def test_a_constraint_that_always_holds_is_degenerate():
-    constraints = at_most_zero(
-        lambda x: -abs(x[0]), lambda x: np.array([-np.sign(x[0]), 0.0])
-    )
+    constraints = at_most_zero(lambda x: -abs(x[0]), lambda x: np.array([-np.sign(x[0]), 0.0]))
     fun, jac = (lambda x: 5 * x[0]), (lambda x: np.array([5.0, 0.0]))
     certificate = gs.certify(fun, [0.0, 0.0], jac, delta=1e-3, constraints=constraints, rng=0)
     assert certificate.degenerate
@@ -97,7 +95,9 @@ def test_infeasible_with_its_certificate():
         at_most_zero(lambda x: 1 - x[0], lambda x: -ONE),
         at_most_zero(lambda x: x[0], lambda x: ONE),
     ]
-    res = gs.minimize(lambda x: x[0] ** 2, [3.0], lambda x: 2 * x, constraints=constraints, **TARGET)
+    res = gs.minimize(
+        lambda x: x[0] ** 2, [3.0], lambda x: 2 * x, constraints=constraints, **TARGET
+    )
     assert res.status is gs.Status.INFEASIBLE
     assert not res.success
     violation = gs.Violation(constraints, [3.0])
@@ -147,9 +147,7 @@ def test_verify_names_a_wrong_constraint_gradient():
 
     fun, jac = (lambda x: -x[0] + x[1] ** 2), (lambda x: np.array([-1.0, 2 * x[1]]))
     lie = at_most_zero(lambda x: 1 - x[0], lambda x: np.array([1.0, 0.0]))
-    certificate = gs.certify(
-        fun, [1.0, 0.0], jac, delta=1e-3, constraints=problem(1.0), rng=0
-    )
+    certificate = gs.certify(fun, [1.0, 0.0], jac, delta=1e-3, constraints=problem(1.0), rng=0)
     assert certificate.verify(fun, jac, constraints=problem(1.0)).ok
     found = certificate.verify(fun, jac, constraints=lie)
     assert not found.ok

@@ -293,7 +293,7 @@ class ConstrainedSearch:
         return restored(problem, x, 0.5 * delta, held, self.request.seed)
 
     def _least_violation(self, x: Vector) -> tuple[Answer | None, Vector]:
-        """Minimise the violation alone: a feasible point, or the honest answer that there is none."""
+        """Minimise the violation alone: a feasible point, or the answer that there is none."""
         problem = self.problem
         violation = Violation(problem.system, x)
         sizes = np.linalg.norm(problem.system.rows(x), axis=1)

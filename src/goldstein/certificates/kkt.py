@@ -264,7 +264,8 @@ def combined_upper(
     stacked = np.concatenate([gradients, np.sign(signed)[:, None] * rows, normal[None]])
     with np.errstate(over="ignore"):
         total = up(math.fsum(factors.tolist()))
-    return up(combination_norm_upper(factors, stacked) * total)
+    mean = combination_norm_upper(factors, stacked)
+    return up(mean * total) if mean else 0.0
 
 
 def best_normal(total: Vector, low: NDArray[np.bool_], high: NDArray[np.bool_]) -> Vector:
