@@ -11,15 +11,21 @@ most rho_i. Variables whose bounds coincide are left out of z.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import System, as_system
+from goldstein.errors import BallTooSmallError
 from goldstein.oracles import Oracle
 
 Vector = NDArray[np.float64]
+
+#: Infeasible points so many times larger than the start, with lower values, end a run.
+FAR = 1e4
 
 
 class Penalised(Oracle):
@@ -32,12 +38,10 @@ class Penalised(Oracle):
         Weights of the constraints.
     wall : float
         Weight of the distance to the box.
-    share : float
-        Weight of f: 1, or 0 for the violation alone.
     """
 
-    def __init__(self, problem: Problem, rho: Vector, wall: float, share: float = 1.0) -> None:
-        self.problem, self.rho, self.wall, self.share = problem, rho, wall, share
+    def __init__(self, problem: Problem, rho: Vector, wall: float) -> None:
+        self.problem, self.rho, self.wall = problem, rho, wall
         self._free = ~problem.box.fixed
         self._rest = problem.box.lower
         self.dim = int(self._free.sum())
@@ -45,6 +49,7 @@ class Penalised(Oracle):
         self.steepest = 0.0
         #: The best feasible point that was met, with its value.
         self.best: tuple[float, Vector] | None = None
+        self._lowest, self._scale = math.inf, 0.0
 
     @property
     def name(self) -> str:
@@ -70,13 +75,25 @@ class Penalised(Oracle):
         excess = self._excess(y)
         if not excess.any() and (self.best is None or objective < self.best[0]):
             self.best = objective, y
-        penalty = float(self.rho @ np.abs(excess)) + self.wall * float(np.abs(whole - y).sum())
-        return self.share * objective + penalty
+        outside = np.abs(whole - y)
+        penalty = float(self.rho @ np.abs(excess)) + self.wall * float(outside.sum())
+        found = objective + penalty
+        if found < self._lowest:
+            self._lowest = found
+            self._stop_running_away(x, bool(excess.any() or outside.any()))
+        return found
+
+    def _stop_running_away(self, z: Vector, violated: bool) -> None:
+        """Give up where ever lower values lead ever further out: the weights are too small."""
+        size = 1.0 + float(np.abs(z).max(initial=0.0))
+        self._scale = self._scale or size
+        if violated and size > FAR * self._scale:
+            raise BallTooSmallError
 
     def gradient(self, y: Vector) -> Vector:
         whole = self._whole(y)
         inside = self.problem.box.clip(whole)
-        total = self.problem.objective.gradient(inside) * self.share
+        total = self.problem.objective.gradient(inside)
         signs = np.sign(self._excess(inside))
         if signs.any():
             total = total + (self.rho * signs) @ self.problem.system.rows(inside)
