@@ -81,29 +81,45 @@ def mads() -> list[Problem]:
     def rows(x: Array, i: int) -> Any:
         return [(2 * x[0] + x[1], 2 * x[1] + x[0]), (np.cos(x[0]), 0.0), (0.0, np.sin(x[1]))][i]
 
-    data: list[tuple[str, Sequence[float], float, Sequence[float], float]] = [
-        ("MAD1", (1.0, 1.0), 0.5, (1.0, 2.0), -0.38965952),
-        ("MAD2", (-3.0, -1.0), 2.5, (-2.0, -1.0), -0.33035714),
-        ("MAD4", (-0.05, 1.0), 0.5, (-1.0, 2.0), -0.44891079),
-        ("MAD5", (-0.9, 1.0), 1.0, (-1.0, 3.0), -0.42928061),
-    ]
+    def other_values(x: Array) -> Array:
+        return np.array([-np.exp(x[0] - x[1]), np.sinh(x[0] - 1) - 1, -np.log(x[1]) - 1])
+
+    def other_rows(x: Array, i: int) -> Any:
+        e = np.exp(x[0] - x[1])
+        return [(-e, e), (np.cosh(x[0] - 1), 0.0), (0.0, -1 / x[1])][i]
+
+    def limited(row: Sequence[float], low: float) -> dict[str, Any]:
+        return {"constraints": LinearConstraint([row], low, np.inf)}
+
+    # The logarithm needs a positive variable: a bound that is not active says so.
+    domain = {"bounds": Bounds([-np.inf, 1e-3], [np.inf, np.inf])}
+    first, second = maximum(values, rows), maximum(other_values, other_rows)
     return [
+        Problem("MAD1", *first, np.array([1.0, 2.0]), -0.38965952, limited((1.0, 1.0), 0.5)),
+        Problem("MAD2", *first, np.array([-2.0, -1.0]), -0.33035714, limited((-3.0, -1.0), 2.5)),
         Problem(
-            name, *maximum(values, rows), np.array(x0), best,
-            {"constraints": LinearConstraint([row], low, np.inf)},
-        )
-        for name, row, low, x0, best in data
+            "MAD4", *second, np.array([-1.0, 0.01]), -0.44891079,
+            {**domain, **limited((0.05, -1.0), -0.5)},
+        ),
+        Problem(
+            "MAD5", *second, np.array([-1.0, 3.0]), -0.42928061,
+            {**domain, **limited((-0.9, 1.0), 1.0)},
+        ),
     ]  # fmt: skip
 
 
 def mad6() -> Problem:
     angles = np.sin(np.pi * (8.5 + 0.5 * np.arange(1, 164)) / 180)
 
-    def values(x: Array) -> Array:
+    def patterns(x: Array) -> Array:
         return 1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(angles, x)).sum(axis=1)
 
+    def values(x: Array) -> Array:
+        return np.abs(patterns(x))
+
     def rows(x: Array, i: int) -> Array:
-        return -4 * np.pi / 15 * angles[i] * np.sin(2 * np.pi * angles[i] * x)
+        sign = np.sign(patterns(x)[i])
+        return -sign * 4 * np.pi / 15 * angles[i] * np.sin(2 * np.pi * angles[i] * x)
 
     steps = np.zeros((8, 7))
     steps[0, 0] = 1.0

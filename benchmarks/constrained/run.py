@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.constrained.problems import Problem, all_problems
 from scipy.optimize import minimize
 
 import goldstein as gs
-from benchmarks.constrained.problems import Problem, all_problems
 from goldstein.constrained import as_box, as_system
 
 PEERS = ("SLSQP", "trust-constr", "COBYLA")

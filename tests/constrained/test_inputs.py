@@ -98,3 +98,24 @@ def test_accuracy_relative_to_the_first_gradient():
     assert res.success
     assert res.x == pytest.approx([0.5, 0.0], abs=1e-3)
     assert res.bound_multipliers == pytest.approx([-100.0, 0.0], abs=0.2)
+
+
+def test_comparisons_of_expressions():
+    x = gs.Variable(2)
+    objective = gs.sum(gs.abs(x - np.array([3.0, 2.0])))
+    limits = [x >= 0.0, x <= np.array([2.0, 1.0]), gs.sum(x) == 2.5]
+    res = gs.minimize(objective, [0.1, 0.2], eps=1e-3, delta=1e-3, rng=0, constraints=limits)
+    assert res.success
+    assert res.x.sum() == pytest.approx(2.5)
+    assert res.fun == pytest.approx(2.5, abs=2e-3)
+    assert res.certificate.verify(objective, constraints=limits).ok
+    assert res.multipliers.size == 5
+
+
+def test_a_comparison_is_no_truth_value():
+    x = gs.Variable(2)
+    assert x == x
+    assert x != gs.Variable(2)
+    assert len({x, gs.sum(x)}) == 2
+    with pytest.raises(gs.InputTypeError, match="two-sided"):
+        bool(0 <= gs.sum(x) <= 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -192,7 +193,8 @@ def _check_bound(found: Verification, cert: KKTCertificate, problem: Problem, se
     oracle.require_visible(cert.x, cert.delta)
     rows = np.zeros_like(cert.constraint_gradients)
     for r, (y, i) in enumerate(zip(cert.constraint_points, cert.constraint_index.tolist())):
-        rows[r] = system.rows(y)[i]
+        # Rows of weight 0 are there for their values; they may be kinks.
+        rows[r] = system.rows(y)[i] if cert.constraint_weights[r] else 0.0
     factors = np.concatenate([cert.weights, np.abs(cert.constraint_weights)])
     fresh, stored = (
         np.concatenate(pair)
@@ -356,8 +358,9 @@ def qualification(
     for _ in range(pairs if bent else 0):
         offset = hair(x, delta) * rng.standard_normal(x.size)
         for sign in (1.0, -1.0):
-            jacobian = system.rows(box.clip(box.fold(x + sign * offset)))
-            rows += [(i, jacobian[i].copy()) for i in bent]
+            with contextlib.suppress(KinkError):
+                jacobian = system.rows(box.clip(box.fold(x + sign * offset)))
+                rows += [(i, jacobian[i].copy()) for i in bent]
     index = np.array([i for i, _ in rows], dtype=np.intp)
     matrix = np.array([np.sign(multipliers[i]) * g for i, g in rows]).reshape(-1, x.size)
     return qualification_of(index, matrix, normal, ~box.fixed)

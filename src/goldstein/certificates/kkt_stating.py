@@ -279,7 +279,8 @@ class Around:
         for i in np.flatnonzero(multipliers).tolist():
             seen = self.above[i][1] if multipliers[i] > 0 else self.below[i][1]
             if not system.equal[i] and seen is not None:
-                found.append((seen, i, system.rows(seen)[i].copy(), 0.0))
+                # Only the value there counts: the point may be a kink.
+                found.append((seen, i, np.zeros(self.x.size), 0.0))
         return found
 
 

@@ -21,6 +21,36 @@ _EXPECTED = (
 )
 
 
+class Comparison:
+    """What `F <= 1`, `F >= 0` or `F == 0` say of an Expression: a constraint for `minimize`.
+
+    Parameters
+    ----------
+    parts : sequence of Oracle
+        One for each component.
+    lb, ub : float or ndarray
+    """
+
+    def __init__(self, parts: Sequence[Oracle], lb: Any, ub: Any) -> None:
+        self.parts, self.lb, self.ub = tuple(parts), lb, ub
+        self.jac = self._rows
+
+    def fun(self, x: Vector) -> Vector:
+        return np.array([part.value(x) for part in self.parts])
+
+    def _rows(self, x: Vector) -> Matrix:
+        return np.array([part.gradient(x) for part in self.parts])
+
+    def __bool__(self) -> bool:
+        raise InputTypeError(
+            "a comparison of an expression is a constraint, neither true nor false; two-sided "
+            "limits are two comparisons: constraints=[F >= 0, F <= 1]."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{len(self.parts)} constraints, {self.lb} <= F(x) <= {self.ub}>"
+
+
 @dataclass(eq=False)
 class Group:
     """One constraint as the user gave it; `size` components once it has been asked.
