@@ -143,3 +143,20 @@ def test_file_round_trip(honest, tmp_path):
     assert loaded.verify(fun, jac, **PROBLEM).ok
     assert loaded.reduce().verify(fun, jac, **PROBLEM).ok
     assert "multipliers [0] 2" in loaded.summary()
+
+
+def test_multiplier_on_an_equality_that_is_not_reached():
+    """Far from the sphere a multiplier of its equation proves nothing."""
+    sphere = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x[None])
+    far = np.array([0.0, 3.0])
+    plain = gs.certify(
+        lambda x: x[1], far, lambda x: np.array([0.0, 1.0]), delta=1e-3, rng=0, constraints=sphere
+    )
+    assert plain.eps == pytest.approx(1.0)
+    assert plain.feasibility == pytest.approx(8.0)
+    forged = replace(
+        plain, constraint_points=[far], constraint_index=[0], constraint_gradients=[[0.0, 6.0]],
+        constraint_weights=[-1 / 6], multipliers=[-1 / 6], eps=1e-9, digest="",
+    )  # fmt: skip
+    found = forged.verify(lambda x: x[1], lambda x: np.array([0.0, 1.0]), constraints=sphere)
+    assert [c.name for c in found.checks if not c.ok] == ["activity"]

@@ -28,6 +28,47 @@ def test_no_constraint_qualification_is_degenerate():
     assert not res.certificate.verify(lambda x: x[0], lambda x: ONE, constraints=constraints).ok
 
 
+VANISHING = {
+    "x^2 <= 0": (1.0, at_most_zero(lambda x: x[0] ** 2, lambda x: np.array([2 * x[0], 0.0]))),
+    "|x|^2 <= 0": (1.0, at_most_zero(lambda x: x @ x, lambda x: 2 * x)),
+    "|x|^1.5 <= 0": (
+        1.0,
+        at_most_zero(
+            lambda x: abs(x[0]) ** 1.5,
+            lambda x: np.array([1.5 * np.sign(x[0]) * abs(x[0]) ** 0.5, 0.0]),
+        ),
+    ),
+    "max(0, x)^2 <= 0": (
+        -1.0,
+        at_most_zero(lambda x: max(0, x[0]) ** 2, lambda x: np.array([2 * max(0, x[0]), 0.0])),
+    ),
+    "x^2 == 0": (
+        1.0,
+        NonlinearConstraint(lambda x: x[0] ** 2, 0, 0, jac=lambda x: np.array([2 * x[0], 0.0])),
+    ),
+    "two parabolas that touch": (
+        1.0,
+        [
+            at_most_zero(lambda x: x[1] - 0.5 * x[0] ** 2, lambda x: np.array([-x[0], 1.0])),
+            at_most_zero(lambda x: 1.5 * x[0] ** 2 - x[1], lambda x: np.array([3 * x[0], -1.0])),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("delta", [1e-1, 1e-2, 1e-4])
+@pytest.mark.parametrize("start", [1.0, -0.3])
+@pytest.mark.parametrize("name", VANISHING)
+def test_gradients_that_vanish_or_cancel_are_never_a_success(name, start, delta):
+    slope, constraints = VANISHING[name]
+    res = gs.minimize(
+        lambda x: slope * x[0], [start, start], lambda x: np.array([slope, 0.0]), eps=1e-2,
+        delta=delta, rng=0, constraints=constraints, max_calls=5000,
+    )  # fmt: skip
+    assert res.status in (gs.Status.DEGENERATE, gs.Status.NOT_VERIFIED)
+    assert abs(res.x[0]) <= max(delta, 1e-3)
+
+
 def test_a_narrow_kinked_constraint_is_fine():
     constraints = at_most_zero(lambda x: max(x[0], -x[0]) - 1e-9, np.sign)
     fun, jac = (lambda x: x[0]), (lambda x: ONE)

@@ -313,10 +313,17 @@ class ConstrainedSearch:
         self._history = self._history.followed_by(found.history)
         self._steps += found.steps
         if found.status is Status.VERIFIED:
+            if self._nearly_feasible(found.x):
+                return self._answer(found.x, Status.DEGENERATE, None), found.x
             return self._answer(found.x, Status.INFEASIBLE, found.certificate), found.x
         if found.status in _FINAL:
             return self._answer(found.x, found.status, None), found.x
         return None, found.x
+
+    def _nearly_feasible(self, x: Vector) -> bool:
+        """Whether constraints, taken as linear, could all be met within the ball."""
+        sizes = np.linalg.norm(self.problem.system.rows(x), axis=1)
+        return bool((np.abs(self._excess(x)) <= self.request.delta * sizes).all())
 
     def _blame(self, x: Vector, status: Status) -> str:
         """Name the function whose gradient is wrong."""

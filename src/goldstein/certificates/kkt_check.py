@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.beside import ROUNDS, ROWS, SAME, beside, hair, rounding_slack
-from goldstein.certificates.goldstein import SAME_SHARE
+from goldstein.certificates.goldstein import SAME_SHARE, HasEnclosures, check_rounding
 from goldstein.certificates.kkt import (
     DEGENERATE,
     KKTCertificate,
@@ -21,8 +21,9 @@ from goldstein.certificates.kkt import (
 )
 from goldstein.certificates.verification import Verification
 from goldstein.constrained.box import Box
-from goldstein.constrained.problem import Problem
+from goldstein.constrained.problem import Problem, tolerances
 from goldstein.constrained.reduction import Component, Folded
+from goldstein.constrained.system import System
 from goldstein.errors import GoldsteinError, KinkError
 from goldstein.numerics.conic_hull import conic_weights
 from goldstein.numerics.rounding import distance_upper, norm_upper
@@ -39,6 +40,11 @@ MORE_WEIGHT = 4.0
 #: Pairs of points a hair beside x at which constraints are asked for their qualification, and how
 #: much smaller it may be than stated: it is an upper bound from samples.
 PAIRS, LESS = 2, 10.0
+
+#: A constraint vanishes at x if its gradients there are shorter than this part of those elsewhere
+#: in the ball; and x has to be closer to a constraint with a multiplier than this part of delta,
+#: or what holds at the constraint need not show at x.
+VANISHED, CLOSE = 0.02, 1e-4
 
 
 def check_kkt(
@@ -69,6 +75,8 @@ def check_kkt(
             _check_qualification(found, cert, problem, seed)
         if found.ok and check_values:
             _check_values(found, cert, problem, seed)
+        if found.ok and isinstance(oracle, HasEnclosures):
+            check_rounding(found, cert, oracle.kink_form())
     except KinkError as kink:
         found.add("gradients", False, f"a function has a kink at a stored point: {kink}")
     except GoldsteinError as failure:
@@ -168,22 +176,33 @@ def _check_activity(found: Verification, cert: KKTCertificate, problem: Problem)
         violation <= cert.feasibility + 2.0**-48 * scale,
         f"violation {violation:.3g} at x, claimed {cert.feasibility:.3g}",
     )
-    missing = [
-        i
-        for i in cert.active
-        if not system.equal[i]
-        and not any(
-            system.touches(system.values(y), np.sign(cert.multipliers))[i]
-            for y in (cert.x, *cert.constraint_points[cert.constraint_index == i], *cert.points)
-        )
-    ]
+    missing = [i for i in cert.active if not _reached(cert, problem, i)]
     found.add(
         "activity",
         not missing,
         f"a multiplier on {system.name(missing[0])}, which no stored point reaches"
         if missing
-        else "every inequality with a multiplier is reached in the ball",
+        else "every constraint with a multiplier is reached in the ball",
     )
+
+
+def _reached(cert: KKTCertificate, problem: Problem, i: int) -> bool:
+    """Whether stored points reach the limit that the multiplier of component i belongs to.
+
+    An equality holds at x, or has values on both sides of its limit.
+    """
+    system = problem.system
+    values = np.array(
+        [
+            system.values(y)[i]
+            for y in (cert.x, *cert.constraint_points[cert.constraint_index == i], *cert.points)
+        ]
+    )
+    above, below = bool((values >= system.upper[i]).any()), bool((values <= system.lower[i]).any())
+    if system.equal[i]:
+        holds = abs(values[0] - system.upper[i]) <= tolerances(system)[i]
+        return bool(holds) or (above and below)
+    return above if cert.multipliers[i] > 0 else below
 
 
 def _check_bound(found: Verification, cert: KKTCertificate, problem: Problem, seed: int) -> None:
@@ -355,15 +374,54 @@ def qualification(
     ]
     rows = [(i, g) for i, g in rows if i in asked]
     bent = [i for i in asked if not system.linear[i]]
-    for _ in range(pairs if bent else 0):
-        offset = hair(x, delta) * rng.standard_normal(x.size)
-        for sign in (1.0, -1.0):
-            with contextlib.suppress(KinkError):
-                jacobian = system.rows(box.clip(box.fold(x + sign * offset)))
-                rows += [(i, jacobian[i].copy()) for i in bent]
+    centre = _jacobians([hair(x, delta) for _ in range(pairs)] if bent else [], x, box, system, rng)
+    if bent and _vanishes(centre, rows, bent, problem, x, delta, rng, pairs):
+        return 0.0
+    rows += [(i, jacobian[i]) for jacobian in centre for i in bent]
     index = np.array([i for i, _ in rows], dtype=np.intp)
     matrix = np.array([np.sign(multipliers[i]) * g for i, g in rows]).reshape(-1, x.size)
     return qualification_of(index, matrix, normal, ~box.fixed)
+
+
+def _jacobians(
+    widths: list[Vector], x: Vector, box: Box, system: System, rng: np.random.Generator
+) -> list[Matrix]:
+    """Return Jacobians at pairs of random points on opposite sides of x."""
+    found = []
+    for width in widths:
+        offset = width * rng.standard_normal(x.size)
+        for sign in (1.0, -1.0):
+            with contextlib.suppress(KinkError):
+                found.append(system.rows(box.clip(box.fold(x + sign * offset))).copy())
+    return found
+
+
+def _vanishes(
+    centre: list[Matrix],
+    rows: list[tuple[int, Vector]],
+    bent: list[int],
+    problem: Problem,
+    x: Vector,
+    delta: float,
+    rng: np.random.Generator,
+    pairs: int,
+) -> bool:
+    """Whether gradients of a constraint are next to 0 at x, or x is too far from it to tell."""
+    system = problem.system
+    if not centre:
+        return True
+    wide = np.full(x.size, 0.9 * delta / math.sqrt(x.size))
+    around = centre + _jacobians([wide] * pairs, x, problem.box, system, rng)
+    excess = np.abs(system.excess(system.values(x)))
+    for i in bent:
+        shortest = min(float(np.linalg.norm(jacobian[i])) for jacobian in centre)
+        longest = max(float(np.linalg.norm(jacobian[i])) for jacobian in around)
+        longest = max([longest, *(float(np.linalg.norm(g)) for k, g in rows if k == i)])
+        # Who looks more often than a check is to be stricter as well.
+        strict = math.sqrt(pairs / PAIRS)
+        if shortest <= strict * VANISHED * longest or strict * excess[i] > CLOSE * delta * shortest:
+            return True
+    return False
 
 
 def _check_qualification(

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.beside import hair, rounding_slack
 from goldstein.certificates.kkt import KKTCertificate, best_normal, residual_upper
-from goldstein.certificates.kkt_check import displaced, qualification, survey_kkt
+from goldstein.certificates.kkt_check import CLOSE, displaced, qualification, survey_kkt
 from goldstein.certificates.stating import MARGIN
-from goldstein.constrained.problem import Problem
+from goldstein.constrained.problem import Problem, tolerances
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
@@ -75,6 +75,10 @@ class Around:
         #: For each component the points seen that reach or cross the limits furthest.
         self.above: list[tuple[float, Vector | None]] = [(-math.inf, None)] * system.size
         self.below: list[tuple[float, Vector | None]] = [(-math.inf, None)] * system.size
+        values = system.values(x)
+        #: Equalities that hold at x.
+        self._excess = np.abs(system.excess(values))
+        self._holds = self._excess <= tolerances(system)
         self._looked: set[tuple[int, float]] = set()
         self.see(x)
 
@@ -149,8 +153,11 @@ class Around:
         signs = []
         for i in range(system.size):
             up_, down = self.above[i][1] is not None, self.below[i][1] is not None
-            both = bool(system.equal[i])
-            signs.append([s for s, on in ((1.0, up_ or both), (-1.0, down or both)) if on])
+            if system.equal[i]:
+                up_ = down = bool(self._holds[i]) or (up_ and down)
+            if self._excess[i] > CLOSE * self.delta * self._length(i) and not system.linear[i]:
+                up_ = down = False
+            signs.append([s for s, on in ((1.0, up_), (-1.0, down)) if on])
         found = self._combine(signs, low, high)
         if any(len(sides) > 1 for sides in signs):
             # One sign for each constraint: with two, curvature alone would cancel anything.
@@ -163,6 +170,10 @@ class Around:
             ]
             found = self._combine(signs, low, high)
         return found
+
+    def _length(self, i: int) -> float:
+        """Return the length of a gradient of component i."""
+        return max(float(np.linalg.norm(rows[i])) for rows in self.rows)
 
     def _combine(self, signs: list[list[float]], low: Mask, high: Mask) -> Combination:
         system, dim = self.problem.system, self.x.size
@@ -275,12 +286,13 @@ class Around:
     def _witnesses(self, multipliers: Vector) -> list[tuple[Vector, int, Vector, float]]:
         """Rows of weight 0: where the limits of inequalities with a multiplier are reached."""
         system = self.problem.system
-        found = []
+        found: list[tuple[Vector, int, Vector, float]] = []
         for i in np.flatnonzero(multipliers).tolist():
-            seen = self.above[i][1] if multipliers[i] > 0 else self.below[i][1]
-            if not system.equal[i] and seen is not None:
-                # Only the value there counts: the point may be a kink.
-                found.append((seen, i, np.zeros(self.x.size), 0.0))
+            sides = [self.above[i][1] if multipliers[i] > 0 else self.below[i][1]]
+            if system.equal[i]:
+                sides = [] if self._holds[i] else [self.above[i][1], self.below[i][1]]
+            # Only the values there count: the points may be kinks.
+            found += [(y, i, np.zeros(self.x.size), 0.0) for y in sides if y is not None]
         return found
 
 

@@ -11,8 +11,9 @@ from goldstein.numerics.streams import stream
 
 Vector = NDArray[np.float64]
 
-#: Steps, and what an equality is brought down to (relative to its limits where they exceed 1).
-STEPS, SHARP = 60, 1e-3
+#: Steps, and how many without visible gain before one gives up: a regular constraint is met up to
+#: rounding after a few, a degenerate one halves its violation again and again.
+STEPS, PATIENCE = 80, 4
 
 #: Inequalities are crossed by this part of what they may be violated by: rounding must not matter.
 BEYOND = 1e-4
@@ -29,19 +30,19 @@ def restored(
     if not system.size:
         return x
     allowed = tolerances(system)
-    sharp = np.where(system.equal, SHARP * allowed, 0.0)
     beyond = BEYOND * allowed
-    best, least = x, np.inf
+    best, least, idle = x, np.inf, 0
     y = x
     for step in range(STEPS):
         values = system.values(y)
         excess = system.excess(values)
         left = float((np.abs(excess) / allowed).max())
+        idle = 0 if left < 0.9 * least else idle + 1
         if left < least:
             best, least = y, left
-        violated = np.abs(excess) > sharp
-        if not violated.any():
-            return y
+        violated = excess != 0.0
+        if not violated.any() or idle >= PATIENCE:
+            break
         # A violated constraint is often on a kink: it is asked a speck beside.
         rng = stream(seed, step, "restore")
         speck = 1e-9 * max(reach, 1e-12) * rng.standard_normal(y.size)
@@ -50,7 +51,8 @@ def restored(
         except KinkError:
             continue
         aim = excess + np.where(system.equal, 0.0, np.sign(excess) * beyond)
-        beyond = np.where(violated, 4.0 * beyond, beyond)
+        rounding = violated & (np.abs(excess) <= 10.0 * beyond)
+        beyond = np.where(rounding, 4.0 * beyond, beyond)
         moved = _step(rows[violated | system.equal], aim[violated | system.equal], y, problem, held)
         if np.linalg.norm(moved - x) > reach or np.array_equal(moved, y):
             break

@@ -177,12 +177,6 @@ class System:
         """Return the largest violation at x; 0 where all constraints hold."""
         return float(np.abs(self.excess(self.values(x))).max(initial=0.0))
 
-    def touches(self, values: Vector, signs: Vector) -> NDArray[np.bool_]:
-        """Say where the side that a multiplier of this sign belongs to is reached or crossed."""
-        reached = np.where(signs > 0, values >= self.upper, values <= self.lower)
-        found: NDArray[np.bool_] = self.equal | reached
-        return found
-
 
 def as_system(constraints: Any, x: Vector) -> System:
     """Read constraints as SciPy takes them; they are asked once, at x, for their sizes."""
