@@ -162,6 +162,39 @@ class KKTCertificate:
         oracle = as_oracle(fun, jac, args)
         return check_kkt(self, oracle, bounds, constraints, seed_from(seed), check_values)
 
+    def gap(
+        self,
+        fun: Oracle | Callable[..., Any],
+        jac: Callable[..., Any] | bool | None = None,
+        args: Sequence[Any] = (),
+        *,
+        radius: float,
+        constraints: Any = (),
+    ) -> float:
+        """Bound how much lower f is at any feasible point within `radius` of x.
+
+        For convex problems only, and on your word that the problem is one: f convex, constraints
+        convex at upper limits, concave at lower ones, equalities linear. Then for every feasible z
+
+            f(x) - f(z) <= sum_j mu_j e_j + sum_i |multiplier_i| slack_i + eps |z - x|
+
+        with e_j >= 0 the error of the linearisation at stored point j, taken at x. The certificate
+        itself is to be verified besides.
+
+        Parameters
+        ----------
+        fun, jac, args, constraints
+            As in `minimize`.
+        radius : float
+            How far other feasible points may be; the diameter of the feasible set makes the bound
+            global.
+        """
+        from goldstein.certificates.kkt_check import convex_gap
+
+        if not (as_number("radius", radius) >= 0 and math.isfinite(radius)):
+            raise InputError(f"radius must be finite and not negative, got {radius!r}.")
+        return convex_gap(self, as_oracle(fun, jac, args), constraints, float(radius))
+
     def reduce(self) -> KKTCertificate:
         """Return an equivalent certificate with at most d + 1 gradients of f."""
         weights = sparse_weights(self.weights, self.gradients)

@@ -23,10 +23,10 @@ from goldstein.certificates.verification import Verification
 from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem, tolerances
 from goldstein.constrained.reduction import Component, Folded
-from goldstein.constrained.system import System
+from goldstein.constrained.system import System, as_system
 from goldstein.errors import GoldsteinError, KinkError
 from goldstein.numerics.conic_hull import conic_weights
-from goldstein.numerics.rounding import distance_upper, norm_upper
+from goldstein.numerics.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong
@@ -470,3 +470,32 @@ def wrong_gradients(
         for function in functions
         if gradient_is_wrong(CountedOracle(Folded(function, box)), x, radius, seed)
     ]
+
+
+def convex_gap(cert: KKTCertificate, oracle: Oracle, constraints: Any, radius: float) -> float:
+    """Return the bound of `KKTCertificate.gap`, rounded up."""
+    system = as_system(constraints, cert.x)
+
+    def error(at_x: float, at_y: float, y: Vector, g: Vector) -> float:
+        """at_x - at_y - <g, x - y>, with room for the rounding of its terms."""
+        size = abs(at_x) + abs(at_y) + norm_upper(g) * distance_upper(y, cert.x)
+        return at_x - at_y - float(g @ (cert.x - y)) + 4 * (cert.x.size + 4) * UNIT * size
+
+    here = float(oracle.value(cert.x.copy()))
+    terms = [
+        w * error(here, float(oracle.value(y.copy())), y, g)
+        for w, y, g in zip(cert.weights.tolist(), cert.points, cert.gradients)
+        if w > 0
+    ]
+    values = system.values(cert.x)
+    for r in np.flatnonzero(cert.constraint_weights).tolist():
+        i, y = int(cert.constraint_index[r]), cert.constraint_points[r]
+        weight = float(cert.constraint_weights[r])
+        sign = math.copysign(1.0, weight)
+        there = float(system.values(y)[i])
+        g = sign * cert.constraint_gradients[r]
+        terms.append(abs(weight) * error(sign * float(values[i]), sign * there, y, g))
+    slack = np.where(cert.multipliers > 0, system.upper - values, values - system.lower)
+    for i in cert.active:
+        terms.append(abs(float(cert.multipliers[i])) * max(0.0, float(slack[i])))
+    return up(max(0.0, math.fsum(terms)) + up(cert.eps * radius), 64 * UNIT)
