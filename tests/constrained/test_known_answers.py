@@ -42,6 +42,28 @@ def test_auto_finds_and_proves(name, seed):
         assert found.eps <= 1e-3
 
 
+@pytest.mark.parametrize("budget", [2, 5, 20, 60, 150, 100_000])
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_budget_is_kept_and_every_call_is_counted(name, budget):
+    known = KNOWN[name]
+    asked = [0, 0]
+
+    def fun(x):
+        asked[0] += 1
+        return known.fun(x)
+
+    def jac(x):
+        asked[1] += 1
+        return known.jac(x)
+
+    res = gs.minimize(
+        fun, known.x0, jac, eps=1e-3, delta=1e-3, rng=0, max_calls=budget, **known.problem
+    )
+    assert asked == [res.nfev, res.ngev]
+    assert sum(asked) <= budget
+    assert res.success or budget < 100_000
+
+
 @pytest.mark.parametrize("method", REGISTRY)
 @pytest.mark.parametrize("name", ["corner", "circle", "box_and_simplex"])
 def test_every_solver_stays_in_the_bounds_and_tells_the_truth(name, method):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -233,7 +234,8 @@ class ConstrainedSearch:
         """Snap, restore, gather and state; decide what the claim is worth."""
         problem, request = self.problem, self.request
         seeds: list[Vector] = []
-        if penalised is not None and outcome is not None:
+        # Without a value the solver has not even started.
+        if penalised is not None and outcome is not None and math.isfinite(outcome.state.fx):
             evidence = outcome.certificate or self.solver.best_evidence(outcome.state)
             if evidence is not None:
                 seeds = [penalised.invert(z) for z in evidence.points]
@@ -263,11 +265,13 @@ class ConstrainedSearch:
         if certificate.degenerate:
             return self._answer(x, Status.DEGENERATE, certificate)
         found = check_kkt(
-            certificate, problem.objective.inner, problem.box, problem.system,
+            certificate, problem.objective, problem.box, problem.system,
             self.request.seed + 2, self.checked,
         )  # fmt: skip
         if found.ok:
             return self._answer(x, Status.VERIFIED, certificate)
+        if problem.objective.calls >= problem.objective.limit:
+            return self._answer(x, Status.OUT_OF_CALLS, certificate)
         failed = {check.name: check.message for check in found.checks if not check.ok}
         if "values" in failed:
             return self._answer(x, Status.WRONG_GRADIENT, None, failed["values"])
@@ -330,9 +334,12 @@ class ConstrainedSearch:
         if status is not Status.WRONG_GRADIENT:
             return ""
         problem = self.problem
-        functions: list[Oracle] = [problem.objective.inner]
+        functions: list[Oracle] = [problem.objective]
         functions += [Component(problem.system, i) for i in range(problem.system.size)]
-        wrong = self._wrong(functions, x)
+        try:
+            wrong = self._wrong(functions, x)
+        except OutOfCalls:
+            wrong = self._wrong(functions[1:], x)
         return f"that of {', '.join(wrong)}" if wrong else ""
 
     def _wrong_constraint(self, x: Vector) -> str:
@@ -419,11 +426,12 @@ def certify_constrained(
         raise InputError(
             f"no gradient could be had within {delta:g} of x; raise max_calls or delta."
         )
-    functions: list[Oracle] = [problem.objective.inner]
-    functions += [
+    functions: list[Oracle] = [
         Component(problem.system, i) for i in certificate.active if not problem.system.linear[i]
     ]
     wrong = wrong_gradients(functions, problem.box, x, delta, seed)
+    with contextlib.suppress(OutOfCalls):
+        wrong += wrong_gradients([problem.objective], problem.box, x, delta, seed)
     if wrong:
         raise WrongGradientError(wrong[0])
     return certificate

@@ -238,9 +238,10 @@ def _minimize_constrained(
         search = ConstrainedSearch(
             problem, solver, request, meta, deadline, callback, watch, checked
         )
-        answer = search.run(start)
+        with counted.reserved(1):
+            answer = search.run(start)
     certificate = answer.certificate
-    fun = float(problem.objective.inner.value(answer.x.copy()))
+    fun = counted.value(answer.x)
     # A certificate of infeasibility speaks of the violation: it has no multipliers.
     proved = None if answer.status is Status.INFEASIBLE else certificate
     return Result(

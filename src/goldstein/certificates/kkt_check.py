@@ -75,8 +75,9 @@ def check_kkt(
             _check_qualification(found, cert, problem, seed)
         if found.ok and check_values:
             _check_values(found, cert, problem, seed)
-        if found.ok and isinstance(oracle, HasEnclosures):
-            check_rounding(found, cert, oracle.kink_form())
+        plain = oracle.inner if isinstance(oracle, CountedOracle) else oracle
+        if found.ok and isinstance(plain, HasEnclosures):
+            check_rounding(found, cert, plain.kink_form())
     except KinkError as kink:
         found.add("gradients", False, f"a function has a kink at a stored point: {kink}")
     except GoldsteinError as failure:
