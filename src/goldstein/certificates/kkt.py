@@ -71,6 +71,14 @@ class KKTCertificate:
         measured on samples: an upper bound.
     label, meta, digest
         As in `GoldsteinCertificate`.
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> f, grad = lambda x: abs(x[0] - 2.0), lambda x: np.sign(x - 2.0)
+    >>> certificate = gs.certify(f, [1.0], grad, delta=1e-3, rng=0, bounds=[(0, 1)])
+    >>> certificate.normal, certificate.verify(f, grad, bounds=[(0, 1)]).ok
+    (array([1.]), True)
     """
 
     x: Vector
