@@ -88,9 +88,6 @@ if TYPE_CHECKING:
         GoldsteinCertificate as GoldsteinCertificate,
     )
     from goldstein.certificates import (
-        KKTCertificate as KKTCertificate,
-    )
-    from goldstein.certificates import (
         NearCertificate as NearCertificate,
     )
     from goldstein.certificates import (
