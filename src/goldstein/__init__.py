@@ -23,7 +23,8 @@ _NAMES = {
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
-        "Check", "GoldsteinCertificate", "NearCertificate", "Verification", "load_certificate",
+        "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate", "Verification",
+        "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -34,6 +35,7 @@ _NAMES = {
         "span_test", "square", "squared_hinge", "stack", "sum", "sum_squares",
     ],
     "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],
+    "goldstein.constrained": ["Violation"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],

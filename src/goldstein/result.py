@@ -48,6 +48,15 @@ class Status(enum.Enum):
         "the gradient is wrong: differences of values along random directions say otherwise",
         "look at it with gs.check_gradient(fun, jac, x)",
     )
+    INFEASIBLE = (
+        "no feasible point: the violation of the constraints is stationary where it is positive",
+        "look at res.violation and the constraints; if they are not convex, another start may do",
+    )
+    DEGENERATE = (
+        "the constraints are degenerate at the point found: their gradients cancel each other, or "
+        "vanish, so that multipliers say nothing about f",
+        "state the constraints otherwise, for example |x| <= 0 or x == 0 in place of x^2 <= 0",
+    )
     ESTIMATED = (
         "a stochastic method ended; its output carries a guarantee in expectation only",
         "call certify() with full gradients for a statement about this point",
@@ -116,6 +125,12 @@ class Result:
     method: str = ""
     #: Length of the first gradient: what the bound may be compared with.
     gradient_scale: float | None = None
+    #: One for each component of the constraints: positive at ub, negative at lb.
+    multipliers: NDArray[np.float64] | None = None
+    #: One for each variable: negative at its lower bound, positive at the upper one.
+    bound_multipliers: NDArray[np.float64] | None = None
+    #: The largest violation of a constraint at x.
+    violation: float | None = None
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -137,6 +152,7 @@ class Result:
             f"        fun: {self.fun:.12g}",
             f"          x: {_shown(self.x)}",
             f"certificate: {self.certificate.summary() if self.certificate is not None else None}",
+            *([] if self.violation is None else [f"  violation: {self.violation:.3g}"]),
             *([f"   relative: {relative}"] if (relative := self._relative()) else []),
             f"      calls: {self.nfev} values + {self.ngev} gradients, {self.nit} steps, "
             f"{self.time:.3g} s, method {self.method}, seed {self.seed}",

@@ -29,7 +29,13 @@ NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
 DOCS = ROOT / "docs"
-PAGES = [README, ROOT / "CONTRIBUTING.md", DOCS / "running.md", DOCS / "accuracy.md"]
+PAGES = [
+    README,
+    ROOT / "CONTRIBUTING.md",
+    DOCS / "running.md",
+    DOCS / "accuracy.md",
+    DOCS / "constraints.md",
+]
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

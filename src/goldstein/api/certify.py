@@ -12,11 +12,13 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from goldstein.api.constrained import certify_constrained
 from goldstein.api.inputs import (
     RNG,
     as_point,
     as_vector,
     call_budget,
+    check_constrained,
     check_stationarity,
     check_target,
     deadline_after,
@@ -26,8 +28,10 @@ from goldstein.api.inputs import (
 )
 from goldstein.api.judge import describe
 from goldstein.api.near import near_targets, prove_near, require_structure
-from goldstein.certificates import GoldsteinCertificate, NearCertificate
+from goldstein.certificates import GoldsteinCertificate, KKTCertificate, NearCertificate
 from goldstein.certificates.stating import Stating
+from goldstein.constrained.problem import Problem
+from goldstein.constrained.system import given
 from goldstein.errors import InputError, NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import seed_from
@@ -54,7 +58,27 @@ def certify(
     rng: RNG = None,
     max_calls: int | None = None,
     max_time: float | None = None,
+    bounds: None = None,
+    constraints: tuple[()] = (),
 ) -> GoldsteinCertificate: ...
+
+
+@overload
+def certify(
+    fun: Oracle | Callable[..., Any],
+    x: Any,
+    jac: Callable[..., Any] | bool | None = None,
+    *,
+    args: Sequence[Any] = (),
+    delta: float,
+    eps: float = 0.0,
+    stationarity: Literal["goldstein"] = "goldstein",
+    rng: RNG = None,
+    max_calls: int | None = None,
+    max_time: float | None = None,
+    bounds: Any = None,
+    constraints: Any = (),
+) -> GoldsteinCertificate | KKTCertificate: ...
 
 
 @overload
@@ -85,7 +109,9 @@ def certify(
     rng: RNG = None,
     max_calls: int | None = None,
     max_time: float | None = None,
-) -> GoldsteinCertificate | NearCertificate:
+    bounds: Any = None,
+    constraints: Any = (),
+) -> GoldsteinCertificate | NearCertificate | KKTCertificate:
     """Say how stationary a point is, wherever it came from. The point is never moved.
 
     Parameters
@@ -102,10 +128,13 @@ def certify(
         Limit on values plus gradients; default 8 d + 400.
     max_time : float, optional
         Limit in seconds; what has been found by then is stated.
+    bounds, constraints
+        As in `minimize`: the certificate then says how close to KKT the point is. x must be inside
+        the bounds; whatever constraint it violates is stated.
 
     Returns
     -------
-    GoldsteinCertificate or NearCertificate
+    GoldsteinCertificate, NearCertificate or KKTCertificate
         `eps` is the bound that was found. If the point is visibly not stationary at this delta,
         `descent` of a Goldstein certificate is a unit direction along which f falls.
 
@@ -132,6 +161,14 @@ def certify(
     deadline = deadline_after(max_time)
     oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
+    if bounds is not None or given(constraints):
+        check_constrained(structure, stationarity, None)
+        budget = call_budget(max_calls, 8 * point.size + 400)
+        problem = Problem.of(oracle, point, bounds, constraints, budget)
+        remarks = describe(oracle, "certify", seed, x)
+        if eps > 0:
+            remarks["asked_eps"] = eps
+        return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
     if stationarity == "near":
         return _certify_near(counted, oracle, point, float(delta), eps, seed, deadline)

@@ -15,10 +15,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.api.constrained import ConstrainedSearch
 from goldstein.api.inputs import (
     RNG,
     as_point,
     call_budget,
+    check_constrained,
     check_stationarity,
     check_target,
     deadline_after,
@@ -31,6 +33,9 @@ from goldstein.api.inputs import (
 from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.near import near_targets, prove_near, require_structure
 from goldstein.api.progress import reporter
+from goldstein.constrained.problem import Problem
+from goldstein.constrained.reduction import Folded
+from goldstein.constrained.system import given
 from goldstein.errors import InputError, InputTypeError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
@@ -101,6 +106,13 @@ def minimize(
         Limit on values plus gradients. Default 50,000 + 100 d.
     max_time : float, optional
         Limit in seconds.
+    bounds : scipy.optimize.Bounds or list of pairs, optional
+        Bounds of the variables; None or an infinity for none. `fun` and `jac` are never asked
+        outside them. The certificate is then a `KKTCertificate`.
+    constraints : LinearConstraint, NonlinearConstraint, dict, or a list of them
+        As SciPy takes them, with gradients: lb <= c(x) <= ub, equalities where both are equal.
+        `res.multipliers` numbers all components in the order given; see also
+        `res.bound_multipliers` and `res.violation`.
     callback : callable
         `callback(x)` or `callback(intermediate_result=...)` after each descent step; StopIteration
         (or a true return value) stops the run.
@@ -134,10 +146,9 @@ def minimize(
     check_target(1.0 if eps is None else eps, delta, start)
     _check_one_accuracy(eps, rel_eps)
     check_stationarity(stationarity)
-    if bounds is not None or not (isinstance(constraints, tuple | list) and not constraints):
-        raise InputError(
-            "bounds and constraints are not supported yet; put them into fun as an exact penalty."
-        )
+    bounded = bounds is not None or given(constraints)
+    if bounded:
+        check_constrained(structure, stationarity, checkpoint)
     budget = call_budget(max_calls, 50_000 + 100 * start.size)
     begin, deadline = time.perf_counter(), deadline_after(max_time)
     if callback is not None and not callable(callback):
@@ -153,6 +164,12 @@ def minimize(
     if stationarity == "near":
         require_structure(oracle)
     seed = seed_from(rng)
+    if bounded:
+        problem = Problem.of(oracle, start, bounds, constraints, budget)
+        return _minimize_constrained(
+            problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
+            describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress, checked,
+        )  # fmt: skip
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
         seed = seed if recorded is None else recorded
@@ -195,6 +212,56 @@ def minimize(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
+    )
+
+
+def _minimize_constrained(
+    problem: Problem,
+    start: Vector,
+    solver: Solver,
+    eps: float | None,
+    rel_eps: float | None,
+    request: Request,
+    meta: dict[str, Any],
+    begin: float,
+    deadline: float,
+    callback: Callable[..., Any] | None,
+    progress: bool | Callable[[State, int], None],
+    checked: bool,
+) -> Result:
+    counted, inside = problem.objective, problem.box.clip(start)
+    if eps is None:
+        folded = CountedOracle(Folded(counted, problem.box))
+        eps = _relative(folded, inside, request.delta, request.seed, rel_eps)
+    request = replace(request, eps=float(eps))
+    with reporter(progress, int(counted.limit), request.eps) as watch:
+        search = ConstrainedSearch(
+            problem, solver, request, meta, deadline, callback, watch, checked
+        )
+        with counted.reserved(1):
+            answer = search.run(start)
+    certificate = answer.certificate
+    fun = counted.value(answer.x)
+    # A certificate of infeasibility speaks of the violation: it has no multipliers.
+    proved = None if answer.status is Status.INFEASIBLE else certificate
+    return Result(
+        x=answer.x.copy(),
+        fun=fun,
+        success=answer.status is Status.VERIFIED,
+        status=answer.status,
+        message=_message(answer.status, answer.detail),
+        nit=answer.steps,
+        nfev=counted.values,
+        ngev=counted.gradients,
+        certificate=certificate,
+        history=answer.history,
+        seed=request.seed,
+        time=time.perf_counter() - begin,
+        method=solver.name,
+        gradient_scale=counted.first_length,
+        multipliers=None if proved is None else proved.multipliers.copy(),
+        bound_multipliers=None if proved is None else proved.normal.copy(),
+        violation=problem.system.violation(answer.x),
     )
 
 

@@ -21,6 +21,7 @@ from goldstein.calculus.arithmetic import FLOAT, Arithmetic
 from goldstein.calculus.constants import exact_floats
 from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
+from goldstein.constrained.system import Comparison
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact import common_denominator
 from goldstein.oracles import Oracle
@@ -586,6 +587,25 @@ class Expression(SetOnce, Oracle):
 
         return matmul(self, other)
 
+    def _compared(self, low: Any, high: Any) -> Comparison:
+        flat = self if self.shape in ((), (self.size,)) else self.reshape(self.size)
+        parts = [flat] if not self.shape else [flat[i] for i in range(self.size)]
+        return Comparison(parts, low, high)
+
+    def __le__(self, other: Any) -> Comparison:
+        return self._compared(-np.inf, _limit(other)) if _is_limit(other) else NotImplemented
+
+    def __ge__(self, other: Any) -> Comparison:
+        return self._compared(_limit(other), np.inf) if _is_limit(other) else NotImplemented
+
+    def __eq__(self, other: object) -> Any:
+        """With a number: a constraint. Two expressions are equal if they are the same object."""
+        if not _is_limit(other):
+            return NotImplemented
+        return self._compared(_limit(other), _limit(other))
+
+    __hash__ = Oracle.__hash__
+
     def __getitem__(self, index: Any) -> Expression:
         from goldstein.calculus.affine import Gather
 
@@ -787,3 +807,14 @@ def kink_error(point: Any, where: str) -> KinkError:
 
 
 __all__ = ["Ball", "Bound", "Expression", "Variable"]
+
+
+def _is_limit(other: object) -> bool:
+    """Whether something is a number, or an array of numbers."""
+    if isinstance(other, bool):
+        return False
+    return isinstance(other, int | float | np.number | np.ndarray)
+
+
+def _limit(other: Any) -> Any:
+    return np.ravel(other) if np.ndim(other) else float(other)

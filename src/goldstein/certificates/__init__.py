@@ -1,6 +1,7 @@
 """The trusted side: certificates, and the checks that re-derive them from the function."""
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.store import load_certificate
 from goldstein.certificates.verification import Check, Verification
@@ -8,6 +9,7 @@ from goldstein.certificates.verification import Check, Verification
 __all__ = [
     "Check",
     "GoldsteinCertificate",
+    "KKTCertificate",
     "NearCertificate",
     "Verification",
     "load_certificate",

@@ -50,6 +50,19 @@ class Enclosing(Protocol):
     ) -> list[tuple[list[Fraction], list[Fraction]]]: ...
 
 
+class WithGradients(Protocol):
+    """The part of a certificate that speaks of gradients of f."""
+
+    @property
+    def eps(self) -> float: ...
+    @property
+    def points(self) -> Matrix: ...
+    @property
+    def gradients(self) -> Matrix: ...
+    @property
+    def weights(self) -> Vector: ...
+
+
 @runtime_checkable
 class HasEnclosures(Protocol):
     """A function that knows how its gradients round."""
@@ -209,7 +222,7 @@ class GoldsteinCertificate:
         oracle = as_oracle(fun, jac, args, structure)
         found = _verify(self, CountedOracle(oracle), seed_from(seed), check_values)
         if found.ok and isinstance(oracle, HasEnclosures):
-            _check_rounding(found, self, oracle.kink_form())
+            check_rounding(found, self, oracle.kink_form())
         return found
 
     def save(self, path: str | Path) -> Path:
@@ -432,7 +445,7 @@ def _check_gradients(
         found.eps = max(found.eps, near.eps)
 
 
-def _check_rounding(found: Verification, cert: GoldsteinCertificate, form: Enclosing) -> None:
+def check_rounding(found: Verification, cert: WithGradients, form: Enclosing) -> None:
     """A function whose structure is known says how far its float64 gradients are from the truth."""
     used = np.flatnonzero(cert.weights > 0)
     weights = cert.weights[used]

@@ -63,7 +63,7 @@ def load_certificate(path: str | Path) -> Any:
 
     Returns
     -------
-    GoldsteinCertificate or NearCertificate
+    GoldsteinCertificate, NearCertificate or KKTCertificate
     """
     source = Path(path)
     if not source.is_file():
@@ -151,6 +151,10 @@ def _maker(kind: str, source: Path) -> Any:
         from goldstein.certificates.near import NearCertificate
 
         return NearCertificate.from_record
+    if kind == "kkt":
+        from goldstein.certificates.kkt import KKTCertificate
+
+        return KKTCertificate.from_record
     raise CertificateFileError(f"{source} holds an unknown kind of certificate: {kind!r}.")
 
 

@@ -83,6 +83,9 @@ def result_facts(result: Result) -> dict[str, Any]:
         name: getattr(result, name)
         for name in ("success", "message", "fun", "nit", "nfev", "ngev", "seed", "time", "method")
     }
+    if result.violation is not None:
+        for name in ("violation", "multipliers", "bound_multipliers"):
+            facts[name] = getattr(result, name)
     return {
         **facts,
         "status": result.status.name,

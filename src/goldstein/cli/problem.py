@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ class Chosen:
     oracle: Oracle
     x0: Any = None
     found: str = ""
+    #: `bounds` and `constraints`, as far as there are any.
+    limits: dict[str, Any] = field(default_factory=dict)
 
     def start(self, text: str, option: str) -> Any:
         """Return the start, or say how to give one."""
@@ -66,7 +68,9 @@ def choose(text: str, d: int | None = None, x: Vector | None = None) -> Chosen:
         where = "gradient and start of its own call of minimize"
     else:
         oracle, gradient = _as_oracle(thing, name, file, start)
-    return Chosen(oracle, start, ", ".join(filter(None, [f"{name} of {path}", gradient, where])))
+    limits = file.limits() if call is None else call.limits
+    parts = [f"{name} of {path}", gradient, where, *limits]
+    return Chosen(oracle, start, ", ".join(filter(None, parts)), limits)
 
 
 def choose_for(text: str, d: int | None, x: Vector) -> Chosen:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import goldstein
+from goldstein.constrained.system import given
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle
 
@@ -40,6 +41,7 @@ class Call:
     x0: Any
     jac: Any = None
     args: Any = ()
+    limits: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -90,6 +92,10 @@ class UserFile:
                 return name, thing
         return "", None
 
+    def limits(self) -> dict[str, Any]:
+        """Return `bounds` and `constraints` of the file, as far as it has them."""
+        return _limits(vars(self.module))
+
     def _public(self) -> str:
         return ", ".join(n for n in vars(self.module) if not n.startswith("_")) or "nothing"
 
@@ -123,7 +129,7 @@ def _noting_calls(calls: list[Call]) -> Iterator[None]:
     minimize = goldstein.minimize
 
     def noted(fun: Any, x0: Any, jac: Any = None, *, args: Sequence[Any] = (), **rest: Any) -> Any:
-        calls.append(Call(fun, x0, jac, args))
+        calls.append(Call(fun, x0, jac, args, _limits(rest)))
         return minimize(fun, x0, jac, args=args, **rest)
 
     vars(goldstein)["minimize"] = noted
@@ -131,6 +137,12 @@ def _noting_calls(calls: list[Call]) -> Iterator[None]:
         yield
     finally:
         vars(goldstein)["minimize"] = minimize
+
+
+def _limits(names: dict[str, Any]) -> dict[str, Any]:
+    """Pick out what limits a problem; functions of these names are something else."""
+    found = {name: names.get(name) for name in ("bounds", "constraints")}
+    return {name: thing for name, thing in found.items() if given(thing) and not callable(thing)}
 
 
 def _is_pair(thing: Any) -> bool:

@@ -56,10 +56,11 @@ def certify(
             stationarity=kind,
             rng=seed,
             max_calls=max_calls,
+            **chosen.limits,
         )
     except NotCertifiableError as failure:
         _refuse(problem, str(failure), as_json)
-    found = certificate.verify(chosen.oracle)
+    found = certificate.verify(chosen.oracle, **chosen.limits)
     met = found.ok and (eps is None or certificate.eps <= eps)
     saved = None if target is None else certificate.save(target)
     if as_json:

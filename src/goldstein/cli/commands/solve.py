@@ -53,11 +53,13 @@ def solve(
             rng=seed,
             max_calls=max_calls,
             max_time=max_time,
-            checkpoint=checkpoint,
+            # A constrained run keeps no journal.
+            checkpoint=None if chosen.limits else checkpoint,
+            **chosen.limits,
             progress=not as_json,
         )
     except KeyboardInterrupt:
-        _tell(_ways_on(ctx, out))
+        _tell([] if chosen.limits else _ways_on(ctx, out))
         raise
     request = {"problem": problem, "eps": eps, "delta": delta, "d": d, "stationarity": stationarity}
     if as_json:
@@ -68,10 +70,11 @@ def solve(
     if out is not None:
         folder.save(out, result, request)
     if not as_json:
-        for line in [*_checks(problem, result, out), *_ways_on(ctx, out, result)]:
+        ways = [] if chosen.limits else _ways_on(ctx, out, result)
+        for line in [*_checks(problem, result, out), *ways]:
             say(line)
     if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C
-        if as_json:
+        if as_json and not chosen.limits:
             _tell(_ways_on(ctx, out, result))
         raise typer.Exit(INTERRUPTED)
     if not result.success:
@@ -84,6 +87,7 @@ def _show(problem: str, found: str, result: Result) -> None:
         ("f(x)", f"{result.fun:.12g}"),
         ("x", vector(result.x)),
         ("certificate", result.certificate.summary() if result.certificate is not None else None),
+        *([] if result.violation is None else [("violation", f"{result.violation:.3g}")]),
         ("calls", f"{result.nfev} values + {result.ngev} gradients"),
         ("steps", f"{result.nit} in {result.time:.3g} s"),
         ("method", f"{result.method}, seed {result.seed}"),

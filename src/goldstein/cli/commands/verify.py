@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from goldstein.certificates import NearCertificate, Verification, load_certificate
+from goldstein.certificates import KKTCertificate, NearCertificate, Verification, load_certificate
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, Size
 from goldstein.cli.completion import complete_problem
@@ -51,7 +51,10 @@ def verify(
             f"{cert} is about a function: name it, goldstein verify {cert} PROBLEM; only the "
             "folder of a run knows its own."
         )
-    found = certificate.verify(choose_for(problem, d, certificate.x).oracle)
+    chosen = choose_for(problem, d, certificate.x)
+    # Without limits a certificate may still be one of a bounded problem: its check will tell.
+    limits = chosen.limits if isinstance(certificate, KKTCertificate) else {}
+    found = certificate.verify(chosen.oracle, **limits)
     met = None if request is None else _meets(certificate, found, request)
     if as_json:
         facts = {"certificate": str(cert), "problem": problem, **verification_facts(found)}

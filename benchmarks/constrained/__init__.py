@@ -1,0 +1,1 @@
+"""Nonsmooth constrained problems with known answers, against the solvers of SciPy."""

@@ -1,0 +1,437 @@
+"""`minimize` and `certify` with bounds and constraints: apply the reduction, solve, invert."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.api.judge import Judge
+from goldstein.certificates.kkt import KKTCertificate
+from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
+from goldstein.certificates.kkt_stating import Around, state_kkt
+from goldstein.constrained.box import Box
+from goldstein.constrained.problem import Problem
+from goldstein.constrained.reduction import Component, Penalised, Violation
+from goldstein.constrained.restore import restored
+from goldstein.errors import (
+    InputError,
+    KinkError,
+    NotDeterministicError,
+    OracleError,
+    OutOfCalls,
+    WrongGradientError,
+)
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle, Oracle
+from goldstein.result import History, Status
+from goldstein.solvers import Request, Solver, State
+from goldstein.solvers.base import VALUE_LIMIT
+from goldstein.solvers.loop import Outcome, run
+
+Vector = NDArray[np.float64]
+
+#: The penalty is solved to this part of eps and of delta: the rest is room to restore and to snap.
+SHARE = 0.5
+
+#: What a weight is multiplied by where its constraint stays violated, and how often at most.
+RAISE, RAISES = 8.0, 10
+
+#: After so many raises one looks whether there is any feasible point at all.
+DOUBT = 3
+
+#: Runs of the solver, all in all.
+STAGES = 40
+
+#: Coordinates go onto a bound within this part of delta, all together.
+SNAP = 0.4
+
+#: Endings of a run that are none of the penalty's doing.
+_FINAL = (
+    Status.STOPPED,
+    Status.OUT_OF_TIME,
+    Status.OUT_OF_CALLS,
+    Status.NOT_DETERMINISTIC,
+    Status.WRONG_GRADIENT,
+)
+
+_RUNAWAY = (Status.UNBOUNDED, Status.BALL_TOO_SMALL)
+
+
+@dataclass
+class Answer:
+    """Where a constrained search ended, and what was proved there."""
+
+    x: Vector
+    status: Status
+    certificate: KKTCertificate | None
+    history: History
+    steps: int
+    detail: str = ""
+
+
+@dataclass
+class ConstrainedSearch:
+    """Runs of a solver on the penalised function, its weights rising until x is feasible."""
+
+    problem: Problem
+    solver: Solver
+    request: Request
+    meta: dict[str, Any]
+    deadline: float = math.inf
+    callback: Callable[..., Any] | None = None
+    watch: Callable[[State, int], None] | None = None
+    checked: bool = True
+
+    def __post_init__(self) -> None:
+        self._history = History()
+        self._steps = 0
+        self._rho: Vector = np.zeros(0)
+        self._wall = 1.0
+
+    def run(self, start: Vector) -> Answer:
+        """Search from the point of the box nearest to `start`."""
+        x = self.problem.box.clip(start)
+        if self.problem.box.fixed.all():
+            return self._judged(x, None, Status.NOT_VERIFIED)
+        wrong = self._wrong_constraint(x)
+        if wrong:
+            return self._answer(x, Status.WRONG_GRADIENT, None, f"that of {wrong}")
+        try:
+            self._first_weights(x)
+        except OutOfCalls:
+            return self._answer(x, Status.OUT_OF_CALLS, None)
+        request = replace(
+            self.request, eps=SHARE * self.request.eps, delta=SHARE * self.request.delta
+        )
+        last: Answer | None = None
+        raises, feasible_known = 0, False
+        for stage in range(STAGES):
+            penalised = Penalised(self.problem, self._rho, self._wall)
+            try:
+                outcome = self._solve(penalised, x, replace(request, seed=request.seed + stage))
+            except OracleError:
+                # Far outside the feasible set a function need not be defined.
+                if penalised.best is None or raises >= RAISES:
+                    raise
+                raises += 1
+                self._raise(np.ones(self._rho.size, dtype=bool), penalised)
+                x = penalised.best[1]
+                continue
+            if penalised.steepest > self._wall:
+                self._wall = 4.0 * penalised.steepest
+            if outcome.status in _RUNAWAY:
+                if penalised.best is not None and penalised.best[0] < VALUE_LIMIT:
+                    return self._answer(penalised.best[1], Status.UNBOUNDED, None)
+                if raises >= RAISES:
+                    return self._answer(x, outcome.status, None)
+                raises += 1
+                self._raise(np.ones(self._rho.size, dtype=bool), penalised)
+                x = x if penalised.best is None else penalised.best[1]
+                continue
+            y = penalised.invert(outcome.state.x)
+            if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
+                return self._answer(y, outcome.status, None, self._blame(y, outcome.status))
+            last = self._judged(y, outcome, outcome.status, penalised)
+            if last.status in (Status.VERIFIED, Status.DEGENERATE) or outcome.status in _FINAL:
+                return last
+            x = last.x
+            if time.perf_counter() > self.deadline:
+                return replace(last, status=Status.OUT_OF_TIME)
+            excess = self._excess(y)
+            if self.problem.feasible(x):
+                # The claim failed for another reason: a smaller ball leaves more room for it.
+                if request.delta <= 2.0**-6 * self.request.delta:
+                    return replace(last, status=_unproved(outcome.status))
+                request = replace(request, eps=0.5 * request.eps, delta=0.25 * request.delta)
+                continue
+            raises += 1
+            if raises >= RAISES or (raises == DOUBT and not feasible_known):
+                infeasible, x = self._least_violation(x)
+                if infeasible is not None:
+                    return infeasible
+                feasible_known = True
+            if raises >= RAISES:
+                break
+            self._raise(excess != 0.0, penalised)
+        assert last is not None or raises
+        if last is None:
+            return self._answer(x, Status.NOT_VERIFIED, None)
+        return replace(last, status=Status.NOT_VERIFIED)
+
+    def _first_weights(self, x: Vector) -> None:
+        """Start near the ratio of the lengths of the gradients."""
+        box, rng = self.problem.box, stream(self.request.seed, 0, "weights")
+        jitter = 0.25 * self.request.delta * rng.standard_normal(x.size) / math.sqrt(x.size)
+        y = box.fold(x + jitter)
+        try:
+            gradient, _, rows = self.problem.answers(y)
+        except KinkError:
+            gradient, rows = np.ones(x.size), np.ones((self.problem.system.size, x.size))
+        length = float(np.linalg.norm(gradient)) or 1.0
+        sizes = np.linalg.norm(rows, axis=1)
+        sizes[sizes < 1e-6 * sizes.max(initial=0.0)] = sizes.max(initial=0.0)
+        sizes[sizes == 0.0] = 1.0
+        self._rho = 2.0 * length / sizes
+        steepest = np.abs(gradient) + self._rho @ np.abs(rows)
+        self._wall = 2.0 * float(steepest.max()) or 1.0
+
+    def _raise(self, which: NDArray[np.bool_], penalised: Penalised) -> None:
+        self._rho = np.where(which, RAISE * self._rho, self._rho)
+        self._wall = max(self._wall, 4.0 * penalised.steepest)
+        if self._rho.size:
+            self._wall *= RAISE
+
+    def _excess(self, x: Vector) -> Vector:
+        system = self.problem.system
+        return system.excess(system.values(x))
+
+    def _solve(self, penalised: Penalised, x: Vector, request: Request) -> Outcome:
+        objective = self.problem.objective
+        counted = CountedOracle(penalised)
+        judge = Judge(counted, request, self.meta, self.checked)
+        left = max(self.deadline - time.perf_counter(), 1e-3)
+        kept = int(min(6 * (x.size + 4), (objective.limit - objective.calls) // 4))
+        with objective.reserved(max(kept, 0)):
+            outcome = run(
+                self.solver, counted, penalised.apply(x), request, judge=judge,
+                suspect=judge.suspect, max_time=None if math.isinf(left) else left,
+                callback=self._shown(penalised), progress=self.watch,
+            )  # fmt: skip
+        self._history = self._history.followed_by(outcome.history)
+        self._steps += outcome.state.steps
+        return outcome
+
+    def _shown(self, penalised: Penalised) -> Callable[..., Any] | None:
+        """Callbacks see points of the problem, inside its bounds."""
+        if self.callback is None:
+            return None
+        user = self.callback
+
+        def shown(intermediate_result: Any) -> Any:
+            import inspect
+
+            x = penalised.invert(intermediate_result.x)
+            try:
+                modern = "intermediate_result" in inspect.signature(user).parameters
+            except (TypeError, ValueError):
+                modern = False
+            if modern:
+                return user(intermediate_result=replace(intermediate_result, x=x))
+            return user(x)
+
+        return shown
+
+    def _judged(
+        self, y: Vector, outcome: Outcome | None, status: Status, penalised: Penalised | None = None
+    ) -> Answer:
+        """Snap, restore, gather and state; decide what the claim is worth."""
+        problem, request = self.problem, self.request
+        seeds: list[Vector] = []
+        # Without a value the solver has not even started.
+        if penalised is not None and outcome is not None and math.isfinite(outcome.state.fx):
+            evidence = outcome.certificate or self.solver.best_evidence(outcome.state)
+            if evidence is not None:
+                seeds = [penalised.invert(z) for z in evidence.points]
+        around = Around(problem, y, request.delta, request.seed)
+        certificate = None
+        patience = max(20, min(4 * y.size, 200))
+        try:
+            rng = stream(request.seed, len(seeds), "seeds")
+            for z in seeds:
+                around.ask(_jittered(rng, z, y, request.delta, problem.box))
+            if not around.points:
+                around.ask(_jittered(rng, y, y, request.delta, problem.box))
+            around = around.moved_to(self._placed(around))
+            certificate = state_kkt(
+                around, request.eps, self.meta, patience=patience, deadline=self.deadline
+            )
+        except OutOfCalls:
+            status = Status.OUT_OF_CALLS
+        except NotDeterministicError:
+            status = Status.NOT_DETERMINISTIC
+        return self._decided(around.x, certificate, status)
+
+    def _decided(self, x: Vector, certificate: KKTCertificate | None, status: Status) -> Answer:
+        problem = self.problem
+        if certificate is None or certificate.eps > self.request.eps or not problem.feasible(x):
+            return self._answer(x, _unproved(status), certificate)
+        if certificate.degenerate:
+            return self._answer(x, Status.DEGENERATE, certificate)
+        found = check_kkt(
+            certificate, problem.objective, problem.box, problem.system,
+            self.request.seed + 2, self.checked,
+        )  # fmt: skip
+        if found.ok:
+            return self._answer(x, Status.VERIFIED, certificate)
+        if problem.objective.calls >= problem.objective.limit:
+            return self._answer(x, Status.OUT_OF_CALLS, certificate)
+        failed = {check.name: check.message for check in found.checks if not check.ok}
+        if "values" in failed:
+            return self._answer(x, Status.WRONG_GRADIENT, None, failed["values"])
+        if "qualification" in failed:
+            return self._answer(x, Status.DEGENERATE, certificate)
+        return self._answer(x, _unproved(status), None)
+
+    def _placed(self, around: Around) -> Vector:
+        """Return x moved onto the bounds that carry a normal, and back to the constraints."""
+        problem, x, delta = self.problem, around.x, self.request.delta
+        box = problem.box
+        held = np.zeros(x.size, dtype=bool)
+        if around.points:
+            around.look_for_limits()
+            low, high = x - box.lower <= SNAP * delta, box.upper - x <= SNAP * delta
+            normal = around.combine(low, high).normal
+            target = np.where(normal < 0, box.lower, np.where(normal > 0, box.upper, x))
+            order = np.argsort(np.abs(target - x))
+            gaps = np.cumsum(np.abs(target - x)[order] ** 2)
+            held[order[gaps <= (SNAP * delta) ** 2]] = True
+            held &= normal != 0.0
+            x = np.where(held, target, x)
+        return restored(problem, x, 0.5 * delta, held, self.request.seed)
+
+    def _least_violation(self, x: Vector) -> tuple[Answer | None, Vector]:
+        """Minimise the violation alone: a feasible point, or the answer that there is none."""
+        problem = self.problem
+        violation = Violation(problem.system, x)
+        sizes = np.linalg.norm(problem.system.rows(x), axis=1)
+        small = float(sizes[sizes > 0].min(initial=1.0))
+        alone = Problem(CountedOracle(_Billed(violation, problem)), problem.box, _none(x))
+        request = replace(self.request, eps=min(self.request.eps, 1e-3 * small))
+        meta = {**self.meta, "function": "violation of the constraints"}
+        search = ConstrainedSearch(
+            alone, self.solver, request, meta, self.deadline, checked=self.checked
+        )
+        found = search.run(x)
+        place = restored(
+            problem, found.x, self.request.delta, np.zeros(x.size, dtype=bool), request.seed
+        )
+        if problem.feasible(place):
+            return None, place
+        self._history = self._history.followed_by(found.history)
+        self._steps += found.steps
+        if found.status is Status.VERIFIED:
+            if self._nearly_feasible(found.x):
+                return self._answer(found.x, Status.DEGENERATE, None), found.x
+            return self._answer(found.x, Status.INFEASIBLE, found.certificate), found.x
+        if found.status in _FINAL:
+            return self._answer(found.x, found.status, None), found.x
+        return None, found.x
+
+    def _nearly_feasible(self, x: Vector) -> bool:
+        """Whether constraints, taken as linear, could all be met within the ball."""
+        sizes = np.linalg.norm(self.problem.system.rows(x), axis=1)
+        return bool((np.abs(self._excess(x)) <= self.request.delta * sizes).all())
+
+    def _blame(self, x: Vector, status: Status) -> str:
+        """Name the function whose gradient is wrong."""
+        if status is not Status.WRONG_GRADIENT:
+            return ""
+        problem = self.problem
+        functions: list[Oracle] = [problem.objective]
+        functions += [Component(problem.system, i) for i in range(problem.system.size)]
+        try:
+            wrong = self._wrong(functions, x)
+        except OutOfCalls:
+            wrong = self._wrong(functions[1:], x)
+        return f"that of {', '.join(wrong)}" if wrong else ""
+
+    def _wrong_constraint(self, x: Vector) -> str:
+        """Name a constraint whose gradient is wrong next to the start: it would only mislead."""
+        system = self.problem.system
+        if not self.checked or system.linear.all() or not self._wrong([Component(system)], x):
+            return ""
+        each: list[Oracle] = [Component(system, i) for i in range(system.size)]
+        return ", ".join(self._wrong(each, x))
+
+    def _wrong(self, functions: list[Oracle], x: Vector) -> list[str]:
+        radius = max(self.request.delta, 1e-3 * max(1.0, float(np.abs(x).max())))
+        return wrong_gradients(functions, self.problem.box, x, radius, self.request.seed)
+
+    def _answer(
+        self, x: Vector, status: Status, certificate: KKTCertificate | None, detail: str = ""
+    ) -> Answer:
+        return Answer(x, status, certificate, self._history, self._steps, detail)
+
+
+class _Billed(Oracle):
+    """The violation as an objective; its calls are paid from the budget of the problem."""
+
+    def __init__(self, inner: Violation, problem: Problem) -> None:
+        self.inner, self.problem, self.dim = inner, problem, inner.dim
+
+    @property
+    def name(self) -> str:
+        return "the violation of the constraints"
+
+    def _pay(self) -> None:
+        if self.problem.objective.calls >= self.problem.objective.limit:
+            raise OutOfCalls("violation")
+
+    def value(self, x: Vector) -> float:
+        self._pay()
+        self.problem.objective.spend(1, 0)
+        return self.inner.value(x)
+
+    def gradient(self, y: Vector) -> Vector:
+        self._pay()
+        self.problem.objective.spend(0, 1)
+        return self.inner.gradient(y)
+
+
+def _none(x: Vector) -> Any:
+    from goldstein.constrained.system import System
+
+    return System((), x)
+
+
+def _unproved(status: Status) -> Status:
+    """A solver's own success is none of ours."""
+    return Status.NOT_VERIFIED if status is Status.VERIFIED else status
+
+
+def _jittered(rng: np.random.Generator, z: Vector, x: Vector, delta: float, box: Box) -> Vector:
+    """Move a point a little at random, off faces and kinks, inside ball and box."""
+    moved = z + 1e-4 * delta * rng.standard_normal(z.size) / math.sqrt(z.size)
+    pulled: Vector = box.clip(box.fold(x + 0.999 * (moved - x)))
+    return pulled
+
+
+def certify_constrained(
+    problem: Problem,
+    x: Vector,
+    delta: float,
+    eps: float,
+    seed: int,
+    meta: dict[str, Any],
+    deadline: float,
+) -> KKTCertificate:
+    """State how close to KKT a point is, without moving it."""
+    if not problem.box.contains(x):
+        outside = int(np.flatnonzero((x < problem.box.lower) | (x > problem.box.upper))[0])
+        raise InputError(
+            f"x[{outside}] = {x[outside]:g} is outside its bounds; a KKT point is inside them, "
+            "exactly. Clip it: np.clip(x, lower, upper)."
+        )
+    around = Around(problem, x, delta, seed)
+    patience = max(30, min(4 * x.size, 400))
+    certificate = state_kkt(around, eps, meta, patience=patience, deadline=deadline)
+    if certificate is None:
+        raise InputError(
+            f"no gradient could be had within {delta:g} of x; raise max_calls or delta."
+        )
+    functions: list[Oracle] = [
+        Component(problem.system, i) for i in certificate.active if not problem.system.linear[i]
+    ]
+    wrong = wrong_gradients(functions, problem.box, x, delta, seed)
+    with contextlib.suppress(OutOfCalls):
+        wrong += wrong_gradients([problem.objective], problem.box, x, delta, seed)
+    if wrong:
+        raise WrongGradientError(wrong[0])
+    return certificate

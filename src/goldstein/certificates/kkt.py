@@ -1,0 +1,340 @@
+"""The KKT certificate: gradients of f and of constraints near x, normals of the bounds, weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.certificates.verification import LABELS, Label, Verification, as_number
+from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.rounding import combination_norm_upper, up
+from goldstein.numerics.streams import seed_from
+from goldstein.oracles import Oracle, as_oracle
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+#: Constraints whose gradients come this close to cancelling each other (relative to their lengths)
+#: say nothing about f.
+DEGENERATE = 1e-3
+
+_FLOATS = (
+    "x", "points", "gradients", "weights", "constraint_points", "constraint_gradients",
+    "constraint_weights", "normal", "multipliers",
+)  # fmt: skip
+_NUMBERS = ("delta", "eps", "feasibility", "qualification")
+
+
+@dataclass(frozen=True, eq=False)
+class KKTCertificate:
+    """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
+
+    The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)
+    (constraint_points[r]) + normal| <= eps`, all points within `delta` of x and inside the bounds,
+    `weights` convex, `normal` normal to the bounds at x, and every inequality with a multiplier
+    reached or crossed at a stored point. Nothing is scaled.
+
+    Attributes
+    ----------
+    x : ndarray, shape (d,)
+        Inside the bounds, exactly.
+    delta, eps : float
+    feasibility : float
+        The largest violation of a constraint at x; 0 means that all hold.
+    points, gradients : ndarray, shape (k, d)
+        Of f.
+    weights : ndarray, shape (k,)
+    constraint_points, constraint_gradients : ndarray, shape (r, d)
+        Of the constraints. Rows of weight 0 show that a constraint is reached.
+    constraint_index : ndarray of int, shape (r,)
+        Which component of the constraints a row belongs to.
+    constraint_weights : ndarray, shape (r,)
+        Signed like the multipliers: positive at the upper limit, negative at the lower one.
+    normal : ndarray, shape (d,)
+        Entries <= 0 at lower bounds, >= 0 at upper bounds, 0 elsewhere.
+    multipliers : ndarray, shape (m,)
+        Sums of `constraint_weights`.
+    qualification : float
+        How far the gradients of the constraints with a multiplier are from cancelling each other,
+        each divided by the longest of its constraint; next to 0 the claim is `degenerate`. It is
+        measured on samples: an upper bound.
+    label, meta, digest
+        As in `GoldsteinCertificate`.
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> f, grad = lambda x: abs(x[0] - 2.0), lambda x: np.sign(x - 2.0)
+    >>> certificate = gs.certify(f, [1.0], grad, delta=1e-3, rng=0, bounds=[(0, 1)])
+    >>> certificate.normal, certificate.verify(f, grad, bounds=[(0, 1)]).ok
+    (array([1.]), True)
+    """
+
+    x: Vector
+    delta: float
+    eps: float
+    feasibility: float
+    points: Matrix
+    gradients: Matrix
+    weights: Vector
+    constraint_points: Matrix
+    constraint_index: Rows
+    constraint_gradients: Matrix
+    constraint_weights: Vector
+    normal: Vector
+    multipliers: Vector
+    qualification: float
+    label: Label = "conditional"
+    meta: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        index = np.array(self.constraint_index)
+        if index.size and index.dtype.kind not in "iu":
+            raise InputTypeError("constraint_index must hold integers.")
+        object.__setattr__(self, "constraint_index", index.astype(np.int64))
+        for name in _FLOATS:
+            object.__setattr__(self, name, np.array(getattr(self, name), dtype=np.float64))
+        for name in (*_FLOATS, "constraint_index"):
+            getattr(self, name).setflags(write=False)
+        self._check_shapes()
+        for name in _NUMBERS:
+            object.__setattr__(self, name, as_number(name, getattr(self, name)))
+        if self.label not in LABELS:
+            raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
+        if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
+            raise InputTypeError("meta must be a dict and digest a str.")
+        if not self.digest:
+            object.__setattr__(self, "digest", self.content_digest())
+
+    def _check_shapes(self) -> None:
+        d, k, r = self.x.size, self.weights.size, self.constraint_weights.size
+        expected = {
+            "x": (d,), "points": (k, d), "gradients": (k, d), "weights": (k,),
+            "constraint_points": (r, d), "constraint_gradients": (r, d),
+            "constraint_index": (r,), "constraint_weights": (r,), "normal": (d,),
+            "multipliers": (self.multipliers.size,),
+        }  # fmt: skip
+        for name, shape in expected.items():
+            found = getattr(self, name).shape
+            if found != shape:
+                raise InputError(f"{name} of a KKT certificate has shape {found}, not {shape}.")
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether the constraints alone nearly cancel: the claim then says nothing about f."""
+        return self.qualification <= DEGENERATE
+
+    @property
+    def active(self) -> list[int]:
+        """Components of the constraints with a multiplier."""
+        return [int(i) for i in np.flatnonzero(self.multipliers)]
+
+    def verify(
+        self,
+        fun: Oracle | Callable[..., Any],
+        jac: Callable[..., Any] | bool | None = None,
+        args: Sequence[Any] = (),
+        *,
+        bounds: Any = None,
+        constraints: Any = (),
+        seed: int | None = None,
+        check_values: bool = True,
+    ) -> Verification:
+        """Re-derive every number from the function, the bounds and the constraints.
+
+        Nothing is asked outside the bounds.
+
+        Parameters
+        ----------
+        fun, jac, args, bounds, constraints
+            As in `minimize`.
+        seed : int, optional
+            Seed of the displacements; by default nobody can foresee them.
+        check_values : bool
+            Compare differences of values with the gradients, of f and of each constraint used.
+        """
+        from goldstein.certificates.kkt_check import check_kkt
+
+        oracle = as_oracle(fun, jac, args)
+        return check_kkt(self, oracle, bounds, constraints, seed_from(seed), check_values)
+
+    def gap(
+        self,
+        fun: Oracle | Callable[..., Any],
+        jac: Callable[..., Any] | bool | None = None,
+        args: Sequence[Any] = (),
+        *,
+        radius: float,
+        constraints: Any = (),
+    ) -> float:
+        """Bound how much lower f is at any feasible point within `radius` of x.
+
+        For convex problems only, and on your word that the problem is one: f convex, constraints
+        convex at upper limits, concave at lower ones, equalities linear. Then for every feasible z
+
+            f(x) - f(z) <= sum_j mu_j e_j + sum_i |multiplier_i| slack_i + eps |z - x|
+
+        with e_j >= 0 the error of the linearisation at stored point j, taken at x. The certificate
+        itself is to be verified besides.
+
+        Parameters
+        ----------
+        fun, jac, args, constraints
+            As in `minimize`.
+        radius : float
+            How far other feasible points may be; the diameter of the feasible set makes the bound
+            global.
+        """
+        from goldstein.certificates.kkt_check import convex_gap
+
+        if not (as_number("radius", radius) >= 0 and math.isfinite(radius)):
+            raise InputError(f"radius must be finite and not negative, got {radius!r}.")
+        return convex_gap(self, as_oracle(fun, jac, args), constraints, float(radius))
+
+    def reduce(self) -> KKTCertificate:
+        """Return an equivalent certificate with at most d + 1 gradients of f."""
+        weights = sparse_weights(self.weights, self.gradients)
+        used = np.flatnonzero(weights > 0)
+        smaller = replace(
+            self, points=self.points[used], gradients=self.gradients[used], weights=weights[used],
+            digest="" if self.digest == self.content_digest() else self.digest,
+        )  # fmt: skip
+        eps = max(self.eps, residual_upper(smaller))
+        return replace(smaller, eps=eps, digest="" if eps != self.eps else smaller.digest)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the certificate to one file that is safe to hand to a stranger."""
+        from goldstein.certificates.store import save_certificate
+
+        return save_certificate(self, path)
+
+    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return (kind, arrays, JSON fields) for the file."""
+        arrays = {name: getattr(self, name) for name in (*_FLOATS, "constraint_index")}
+        return "kkt", arrays, {name: getattr(self, name) for name in _fields()}
+
+    @classmethod
+    def from_record(cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> KKTCertificate:
+        """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
+        if set(arrays) != {*_FLOATS, "constraint_index"}:
+            raise InputError(f"arrays {sorted(arrays)} are not those of a KKT certificate.")
+        if set(fields) != set(_fields()) or not fields["digest"]:
+            raise InputError(f"fields {sorted(fields)} are not those of a KKT certificate.")
+        for name in _FLOATS:
+            if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
+                raise InputError(f"{name} must hold finite float64 numbers.")
+        everything: dict[str, Any] = {**arrays, **fields}
+        certificate = cls(**everything)
+        if not all(math.isfinite(getattr(certificate, name)) for name in _NUMBERS):
+            raise InputError(f"{', '.join(_NUMBERS)} must be finite.")
+        return certificate
+
+    def content_digest(self) -> str:
+        """Return a hash of every field but the digest itself."""
+        h = hashlib.sha256()
+        for name in (*_FLOATS, "constraint_index"):
+            array = getattr(self, name)
+            h.update(repr(array.shape).encode())
+            h.update(np.ascontiguousarray(array).tobytes())
+        rest = [*(float(getattr(self, name)).hex() for name in _NUMBERS), self.label, self.meta]
+        try:
+            h.update(json.dumps(rest, sort_keys=True).encode())
+        except (TypeError, ValueError) as failure:
+            raise InputTypeError(
+                f"meta must hold plain numbers, strings, lists and dicts: {failure}."
+            ) from failure
+        return h.hexdigest()
+
+    def summary(self) -> str:
+        """A few words for people; what is not so comes first."""
+        parts = [
+            f"({self.eps:.3g}, {self.delta:.3g})-Goldstein-KKT, {self.label} (fun, jac and "
+            "constraints are believed)",
+            f"violation {self.feasibility:.3g}" if self.feasibility else "feasible",
+            "multipliers " + (_listed(self.multipliers) or "none"),
+        ]
+        on_bounds = int(np.count_nonzero(self.normal))
+        if on_bounds:
+            parts.append(f"{on_bounds} active bounds")
+        if self.degenerate:
+            parts.insert(0, f"DEGENERATE constraints (qualification {self.qualification:.2g})")
+        asked = self.meta.get("asked_eps")
+        if isinstance(asked, float) and self.eps > asked:
+            parts.insert(0, f"NOT proved KKT to eps = {asked:g}")
+        return "; ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<KKTCertificate {self.summary()}>"
+
+
+def _fields() -> tuple[str, ...]:
+    return (*_NUMBERS, "label", "meta", "digest")
+
+
+def _listed(multipliers: Vector) -> str:
+    used = np.flatnonzero(multipliers)
+    shown = [f"[{i}] {multipliers[i]:.4g}" for i in used[:6]]
+    return ", ".join(shown) + (f" and {used.size - 6} more" if used.size > 6 else "")
+
+
+def residual_upper(certificate: KKTCertificate) -> float:
+    """Return an upper bound of the length in the claim, for the stored gradients."""
+    c = certificate
+    return combined_upper(
+        c.weights, c.gradients, c.constraint_weights, c.constraint_gradients, c.normal
+    )
+
+
+def combined_upper(
+    weights: Vector, gradients: Matrix, signed: Vector, rows: Matrix, normal: Vector
+) -> float:
+    """Return an upper bound of |weights @ gradients + signed @ rows + normal|."""
+    factors = np.concatenate([weights, np.abs(signed), [1.0]])
+    stacked = np.concatenate([gradients, np.sign(signed)[:, None] * rows, normal[None]])
+    with np.errstate(over="ignore"):
+        total = up(math.fsum(factors.tolist()))
+    mean = combination_norm_upper(factors, stacked)
+    return up(mean * total) if mean else 0.0
+
+
+def best_normal(total: Vector, low: NDArray[np.bool_], high: NDArray[np.bool_]) -> Vector:
+    """Return the normal vector that cancels most of `total`.
+
+    Its entries may be negative where `low` is true and positive where `high` is.
+    """
+    found: Vector = np.where(low, np.minimum(-total, 0.0), 0.0)
+    return found + np.where(high, np.maximum(-total, 0.0), 0.0) + 0.0
+
+
+def qualification_of(
+    index: Rows, signed_rows: Matrix, normal: Vector, free: NDArray[np.bool_]
+) -> float:
+    """Return how far gradients of constraints (times the sign of the multiplier) are from 0.
+
+    The shortest vector of their hull, each divided by the longest of its constraint, plus the cone
+    of the normals in use. 1 where there is nothing to qualify.
+    """
+    if not len(signed_rows):
+        return 1.0
+    lengths = np.linalg.norm(signed_rows, axis=1)
+    longest = np.array([lengths[index == i].max() for i in index])
+    if not longest.all():
+        return 0.0
+    rows = signed_rows / longest[:, None]
+    used = np.flatnonzero((normal != 0.0) & free)
+    cone = np.zeros((used.size, normal.size))
+    cone[np.arange(used.size), used] = np.sign(normal[used])
+    a, b = conic_weights(rows, cone)
+    return min(1.0, float(np.linalg.norm(a @ rows + b @ cone)))

@@ -1,0 +1,332 @@
+"""Which KKT claim to state about a point: gather answers around it, combine, look beside.
+
+Nothing here is trusted: `verify` decides.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.certificates.beside import hair, rounding_slack
+from goldstein.certificates.kkt import KKTCertificate, best_normal, residual_upper
+from goldstein.certificates.kkt_check import CLOSE, displaced, qualification, survey_kkt
+from goldstein.certificates.stating import MARGIN
+from goldstein.constrained.problem import Problem, tolerances
+from goldstein.errors import KinkError, OutOfCalls
+from goldstein.numerics.ball import inner_radius, uniform_in_ball
+from goldstein.numerics.cone import conic_point, narrow
+from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.rounding import distance_upper, norm_upper, up
+from goldstein.numerics.streams import stream
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: The combination is sought so much shorter than the claim, which has to survive beside it.
+SPARE = 0.9
+
+#: Pairs of points beside x that are looked at: more than a check will.
+CENTRE_PAIRS = 6
+
+#: Columns of nonlinear constraints in one combination.
+COLUMNS = 3000
+
+
+@dataclass
+class Combination:
+    """The shortest combination of what is known: weights, owners, and the vector itself."""
+
+    weights: Vector
+    cone: Vector
+    owners: list[tuple[int, int, float]]
+    normal: Vector
+    vector: Vector
+
+    @property
+    def length(self) -> float:
+        return float(np.linalg.norm(self.vector))
+
+
+class Around:
+    """Answers of a problem at points of the ball around x, inside the bounds.
+
+    Parameters
+    ----------
+    problem : Problem
+    x : ndarray
+        Inside the bounds.
+    delta : float
+    seed : int
+    """
+
+    def __init__(self, problem: Problem, x: Vector, delta: float, seed: int) -> None:
+        self.problem, self.x, self.delta, self.seed = problem, x, delta, seed
+        self.points: list[Vector] = []
+        self.gradients: list[Vector] = []
+        self.rows: list[Matrix] = []
+        system = problem.system
+        #: For each component the points seen that reach or cross the limits furthest.
+        self.above: list[tuple[float, Vector | None]] = [(-math.inf, None)] * system.size
+        self.below: list[tuple[float, Vector | None]] = [(-math.inf, None)] * system.size
+        values = system.values(x)
+        #: Equalities that hold at x.
+        self._excess = np.abs(system.excess(values))
+        self._holds = self._excess <= tolerances(system)
+        self._looked: set[tuple[int, float]] = set()
+        self.see(x)
+
+    def moved_to(self, x: Vector) -> Around:
+        """Return what is known of the ball around another point."""
+        other = Around(self.problem, x, self.delta, self.seed)
+        for y, g, rows in zip(self.points, self.gradients, self.rows):
+            if distance_upper(y, x) <= self.delta:
+                other.see(y)
+                other.points.append(y)
+                other.gradients.append(g)
+                other.rows.append(rows)
+        return other
+
+    def see(self, y: Vector) -> None:
+        """Remember which limits y reaches."""
+        system = self.problem.system
+        if not system.size:
+            return
+        values = system.values(y)
+        for i in range(system.size):
+            if values[i] - system.upper[i] >= max(self.above[i][0], 0.0):
+                self.above[i] = float(values[i] - system.upper[i]), y
+            if system.lower[i] - values[i] >= max(self.below[i][0], 0.0):
+                self.below[i] = float(system.lower[i] - values[i]), y
+
+    def ask(self, y: Vector) -> bool:
+        """Add a point; False where it is outside or on a kink."""
+        if distance_upper(y, self.x) > self.delta:
+            return False
+        try:
+            gradient, _, rows = self.problem.answers(y)
+        except KinkError:
+            return False
+        self.see(y)
+        self.points.append(y)
+        self.gradients.append(gradient)
+        self.rows.append(rows.copy())
+        return True
+
+    def look_for_limits(self) -> None:
+        """Walk towards limits that may be within the ball and have not been reached yet."""
+        system, box = self.problem.system, self.problem.box
+        if not system.size or not self.rows:
+            return
+        values = system.values(self.x)
+        for i in range(system.size):
+            if system.equal[i]:
+                continue
+            for sign, gap, seen in (
+                (1.0, system.upper[i] - values[i], self.above[i]),
+                (-1.0, values[i] - system.lower[i], self.below[i]),
+            ):
+                # A point that reaches the limit by rounding alone may miss it elsewhere.
+                if (i, sign) in self._looked or seen[0] > 1e-12 * (1.0 + abs(values[i])):
+                    continue
+                along = max((rows[i] for rows in self.rows), key=np.linalg.norm)
+                along = sign * along
+                steep = float(np.linalg.norm(along))
+                if not math.isfinite(gap) or steep == 0.0 or gap > 4.0 * steep * self.delta:
+                    continue
+                self._looked.add((i, sign))
+                far = inner_radius(self.x, self.delta)
+                for reach in (min(2.0 * gap / steep + 1e-3 * far, far), far):
+                    self.see(box.clip(self.x + (reach / steep) * along))
+
+    def combine(self, low: Mask | None = None, high: Mask | None = None) -> Combination:
+        """Return the shortest combination; normals where `low`, `high` say (default: at x)."""
+        if low is None or high is None:
+            low, high = self.problem.box.normal_signs(self.x)
+        system = self.problem.system
+        signs = []
+        for i in range(system.size):
+            up_, down = self.above[i][1] is not None, self.below[i][1] is not None
+            if system.equal[i]:
+                up_ = down = bool(self._holds[i]) or (up_ and down)
+            if self._excess[i] > CLOSE * self.delta * self._length(i) and not system.linear[i]:
+                up_ = down = False
+            signs.append([s for s, on in ((1.0, up_), (-1.0, down)) if on])
+        found = self._combine(signs, low, high)
+        if any(len(sides) > 1 for sides in signs):
+            # One sign for each constraint: with two, curvature alone would cancel anything.
+            totals = np.zeros(system.size)
+            for weight, (i, _, sign) in zip(found.cone.tolist(), found.owners):
+                totals[i] += sign * weight
+            signs = [
+                sides if len(sides) < 2 else [1.0 if totals[i] >= 0 else -1.0]
+                for i, sides in enumerate(signs)
+            ]
+            found = self._combine(signs, low, high)
+        return found
+
+    def _length(self, i: int) -> float:
+        """Return the length of a gradient of component i."""
+        return max(float(np.linalg.norm(rows[i])) for rows in self.rows)
+
+    def _combine(self, signs: list[list[float]], low: Mask, high: Mask) -> Combination:
+        system, dim = self.problem.system, self.x.size
+        count = len(self.points)
+        curved = sum(1 for i, sides in enumerate(signs) if sides and not system.linear[i])
+        latest = count - min(count, max(1, COLUMNS // max(1, curved)))
+        owners = [
+            (i, j, sign)
+            for i, sides in enumerate(signs)
+            for sign in sides
+            for j in (range(1) if system.linear[i] else range(latest, count))
+            if self.rows[j][i].any()
+        ]
+        columns = np.array([sign * self.rows[j][i] for i, j, sign in owners]).reshape(-1, dim)
+        normals = np.concatenate([-np.eye(dim)[low], np.eye(dim)[high]])
+        matrix = np.array(self.gradients)
+        a, b = conic_weights(matrix, np.concatenate([columns, normals]))
+        b = b[: len(owners)]
+        total = a @ matrix + b @ columns
+        normal = best_normal(total, low, high)
+        return Combination(a, b, owners, normal, total + normal)
+
+    def enrich(self, eps: float, patience: int, deadline: float = math.inf) -> Combination | None:
+        """Add points against the current vector until it is short, or nothing is gained."""
+        rng = stream(self.seed, len(self.points), "kkt")
+        fold = self.problem.box.fold
+        milestone, since = math.inf, 0
+        found: Combination | None = None
+        try:
+            while since < patience and time.perf_counter() < deadline:
+                if not self.points:
+                    self.ask(fold(uniform_in_ball(rng, self.x, self.delta)))
+                    since += 1
+                    continue
+                self.look_for_limits()
+                found = self.combine()
+                steep = max(float(np.linalg.norm(g)) for g in self.gradients)
+                if found.length <= max(eps, 1e-14 * steep):
+                    return found
+                if found.length <= 0.9 * milestone:
+                    milestone, since = found.length, 0
+                ratio = narrow(found.length / max(steep, found.length), self.x.size)
+                y = conic_point(rng, self.x, found.vector, found.length, self.delta, ratio)
+                self.ask(fold(y))
+                since += 1
+        except OutOfCalls:
+            pass
+        return self.combine() if self.points else None
+
+    def state(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
+        """Return the claim of a combination, its eps such that it holds a hair beside too."""
+        certificate = self._plain(found, meta)
+        factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
+        rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
+        slack = rounding_slack(factors, rows)
+        try:
+            near = survey_kkt(certificate, self.problem, certificate.eps + slack, self.seed + 1)
+        except OutOfCalls:
+            near = certificate.eps
+        if math.isfinite(near):
+            change = abs(near - certificate.eps)
+            eps = up(max(certificate.eps, near) + MARGIN * change + slack)
+            certificate = replace(certificate, eps=eps, digest="")
+        return certificate
+
+    def _plain(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
+        problem, x = self.problem, self.x
+        used = np.flatnonzero(found.weights > 0)
+        weights = found.weights[used] / math.fsum(found.weights[used].tolist())
+        rows = [
+            (self.points[j], i, self.rows[j][i], sign * w)
+            for w, (i, j, sign) in zip(found.cone.tolist(), found.owners)
+            if w > 0
+        ]
+        multipliers = np.zeros(problem.system.size)
+        for i in {i for _, i, _, _ in rows}:
+            multipliers[i] = math.fsum(w for _, k, _, w in rows if k == i)
+        rows += self._witnesses(multipliers)
+        points = np.array([self.points[j] for j in used])
+        places = [*points, *(y for y, _, _, _ in rows)]
+        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in places)
+        widest = max(distance_upper(y, x) for y in places)
+        dim = x.size
+        index = np.array([i for _, i, _, _ in rows], dtype=np.int64)
+        stacked = np.array([g for _, _, g, _ in rows]).reshape(-1, dim)
+        heavy = [(i, g) for _, i, g, w in rows if w != 0.0]
+        rng = stream(self.seed, 0, "centre")
+        q = qualification(
+            multipliers, found.normal, heavy, problem, x, self.delta, rng, CENTRE_PAIRS
+        )
+        certificate = KKTCertificate(
+            x=x,
+            delta=max(widest, min(self.delta, up(widest + room))),
+            eps=0.0,
+            feasibility=problem.system.violation(x),
+            points=points,
+            gradients=np.array([self.gradients[j] for j in used]),
+            weights=weights,
+            constraint_points=np.array([y for y, _, _, _ in rows]).reshape(-1, dim),
+            constraint_index=index,
+            constraint_gradients=stacked,
+            constraint_weights=np.array([w for _, _, _, w in rows]),
+            normal=found.normal,
+            multipliers=multipliers,
+            qualification=q,
+            meta=dict(meta),
+        )
+        return replace(certificate, eps=residual_upper(certificate), digest="")
+
+    def _witnesses(self, multipliers: Vector) -> list[tuple[Vector, int, Vector, float]]:
+        """Rows of weight 0: where the limits of inequalities with a multiplier are reached."""
+        system = self.problem.system
+        found: list[tuple[Vector, int, Vector, float]] = []
+        for i in np.flatnonzero(multipliers).tolist():
+            sides = [self.above[i][1] if multipliers[i] > 0 else self.below[i][1]]
+            if system.equal[i]:
+                sides = [] if self._holds[i] else [self.above[i][1], self.below[i][1]]
+            # Only the values there count: the points may be kinks.
+            found += [(y, i, np.zeros(self.x.size), 0.0) for y in sides if y is not None]
+        return found
+
+
+def state_kkt(
+    around: Around,
+    eps: float,
+    meta: dict[str, Any],
+    *,
+    patience: int,
+    deadline: float = math.inf,
+) -> KKTCertificate | None:
+    """Gather until a claim of `eps` survives, or nothing is gained; None where nothing is known."""
+    best: KKTCertificate | None = None
+    for attempt in range(3):
+        found = around.enrich(SPARE * eps, patience, deadline)
+        if found is None:
+            break
+        around.look_for_limits()
+        certificate = around.state(found, meta)
+        if best is None or certificate.eps < best.eps:
+            best = certificate
+        if best.eps <= eps or found.length > eps or time.perf_counter() > deadline:
+            break
+        # Short, but not beside: other points of the ball have to carry it.
+        rng = stream(around.seed, attempt, "again")
+        heavy = set(np.flatnonzero(found.weights > 0).tolist())
+        kept = [j for j in range(len(around.points)) if j not in heavy]
+        moved = [displaced(rng, around.points[j], best, around.problem.box, 256.0) for j in heavy]
+        around.points = [around.points[j] for j in kept]
+        around.gradients = [around.gradients[j] for j in kept]
+        around.rows = [around.rows[j] for j in kept]
+        try:
+            for y in moved:
+                around.ask(y)
+        except OutOfCalls:
+            break
+    return best

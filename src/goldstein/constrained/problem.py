@@ -1,0 +1,64 @@
+"""A constrained problem: the objective, the box and the system, asked together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.constrained.box import Box, as_box
+from goldstein.constrained.system import System, as_system
+from goldstein.errors import InputTypeError
+from goldstein.oracles import CountedOracle, Oracle
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: Equalities, and inequalities at the end of a search, may be violated by this much (relative to
+#: their limits, where these exceed 1); whatever is left is printed.
+FEASIBLE = 1e-9
+
+
+@dataclass(eq=False)
+class Problem:
+    """Minimise `objective` subject to `box` and `system`; a point is asked about once.
+
+    `objective` counts: value and constraints at a point are one call, gradient and Jacobian too.
+    """
+
+    objective: CountedOracle
+    box: Box
+    system: System
+
+    @classmethod
+    def of(
+        cls, oracle: Oracle, x: Vector, bounds: Any, constraints: Any, max_calls: int | None = None
+    ) -> Problem:
+        """Read the arguments; the constraints are asked once, at the point of the box nearest x."""
+        if not (oracle.has_gradient and oracle.has_value):
+            raise InputTypeError(
+                f"bounds and constraints need a function with values and gradients; {oracle.name} "
+                "has noisy samples of gradients only."
+            )
+        box = as_box(bounds, x.size)
+        system = as_system(() if constraints is None else constraints, box.clip(x))
+        return cls(CountedOracle(oracle, max_calls), box, system)
+
+    def answers(self, y: Vector) -> tuple[Vector, Vector, Matrix]:
+        """Return gradient, values of the constraints and Jacobian at a point of the box."""
+        return self.objective.gradient(y), self.system.values(y), self.system.rows(y)
+
+    def feasible(self, x: Vector) -> bool:
+        """Whether x satisfies everything, up to FEASIBLE."""
+        system = self.system
+        excess = np.abs(system.excess(system.values(x)))
+        return self.box.contains(x) and bool((excess <= tolerances(system)).all())
+
+
+def tolerances(system: System) -> Vector:
+    """Return what each component may be violated by."""
+    sides = [np.abs(np.where(np.isfinite(s), s, 0.0)) for s in (system.lower, system.upper)]
+    found: Vector = FEASIBLE * np.maximum(1.0, np.maximum(*sides))
+    return found

@@ -1,0 +1,184 @@
+"""The reduction: a constrained problem as one function without constraints, and the way back.
+
+With y = clip(z) the function is
+
+    P(z) = f(y) + sum_i rho_i max(0, c_i(y) - ub_i, lb_i - c_i(y)) + rho |z - y|_1.
+
+f and c are asked inside the bounds only. Gradients of P that cancel are a KKT certificate: f has
+weight 1 by construction, and a constraint enters where it is violated, with a multiplier of at
+most rho_i. Variables whose bounds coincide are left out of z.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.constrained.box import Box
+from goldstein.constrained.problem import Problem
+from goldstein.constrained.system import System, as_system
+from goldstein.errors import BallTooSmallError
+from goldstein.oracles import Oracle
+
+Vector = NDArray[np.float64]
+
+#: Infeasible points so many times larger than the start, with lower values, end a run.
+FAR = 1e4
+
+
+class Penalised(Oracle):
+    """P of the module's docstring, over the variables that can move.
+
+    Parameters
+    ----------
+    problem : Problem
+    rho : ndarray, shape (m,)
+        Weights of the constraints.
+    wall : float
+        Weight of the distance to the box.
+    """
+
+    def __init__(self, problem: Problem, rho: Vector, wall: float) -> None:
+        self.problem, self.rho, self.wall = problem, rho, wall
+        self._free = ~problem.box.fixed
+        self._rest = problem.box.lower
+        self.dim = int(self._free.sum())
+        #: The steepest slope along a coordinate that was met; a lower wall does not hold.
+        self.steepest = 0.0
+        #: The best feasible point that was met, with its value.
+        self.best: tuple[float, Vector] | None = None
+        self._lowest, self._scale = math.inf, 0.0
+
+    @property
+    def name(self) -> str:
+        return self.problem.objective.name
+
+    def apply(self, x: Vector) -> Vector:
+        """Return the variables that can move."""
+        return x[self._free].copy()
+
+    def invert(self, z: Vector) -> Vector:
+        """Return the point of the box that belongs to z."""
+        return self.problem.box.clip(self._whole(z))
+
+    def _whole(self, z: Vector) -> Vector:
+        whole = np.where(self._free, 0.0, self._rest)
+        whole[self._free] = z
+        return whole
+
+    def value(self, x: Vector) -> float:
+        whole = self._whole(x)
+        y = self.problem.box.clip(whole)
+        objective = self.problem.objective.value(y)
+        excess = self._excess(y)
+        if not excess.any() and (self.best is None or objective < self.best[0]):
+            self.best = objective, y
+        outside = np.abs(whole - y)
+        penalty = float(self.rho @ np.abs(excess)) + self.wall * float(outside.sum())
+        found = objective + penalty
+        if found < self._lowest:
+            self._lowest = found
+            self._stop_running_away(x, bool(excess.any() or outside.any()))
+        return found
+
+    def _stop_running_away(self, z: Vector, violated: bool) -> None:
+        """Give up where ever lower values lead ever further out: the weights are too small."""
+        size = 1.0 + float(np.abs(z).max(initial=0.0))
+        self._scale = self._scale or size
+        if violated and size > FAR * self._scale:
+            raise BallTooSmallError
+
+    def gradient(self, y: Vector) -> Vector:
+        whole = self._whole(y)
+        inside = self.problem.box.clip(whole)
+        total = self.problem.objective.gradient(inside)
+        signs = np.sign(self._excess(inside))
+        if signs.any():
+            total = total + (self.rho * signs) @ self.problem.system.rows(inside)
+        free = total[self._free]
+        self.steepest = max(self.steepest, float(np.abs(free).max(initial=0.0)))
+        outside = (whole - inside)[self._free]
+        return np.where(outside != 0.0, self.wall * np.sign(outside), free)
+
+    def _excess(self, y: Vector) -> Vector:
+        system = self.problem.system
+        return system.excess(system.values(y))
+
+
+class Violation(Oracle):
+    """V(x) = sum of what each constraint is violated by; 0 exactly where all hold.
+
+    An infeasible problem is answered with a certificate of stationarity of V at a point where V is
+    positive: `res.certificate.verify(gs.Violation(constraints, x), bounds=bounds)`.
+
+    Parameters
+    ----------
+    constraints
+        As in `minimize`.
+    x : array_like
+        A point to ask the constraints at, for their sizes.
+
+    Examples
+    --------
+    >>> from scipy.optimize import LinearConstraint
+    >>> V = Violation(LinearConstraint([[1.0, 1.0]], 1.0, 1.0), [0.0, 0.0])
+    >>> V.value(np.array([2.0, 2.0])), V.gradient(np.array([2.0, 2.0]))
+    (3.0, array([1., 1.]))
+    """
+
+    def __init__(self, constraints: object, x: object) -> None:
+        point = np.array(x, dtype=np.float64)
+        self.system: System = as_system(constraints, point)
+        self.dim = point.size
+
+    def value(self, x: Vector) -> float:
+        return float(np.abs(self.system.excess(self.system.values(x))).sum())
+
+    def gradient(self, y: Vector) -> Vector:
+        signs = np.sign(self.system.excess(self.system.values(y)))
+        found: Vector = signs @ self.system.rows(y)
+        return found
+
+
+class Folded(Oracle):
+    """One function inside a box, continued beyond it by reflection: it may be asked anywhere."""
+
+    def __init__(self, inner: Oracle, box: Box) -> None:
+        self.inner, self.box, self.dim = inner, box, box.lower.size
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def value(self, x: Vector) -> float:
+        return self.inner.value(self.box.fold(x))
+
+    def gradient(self, y: Vector) -> Vector:
+        inside = self.box.fold(y)
+        signs = np.where(inside == y, 1.0, -1.0)
+        # Reflected and still on a bound: narrower than the way, where nothing changes any more.
+        stuck = (inside != y) & ((inside == self.box.lower) | (inside == self.box.upper))
+        return np.where(stuck, 0.0, signs * self.inner.gradient(inside))
+
+
+class Component(Oracle):
+    """One component of a system as a function of its own, or all of them with weights."""
+
+    def __init__(self, system: System, index: int | None = None) -> None:
+        self.system, self.index = system, index
+        # No two alike, so that mistakes do not cancel.
+        spread = np.sqrt(1.0 + np.arange(system.size))
+        self.weights = spread if index is None else np.eye(system.size)[index]
+
+    @property
+    def name(self) -> str:
+        return "the constraints" if self.index is None else self.system.name(self.index)
+
+    def value(self, x: Vector) -> float:
+        return float(self.weights @ self.system.values(x))
+
+    def gradient(self, y: Vector) -> Vector:
+        found: Vector = self.weights @ self.system.rows(y)
+        return found

@@ -1,0 +1,277 @@
+"""Constraints lb <= c(x) <= ub, all components numbered in the order given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.errors import GoldsteinError, InputError, InputTypeError, OracleError
+from goldstein.oracles import Oracle
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+_EXPECTED = (
+    "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "
+    "fun(x) >= 0, 'eq'), 'fun' and 'jac', or a list of them"
+)
+
+
+class Comparison:
+    """What `F <= 1`, `F >= 0` or `F == 0` say of an Expression: a constraint for `minimize`.
+
+    Parameters
+    ----------
+    parts : sequence of Oracle
+        One for each component.
+    lb, ub : float or ndarray
+    """
+
+    def __init__(self, parts: Sequence[Oracle], lb: Any, ub: Any) -> None:
+        self.parts, self.lb, self.ub = tuple(parts), lb, ub
+        self.jac = self._rows
+
+    def fun(self, x: Vector) -> Vector:
+        return np.array([part.value(x) for part in self.parts])
+
+    def _rows(self, x: Vector) -> Matrix:
+        return np.array([part.gradient(x) for part in self.parts])
+
+    def __bool__(self) -> bool:
+        raise InputTypeError(
+            "a comparison of an expression is a constraint, neither true nor false; two-sided "
+            "limits are two comparisons: constraints=[F >= 0, F <= 1]."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{len(self.parts)} constraints, {self.lb} <= F(x) <= {self.ub}>"
+
+
+@dataclass(eq=False)
+class Group:
+    """One constraint as the user gave it; `size` components once it has been asked.
+
+    `shared` answers value and Jacobian in one call, where the user says jac=True.
+    """
+
+    name: str
+    fun: Callable[[Vector], Any]
+    jac: Callable[[Vector], Any]
+    lower: Any
+    upper: Any
+    linear: bool = False
+    size: int = 0
+
+    def values(self, x: Vector) -> Vector:
+        raw = self._ask(self.fun, x, "value")
+        found = np.array(raw, dtype=np.float64)
+        found = np.atleast_1d(found)
+        if found.ndim != 1:
+            raise self._error(f"value has shape {found.shape}, expected a number or a vector", x)
+        if self.size and found.size != self.size:
+            raise self._error(
+                f"value has {found.size} components here and {self.size} promised (by its bounds, "
+                "or by its first answer); return one for each",
+                x,
+            )
+        if not np.isfinite(found).all():
+            raise self._error(f"value is {found[~np.isfinite(found)][0]}, expected finite", x)
+        return found
+
+    def rows(self, x: Vector) -> Matrix:
+        raw = self._ask(self.jac, x, "Jacobian")
+        raw = raw.toarray() if hasattr(raw, "toarray") else raw
+        found = np.array(raw, dtype=np.float64)
+        if found.shape == (x.size,) and self.size == 1:
+            found = found[None]
+        if self.size == 1 and found.size == 1 == x.size:
+            found = found.reshape(1, 1)
+        if found.shape != (self.size, x.size):
+            raise self._error(
+                f"Jacobian has shape {found.shape}, expected {(self.size, x.size)}: one row for "
+                "each component, one column for each variable",
+                x,
+            )
+        if not np.isfinite(found).all():
+            raise self._error("Jacobian has an entry that is not finite", x)
+        return found
+
+    def _ask(self, question: Callable[[Vector], Any], x: Vector, what: str) -> Any:
+        try:
+            return question(x.copy())
+        except GoldsteinError:
+            raise
+        except Exception as failure:
+            raise self._error(f"{what} raised {type(failure).__name__}: {failure}", x) from failure
+
+    def _error(self, what: str, x: Vector) -> OracleError:
+        shown = np.array2string(x, threshold=8, edgeitems=3, precision=6)
+        return OracleError(f"{self.name}: {what} (at x = {shown}).", x.copy(), 0)
+
+
+class System:
+    """All constraints together, each evaluated once per point.
+
+    Attributes
+    ----------
+    size : int
+        Components m of all constraints.
+    lower, upper : ndarray, shape (m,)
+    equal, linear : ndarray of bool, shape (m,)
+    """
+
+    def __init__(self, groups: Sequence[Group], x: Vector) -> None:
+        self.groups = tuple(groups)
+        lower, upper, linear = [], [], []
+        for group in self.groups:
+            group.size = _stated_size(group)
+            group.size = group.values(x).size
+            low, high = _limits(group)
+            lower.append(low)
+            upper.append(high)
+            linear.append(np.full(group.size, group.linear))
+        none = np.zeros(0)
+        self.lower: Vector = np.concatenate([none, *lower])
+        self.upper: Vector = np.concatenate([none, *upper])
+        self.linear: NDArray[np.bool_] = np.concatenate([none.astype(bool), *linear])
+        self.equal: NDArray[np.bool_] = self.lower == self.upper
+        self.size = self.lower.size
+        self._values_at: tuple[bytes, Vector] = (b"", none)
+        self._rows_at: tuple[bytes, Matrix] = (b"", none[None])
+
+    def name(self, i: int) -> str:
+        """How messages call component i."""
+        for group in self.groups:
+            if i < group.size:
+                return group.name if group.size == 1 else f"{group.name}, component {i}"
+            i -= group.size
+        raise IndexError(i)
+
+    def values(self, x: Vector) -> Vector:
+        key = x.tobytes()
+        if self._values_at[0] != key:
+            parts = [group.values(x) for group in self.groups]
+            self._values_at = key, np.concatenate([np.zeros(0), *parts])
+        return self._values_at[1]
+
+    def rows(self, x: Vector) -> Matrix:
+        """Return the Jacobian, shape (m, d)."""
+        key = x.tobytes()
+        if self._rows_at[0] != key:
+            parts = [group.rows(x) for group in self.groups]
+            self._rows_at = key, np.concatenate([np.zeros((0, x.size)), *parts])
+        return self._rows_at[1]
+
+    def excess(self, values: Vector) -> Vector:
+        """Return by how much each component is violated: positive above ub, negative below lb."""
+        above = np.maximum(values - self.upper, 0.0)
+        below = np.maximum(self.lower - values, 0.0)
+        found: Vector = above - below
+        return found
+
+    def violation(self, x: Vector) -> float:
+        """Return the largest violation at x; 0 where all constraints hold."""
+        return float(np.abs(self.excess(self.values(x))).max(initial=0.0))
+
+
+def as_system(constraints: Any, x: Vector) -> System:
+    """Read constraints as SciPy takes them; they are asked once, at x, for their sizes."""
+    if isinstance(constraints, System):
+        return constraints
+    given = constraints if isinstance(constraints, list | tuple) else [constraints]
+    groups = [_group(one, f"constraints[{k}]", x.size) for k, one in enumerate(given)]
+    return System(groups, x)
+
+
+def given(constraints: Any) -> bool:
+    """Whether there are any: None and an empty list mean none."""
+    return constraints is not None and not (
+        isinstance(constraints, list | tuple) and not constraints
+    )
+
+
+def _group(one: Any, name: str, dim: int) -> Group:
+    if isinstance(one, dict):
+        return _from_dict(one, name)
+    if hasattr(one, "A") and hasattr(one, "lb"):
+        return _linear(one, name, dim)
+    if hasattr(one, "fun") and hasattr(one, "lb"):
+        called = getattr(one.fun, "__name__", "")
+        label = f"{name} ({called})" if called and called != "<lambda>" else name
+        fun, jac = _pair(one.fun, getattr(one, "jac", None), (), label)
+        return Group(label, fun, jac, one.lb, one.ub)
+    raise InputTypeError(f"{name} is {type(one).__name__}, expected {_EXPECTED}.")
+
+
+def _from_dict(one: dict[str, Any], name: str) -> Group:
+    unknown = set(one) - {"type", "fun", "jac", "args"}
+    if unknown or "fun" not in one or one.get("type") not in ("ineq", "eq"):
+        raise InputError(
+            f"{name} is a dict with keys {sorted(map(str, one))} and type {one.get('type')!r}; "
+            "expected 'type' ('ineq' for fun(x) >= 0, or 'eq'), 'fun', 'jac' and perhaps 'args'."
+        )
+    args = one.get("args", ())
+    args = args if isinstance(args, tuple | list) else (args,)
+    fun, jac = _pair(one["fun"], one.get("jac"), tuple(args), name)
+    return Group(name, fun, jac, 0.0, np.inf if one["type"] == "ineq" else 0.0)
+
+
+def _linear(one: Any, name: str, dim: int) -> Group:
+    matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
+    matrix = np.atleast_2d(np.array(matrix, dtype=np.float64))
+    if matrix.shape[1] != dim or not np.isfinite(matrix).all():
+        raise InputError(
+            f"{name}: the matrix A has shape {matrix.shape}; expected {dim} columns, one for each "
+            "variable, and finite entries."
+        )
+    return Group(name, lambda x: matrix @ x, lambda x: matrix, one.lb, one.ub, linear=True)
+
+
+def _pair(
+    fun: Any, jac: Any, args: tuple[Any, ...], name: str
+) -> tuple[Callable[[Vector], Any], Callable[[Vector], Any]]:
+    """Return value and Jacobian of a constraint as functions of x alone."""
+    if isinstance(fun, Oracle):
+        return fun.value, fun.gradient
+    if not callable(fun):
+        raise InputTypeError(f"{name}: fun must be callable, got {type(fun).__name__}.")
+    if jac is True:
+        return lambda x: fun(x, *args)[0], lambda x: fun(x, *args)[1]
+    if not callable(jac):
+        raise InputTypeError(
+            f"{name} has no gradient: jac is {jac!r}. Pass jac=the function that returns its "
+            "Jacobian, shape (components, variables), or jac=True if fun returns both."
+        )
+    return lambda x: fun(x, *args), lambda x: jac(x, *args)
+
+
+def _stated_size(group: Group) -> int:
+    """The number of components that the limits promise; 0 where they are single numbers."""
+    return max((np.size(side) for side in (group.lower, group.upper) if np.ndim(side)), default=0)
+
+
+def _limits(group: Group) -> tuple[Vector, Vector]:
+    try:
+        low, high = (
+            np.broadcast_to(np.array(side, dtype=np.float64), (group.size,)).copy()
+            for side in (group.lower, group.upper)
+        )
+    except (TypeError, ValueError) as failure:
+        raise InputError(
+            f"{group.name}: lb and ub must be numbers, or vectors with one entry for each of its "
+            f"{group.size} components: {failure}."
+        ) from failure
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise InputError(f"{group.name}: lb or ub is nan; write an infinity for no limit.")
+    bad = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
+    if bad.size:
+        k = int(bad[0])
+        raise InputError(
+            f"{group.name}: component {k} has lb = {low[k]:g} and ub = {high[k]:g}, which no value "
+            "satisfies; exchange or mend them."
+        )
+    return low, high

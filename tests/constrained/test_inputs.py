@@ -1,0 +1,121 @@
+"""Every mistake in bounds and constraints has a sentence of its own."""
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+
+import goldstein as gs
+
+
+def solve(**problem):
+    return gs.minimize(
+        lambda x: np.abs(x).sum(), [1.0, 2.0], np.sign, eps=1e-3, delta=1e-3, rng=0, **problem
+    )
+
+
+def nonlinear(fun=lambda x: x, lb=-np.inf, ub=0.0, jac=lambda x: np.eye(2)):
+    return NonlinearConstraint(fun, lb, ub, jac=jac)
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        ({"bounds": [(0, 1)]}, "hold 1 pairs, but the point has 2"),
+        ({"bounds": [(0, 1), (2, 1)]}, "variable 1 are empty"),
+        ({"bounds": [(0, 1), (np.nan, 1)]}, "variable 1 is nan"),
+        ({"bounds": [(0, 1), 3]}, "one pair"),
+        ({"bounds": [(0, 1), (0, 1, 2)]}, "expected a pair"),
+        ({"bounds": 3}, "one pair"),
+        ({"bounds": Bounds([0, 0, 0], 1)}, "2 variables"),
+        ({"constraints": LinearConstraint([[1.0, 1.0, 1.0]], 0, 1)}, "expected 2 columns"),
+        ({"constraints": nonlinear(lb=1.0, ub=0.0)}, "lb = 1 and ub = 0"),
+        ({"constraints": nonlinear(ub=[0.0, np.nan])}, "nan"),
+        ({"constraints": nonlinear(ub=[0.0, 0.0, 0.0])}, "2 components here and 3 promised"),
+        ({"constraints": nonlinear(fun=lambda x: x.sum(), ub=[0.0, 0.0])}, "1 components here"),
+        ({"constraints": nonlinear(jac="2-point")}, "has no gradient"),
+        ({"constraints": nonlinear(jac=lambda x: np.eye(3))}, "Jacobian has shape"),
+        ({"constraints": nonlinear(fun=lambda x: np.log(-x))}, "expected finite"),
+        ({"constraints": {"type": "ineq"}}, "expected 'type'"),
+        ({"constraints": {"type": "le", "fun": abs}}, "expected 'type'"),
+        ({"constraints": [3]}, "LinearConstraint"),
+        ({"bounds": [(0, 1)] * 2, "stationarity": "near"}, "near"),
+        ({"bounds": [(0, 1)] * 2, "checkpoint": "somewhere"}, "checkpoint"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_mistakes(problem, words):
+    with pytest.raises(gs.GoldsteinError, match=words):
+        solve(**problem)
+
+
+def test_points_with_a_layout_are_refused():
+    with pytest.raises(gs.InputTypeError, match="one vector"):
+        gs.minimize(
+            lambda x: np.abs(x).sum(), np.ones((2, 2)), np.sign, eps=1, delta=1, bounds=[(0, 1)] * 4
+        )
+
+
+def test_certify_refuses_a_point_outside_the_bounds():
+    with pytest.raises(gs.InputError, match="outside its bounds"):
+        gs.certify(lambda x: x[0], [2.0], lambda x: np.ones(1), delta=1e-3, bounds=[(0, 1)])
+
+
+def test_dict_constraints_with_arguments_and_an_infeasible_start():
+    constraint = {
+        "type": "ineq",
+        "fun": lambda x, s: s - x[0],
+        "jac": lambda x, s: np.array([-1.0, 0.0]),
+        "args": (-1.0,),
+    }
+    res = solve(constraints=constraint)
+    assert res.success
+    assert res.x == pytest.approx([-1.0, 0.0], abs=2e-3)
+    assert res.multipliers == pytest.approx([-1.0], abs=2e-3)
+
+
+def test_expressions_as_constraints():
+    x = gs.Variable(2)
+    res = solve(constraints=NonlinearConstraint(gs.norm1(x), 1.0, np.inf))
+    assert res.success
+    assert res.fun == pytest.approx(1.0, abs=2e-3)
+
+
+def test_callbacks_see_points_inside_the_bounds():
+    seen = []
+    gs.minimize(
+        lambda x: np.abs(x + 1).sum(), [1.0, 2.0], lambda x: np.sign(x + 1), eps=1e-3, delta=1e-3,
+        rng=0, bounds=[(0, 3), (0, 3)], callback=seen.append,
+    )  # fmt: skip
+    assert seen
+    assert all(((x >= 0) & (x <= 3)).all() for x in seen)
+
+
+def test_accuracy_relative_to_the_first_gradient():
+    res = gs.minimize(
+        lambda x: 100 * np.abs(x).sum(), [1.0, 2.0], lambda x: 100 * np.sign(x), rel_eps=1e-3,
+        delta=1e-3, rng=0, bounds=[(0.5, 3), (None, 3)],
+    )  # fmt: skip
+    assert res.success
+    assert res.x == pytest.approx([0.5, 0.0], abs=1e-3)
+    assert res.bound_multipliers == pytest.approx([-100.0, 0.0], abs=0.2)
+
+
+def test_comparisons_of_expressions():
+    x = gs.Variable(2)
+    objective = gs.sum(gs.abs(x - np.array([3.0, 2.0])))
+    limits = [x >= 0.0, x <= np.array([2.0, 1.0]), gs.sum(x) == 2.5]
+    res = gs.minimize(objective, [0.1, 0.2], eps=1e-3, delta=1e-3, rng=0, constraints=limits)
+    assert res.success
+    assert res.x.sum() == pytest.approx(2.5)
+    assert res.fun == pytest.approx(2.5, abs=2e-3)
+    assert res.certificate.verify(objective, constraints=limits).ok
+    assert res.multipliers.size == 5
+
+
+def test_a_comparison_is_no_truth_value():
+    x = gs.Variable(2)
+    assert x == x
+    assert x != gs.Variable(2)
+    assert len({x, gs.sum(x)}) == 2
+    with pytest.raises(gs.InputTypeError, match="two-sided"):
+        bool(0 <= gs.sum(x) <= 1)
