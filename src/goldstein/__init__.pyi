@@ -154,6 +154,9 @@ from goldstein.certificates import (
     GoldsteinCertificate as GoldsteinCertificate,
 )
 from goldstein.certificates import (
+    KKTCertificate as KKTCertificate,
+)
+from goldstein.certificates import (
     NearCertificate as NearCertificate,
 )
 from goldstein.certificates import (
@@ -170,6 +173,9 @@ from goldstein.certificates.confidence import (
 )
 from goldstein.certificates.confidence import (
     confidence_of as confidence_of,
+)
+from goldstein.constrained import (
+    Violation as Violation,
 )
 from goldstein.errors import (
     CertificateFileError as CertificateFileError,

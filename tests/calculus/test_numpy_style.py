@@ -141,7 +141,7 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "at most": lambda: np.ones(3) <= W,
     "if": lambda: bool(W[0] >= 1.0),
     "truth": lambda: bool(W),
-    "equal": lambda: W == 1.0,
+    "equal": lambda: bool(W == 1.0),
     "unequal": lambda: np.ones(3) != W,
     "contains": lambda: 1.0 in W,
     "builtin max": lambda: builtins.max(W[0], W[1]),

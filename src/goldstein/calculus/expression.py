@@ -557,14 +557,8 @@ class Expression(SetOnce, Oracle):
             "number; for the larger of two expressions use maximum(a, b)."
         )
 
-    __lt__ = __le__ = __gt__ = __ge__ = _no_order
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, int | float | complex | np.ndarray | np.generic | list):
-            self._no_order(other)
-        return self is other
-
-    __hash__ = Oracle.__hash__
+    #: `<=`, `>=` and `==` with numbers make constraints, below.
+    __lt__ = __gt__ = _no_order
 
     def __bool__(self) -> NoReturn:
         self._no_order(self)
@@ -593,10 +587,10 @@ class Expression(SetOnce, Oracle):
         return Comparison(parts, low, high)
 
     def __le__(self, other: Any) -> Comparison:
-        return self._compared(-np.inf, _limit(other)) if _is_limit(other) else NotImplemented
+        return self._compared(-np.inf, _limit(other)) if _is_limit(other) else self._no_order(other)
 
     def __ge__(self, other: Any) -> Comparison:
-        return self._compared(_limit(other), np.inf) if _is_limit(other) else NotImplemented
+        return self._compared(_limit(other), np.inf) if _is_limit(other) else self._no_order(other)
 
     def __eq__(self, other: object) -> Any:
         """With a number: a constraint. Two expressions are equal if they are the same object."""
