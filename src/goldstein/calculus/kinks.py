@@ -479,14 +479,25 @@ class _Path:
                     rationals(np.array(self.steps.fractions, dtype=object)),
                 ]
             else:
-                if id(node) in self.found.bent:
-                    raise NotCertifiableError(
-                        f"{node.name} changes its polynomial exactly here; take another point."
-                    )
                 jets = [self._jet(a) for a in node.args]
-                jet = node.jet(jets, self.pieces.get(id(node)))
+                piece = self.pieces.get(id(node))
+                if id(node) in self.found.bent:
+                    piece = self._one_sided(node, piece, jets[0])
+                jet = node.jet(jets, piece)
             self._jets[id(node)] = [RATIONAL.shaped(c, node.shape) for c in jet]
         return self._jets[id(node)]
+
+    def _one_sided(self, node: Expression, piece: Any, inner: Jet) -> Any:
+        """Return the pieces that entries on smooth breakpoints have for small t > 0.
+
+        The derivative is that of either piece; further along the line the polynomials differ.
+        """
+        chosen = piece.copy()
+        felt = {entry for entry, _ in self.found.ties.get(id(node), [])}
+        for i in self.found.touched[id(node)] - felt:
+            lead = next((c.reshape(-1)[i] for c in inner[1:] if c.reshape(-1)[i]), 0)
+            chosen.flat[i] += lead > 0
+        return chosen
 
 
 def _stored_row(node: Expression, index: int) -> tuple[NDArray[np.intp], Vector] | None:
