@@ -42,7 +42,7 @@ from goldstein.calculus.expression import (
     kink_error,
 )
 from goldstein.calculus.stillness import Still
-from goldstein.errors import InputError, NotCertifiableError
+from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 from goldstein.numerics.exact import to_fractions
 from goldstein.numerics.exact_vector import ExactVector
 
@@ -270,13 +270,17 @@ class KinkForm:
         if not found.ties:
             return pieces
         path = _Path(found, ExactVector(direction), pieces)
-        for node in self.root.kink_nodes:
+        for node in self.root.plan:
+            if not isinstance(node, KinkNode):
+                continue
             ties = found.ties.get(id(node))
             if ties:
                 ties = path.felt(node, ties)
             if ties:
                 leading = partial(path.leading, node.args[0])
                 pieces[id(node)] = node.split(pieces[id(node)], ties, leading)
+            if id(node) in found.bent:
+                path.leave_smooth_breakpoints(node)
         return pieces
 
     def limiting_gradients(
@@ -480,24 +484,27 @@ class _Path:
                 ]
             else:
                 jets = [self._jet(a) for a in node.args]
-                piece = self.pieces.get(id(node))
-                if id(node) in self.found.bent:
-                    piece = self._one_sided(node, piece, jets[0])
-                jet = node.jet(jets, piece)
+                jet = node.jet(jets, self.pieces.get(id(node)))
             self._jets[id(node)] = [RATIONAL.shaped(c, node.shape) for c in jet]
         return self._jets[id(node)]
 
-    def _one_sided(self, node: Expression, piece: Any, inner: Jet) -> Any:
-        """Return the pieces that entries on smooth breakpoints have for small t > 0.
+    def leave_smooth_breakpoints(self, node: KinkNode) -> None:
+        """Choose the pieces for small t > 0 of entries on breakpoints without a kink.
 
         The derivative is that of either piece; further along the line the polynomials differ.
         """
-        chosen = piece.copy()
+        try:
+            inner = self._jet(node.args[0])
+        except GoldsteinError:  # no polynomial: nothing above can be followed along the line either
+            return
+        chosen = self.pieces[id(node)].copy()
         felt = {entry for entry, _ in self.found.ties.get(id(node), [])}
         for i in self.found.touched[id(node)] - felt:
             lead = next((c.reshape(-1)[i] for c in inner[1:] if c.reshape(-1)[i]), 0)
-            chosen.flat[i] += lead > 0
-        return chosen
+            if lead:
+                chosen.flat[i] += lead > 0
+                self._touched[id(node)] = self._touched[id(node)] - {i}
+        self.pieces[id(node)] = chosen
 
 
 def _stored_row(node: Expression, index: int) -> tuple[NDArray[np.intp], Vector] | None:
