@@ -156,6 +156,28 @@ def test_direction_along_a_kink_needs_a_constant_argument(judge, tmp_path) -> No
     assert judge(good)[0] == 1
 
 
+def test_argument_that_is_constant_on_one_side_only_is_not_constant(judge, tmp_path) -> None:
+    w = gs.Variable(2)
+    kinked = [
+        (gs.sum(gs.abs(gs.hard_tanh(w[0]) * w[1])), [3, 0], [1.0, 0.0]),
+        (gs.sum(gs.abs(gs.mcp(w[:1], 1.0, 2.0) - 1.0)), [-2, 0], [0.0, 1.0]),
+    ]
+    for F, pivot, way in kinked:
+        x = np.array(pivot, dtype=float)
+        claim = NearCertificate(x, tuple(pivot), 1.0, 100.0, [way], [1.0], [[0.0, 0.0]], [0.0])
+        assert not claim.verify(F).ok
+        assert judge(claim.export(tmp_path / "claim.json", F).read_text())[0] == 1
+
+
+def test_line_through_a_smooth_breakpoint(judge, tmp_path) -> None:
+    # mcp(w) is 1 for w >= 2 and 1 - (w - 2)^2/4 below: |mcp(w) - 1| is smooth at 2, its slope is 0.
+    F = gs.sum(gs.relu(1.0 - gs.mcp(gs.Variable(1), 1.0, 2.0)))
+    cert = NearCertificate.prove(F, [2.0], [2], [[-1.0]], [1.0])
+    assert cert.eps == 0.0
+    assert cert.verify(F).ok
+    assert judge(cert.export(tmp_path / "line.json", F).read_text())[0] == 0
+
+
 TAMPERED = {
     "eps": lambda p: p["claim"].update(eps="0"),
     "delta": lambda p: p["claim"].update(delta="1/100"),

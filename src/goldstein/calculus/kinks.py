@@ -42,7 +42,7 @@ from goldstein.calculus.expression import (
     kink_error,
 )
 from goldstein.calculus.stillness import Still
-from goldstein.errors import InputError, NotCertifiableError
+from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 from goldstein.numerics.exact import to_fractions
 from goldstein.numerics.exact_vector import ExactVector
 
@@ -270,13 +270,17 @@ class KinkForm:
         if not found.ties:
             return pieces
         path = _Path(found, ExactVector(direction), pieces)
-        for node in self.root.kink_nodes:
+        for node in self.root.plan:
+            if not isinstance(node, KinkNode):
+                continue
             ties = found.ties.get(id(node))
             if ties:
                 ties = path.felt(node, ties)
             if ties:
                 leading = partial(path.leading, node.args[0])
                 pieces[id(node)] = node.split(pieces[id(node)], ties, leading)
+            if id(node) in found.bent:
+                path.leave_smooth_breakpoints(node)
         return pieces
 
     def limiting_gradients(
@@ -479,14 +483,28 @@ class _Path:
                     rationals(np.array(self.steps.fractions, dtype=object)),
                 ]
             else:
-                if id(node) in self.found.bent:
-                    raise NotCertifiableError(
-                        f"{node.name} changes its polynomial exactly here; take another point."
-                    )
                 jets = [self._jet(a) for a in node.args]
                 jet = node.jet(jets, self.pieces.get(id(node)))
             self._jets[id(node)] = [RATIONAL.shaped(c, node.shape) for c in jet]
         return self._jets[id(node)]
+
+    def leave_smooth_breakpoints(self, node: KinkNode) -> None:
+        """Choose the pieces for small t > 0 of entries on breakpoints without a kink.
+
+        The derivative is that of either piece; further along the line the polynomials differ.
+        """
+        try:
+            inner = self._jet(node.args[0])
+        except GoldsteinError:  # no polynomial: nothing above can be followed along the line either
+            return
+        chosen = self.pieces[id(node)].copy()
+        felt = {entry for entry, _ in self.found.ties.get(id(node), [])}
+        for i in self.found.touched[id(node)] - felt:
+            lead = next((c.reshape(-1)[i] for c in inner[1:] if c.reshape(-1)[i]), 0)
+            if lead:
+                chosen.flat[i] += lead > 0
+                self._touched[id(node)] = self._touched[id(node)] - {i}
+        self.pieces[id(node)] = chosen
 
 
 def _stored_row(node: Expression, index: int) -> tuple[NDArray[np.intp], Vector] | None:
