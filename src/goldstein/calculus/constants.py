@@ -6,6 +6,7 @@ therefore be exactly such a number; where it is not, an error says so, and nothi
 
 from __future__ import annotations
 
+import copy
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -181,7 +182,7 @@ def own_sparse(data: Any, what: str = "the matrix") -> Any:
         _is_private(part) for part in (data.data, data.indices, data.indptr)
     ):
         # A handle of its own on the same arrays: a new entry replaces the arrays of one handle.
-        return sparse.csr_array((data.data, data.indices, data.indptr), shape=data.shape)
+        return copy.copy(data)
     plain = data if data.format in _WITH_ENTRIES else sparse.csr_array(data)
     exact_floats(plain.data, what)
     # Duplicates are added up, which must not happen in a short integer type.
