@@ -80,9 +80,25 @@ def test_a_limit_in_steps_is_kept_and_said():
     assert search_near(F, evidence, 0.1, 1e-12, max_work=0).certificate is None
 
 
-def test_every_step_looks_at_the_clock(monkeypatch):
+def curved(seed=0):
+    """Curved kinks of a small network with two hidden layers, and evidence around a point."""
+    rng = np.random.default_rng(seed)
+    A, B, data = (rng.standard_normal(shape) for shape in ((3, 2), (2, 3), (6, 2)))
+    w = gc.Variable(4)
+    hidden = gc.relu(data @ w.reshape(2, 2) @ A.T + 0.1)
+    F = gc.sum(gc.abs(gc.relu(hidden @ B.T) @ np.ones(2) - 1.0)) + 0.1 * gc.sum_squares(w)
+    F = F + gc.sum(gc.abs(w[0] * w[1] - w[2]))
+    x = 0.3 * rng.standard_normal(4)
+    points = x + 0.2 * rng.standard_normal((20, 4))
+    return F, GoldsteinCertificate.from_gradients(
+        x, points, np.array([F.gradient(p) for p in points])
+    )
+
+
+@pytest.mark.parametrize("problem", [crowded, curved])
+def test_every_step_looks_at_the_clock(monkeypatch, problem):
     """With a clock that runs by itself, any deadline is met after as many looks."""
-    F, evidence = crowded()
+    F, evidence = problem()
     looks = 0
 
     class Clock:

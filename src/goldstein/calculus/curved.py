@@ -28,7 +28,8 @@ from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import KinkNode, Vector
 from goldstein.calculus.kinks import Examination, KinkForm
 from goldstein.calculus.stationary import TINY, stationary
-from goldstein.errors import GoldsteinError
+from goldstein.errors import GoldsteinError, OutOfBudget
+from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import project_exact
 
 Matrix = NDArray[np.float64]
@@ -42,6 +43,9 @@ CANDIDATES, SETTLING = 40, 500
 
 #: Digits (binary) beyond which rationals are given up.
 LONGEST = 40_000
+
+#: Seconds of a multiplication of rationals: of short ones, and per digit.
+SHORT, PER_DIGIT = 2e-6, 2e-9
 
 #: Denominators of simple points that are tried.
 SIMPLE = (1, 12, 1000)
@@ -63,10 +67,12 @@ class CurvedKinks:
     ----------
     form : KinkForm
         The form of a search.
+    budget : Budget, optional
+        How long the search may go on.
     """
 
-    def __init__(self, form: KinkForm) -> None:
-        self.form = form
+    def __init__(self, form: KinkForm, budget: Budget | None = None) -> None:
+        self.form, self.budget = form, budget or Budget()
         self._nodes = form.root.kink_nodes
 
     @property
@@ -131,6 +137,7 @@ class CurvedKinks:
         values, pieces = self.form.root._values(y), self.form.float_pieces(y)
         rows = []
         for s in surfaces:
+            self.budget.spend()
             inner = s.node.args[0]
             start = np.zeros(inner.size)
             for i, c in s.terms:
@@ -206,10 +213,19 @@ class CurvedKinks:
 
     def _lies_on(self, surfaces: list[Surface], point: list[Fraction]) -> bool:
         try:
-            found = self.form.examine(point)
+            found = self._examined(point)
             return not any(_gap(found, s) for s in surfaces)
+        except OutOfBudget:
+            raise
         except GoldsteinError:
             return False
+
+    def _examined(self, point: list[Fraction]) -> Examination:
+        """Examine a point, if there is time for exact arithmetic with its digits."""
+        self.budget.spend()
+        digits = max(q.denominator.bit_length() for q in point)
+        self.budget.require(self.form._work * (SHORT + digits * PER_DIGIT))
+        return self.form.examine(point)
 
     def _choices(self, surfaces: list[Surface], y: Vector) -> Iterator[list[int]]:
         """Yield variables to solve for: first those in which some surface is affine, its own."""
@@ -244,23 +260,29 @@ class CurvedKinks:
         """Return the point with some variables moved onto all surfaces, exactly, or None."""
         try:
             for _ in range(EXACT_STEPS):
-                found = self.form.examine(point)
+                found = self._examined(point)
                 gaps = [_gap(found, s) for s in surfaces]
                 if not any(gaps):
                     return point
-                rows = [[_slope(found, s)[k] for k in columns] for s in surfaces]
+                rows = []
+                for s in surfaces:
+                    self.budget.spend()
+                    slope = _slope(found, s)
+                    rows.append([slope[k] for k in columns])
                 here = [point[k] for k in columns]
                 levels = [
                     sum((a * v for a, v in zip(row, here)), Fraction(0)) - gap
                     for row, gap in zip(rows, gaps)
                 ]
-                moved = project_exact(rows, levels, here)
+                moved = project_exact(rows, levels, here, self.budget.require)
                 if moved is None:
                     return None
                 for k, value in zip(columns, moved, strict=True):
                     if value.denominator.bit_length() > LONGEST:
                         return None
                     point[k] = value
+        except OutOfBudget:
+            raise
         except GoldsteinError:
             return None
         return None

@@ -63,7 +63,7 @@ class PivotSearch:
         self.delta, self.eps, self.budget = delta, eps, budget
         self.form: KinkForm = fun.kink_form()
         self.table = KinkTable(self.form)
-        self.curved = CurvedKinks(self.form)
+        self.curved = CurvedKinks(self.form, budget)
         self.x: Vector = certificate.x
         used = certificate.weights > 0
         self.points: Matrix = certificate.points[used]
