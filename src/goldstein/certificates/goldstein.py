@@ -70,6 +70,13 @@ class HasEnclosures(Protocol):
     def kink_form(self) -> Enclosing: ...
 
 
+@runtime_checkable
+class Renewable(Protocol):
+    """A function that can be built again from its definition alone."""
+
+    def anew(self) -> Oracle: ...
+
+
 @dataclass(frozen=True, eq=False)
 class GoldsteinCertificate:
     """Proof that x is (eps, delta)-Goldstein stationary.
@@ -220,6 +227,8 @@ class GoldsteinCertificate:
         layout = self.meta.get("structure")
         structure = None if layout is None else Structure.read(layout)
         oracle = as_oracle(fun, jac, args, structure)
+        if isinstance(oracle, Renewable):
+            oracle = oracle.anew()  # nothing that a search may have written is read
         found = _verify(self, CountedOracle(oracle), seed_from(seed), check_values)
         if found.ok and isinstance(oracle, HasEnclosures):
             check_rounding(found, self, oracle.kink_form())
