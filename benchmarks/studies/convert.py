@@ -13,7 +13,8 @@ import rdata
 #: More sets of KEEL's, for the choice of defaults.
 KEEL = (
     "mammographic", "saheart", "bands", "housevotes", "bupa", "magic", "chess", "segment",
-    "contraceptive", "vowel", "texture", "satimage", "splice", "penbased",
+    "contraceptive", "vowel", "texture", "satimage", "splice", "penbased", "mushroom", "monk-2",
+    "breast", "tic-tac-toe", "titanic",
 )  # fmt: skip
 
 MLBENCH = "usr/lib/R/site-library/mlbench/data"

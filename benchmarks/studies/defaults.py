@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.studies.datasets import Data, load
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -36,15 +37,19 @@ MADE = {
     "made": {"n_features": 20, "n_informative": 5},
     "made, wide": {"n_features": 100, "n_informative": 10},
     "made, rare class": {"n_features": 20, "n_informative": 5, "weights": [0.8]},
+    "made, hard": {"n_features": 50, "n_informative": 20, "class_sep": 0.7},
     "made, four classes": {
         "n_features": 20, "n_informative": 8, "n_classes": 4, "n_clusters_per_class": 1,
     },
 }  # fmt: skip
 GROUPS = {
     "two classes, choice": (
-        "musk", "mammographic", "saheart", "bands", "made", "made, wide", "made, rare class",
+        "musk", "mammographic", "saheart", "bands", "spam", "ring", "housevotes", "bupa", "magic",
+        "chess", "made", "made, wide", "made, rare class",
     ),
-    "two classes, confirmation": ("spam", "ring", "housevotes", "bupa", "magic", "chess"),
+    "two classes, confirmation": (
+        "mushroom", "monk-2", "breast", "tic-tac-toe", "titanic", "made, hard",
+    ),
     "more classes, choice": (
         "wine", "vehicle", "segment", "contraceptive", "vowel", "texture", "made, four classes",
     ),
@@ -54,6 +59,12 @@ LEVELS = (0.0, 0.1, 0.2, 0.3)
 MOST_ROWS = 400
 FIRST_SEED = 100
 RESULTS = Path(__file__).parent / "results" / "defaults.jsonl"
+
+PEERS = {
+    "LinearSVC": LinearSVC(random_state=0),
+    "LinearSVC(loss='hinge')": LinearSVC(loss="hinge", random_state=0),
+    "LogisticRegression": LogisticRegression(max_iter=1000),
+}
 
 #: What each variant changes; C is in units of the default one.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -118,10 +129,10 @@ def run(
     wanted = [v for v in VARIANTS if variants and v not in known]
     if len(np.unique(a)) == 2:
         wanted = [v for v in wanted if v != "one against the rest"]
-    if {"LinearSVC", "LogisticRegression", "RhoMarginSVC"} <= known and not wanted:
+    if set(PEERS) | {"RhoMarginSVC"} <= known and not wanted:
         return []
-    score("LinearSVC", LinearSVC(random_state=0))
-    score("LogisticRegression", LogisticRegression(max_iter=1000))
+    for title, peer in PEERS.items():
+        score(title, clone(peer))
     default = score("RhoMarginSVC", RhoMarginSVC(certificate="goldstein", random_state=0))
     for title in wanted:
         score(title, variant(title, default))

@@ -228,7 +228,7 @@ def default_table(*groups: str) -> str:
     rows = []
     for group in groups:
         gaps = default_gaps(GROUPS[group])
-        order = ["RhoMarginSVC", "LogisticRegression"]
+        order = ["RhoMarginSVC", "LogisticRegression", "LinearSVC(loss='hinge')"]
         order += sorted(set(gaps.columns).difference([*order, "LinearSVC"]))
         for method in order:
             runs = gaps[method].dropna()

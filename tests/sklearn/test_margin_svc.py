@@ -102,13 +102,17 @@ def test_one_class_at_small_C_is_the_minimum_and_balanced_weights_avoid_it() -> 
         assert plain.objective_ <= balanced.objective_ * (1 + 1e-3)
 
 
-def test_weights_and_repetition_agree(two_classes: Any) -> None:
+@pytest.mark.parametrize("options", [{}, {"rho": 1.0, "C": 1.0}, {"C": 0.5}], ids=str)
+@pytest.mark.parametrize("most", [3, 4])
+@pytest.mark.parametrize("certificate", ["near", "goldstein"])
+def test_weights_and_repetition_agree(
+    two_classes: Any, options: dict[str, float], most: int, certificate: str
+) -> None:
     X, y = two_classes
-    weights = np.random.default_rng(0).integers(0, 3, len(y))
-    weighted = RhoMarginSVC(certificate="goldstein").fit(X, y, sample_weight=weights)
-    repeated = RhoMarginSVC(certificate="goldstein").fit(
-        np.repeat(X, weights, axis=0), np.repeat(y, weights)
-    )
+    weights = np.random.default_rng(0).integers(0, most, len(y))
+    options = {"certificate": certificate} | options
+    weighted = RhoMarginSVC(**options).fit(X, y, sample_weight=weights)
+    repeated = RhoMarginSVC(**options).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert weighted.coef_ == pytest.approx(repeated.coef_, abs=1e-7)
     assert weighted.objective_ == pytest.approx(repeated.objective_)
 

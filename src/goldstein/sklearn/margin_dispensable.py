@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.models.margin_problem import MarginProblem
+from goldstein.sklearn.margin_finish import distinct_rows
 
 Vector = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -19,10 +20,11 @@ def dispensable(problem: MarginProblem, active: Places, shares: Vector, eps: flo
     """Return places among the active rows whose shares may be rounded to 0 or 1, together.
 
     Rounding a share changes the gradient by a part of the row's slope; as many rows are taken,
-    smallest changes first, as fit into the budget.
+    smallest changes first, as fit into the budget. Equal rows can only leave their kink together.
     """
-    rows = problem.Z[active]
-    factors = (shares - np.round(shares)) * problem.weights[active] / problem.rho
+    rows, group = distinct_rows(problem.Z[active])
+    changes = (shares - np.round(shares)) * problem.weights[active] / problem.rho
+    factors = np.bincount(group, weights=changes, minlength=rows.shape[0])
     # Lengths of the sums of the first changes, from inner products alone: rows can be long.
     gram = rows @ rows.T
     products = factors[:, None] * (gram.toarray() if sparse.issparse(gram) else gram) * factors
@@ -30,4 +32,7 @@ def dispensable(problem: MarginProblem, active: Places, shares: Vector, eps: flo
     products = products[np.ix_(order, order)]
     squares = np.cumsum(2.0 * np.tril(products).sum(axis=1) - np.diag(products))
     size = np.sqrt(np.maximum(squares, 0.0))
-    return order[: int(np.searchsorted(np.maximum.accumulate(size), BUDGET * eps))]
+    taken = order[: int(np.searchsorted(np.maximum.accumulate(size), BUDGET * eps))]
+    if len(order) == len(group):
+        return taken
+    return np.flatnonzero(np.isin(group, taken))

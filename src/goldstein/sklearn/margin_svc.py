@@ -30,7 +30,7 @@ Vector = NDArray[np.float64]
 
 #: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
 #: spread of the rows: chosen by benchmarks/studies/defaults.py.
-SHARE_FOR_TWO, SHARE_FOR_MORE = 1.0, 8.0
+SHARE_FOR_TWO, SHARE_FOR_MORE = 2.0, 8.0
 C_RANGE = 1e-100, 1e100
 
 #: Rows times weights up to which all classes are fitted at once unless told otherwise.
@@ -50,7 +50,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Width of the ramp. Without rho and shift the ramp goes from -1 to 1: the ramp loss with
         truncation -1.
     C : float, optional
-        Weight of the losses. Without it C is rho (rho + shift) / V for two classes and eight times
+        Weight of the losses. Without it C is 2 rho (rho + shift) / V for two classes and four times
         that for more, where V is the total variance of the features (mean |x_i|^2 without an
         intercept): the fit does not depend on the unit of the features then.
     shift : float, optional
