@@ -112,12 +112,14 @@ def test_real_data_at_least_as_accurate_as_one_against_the_rest(load: Any, least
     assert ours >= rest - 0.02
 
 
-def test_ten_classes_carry_a_goldstein_certificate() -> None:
+def test_ten_classes_and_650_variables_are_certified() -> None:
     X, y = load_digits(return_X_y=True)
     X, y = X[:400] / 16.0, y[:400]
     machine = native(certificate="near", eps=1e-2, delta=1e-2).fit(X, y)
-    assert machine.near_stationarity_ is None  # too many variables for the exact search
-    assert machine.certificate_.label == "conditional"
+    # Near or not is a matter of the time that the proof gets; the certificate says which.
+    proved = machine.certificate_.meta["near"] == "proved"
+    assert (machine.near_stationarity_ is not None) == proved
+    assert machine.certificate_.label == ("certified" if proved else "conditional")
     assert machine.goldstein_stationarity_[0] <= 1e-2
     assert machine.certificate_.verify(machine.objective(X, y)).ok
     assert machine.score(X, y) > 0.95
