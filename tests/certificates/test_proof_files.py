@@ -88,7 +88,7 @@ def test_breast_cancer_svm_is_checked_with_nothing_installed(tmp_path) -> None:
     X, y = datasets.load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     machine = RhoMarginSVC(random_state=0).fit(X, y)
-    (cert,), (F,) = machine.certificates_, machine.objectives(X, y)
+    cert, F = machine.certificate_, machine.objective(X, y)
     assert isinstance(cert, NearCertificate)
     path = cert.export(tmp_path / "svm.json", F)
     assert check(path)[0] == 0

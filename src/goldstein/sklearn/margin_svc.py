@@ -34,7 +34,7 @@ SHARE_FOR_TWO, SHARE_FOR_MORE = 2.0, 8.0
 C_RANGE = 1e-100, 1e100
 
 #: Rows times weights up to which all classes are fitted at once unless told otherwise.
-NATIVE_SIZE = 2_000_000
+NATIVE_SIZE = 500_000
 
 
 class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -67,7 +67,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With three or more classes, "native" is one problem with a weight vector per class,
         |W|^2 / 2 + C sum_i phi_rho(u_i - shift), where u_i is the score of the own class minus the
         best of the others; "ovr" is one machine per class against the rest, which is faster and
-        less accurate. "auto" is native for data in memory with at most two million numbers, rows
+        less accurate. "auto" is native for data in memory with at most half a million numbers, rows
         times weights. With two classes all are the same machine.
     warm_start : bool
         Start the next fit at the present coefficients.
