@@ -95,6 +95,9 @@ def main() -> None:
             }  # fmt: skip
             options.out.write_text(json.dumps(report))
     if distributed:
+        # The wrapper must not outlive the group: as its last owner it waits, with the interpreter's
+        # lock, for a thread of Gloo that wants the lock.
+        del replica
         dist.destroy_process_group()
 
 
