@@ -27,10 +27,12 @@ def test_over_the_suite(name: str, level: float) -> None:
     assert not contradictions(SUITE[name], level, seed=4, max_calls=2000)
 
 
-@pytest.mark.parametrize("name", ["steiner_2", "half_and_half", "max_eigenvalue", "el_attar"])
+@pytest.mark.parametrize(
+    "name", ["steiner_2", "half_and_half", "max_eigenvalue", "el_attar", "davidon_2"]
+)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_where_the_two_used_to_disagree(name: str, seed: int) -> None:
-    """Sharp curvature, and points within a hair of a kink."""
+    """Sharp curvature, points within a hair of a kink, or in a sliver between two."""
     assert not contradictions(SUITE[name], 1e-6, seed, max_calls=20_000)
 
 
