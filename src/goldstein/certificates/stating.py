@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.beside import beside, best_bound, differ, hair, rounding_slack
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.checker.rounding import norm_upper, up
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls
-from goldstein.numerics.rounding import norm_upper, up
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 
