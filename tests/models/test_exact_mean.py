@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.limits import gradient_enclosure, limiting_gradients
 
-from goldstein.calculus.kinks import RATIONAL_WORK, KinkForm
+from goldstein.calculus.kinks import RATIONAL_WORK
 from goldstein.certificates import NearCertificate
 from goldstein.models import relu_one_layer, relu_two_layer
 from goldstein.numerics.long_sum import exact_sum
@@ -35,7 +36,7 @@ def test_the_claim_about_a_mean_of_three_rows_is_not_below_the_truth() -> None:
 @given(rows=st.integers(1, 60), w=st.fractions(min_value="1/100", max_value=100))
 @settings(max_examples=40, deadline=None)
 def test_the_proof_sees_the_exact_derivative_of_the_mean(rows: int, w: Fraction) -> None:
-    ((slope,), (spread,)) = one_neuron(rows).kink_form().limiting_gradients([w], WAY)[0]
+    ((slope,), (spread,)) = limiting_gradients(one_neuron(rows), [w], WAY)[0]
     assert slope == w
     assert spread == 0
 
@@ -48,14 +49,14 @@ def test_the_proof_sees_the_exact_derivative_of_the_mean(rows: int, w: Fraction)
 @settings(max_examples=40, deadline=None)
 def test_the_total_of_the_weights_is_exact_too(weights: list[float]) -> None:
     model = one_neuron(len(weights), weights)
-    ((slope,), _) = model.kink_form().limiting_gradients([Fraction(3)], WAY)[0]
+    ((slope,), _) = limiting_gradients(model, [Fraction(3)], WAY)[0]
     assert slope == 3
 
 
 def test_a_total_that_float64_cannot_hold() -> None:
     weights = [1.0, 2.0**-60]  # their float64 sum is 1
     model = relu_one_layer([[1.0], [3.0]], [0.0, 0.0], 1, bias=False, mean=True, weights=weights)
-    ((slope,), _) = model.kink_form().limiting_gradients([Fraction(1)], WAY)[0]
+    ((slope,), _) = limiting_gradients(model, [Fraction(1)], WAY)[0]
     small = Fraction(2) ** -60
     assert slope == (1 + 9 * small) / (1 + small)
 
@@ -71,14 +72,14 @@ def test_a_proof_with_enclosures_contains_the_exact_mean(make, weighted: bool) -
     mean, total = (make(X, y, width, mean=flag, **options) for flag in (True, False))
     x = mean.start(1)
     weight = sum((Fraction(p) for p in weights.tolist()), Fraction(0)) if weighted else rows
-    ((plain, _),) = KinkForm(total.tree).limiting_gradients(x, [np.ones(x.size)])
+    ((plain, _),) = limiting_gradients(total.tree, x, [np.ones(x.size)])
     ridge = [Fraction(0.25) * Fraction(t) for t in x.tolist()]
     truth = [(g - r) / weight + r for g, r in zip(plain, ridge, strict=True)]
-    mid, rad = mean.kink_form().gradient_enclosure(x)
+    mid, rad = gradient_enclosure(mean, x)
     for m, r, t in zip(mid.tolist(), rad.tolist(), truth, strict=True):
         assert abs(Fraction(m) - t) <= Fraction(r)
     assert mean.kink_form()._work <= RATIONAL_WORK
-    ((exact, _),) = mean.kink_form().limiting_gradients(x, [np.ones(x.size)])
+    ((exact, _),) = limiting_gradients(mean, x, [np.ones(x.size)])
     assert exact == truth
 
 

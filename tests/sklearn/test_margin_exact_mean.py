@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.limits import limiting_gradients
 
 from goldstein.certificates import NearCertificate
 from goldstein.sklearn import RhoMarginSVC
@@ -23,7 +24,7 @@ def test_gradients_of_the_mean_are_exact(weights: list[float] | None, C: float) 
     w = Fraction(1, 4)
     # Rows 0 and 1 are on the ramp with products w, row 2 is beyond it.
     truth = (w / Fraction(C) - (p[0] + p[1]) / 3) / sum(p)
-    ((slope, spread),) = model.kink_form().limiting_gradients([w], [[1.0]])
+    ((slope, spread),) = limiting_gradients(model, [w], [[1.0]])
     assert (slope, spread) == ([truth], [0])
     assert model.gradient(np.array([0.25]))[0] == pytest.approx(float(truth), rel=1e-14)
 
@@ -37,7 +38,7 @@ def test_gradients_of_the_native_mean_are_exact() -> None:
     truth = [w / Fraction(0.7) / 3 for w in at]
     truth[0] -= Fraction(1, 9)
     truth[1] += Fraction(1, 9)
-    ((slopes, spreads),) = model.kink_form().limiting_gradients(at, [[1.0, 0.5, 0.25]])
+    ((slopes, spreads),) = limiting_gradients(model, at, [[1.0, 0.5, 0.25]])
     assert (slopes, spreads) == (truth, [0, 0, 0])
 
 

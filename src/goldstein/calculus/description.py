@@ -102,8 +102,8 @@ class Undescribed(InputTypeError, NotCertifiableError):
 
 def _refusal(name: str) -> Undescribed:
     return Undescribed(
-        f"{name} cannot be described exactly. Use matrices (dense or sparse) instead of "
-        "LinearOperators, and atoms instead of functions of your own."
+        f"{name} is user code, whose exact values are not known. Use matrices (dense or sparse) "
+        "instead of LinearOperators, and atoms instead of functions of your own."
     )
 
 

@@ -282,23 +282,21 @@ class Expression(SetOnce, Oracle):
         return written_nodes(self.program())
 
     def kink_form(self) -> KinkForm:
-        """Return a new kink normal form, the object that certificates are checked against.
+        """Return a new kink form, through which searches see the function.
 
-        It is made over `anew()`: whatever a search does with this expression, or with a form it
-        was given, cannot reach what a checker sees.
+        It is made over `anew()`: whatever is done with this expression does not reach it.
         """
+        from goldstein.calculus.kinks import KinkForm
+
         self._require_scalar("kink_form")
-        return self._form_over(self.anew())
+        return KinkForm(self.anew())
 
     @cached_property
     def _own_form(self) -> KinkForm:
         """The form over the nodes themselves, which remembers: for gradients, not for proofs."""
-        return self._form_over(self)
-
-    def _form_over(self, root: Expression) -> KinkForm:
         from goldstein.calculus.kinks import KinkForm
 
-        return KinkForm(root)
+        return KinkForm(self)
 
     def value(self, x: Vector) -> float:
         """Return F(x)."""

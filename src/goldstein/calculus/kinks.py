@@ -1,4 +1,4 @@
-"""The kink form: which smooth piece rules at a point and just beside it, decided exactly.
+"""The kink form: which smooth piece rules at a point and just beside it, for searches.
 
 Let y be a point and v a direction such that every kink decision is strict on (y, y + t0 v] for
 some t0 > 0. Then F is smooth there, and the limit of its gradients as t -> 0+ is an element of the
@@ -29,6 +29,8 @@ from goldstein.calculus.arithmetic import (
     rationals,
     to_fraction,
 )
+from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.expression import (
     Expression,
     IntegerRow,
@@ -43,12 +45,8 @@ from goldstein.calculus.expression import (
 from goldstein.calculus.stillness import Still
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.exact_vector import ExactVector
-from goldstein.checker.rationals import to_fractions
+from goldstein.checker.sides import RATIONAL_WORK
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
-
-#: Above this many multiplications per gradient, enclosures replace rationals. The choice must not
-#: depend on what is installed: the same certificate has to verify everywhere.
-RATIONAL_WORK = 40_000
 
 #: Longest row of integers that is kept: a long one takes more memory than time.
 KEPT_ROW = 1000
@@ -57,9 +55,6 @@ KEPT_ROW = 1000
 LONG_ROW = 64
 
 Matrix = NDArray[np.float64]
-
-#: Exact midpoints and radii of a gradient.
-GradientEnclosure = tuple[list[Fraction], list[Fraction]]
 
 
 @dataclass
@@ -160,10 +155,9 @@ class KinkForm:
     Examples
     --------
     >>> from goldstein.calculus import Variable, abs, sum
-    >>> form = KinkForm(sum(abs(Variable(1))))
-    >>> (right, _), (left, _) = form.limiting_gradients([0.0], [[1.0], [-1.0]])
-    >>> right, left
-    ([Fraction(1, 1)], [Fraction(-1, 1)])
+    >>> form = KinkForm(sum(abs(Variable(2))))
+    >>> [kink.entry for kink in form.active_kinks(form.examine([0.0, 1.0]))]
+    [0]
     """
 
     def __init__(self, root: Expression) -> None:
@@ -197,6 +191,7 @@ class KinkForm:
             found.pieces[id(node)] = np.zeros(node.shape, dtype=np.intp)
             return
         u = found.values[id(inner)]
+        _fetch_together(node, u)
         piece, ties, bent = node.examine(u, lambda i: found.entry(inner, i))
         found.pieces[id(node)] = piece
         if not ties and not bent:
@@ -283,76 +278,6 @@ class KinkForm:
                 path.leave_smooth_breakpoints(node)
         return pieces
 
-    def limiting_gradients(
-        self, point: Sequence[Any], directions: Sequence[Sequence[Any]] | NDArray[Any]
-    ) -> list[GradientEnclosure]:
-        """Return enclosures of the limits of gradients at `point` along `directions`.
-
-        Each limit is an element of the Clarke subdifferential at the point. A direction that stays
-        on a kink is refused.
-
-        Parameters
-        ----------
-        point : sequence of Fraction or float
-        directions : sequence of vectors
-
-        Returns
-        -------
-        list of (midpoints, radii)
-            Exact rationals; the radii are 0 where the arithmetic was exact.
-
-        Raises
-        ------
-        NotCertifiableError
-            When a direction does not show an element, or the function is not known exactly.
-        """
-        boxes = self.limiting_boxes(point, directions)
-        if boxes is None:
-            found = self.examine(point)
-            choices = [self.pieces_beside(found, v) for v in directions]
-            try:
-                return [(g, [Fraction(0)] * self.dim) for g in self._rational(found, choices)]
-            except Irrational:
-                boxes = self._boxes(found, choices)
-        return [(to_fractions(mid), to_fractions(rad)) for mid, rad in zip(*boxes)]
-
-    def limiting_boxes(
-        self, point: Sequence[Any], directions: Sequence[Sequence[Any]] | NDArray[Any]
-    ) -> tuple[Matrix, Matrix] | None:
-        """Return the same enclosures in float64: midpoints and radii, one row per direction.
-
-        None where exact rationals are affordable: they say more.
-        """
-        found = self.examine(point)
-        if self._affords_rationals(len(directions)):
-            return None
-        return self._boxes(found, [self.pieces_beside(found, v) for v in directions])
-
-    def _affords_rationals(self, directions: int) -> bool:
-        return self.is_small and self._work * directions <= 10 * RATIONAL_WORK
-
-    def _rational(self, found: Examination, choices: list[Pieces]) -> list[list[Fraction]]:
-        return [
-            [to_fraction(g) for g in self.root.pull_back(found.exact, RATIONAL, pieces)]
-            for pieces in choices
-        ]
-
-    def _boxes(self, found: Examination, choices: list[Pieces]) -> tuple[Matrix, Matrix]:
-        boxes = [self._enclosed(found, pieces) for pieces in choices]
-        return np.array([g.mid for g in boxes]), np.array([g.rad for g in boxes])
-
-    def _enclosed(self, found: Examination, pieces: Pieces) -> Enclosure:
-        g = self.root.pull_back(found.values, ENCLOSURE, pieces)
-        if not isinstance(g, Enclosure):
-            g = Enclosure(g)
-        mid, rad = np.broadcast_to(g.mid, (self.dim,)), np.broadcast_to(g.rad, (self.dim,))
-        if not (np.isfinite(mid).all() and np.isfinite(rad).all()):
-            raise NotCertifiableError(
-                "the gradient could not be enclosed: it overflows, or divides by an interval "
-                "around 0. Rescale the data."
-            )
-        return Enclosure(mid, rad)
-
     @property
     def is_small(self) -> bool:
         """True when exact rationals are affordable for a whole gradient."""
@@ -365,21 +290,6 @@ class KinkForm:
             for node in self.root.plan
             if isinstance(node, Linear)
         ) + sum(node.size for node in self.root.plan)
-
-    def gradient_enclosure(self, point: Vector) -> tuple[Vector, Vector]:
-        """Return float64 midpoints and proved radii of the gradient at a differentiable point.
-
-        Raises
-        ------
-        KinkError
-            When the point is on a kink, or cannot be proved not to be.
-        """
-        pieces = self.require_smooth_point(point)
-        found = self.examine(point)
-        g = self.root.pull_back(found.values, ENCLOSURE, pieces)
-        if not isinstance(g, Enclosure):
-            g = Enclosure(g)
-        return g.mid.copy(), g.rad.copy()
 
     # --- float64, for the search ---------------------------------------------------------------
 
@@ -507,6 +417,16 @@ class _Path:
         self.pieces[id(node)] = chosen
 
 
+def _fetch_together(node: KinkNode, u: Enclosure) -> None:
+    """Rows that are elsewhere: those in doubt will be asked for, one after the other."""
+    inner = node.args[0]
+    while isinstance(inner, Shift):
+        inner = inner.args[0]
+    blocked = isinstance(inner, Linear) and isinstance(inner.A, BlockedRows)
+    if blocked and isinstance(node, Elementwise):
+        inner.A.keep(node.in_doubt(u).tolist())
+
+
 def _stored_row(node: Expression, index: int) -> tuple[NDArray[np.intp], Vector] | None:
     """Return the coefficients of an affine entry (places, numbers) where float64 data hold them.
 
@@ -538,4 +458,4 @@ def _enclosed_point(exact: ExactVector) -> Enclosure:
     return Enclosure(exact.floats, radius)
 
 
-__all__ = ["Examination", "GradientEnclosure", "Kink", "KinkForm"]
+__all__ = ["Examination", "Kink", "KinkForm"]

@@ -140,6 +140,8 @@ class Line:
             return {p: [Q(end.fractions[p]) for end in ends] for p in places}
         if self._is_plain(node):
             assert isinstance(node, Linear)
+            if hasattr(node.matrix, "keep"):  # rows that are elsewhere, fetched together
+                node.matrix.keep(sorted(places))
             rows = {p: node.row(p) for p in places}
             return {p: [Q(end.dot(*row)) for end in ends] for p, row in rows.items()}
         args = [self.known.get(a, {}) for a in node.of]

@@ -12,7 +12,7 @@ from goldstein.calculus import Variable, ramp, sum
 from goldstein.calculus.affine import Linear, linear
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import exact_float
-from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.expression import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError
 from goldstein.models.base import (
@@ -23,7 +23,6 @@ from goldstein.models.base import (
     ridge_term,
     sample_weights,
 )
-from goldstein.models.margin_kinks import MarginKinkForm
 from goldstein.models.margin_problem import MarginProblem, gradient_bound, typical_start
 
 
@@ -84,9 +83,6 @@ class MarginSVM(Model):
     @property
     def name(self) -> str:
         return "margin_svm"
-
-    def _form_over(self, root: Expression) -> MarginKinkForm:
-        return MarginKinkForm(root)
 
     def _look(self, w: Vector) -> tuple[MarginProblem, Vector]:
         """Return the cheapest problem that equals the objective at w, and its products Z w."""

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.limits import limiting_gradients
 
-from goldstein.calculus import kinks
-from goldstein.calculus.kinks import KinkForm
 from goldstein.certificates import NearCertificate
+from goldstein.checker import sides
 from goldstein.errors import NotCertifiableError
-from goldstein.models import margin_kinks, margin_svm
+from goldstein.models import margin_svm
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.exact import project_exact
 
@@ -49,8 +49,8 @@ def test_limits_agree_with_the_general_form(
 ) -> None:
     model, pivot = model_and_pivot(seed, on_ramp=on_ramp, on_flat=on_flat, thin=thin)
     ways = np.random.default_rng(seed).standard_normal((5, model.dim))
-    own = model.kink_form().limiting_gradients(pivot, ways)
-    general = KinkForm(model.tree).limiting_gradients(pivot, ways)
+    own = limiting_gradients(model, pivot, ways)
+    general = [limit for v in ways for limit in limiting_gradients(model, pivot, [v])]
     for (mid, rad), (other, spread) in zip(own, general, strict=True):
         for a, r, b, s in zip(mid, rad, other, spread, strict=True):
             assert abs(a - b) <= r + s
@@ -63,7 +63,7 @@ def test_a_direction_along_a_kink_is_refused() -> None:
     along = np.zeros(model.dim)
     along[:2] = [row[1], -row[0]]
     with pytest.raises(NotCertifiableError, match="stays on a kink"):
-        model.kink_form().limiting_gradients(pivot, np.vstack([along, np.ones(model.dim)]))
+        limiting_gradients(model, pivot, np.vstack([along, np.ones(model.dim)]))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -76,7 +76,7 @@ def test_claims_from_enclosures_are_not_below_the_exact_bound(
     x = np.array([float(q) for q in pivot])
     claim = NearCertificate.prove(model, x, pivot, ways, weights)
     assert claim.verify(model).ok
-    monkeypatch.setattr(kinks, "RATIONAL_WORK", 10**9)
+    monkeypatch.setattr(sides, "RATIONAL_WORK", 10**9)
     exact = NearCertificate.prove(model, x, pivot, ways, weights)
     assert exact.eps <= claim.eps <= exact.eps * (1 + 1e-9)
     assert (np.abs(exact.gradients - claim.gradients).max(axis=1) <= claim.errors + 1e-12).all()
@@ -108,7 +108,7 @@ def test_signs_of_all_products_are_exact(seed: int, scale: float) -> None:
         [int(np.sign(sum(Fraction(a) * Fraction(b) for a, b in zip(x, y)))) for y in right.tolist()]
         for x in left.tolist()
     ]
-    assert margin_kinks._signs_of_products(left, right).tolist() == expected
+    assert sides.signs_of_products(left, right).tolist() == expected
 
 
 @pytest.mark.parametrize("thin", [False, True])
@@ -117,14 +117,13 @@ def test_many_variables_are_enclosed_block_by_block(
 ) -> None:
     model, pivot = model_and_pivot(5, on_ramp=3, on_flat=2, thin=thin, n=500, d=100)
     ways = np.random.default_rng(0).standard_normal((7, model.dim))
-    whole = model.kink_form().limiting_boxes(pivot, ways)
-    monkeypatch.setattr(margin_kinks, "BLOCK", 7 * 13)
-    blocks = model.kink_form().limiting_boxes(pivot, ways)
-    general = KinkForm(model.tree).limiting_boxes(pivot, ways)
-    assert whole is not None
-    assert blocks is not None
-    assert general is not None
-    for mid, rad in (whole, blocks):
+    point = sides.Point(model.program(), pivot)
+    whole = point.limits(ways)
+    monkeypatch.setattr(sides, "BLOCK", 7 * 13)
+    blocks = point.limits(ways)
+    general = [point.limits(v[None]) for v in ways]
+    mids, rads = (np.vstack([getattr(one, end) for one in general]) for end in ("mid", "rad"))
+    for _, mid, rad in (whole, blocks):
         assert mid.shape == rad.shape == (7, 100)
-        assert (np.abs(mid - general[0]) <= rad + general[1]).all()
-        assert (rad <= 2 * general[1].max(axis=0)).all()
+        assert (np.abs(mid - mids) <= rad + rads).all()
+        assert (rad <= 2 * rads.max(axis=0)).all()
