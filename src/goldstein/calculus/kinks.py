@@ -422,8 +422,9 @@ def _fetch_together(node: KinkNode, u: Enclosure) -> None:
     inner = node.args[0]
     while isinstance(inner, Shift):
         inner = inner.args[0]
-    blocked = isinstance(inner, Linear) and isinstance(inner.A, BlockedRows)
-    if blocked and isinstance(node, Elementwise):
+    if not (isinstance(inner, Linear) and isinstance(node, Elementwise)):
+        return
+    if isinstance(inner.A, BlockedRows):
         inner.A.keep(node.in_doubt(u).tolist())
 
 
