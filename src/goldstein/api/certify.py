@@ -172,7 +172,7 @@ def certify(
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
     if stationarity == "near":
         return _certify_near(counted, oracle, point, float(delta), eps, seed, deadline)
-    meta = describe(oracle, "certify", seed, x, structure)
+    meta = {**describe(oracle, "certify", seed, x, structure), "asked_delta": float(delta)}
     if eps > 0:
         meta["asked_eps"] = eps
     certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta, deadline)

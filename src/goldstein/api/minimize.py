@@ -25,13 +25,12 @@ from goldstein.api.inputs import (
     check_target,
     deadline_after,
     is_number,
-    make_solver,
     sized,
     smallest_delta,
-    split_options,
 )
 from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.near import near_targets, prove_near, require_structure
+from goldstein.api.options import make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded
@@ -61,7 +60,7 @@ def minimize(
     *,
     args: Sequence[Any] = (),
     eps: float | None = None,
-    delta: float,
+    delta: float | None = None,
     rel_eps: float | None = None,
     stationarity: Literal["goldstein", "near"] = "goldstein",
     method: str | Solver = "auto",
@@ -143,6 +142,11 @@ def minimize(
     True
     """
     structure, start = as_point(x0, "x0")
+    if delta is None:
+        raise InputTypeError(
+            "delta is missing: the radius, in the units of x, within which gradients may cancel. "
+            "Give eps= and delta=; gs.suggest_target proposes both."
+        )
     check_target(1.0 if eps is None else eps, delta, start)
     _check_one_accuracy(eps, rel_eps)
     check_stationarity(stationarity)

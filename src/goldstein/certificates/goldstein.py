@@ -320,8 +320,10 @@ class GoldsteinCertificate:
             fall = self.meta.get("descent_fall")
             by = f" by {fall:.3g}" if isinstance(fall, float) else ""
             along = np.array2string(self.descent, threshold=6, edgeitems=2, precision=3)
+            within = self.meta.get("asked_delta")
+            within = within if isinstance(within, float) else self.delta
             return (
-                f"NOT stationary{bound} within delta = {self.delta:.3g}: f falls along {along}{by} "
+                f"NOT stationary{bound} within delta = {within:.3g}: f falls along {along}{by} "
                 f"in a step of {step:.3g}"
             )
         return f"NOT proved stationary to eps = {asked:g}" if missed else ""

@@ -185,6 +185,8 @@ class CountedOracle(Oracle):
         """What to do about an exception of the user's code."""
         if "Tensor" in str(failure):
             return "It gets NumPy arrays; for a function of tensors use goldstein.torch.oracle."
+        if hasattr(self.inner, "how_called"):
+            return str(self.inner.how_called())
         if self.values > 1 or self.gradients > 1:
             return "The error is in that function, which must answer at every point."
         return (
