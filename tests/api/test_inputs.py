@@ -212,3 +212,35 @@ def test_vectors_of_other_libraries() -> None:
     trained = torch.tensor([1.0, -2.0], requires_grad=True)
     for x0 in (pandas.Series([1.0, -2.0]), torch.tensor([1.0, -2.0]), trained, (1, -2)):
         assert np.array_equal(gs.minimize(f, x0, np.sign, **ask).x, plain.x)
+
+
+@pytest.mark.parametrize("size", [1e160, 1e200, 1e300])
+def test_numbers_without_squares_are_refused_in_words(size: float) -> None:
+    """Without a warning on the way: nothing is computed from an overflow."""
+
+    def tall(x: np.ndarray) -> float:
+        return size * float(np.abs(x).sum())
+
+    def steep(x: np.ndarray) -> np.ndarray:
+        return size * np.sign(x)
+
+    far = [size, -2 * size]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for ask in (
+            lambda: gs.minimize(f, far, np.sign, eps=1e-3, delta=1e-3 * size),
+            lambda: gs.certify(f, far, np.sign, delta=1e-3 * size),
+            lambda: gs.stationarity_curve(f, far, np.sign, deltas=[1e-3 * size]),
+            lambda: gs.suggest_target(f, far, np.sign),
+            lambda: gs.certify(f, [1.0], np.sign, delta=size),
+        ):
+            with pytest.raises(gs.InputError, match=r"overflow in float64; rescale the variables"):
+                ask()
+        for ask in (
+            lambda: gs.minimize(tall, [1.0, 2.0], steep, eps=1e-3 * size, delta=1e-3),
+            lambda: gs.certify(tall, [1.0, 2.0], steep, delta=1e-3),
+            lambda: gs.stationarity_curve(tall, [1.0, 2.0], steep),
+            lambda: gs.suggest_target(tall, [1.0, 2.0], steep),
+        ):
+            with pytest.raises(gs.OracleError, match="overflow in float64: divide the function"):
+                ask()

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from goldstein.api.constrained import certify_constrained
 from goldstein.api.inputs import (
+    LONGEST,
     RNG,
     as_point,
     as_vector,
@@ -169,7 +170,7 @@ def certify(
         if eps > 0:
             remarks["asked_eps"] = eps
         return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
-    counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
+    counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400), LONGEST)
     if stationarity == "near":
         return _certify_near(counted, oracle, point, float(delta), eps, seed, deadline)
     meta = {**describe(oracle, "certify", seed, x, structure), "asked_delta": float(delta)}
@@ -300,7 +301,8 @@ def stationarity_curve(
         check_target(1.0, float(radius), point)
     oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
-    counted = CountedOracle(oracle, call_budget(max_calls, radii.size * (8 * point.size + 400)))
+    budget = call_budget(max_calls, radii.size * (8 * point.size + 400))
+    counted = CountedOracle(oracle, budget, LONGEST)
     meta = describe(oracle, "certify", seed, x, structure)
     found = Enrichment()
     certificates: list[GoldsteinCertificate] = []

@@ -16,6 +16,9 @@ from goldstein.oracles.structure import Structure
 Vector = NDArray[np.float64]
 RNG = int | np.random.Generator | None
 
+#: Longest points, radii and gradients that a search computes with: it needs their squares.
+LONGEST = 1e152
+
 #: Smallest delta, in units of rounding at x: below it a ball has hardly any points.
 _FLOOR = 1e4 * 2.0**-53
 
@@ -101,11 +104,22 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
             raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"{name} must be a positive finite number, got {value!r}.")
+    check_size(x, delta)
     floor = smallest_delta(x)
     if delta < floor:
         raise InputError(
             f"delta = {delta:g} is below {floor:.3g}, the smallest ball float64 can sample at a "
             "point of this size; raise delta or rescale the variables."
+        )
+
+
+def check_size(x: Vector, delta: float = 0.0) -> None:
+    """Refuse what a search cannot square."""
+    size = float(np.abs(x).max())
+    if max(size * math.sqrt(x.size), delta) > LONGEST:
+        raise InputError(
+            f"the point has entries of size {size:.3g} and delta is {delta:.3g}, but squares of "
+            f"numbers beyond {LONGEST:g} overflow in float64; rescale the variables."
         )
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from goldstein.api.constrained import ConstrainedSearch
 from goldstein.api.inputs import (
+    LONGEST,
     RNG,
     as_point,
     call_budget,
@@ -184,7 +185,7 @@ def minimize(
         "stationarity": stationarity, "lipschitz": lipschitz, "check_gradient": checked,
     }  # fmt: skip
     with _journalled(oracle, checkpoint, identity) as base:
-        counted = CountedOracle(base, budget)
+        counted = CountedOracle(base, budget, LONGEST)
         if eps is None:
             eps = _relative(counted, start, float(delta), seed, rel_eps)
         request = Request(float(eps), float(delta), seed, lipschitz)
