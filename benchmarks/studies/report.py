@@ -2,7 +2,7 @@
 
     python -m benchmarks.studies.report
 
-Rewrites the parts of docs/estimators.md between the markers, and its figure.
+Rewrites the parts of docs/estimator_studies.md between the markers, and its figure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.studies.condense import read
 from benchmarks.studies.defaults import GROUPS, LEVELS
 from benchmarks.studies.pima_ramp import PUBLISHED
 
-PAGE = Path(__file__).parents[2] / "docs" / "estimators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "estimator_studies.md"
 FIGURE = PAGE.parent / "images" / "estimators_robust.png"
 PEER = "LinearSVC(hinge)"
 OURS = "RhoMarginSVC"

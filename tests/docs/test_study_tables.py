@@ -1,4 +1,4 @@
-"""The tables of docs/estimators.md are those of the recorded results."""
+"""The tables of docs/estimator_studies.md are those of the recorded results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLES = report.tables()
 
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_a_table_is_what_the_results_say(name: str) -> None:
-    page = (ROOT / "docs" / "estimators.md").read_text()
+    page = (ROOT / "docs" / "estimator_studies.md").read_text()
     assert f"<!-- {name} -->\n{TABLES[name]}\n<!-- end {name} -->" in page
 
 
