@@ -29,7 +29,7 @@ from goldstein.oracles.structure import Structure
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.enrich import Enrichment, enrich
-from goldstein.solvers.loop import Outcome
+from goldstein.solvers.loop import LONG, Outcome
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -92,7 +92,8 @@ class Judge:
 
     def suspect(self, state: State) -> None:
         """The run takes long: is the function to blame?"""
-        self.require_one_value(state.x)
+        if self.oracle.calls >= LONG:
+            self.require_one_value(state.x)
         if state.steps == 0:
             # f does not fall. Looked at where the ball may be too small.
             size = max(1.0, float(np.abs(state.x).max()))

@@ -305,9 +305,10 @@ class GoldsteinCertificate:
 
     def summary(self) -> str:
         """One line for people; what is not so comes first."""
+        gradients = "1 gradient" if len(self.weights) == 1 else f"{len(self.weights)} gradients"
         claim = (
-            f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, "
-            f"{len(self.weights)} gradients, {self.label} (fun and jac are believed)"
+            f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, {gradients}, "
+            f"{self.label} (fun and jac are believed)"
         )
         return f"{self._verdict()}; proved: {claim}" if self._verdict() else claim
 
@@ -444,7 +445,7 @@ def _check_gradients(
     found.add(
         "kinks",
         survives,
-        f"eps {near.eps:.6g} with every point displaced by a hair"
+        f"eps {near.eps:.6g} with every point displaced a little"
         + (
             ""
             if survives

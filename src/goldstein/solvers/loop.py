@@ -43,7 +43,7 @@ ENDINGS: dict[type[Exception], Status] = {
 _NO_DESCENT = 30
 
 #: From here on, whenever the calls have doubled, the function is looked at whatever f does.
-_LONG = 1000
+LONG = 1000
 
 
 @dataclass
@@ -142,9 +142,9 @@ def run(
                 status = Status.STALLED
                 break
             if suspect is not None and calls >= look:
-                if state.steps == 0 or calls >= _LONG:
+                if state.steps == 0 or calls >= LONG:
                     suspect(state)
-                look = max(_LONG, 2 * calls)
+                look = max(LONG, 2 * calls)
             now = time.perf_counter()
             if progress is not None and now - shown >= _PROGRESS_EVERY:
                 progress(state, oracle.calls)
