@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-
-class GoldsteinError(Exception):
-    """Base of all exceptions of this library."""
-
-
-class InputError(GoldsteinError, ValueError):
-    """An argument has a value that cannot be used."""
-
-
-class InputTypeError(GoldsteinError, TypeError):
-    """An argument has the wrong type, or a required one is missing."""
+from goldstein.checker.errors import (
+    GoldsteinError,
+    InputError,
+    InputTypeError,
+    MissingExtraError,
+    NotCertifiableError,
+)
 
 
 class KinkError(GoldsteinError):
@@ -60,14 +56,6 @@ class CertificateFileError(GoldsteinError, ValueError):
     """A certificate file is damaged, truncated, altered or of an unknown kind."""
 
 
-class MissingExtraError(GoldsteinError, ImportError):
-    """An optional dependency is needed; the message says how to install it."""
-
-
-class NotCertifiableError(GoldsteinError, ValueError):
-    """The structure of the function does not support the certificate that was asked for."""
-
-
 class OutOfBudget(GoldsteinError):
     """Control flow inside a search for a proof: its steps or its seconds are used up."""
 
@@ -103,3 +91,20 @@ class WrongGradientError(GoldsteinError, ValueError):
 
 class BallTooSmallError(GoldsteinError):
     """Control flow inside a run: float64 has too few points within delta of x."""
+
+
+__all__ = [
+    "BallTooSmallError",
+    "CertificateFileError",
+    "GoldsteinError",
+    "InputError",
+    "InputTypeError",
+    "KinkError",
+    "MissingExtraError",
+    "NotCertifiableError",
+    "NotDeterministicError",
+    "OracleError",
+    "OutOfBudget",
+    "OutOfCalls",
+    "WrongGradientError",
+]

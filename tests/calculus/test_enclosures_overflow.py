@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from goldstein.calculus import Variable, logistic, softplus, square, sum
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.certificates.near import NearCertificate
+from goldstein.checker.enclosures import Enclosure
 from goldstein.errors import NotCertifiableError
 
 HUGE = 1.7e308

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import goldstein.calculus as gc
-from goldstein.calculus.enclosures import Enclosure
+from goldstein.checker.enclosures import Enclosure
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)

@@ -14,7 +14,6 @@ import goldstein as gs
 import goldstein.calculus as gc
 from goldstein.api.near import attempt_near, prove_near
 from goldstein.calculus.near import near_certificate, search_near
-from goldstein.calculus.paced import Paced
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.errors import OutOfBudget
 from goldstein.models import margin_svm, relu_two_layer
@@ -143,12 +142,12 @@ def test_what_was_proved_before_the_end_is_kept():
 
 def test_a_proof_cut_short_claims_nothing():
     F = gc.sum(gc.abs(gc.Variable(2)))
-    paced = Paced(F.kink_form(), Budget(max_work=2))
     ways = [[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]]
+    hasty = Budget(max_work=2).spend
     with pytest.raises(OutOfBudget):
-        gs.NearCertificate.prove(paced, np.zeros(2), [0, 0], ways, np.full(4, 0.25))
-    patient = Paced(F.kink_form(), Budget())
-    slow = gs.NearCertificate.prove(patient, np.zeros(2), [0, 0], ways, np.full(4, 0.25))
+        gs.NearCertificate.prove(F, np.zeros(2), [0, 0], ways, np.full(4, 0.25), pause=hasty)
+    patient = Budget().spend
+    slow = gs.NearCertificate.prove(F, np.zeros(2), [0, 0], ways, np.full(4, 0.25), pause=patient)
     plain = gs.NearCertificate.prove(F, np.zeros(2), [0, 0], ways, np.full(4, 0.25))
     assert slow.content_digest() == plain.content_digest()
     assert slow.verify(F).ok
@@ -163,7 +162,7 @@ def test_paced_proofs_are_the_plain_ones_to_the_last_bit(rows):
     x = F.start(1)
     ways = rng.standard_normal((20, x.size))
     plain = gs.NearCertificate.prove(F, x, x, ways, np.ones(20))
-    paced = gs.NearCertificate.prove(Paced(F.kink_form(), Budget()), x, x, ways, np.ones(20))
+    paced = gs.NearCertificate.prove(F, x, x, ways, np.ones(20), pause=Budget().spend)
     assert paced.content_digest() == plain.content_digest()
 
 

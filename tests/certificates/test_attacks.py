@@ -21,8 +21,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import goldstein as gs
 from goldstein import calculus as c
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.certificates import NearCertificate, store
+from goldstein.checker.enclosures import Enclosure
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.oracles.journal import seed_in
 

@@ -15,8 +15,8 @@ from scipy import sparse
 import goldstein as gs
 from goldstein.calculus.affine import Linear
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
+from goldstein.checker.enclosures import Enclosure
 from goldstein.models.base import Model
 
 AWAY = np.array([[1.0]])

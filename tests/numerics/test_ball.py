@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from goldstein.checker.rounding import distance_upper
 from goldstein.numerics.ball import inner_radius, sphere_shadow, uniform_in_ball
-from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 
 LEVEL = 1e-4  # of every statistical test here; the seeds are fixed, so nothing flickers

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from goldstein.checker.rounding import distance_upper
 from goldstein.numerics.cone import conic_point, tilt, trial_point
-from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from goldstein.checker.rationals import distance_upper
 from goldstein.errors import OutOfBudget
 from goldstein.numerics import exact
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.exact import distance_upper
 from goldstein.numerics.exact_point import point_on
 
 
@@ -58,7 +58,7 @@ def test_a_long_projection_ends_at_the_deadline(
     library: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not library:
-        monkeypatch.setattr(exact, "_flint", lambda: None)
+        monkeypatch.setattr(exact, "flint", lambda: None)
     rng = np.random.default_rng(0)
     rows, base = rng.standard_normal((400, 400)), rng.standard_normal(400)
     begin = time.perf_counter()
@@ -71,7 +71,7 @@ def test_square_systems_are_solved_exactly_with_and_without_the_library(
     library: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not library:
-        monkeypatch.setattr(exact, "_flint", lambda: None)
+        monkeypatch.setattr(exact, "flint", lambda: None)
     # A leading zero: elimination has to exchange rows.
     rows = np.array(
         [[0.0, 1.0, 2.0, 1.0], [1.0, 0.1, 0.0, 3.0], [2.0, 0.2, 1.0, 0.0], [0, 0, 1, 7]]

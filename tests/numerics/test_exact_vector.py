@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from goldstein.checker import float_dot, rationals
+from goldstein.checker.exact_vector import ExactVector
+from goldstein.checker.float_dot import float_dot as dot
 from goldstein.errors import InputError
-from goldstein.numerics import exact, float_dot
-from goldstein.numerics.exact_vector import ExactVector
-from goldstein.numerics.float_dot import float_dot as dot
+from goldstein.numerics import exact
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 edges = st.sampled_from(
@@ -41,7 +42,7 @@ def test_float_dot_of_many_terms_across_blocks(size):
     a = rng.standard_normal(size) * 10.0 ** rng.integers(-12, 12, size)
     b = rng.standard_normal(size)
     assert dot(a, b) == plain_dot(a.tolist(), b.tolist())
-    assert exact.exact_dot(a, b) == plain_dot(a.tolist(), b.tolist())
+    assert rationals.exact_dot(a, b) == plain_dot(a.tolist(), b.tolist())
 
 
 def test_digits_of_a_full_block_add_up_without_rounding():
@@ -125,14 +126,14 @@ def test_squared_distance_with_coordinates_that_agree(terms):
     left = [a for a, _, _ in terms]
     right = [a if same else b for a, b, same in terms]
     expected = sum(((a - b) ** 2 for a, b in zip(left, right, strict=True)), Fraction(0))
-    assert exact.squared_distance(left, right) == expected
+    assert rationals.squared_distance(left, right) == expected
 
 
 @pytest.mark.parametrize("flint", [True, False])
 @pytest.mark.parametrize("size", [1, 2, 3, 6])
 def test_a_square_system_has_one_point(size, flint, monkeypatch):
     if not flint:
-        monkeypatch.setattr(exact, "_flint", lambda: None)
+        monkeypatch.setattr(exact, "flint", lambda: None)
     rng = np.random.default_rng(size)
     M, base = rng.standard_normal((size, size)), rng.standard_normal(size)
     levels = [Fraction(int(k), 7) for k in rng.integers(-9, 9, size)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from goldstein.numerics.rounding import combination_norm_upper, distance_upper, norm_upper
+from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper
 
 # Everything float64 has: cancelling, tiny, huge and denormal numbers side by side.
 awkward = st.one_of(

@@ -18,8 +18,9 @@ from scipy.spatial import ConvexHull
 from goldstein.calculus import rules
 from goldstein.calculus.falsify import distance_to_hull, falsify, falsify_modulus
 from goldstein.calculus.outer_lipschitz import OuterLipschitz
+from goldstein.checker.rationals import distance_upper, exact_dot
 from goldstein.numerics.cone import conic_point, tilt, trial_point
-from goldstein.numerics.exact import distance_upper, exact_dot, exact_signs, project_exact
+from goldstein.numerics.exact import exact_signs, project_exact
 from goldstein.solvers import schedules
 from goldstein.solvers import stochastic_schedules as stochastic
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import goldstein as gs
+from goldstein.checker.rounding import distance_upper
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, trial_point
-from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 from goldstein.solvers import schedules
 

@@ -31,10 +31,10 @@ from goldstein.api.judge import describe
 from goldstein.api.near import near_targets, prove_near, require_structure
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, NearCertificate
 from goldstein.certificates.stating import Stating
+from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given
 from goldstein.errors import InputError, NotCertifiableError, OutOfCalls, WrongGradientError
-from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.agreement import gradient_is_wrong

@@ -13,6 +13,7 @@ from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.beside import best_bound, hair
 from goldstein.certificates.stating import Stating
+from goldstein.checker.rounding import distance_upper
 from goldstein.errors import (
     BallTooSmallError,
     KinkError,
@@ -21,7 +22,6 @@ from goldstein.errors import (
     WrongGradientError,
 )
 from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.rounding import distance_upper
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong

@@ -6,19 +6,17 @@ are: float64 to search, enclosures to prove quickly, rationals to prove exactly.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from fractions import Fraction
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.calculus.enclosures import Enclosure
+from goldstein.checker.enclosures import Enclosure, enclose_function
+from goldstein.checker.rationals import flint, to_fraction
 from goldstein.errors import GoldsteinError
-from goldstein.extras import missing_extra
 
 Objects = NDArray[np.object_]
 
@@ -105,14 +103,6 @@ ENCLOSURE = EnclosureArithmetic()
 RATIONAL = RationalArithmetic()
 
 
-def flint() -> ModuleType | None:
-    """Return python-flint, or None where it is not installed."""
-    try:
-        return importlib.import_module("flint")
-    except ImportError:
-        return None
-
-
 def rational(value: Any) -> Any:
     """Return one float, int or Fraction as an exact rational number."""
     return _maker()(*value.as_integer_ratio())
@@ -131,37 +121,6 @@ def rationals(values: Any) -> Any:
 def _maker() -> Callable[[int, int], Any]:
     module = flint()
     return Fraction if module is None else module.fmpq
-
-
-def to_fraction(value: Any) -> Fraction:
-    """Return a rational of either kind as a Fraction."""
-    if isinstance(value, Fraction):
-        return value
-    return Fraction(int(value.p), int(value.q))
-
-
-def enclose_function(u: Enclosure, function: Callable[[Any, Any], Any]) -> Enclosure:
-    """Apply a function of one ball (python-flint's `arb`) to every entry, rigorously.
-
-    Parameters
-    ----------
-    function : callable
-        Called as `function(flint_module, ball)`.
-    """
-    module = flint()
-    if module is None:
-        raise missing_extra(
-            "the enclosure of a transcendental function", "ball arithmetic (python-flint)", "exact"
-        )
-    mid, rad = np.empty(u.size), np.empty(u.size)
-    pairs = zip(u.mid.ravel().tolist(), u.rad.ravel().tolist())
-    for place, (m, r) in enumerate(pairs):
-        ball = function(module, module.arb(m, r))
-        centre = float(ball.mid())
-        # `rad` of a ball is rounded up by python-flint; the conversion of the centre errs by u |m|.
-        radius = float(ball.rad()) * (1.0 + 2.0**-20) + 2.0**-52 * abs(centre) + 2.0**-1000
-        mid[place], rad[place] = centre, radius
-    return Enclosure(mid.reshape(u.shape), rad.reshape(u.shape))
 
 
 __all__ = [

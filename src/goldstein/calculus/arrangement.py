@@ -22,12 +22,13 @@ from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.modulus import tree_of
 from goldstein.calculus.rules import levelled, nearest_kink
 from goldstein.calculus.rules.compositions import row_norms_upper
+from goldstein.checker.exact_vector import ExactVector
+from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm
+from goldstein.checker.rounding import gamma
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.components import connected
 from goldstein.numerics.directed import product_up, quotient_down, root_sum_squares_up
-from goldstein.numerics.exact import exact_dot, exact_rank, nearest_float, squared_norm
-from goldstein.numerics.exact_vector import ExactVector
-from goldstein.numerics.rounding import gamma
+from goldstein.numerics.exact import exact_rank
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
 
 Matrix = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.enclosures import Enclosure
+from goldstein.checker.enclosures import Enclosure
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.checker.rationals import nearest_float
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.exact import nearest_float
 
 Vector = NDArray[np.float64]
 

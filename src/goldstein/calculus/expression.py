@@ -21,17 +21,18 @@ from goldstein.calculus.arithmetic import FLOAT, Arithmetic
 from goldstein.calculus.constants import exact_floats
 from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
+from goldstein.checker.rationals import common_denominator
 from goldstein.constrained.system import Comparison
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
-from goldstein.numerics.exact import common_denominator
 from goldstein.oracles import Oracle
 
 if TYPE_CHECKING:
-    from goldstein.calculus.enclosures import Enclosure
     from goldstein.calculus.explain import Explanation
     from goldstein.calculus.kinks import KinkForm
     from goldstein.calculus.modulus import Domain
     from goldstein.calculus.outer_lipschitz import OuterLipschitz
+    from goldstein.checker.enclosures import Enclosure
+    from goldstein.checker.sides import Program
 
 Vector = NDArray[np.float64]
 Pieces = dict[int, Any]
@@ -257,19 +258,28 @@ class Expression(SetOnce, Oracle):
                 relied |= {id(a): a for a in node.args}
         return tuple(relied.values())
 
+    def program(self) -> Program:
+        """Return the function as the checker reads it, made anew from its definition."""
+        from goldstein.calculus.description import program_of
+
+        self._require_scalar("program")
+        return program_of(self)
+
     def describe(self) -> list[dict[str, Any]]:
         """Return the function as a list of nodes with exact numbers, the language of proof files.
 
         Examples
         --------
-        >>> from goldstein.calculus import Variable, norm2
-        >>> norm2(Variable(2)).describe()[-1]
-        {'op': 'norm2', 'of': [0], 'columns': 2}
+        >>> from goldstein.calculus import Variable, abs, sum
+        >>> for node in sum(abs(Variable(2))).describe():
+        ...     print(node)
+        {'op': 'variable', 'size': 2}
+        {'op': 'piecewise', 'of': [0], 'breakpoints': ['0'], 'pieces': [['0', '-1'], ['0', '1']]}
+        {'op': 'affine', 'of': [1], 'columns': 1, 'width': 2, 'at': [[0, 1]]}
         """
-        from goldstein.calculus.description import describe
+        from goldstein.certificates.written_program import written_nodes
 
-        self._require_scalar("describe")
-        return describe(self)
+        return written_nodes(self.program())
 
     def kink_form(self) -> KinkForm:
         """Return a new kink normal form, the object that certificates are checked against.

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from goldstein.calculus.outer_lipschitz import OuterLipschitz
+from goldstein.checker.rationals import squared_distance
 from goldstein.errors import InputError, KinkError
-from goldstein.numerics.exact import squared_distance
 from goldstein.numerics.hull import min_norm_weights
 
 Vector = NDArray[np.float64]

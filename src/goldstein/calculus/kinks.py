@@ -29,7 +29,6 @@ from goldstein.calculus.arithmetic import (
     rationals,
     to_fraction,
 )
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
     Expression,
     IntegerRow,
@@ -42,9 +41,10 @@ from goldstein.calculus.expression import (
     kink_error,
 )
 from goldstein.calculus.stillness import Still
+from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.exact_vector import ExactVector
+from goldstein.checker.rationals import to_fractions
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
-from goldstein.numerics.exact import to_fractions
-from goldstein.numerics.exact_vector import ExactVector
 
 #: Above this many multiplications per gradient, enclosures replace rationals. The choice must not
 #: depend on what is installed: the same certificate has to verify everywhere.

@@ -24,11 +24,11 @@ from goldstein.calculus.arithmetic import (
     to_fraction,
 )
 from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Vector
 from goldstein.calculus.kinks import Examination, Kink
+from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.errors import NotCertifiableError
-from goldstein.numerics.exact import nearest_float, to_fractions
 
 Matrix = NDArray[np.float64]
 Row = dict[int, Fraction]

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import is_additive, local_model
-from goldstein.calculus.paced import Paced
 from goldstein.calculus.pivots import SLACK, PivotSearch
 from goldstein.calculus.shortest import Evidence, additive_evidence, generic_evidence
 from goldstein.calculus.stationary import DENSE_DIM, curvature
 from goldstein.calculus.transport import Flat
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.checker.rationals import nearest_float, to_fractions
+from goldstein.checker.sides import Point
 from goldstein.errors import NotCertifiableError, OutOfBudget
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.exact import nearest_float, to_fractions
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream
 
@@ -169,7 +169,7 @@ class _Prover:
     ) -> None:
         self.fun, self.delta, self.eps, self.budget = fun, delta, eps, budget
         self.search = PivotSearch(fun, certificate, delta, eps, budget)
-        self.form = self.search.form
+        self.form, self.program = self.search.form, fun.program()
         self.rng = stream(seed, 0, "near")
         self.best: NearCertificate | None = None
 
@@ -205,15 +205,14 @@ class _Prover:
             evidence = self.evidence(self.form.examine(pivot))
             if evidence is None or not np.isfinite(evidence.directions).all():
                 return None
-            paced = Paced(self.fun.kink_form(), budget)
-            proof = NearCertificate.prove(
-                paced, self.search.x, pivot, evidence.directions, evidence.weights
-            )
+            used = evidence.weights > 0
+            ways, place = evidence.directions[used], tuple(pivot)
+            limits = Point(self.program, place).limits(ways, budget.spend)
+            state = partial(NearCertificate.from_limits, self.search.x, place, ways, limits=limits)
+            proof = state(evidence.weights[used])
             weights = self._better_weights(proof)
-            if weights is not None:
-                again = NearCertificate.prove(
-                    paced, self.search.x, pivot, proof.directions, weights
-                )
+            if weights is not None and weights.any():
+                again = state(weights)
                 proof = again if again.eps < proof.eps else proof
         except NotCertifiableError:
             return None

@@ -28,10 +28,10 @@ from goldstein.calculus.stationary import (
 )
 from goldstein.calculus.transport import Equation, Flat, KinkTable
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.checker.rationals import nearest_float
+from goldstein.checker.rounding import distance_upper
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.exact import nearest_float
-from goldstein.numerics.rounding import distance_upper
 
 Matrix = NDArray[np.float64]
 Sides = NDArray[np.bool_]

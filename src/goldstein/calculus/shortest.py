@@ -16,8 +16,8 @@ from goldstein.calculus.expression import Vector
 from goldstein.calculus.float_sides import FloatSides
 from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import LocalModel
+from goldstein.checker.rationals import nearest_float
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.exact import nearest_float
 from goldstein.numerics.hull import Hull, min_norm_weights
 
 Matrix = NDArray[np.float64]

@@ -20,8 +20,8 @@ from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression, Vector
 from goldstein.calculus.kinks import KinkForm
 from goldstein.calculus.local_model import Row, dense
+from goldstein.checker.rationals import nearest_float
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.exact import nearest_float
 from goldstein.numerics.exact_point import point_on
 
 Matrix = NDArray[np.float64]

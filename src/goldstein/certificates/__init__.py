@@ -4,7 +4,7 @@ from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.store import load_certificate
-from goldstein.certificates.verification import Check, Verification
+from goldstein.checker.verification import Check, Verification
 
 __all__ = [
     "Check",

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import KinkError
-from goldstein.numerics.ball import inner_radius
-from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.rounding import (
+from goldstein.checker.rounding import (
     combination_norm_upper,
     distance_upper,
     gamma,
     norm_upper,
 )
+from goldstein.errors import KinkError
+from goldstein.numerics.ball import inner_radius
+from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 

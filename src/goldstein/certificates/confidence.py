@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.rounding import distance_upper
 from goldstein.oracles.base import Oracle
 
 Vector = NDArray[np.float64]

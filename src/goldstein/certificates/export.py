@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.beside import SAME, mean_length, rounding_slack
+from goldstein.checker.rationals import exact_combination, sqrt_upper, squared_norm
+from goldstein.checker.sides import Point
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
-from goldstein.numerics.exact import exact_combination, sqrt_upper, squared_norm
 from goldstein.numerics.written import written
 
 SCHEMA = "goldstein-proof"
@@ -90,11 +91,12 @@ def proved_eps(fun: Any, points: Any, gradients: Any, weights: Any, eps: float) 
     """
     used = np.flatnonzero(weights > 0)
     try:
-        form = fun.kink_form()
-        direction = np.ones((1, points.shape[1]))
-        limits = [form.limiting_gradients(points[j], direction)[0] for j in used]
+        program, direction = fun.program(), np.ones((1, points.shape[1]))
+        limits = [Point(program, points[j]).limits(direction) for j in used]
         shares = [Fraction(a) for a in weights[used].tolist()]
-        mid, rad = (exact_combination(shares, [limit[k] for limit in limits]) for k in (0, 1))
+        centres = [found.exact[0] if found.exact else found.mid[0] for found in limits]
+        mid = exact_combination(shares, centres)
+        rad = exact_combination(shares, [found.rad[0] for found in limits])
         total = sum(shares, Fraction(0))
         middle = sqrt_upper(squared_norm(mid) / total**2)
         wide = [abs(m) + r for m, r in zip(mid, rad, strict=True)]

@@ -22,12 +22,14 @@ from goldstein.certificates.beside import (
     rounding_slack,
     survey,
 )
-from goldstein.certificates.verification import LABELS, Label, Verification, as_number
+from goldstein.certificates.near import Described
+from goldstein.checker.rationals import squared_distance
+from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper
+from goldstein.checker.sides import gradient_gap
+from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, KinkError
 from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.numerics.exact import sqrt_upper, squared_distance, squared_norm
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.rounding import combination_norm_upper, distance_upper, norm_upper
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.agreement import gradient_is_wrong
@@ -38,16 +40,6 @@ Matrix = NDArray[np.float64]
 
 #: Another machine rounds the user's own code differently: by this part of the claimed eps.
 SAME_SHARE = 0.01
-
-
-class Enclosing(Protocol):
-    """Gradients with proved errors, of a function whose structure is known."""
-
-    def gradient_enclosure(self, point: Vector) -> tuple[Vector, Vector]: ...
-
-    def limiting_gradients(
-        self, point: Sequence[Any], directions: Any
-    ) -> list[tuple[list[Fraction], list[Fraction]]]: ...
 
 
 class WithGradients(Protocol):
@@ -61,13 +53,6 @@ class WithGradients(Protocol):
     def gradients(self) -> Matrix: ...
     @property
     def weights(self) -> Vector: ...
-
-
-@runtime_checkable
-class HasEnclosures(Protocol):
-    """A function that knows how its gradients round."""
-
-    def kink_form(self) -> Enclosing: ...
 
 
 @runtime_checkable
@@ -230,8 +215,8 @@ class GoldsteinCertificate:
         if isinstance(oracle, Renewable):
             oracle = oracle.anew()  # nothing that a search may have written is read
         found = _verify(self, CountedOracle(oracle), seed_from(seed), check_values)
-        if found.ok and isinstance(oracle, HasEnclosures):
-            check_rounding(found, self, oracle.kink_form())
+        if found.ok and isinstance(oracle, Described):
+            check_rounding(found, self, oracle)
         return found
 
     def save(self, path: str | Path) -> Path:
@@ -457,14 +442,15 @@ def _check_gradients(
         found.eps = max(found.eps, near.eps)
 
 
-def check_rounding(found: Verification, cert: WithGradients, form: Enclosing) -> None:
+def check_rounding(found: Verification, cert: WithGradients, fun: Described) -> None:
     """A function whose structure is known says how far its float64 gradients are from the truth."""
     used = np.flatnonzero(cert.weights > 0)
     weights = cert.weights[used]
     allowed = 0.05 * cert.eps + SAME * mean_length(weights, cert.gradients[used])
     try:
+        program = fun.program()
         far = math.fsum(
-            w * _disproof(form, y, g, allowed)
+            w * gradient_gap(program, y, g, allowed)
             for w, y, g in zip(weights.tolist(), cert.points[used], cert.gradients[used])
         )
     except GoldsteinError:  # user code, or an extra that is not installed: nothing more is known
@@ -476,17 +462,6 @@ def check_rounding(found: Verification, cert: WithGradients, form: Enclosing) ->
     )
     if far > allowed:
         found.eps = math.inf
-
-
-def _disproof(form: Enclosing, y: Vector, stored: Vector, allowed: float) -> float:
-    """Return by how much the stored gradient surely differs from the exact one."""
-    mid, rad = form.gradient_enclosure(y)
-    if norm_upper(np.abs(stored - mid) + rad) <= allowed:
-        return 0.0
-    # Sums that cancel: intervals are wide, rationals are exact (where they are affordable).
-    (exact, error), *_ = form.limiting_gradients([Fraction(v) for v in y], np.ones((1, y.size)))
-    gaps = [abs(Fraction(g) - m) - e for g, m, e in zip(stored.tolist(), exact, error, strict=True)]
-    return sqrt_upper(squared_norm([max(gap, Fraction(0)) for gap in gaps]))
 
 
 def _within(y: Vector, x: Vector, radius: float) -> bool:

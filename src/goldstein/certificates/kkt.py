@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.verification import LABELS, Label, Verification, as_number
+from goldstein.checker.rounding import combination_norm_upper, up
+from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.conic_hull import conic_weights
-from goldstein.numerics.rounding import combination_norm_upper, up
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, as_oracle
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.beside import ROUNDS, ROWS, SAME, beside, hair, rounding_slack
-from goldstein.certificates.goldstein import SAME_SHARE, HasEnclosures, check_rounding
+from goldstein.certificates.goldstein import SAME_SHARE, check_rounding
 from goldstein.certificates.kkt import (
     DEGENERATE,
     KKTCertificate,
@@ -19,14 +19,15 @@ from goldstein.certificates.kkt import (
     combined_upper,
     qualification_of,
 )
-from goldstein.certificates.verification import Verification
+from goldstein.certificates.near import Described
+from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
+from goldstein.checker.verification import Verification
 from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem, tolerances
 from goldstein.constrained.reduction import Component, Folded
 from goldstein.constrained.system import System, as_system
 from goldstein.errors import GoldsteinError, KinkError
 from goldstein.numerics.conic_hull import conic_weights
-from goldstein.numerics.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong
@@ -76,8 +77,8 @@ def check_kkt(
         if found.ok and check_values:
             _check_values(found, cert, problem, seed)
         plain = oracle.inner if isinstance(oracle, CountedOracle) else oracle
-        if found.ok and isinstance(plain, HasEnclosures):
-            check_rounding(found, cert, plain.kink_form())
+        if found.ok and isinstance(plain, Described):
+            check_rounding(found, cert, plain)
     except KinkError as kink:
         found.add("gradients", False, f"a function has a kink at a stored point: {kink}")
     except GoldsteinError as failure:

@@ -17,12 +17,12 @@ from goldstein.certificates.beside import hair, rounding_slack
 from goldstein.certificates.kkt import KKTCertificate, best_normal, residual_upper
 from goldstein.certificates.kkt_check import CLOSE, displaced, qualification, survey_kkt
 from goldstein.certificates.stating import MARGIN
+from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.constrained.problem import Problem, tolerances
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
 from goldstein.numerics.conic_hull import conic_weights
-from goldstein.numerics.rounding import distance_upper, norm_upper, up
 from goldstein.numerics.streams import stream
 
 Vector = NDArray[np.float64]

@@ -22,19 +22,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.verification import LABELS, Label, Verification, as_number
-from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
-from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.numerics.exact import (
-    exact_combination,
-    fraction_upper,
-    nearest_float,
+from goldstein.checker.near import check_near, combined_upper, nearest, show, unusable
+from goldstein.checker.rationals import (
     sqrt_upper,
     squared_distance,
-    squared_norm,
     to_fractions,
 )
-from goldstein.numerics.rounding import combination_norm_upper, norm_upper, up
+from goldstein.checker.sides import Limits, Pause, Point, Program
+from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.caratheodory import sparse_weights
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -49,34 +46,11 @@ _LONGEST_SHARED = 2**30
 CHANGE_OF_MACHINE = 4
 
 
-class LimitingGradients(Protocol):
-    """What the checker asks of a function whose kinks are known."""
-
-    dim: int
-
-    def limiting_gradients(
-        self, point: Sequence[Fraction], directions: Any
-    ) -> list[tuple[list[Fraction], list[Fraction]]]:
-        """Return exact enclosures of the limits of gradients at `point` along `directions`."""
-        ...
-
-
 @runtime_checkable
-class LimitingBoxes(Protocol):
-    """A form that also encloses in float64: where it does, no rationals are formed."""
+class Described(Protocol):
+    """A function that can be described exactly to the checker."""
 
-    def limiting_boxes(
-        self, point: Sequence[Fraction], directions: Any
-    ) -> tuple[Matrix, Matrix] | None:
-        """Return proved midpoints and radii, or None where the exact answer is affordable."""
-        ...
-
-
-@runtime_checkable
-class HasKinkForm(Protocol):
-    """A function whose kinks are known exactly."""
-
-    def kink_form(self) -> LimitingGradients: ...
+    def program(self) -> Program: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +123,17 @@ class NearCertificate:
     @classmethod
     def prove(
         cls,
-        fun: HasKinkForm,
+        fun: Described | Program,
         x: Any,
         pivot: Sequence[Any],
         directions: Any,
         weights: Any,
         meta: dict[str, Any] | None = None,
+        pause: Pause | None = None,
     ) -> NearCertificate:
         """Derive eps and delta from the function, and state them.
+
+        A `pause` is called between the steps of a long proof, and may raise.
 
         Raises
         ------
@@ -171,19 +148,33 @@ class NearCertificate:
                 f"x and pivot must have the same length d, directions shape (k, d) and weights "
                 f"shape (k,); got {point.shape}, {len(exact)}, {ways.shape}, {shares.shape}."
             )
-        fault = _fault(point, ways, shares)
+        fault = unusable(point, ways, shares)
         if fault:
             raise InputError(f"{fault}: x, directions and weights must be usable numbers.")
         if not shares.all():
             ways, shares = ways[shares > 0], shares[shares > 0]
-        shown = _show(_form_of(fun), exact, ways, shares, CHANGE_OF_MACHINE)
+        limits = Point(_program_of(fun), exact).limits(ways, pause)
+        return cls.from_limits(point, exact, ways, shares, limits, meta)
+
+    @classmethod
+    def from_limits(
+        cls,
+        x: Vector,
+        pivot: tuple[Fraction, ...],
+        directions: Matrix,
+        weights: Vector,
+        limits: Limits,
+        meta: dict[str, Any] | None = None,
+    ) -> NearCertificate:
+        """State what limits of gradients that are already known show."""
+        shown = show(limits, weights, CHANGE_OF_MACHINE)
         return cls(
-            x=point,
-            exact_pivot=exact,
-            delta=sqrt_upper(squared_distance(exact, point)),
+            x=x,
+            exact_pivot=pivot,
+            delta=sqrt_upper(squared_distance(pivot, x)),
             eps=shown.eps,
-            directions=ways,
-            weights=shares,
+            directions=directions,
+            weights=weights,
             gradients=shown.gradients,
             errors=shown.errors,
             meta=dict(meta or {}),
@@ -192,9 +183,9 @@ class NearCertificate:
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return np.array([nearest_float(q) for q in self.exact_pivot])
+        return nearest(self.exact_pivot)
 
-    def verify(self, fun: HasKinkForm) -> Verification:
+    def verify(self, fun: Described) -> Verification:
         """Re-derive the distance, the subgradients and their combination in exact arithmetic.
 
         Parameters
@@ -206,56 +197,24 @@ class NearCertificate:
         -------
         Verification
         """
-        form = _form_of(fun)
-        found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-        fault = _fault(self.x, self.directions, self.weights)
-        if not (self.eps >= 0 and self.delta >= 0):
-            fault = f"eps = {self.eps:g} and delta = {self.delta:g} must not be negative"
-        if not found.add("numbers", not fault, fault or "finite, weights nonnegative"):
-            return found
-        fits = form.dim == self.x.size
-        if not found.add("dimension", fits, f"{self.x.size}, the function has {form.dim}"):
-            return found
-        square = squared_distance(self.exact_pivot, self.x)
-        found.delta = sqrt_upper(square)
-        inside = square <= _square(self.delta)
-        found.add("ball", inside, f"pivot at distance {found.delta:.6g}, claimed {self.delta:.6g}")
-        try:
-            used = np.flatnonzero(self.weights > 0)
-            ways, shares = self.directions[used], self.weights[used]
-            found.eps = _show(form, self.exact_pivot, ways, shares).eps
-        except GoldsteinError as failure:
-            found.add("subgradients", False, str(failure))
-            return found
-        found.add("subgradients", True, f"{self.weights.size} limits of gradients at the pivot")
-        found.add(
-            "bound",
-            found.eps <= self.eps,
-            f"recomputed eps {found.eps:.6g}, claimed {self.eps:.6g}",
-        )
-        if found.ok:
-            found.label = "certified"
-        supported = self.label in ("certified", "conditional", "estimated")
-        found.add("label", supported, f"claimed {self.label}, this check proves {found.label}")
-        return found
+        return check_near(
+            _program_of(fun), self.x, self.exact_pivot, self.directions, self.weights,
+            self.eps, self.delta, self.label,
+        )  # fmt: skip
 
     def reduce(self) -> NearCertificate:
         """Return an equivalent certificate with at most d + 1 directions (Caratheodory).
 
         `eps` is recomputed from the stored gradients and their error bounds.
         """
-        fault = _fault(self.x, self.gradients, self.weights)
+        fault = unusable(self.x, self.gradients, self.weights)
         if fault or not (np.isfinite(self.errors).all() and (self.errors >= 0).all()):
             raise InputError(f"the certificate cannot be reduced: {fault or 'unusable errors'}.")
         weights = sparse_weights(self.weights, self.gradients)
         used = np.flatnonzero(weights > 0)
         if used.size == self.weights.size:
             return self
-        limits = [
-            ([Fraction(g) for g in row], [Fraction(e)] * self.x.size)
-            for row, e in zip(self.gradients[used].tolist(), self.errors[used].tolist())
-        ]
-        eps = _combination(weights[used], limits)
+        eps = combined_upper(weights[used], [to_fractions(row) for row in self.gradients[used]])
         if self.errors.any():
             # A check bounds the errors by their norms, and another machine may round differently.
             error = CHANGE_OF_MACHINE * float(self.errors.max()) * math.sqrt(self.x.size)
@@ -275,7 +234,7 @@ class NearCertificate:
 
         return save_certificate(self, path)
 
-    def export(self, path: str | Path, fun: HasKinkForm) -> Path:
+    def export(self, path: str | Path, fun: Described) -> Path:
         """Write certificate and function to one readable file that `goldstein-check` decides.
 
         Parameters
@@ -379,86 +338,6 @@ def _rationals(pivot: Any) -> tuple[Fraction, ...]:
         raise InputTypeError(f"the pivot must be a vector of rationals: {failure}.") from failure
 
 
-def _fault(x: Vector, vectors: Matrix, weights: Vector) -> str:
-    """Say what makes the evidence unusable, or nothing."""
-    if not all(np.isfinite(a).all() for a in (x, vectors, weights)):
-        return "an entry is not finite"
-    if (weights < 0).any() or not weights.any():
-        return "the weights are negative, or all 0"
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
-    return "" if math.isfinite(total) else "the sum of the weights is beyond float64; scale them"
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What directions show at a pivot: a bound, and the limits of gradients in float64."""
-
-    eps: float
-    gradients: Matrix
-    errors: Vector
-
-
-def _show(
-    form: LimitingGradients,
-    pivot: tuple[Fraction, ...],
-    ways: Matrix,
-    shares: Vector,
-    allowance: int = 1,
-) -> _Shown:
-    """Derive the bound; radii of enclosures count `allowance` times."""
-    boxes = form.limiting_boxes(pivot, ways) if isinstance(form, LimitingBoxes) else None
-    if boxes is not None:
-        mid, rad = boxes
-        spread = max(norm_upper(r) for r in rad)
-        eps = up(combination_norm_upper(_of_size_one(shares), mid) + allowance * spread)
-        return _Shown(eps, mid, rad.max(axis=1))
-    limits = form.limiting_gradients(pivot, ways)
-    rounded = [_rounded(mid, rad) for mid, rad in limits]
-    wider = [(m, [allowance * r for r in rad]) for m, rad in limits]
-    gradients = np.array([g for g, _ in rounded])
-    return _Shown(_combination(shares, wider), gradients, np.array([e for _, e in rounded]))
-
-
-def _of_size_one(weights: Vector) -> Vector:
-    """Scale weights by a power of two, where none of them loses a digit by it."""
-    exponent = math.frexp(float(weights.max()))[1]
-    scaled = np.ldexp(weights, -exponent)
-    return scaled if np.array_equal(np.ldexp(scaled, exponent), weights) else weights
-
-
-def _combination(weights: Vector, limits: list[tuple[list[Fraction], list[Fraction]]]) -> float:
-    """Return an upper bound of |sum a_j g_j| / sum a_j over all members of the enclosures."""
-    if len(limits) == 1:  # its weight cancels
-        return sqrt_upper(squared_norm([abs(m) + r for m, r in zip(*limits[0], strict=True)]))
-    shares = [Fraction(float(a)) for a in weights]
-    mid = exact_combination(shares, [m for m, _ in limits])
-    rad = exact_combination(shares, [r for _, r in limits])
-    total = sum(shares, Fraction(0))
-    square = squared_norm([abs(m) + r for m, r in zip(mid, rad, strict=True)])
-    return sqrt_upper(square / (total * total))
-
-
-def _rounded(mid: list[Fraction], rad: list[Fraction]) -> tuple[list[float], float]:
-    """Return the midpoint in float64 and a bound of every entry's distance from the exact one."""
-    try:
-        nearest = [float(m) for m in mid]
-    except OverflowError:
-        raise NotCertifiableError(
-            "a gradient at the pivot is beyond the range of float64; rescale the data."
-        ) from None
-    error = max(
-        # Both ratios are in lowest terms: equal ones are the same number.
-        r if f.as_integer_ratio() == (m.numerator, m.denominator) else abs(Fraction(f) - m) + r
-        for f, m, r in zip(nearest, mid, rad, strict=True)
-    )
-    return nearest, fraction_upper(error)
-
-
-def _square(value: float) -> Fraction | float:
-    return math.inf if math.isinf(value) else Fraction(value) ** 2
-
-
 def _parse_pivot(texts: Any) -> tuple[Fraction, ...]:
     """Read the pivot's coordinates; refuse what would take minutes or gigabytes to compute with."""
     if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
@@ -482,13 +361,15 @@ def _parse(text: str) -> Fraction:
         raise InputError("a coordinate of the pivot is not a rational in hexadecimal.") from None
 
 
-def _form_of(fun: Any) -> LimitingGradients:
-    if not isinstance(fun, HasKinkForm):
+def _program_of(fun: Any) -> Program:
+    if isinstance(fun, Program):
+        return fun
+    if not isinstance(fun, Described):
         raise InputTypeError(
             f"a near certificate is about a function whose kinks are known; got "
             f"{type(fun).__name__}. Build the function as a goldstein Expression."
         )
-    return fun.kink_form()
+    return fun.program()
 
 
-__all__ = ["HasKinkForm", "LimitingGradients", "NearCertificate"]
+__all__ = ["Described", "NearCertificate"]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.beside import beside, best_bound, differ, hair, rounding_slack
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.checker.rounding import norm_upper, up
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls
-from goldstein.numerics.rounding import norm_upper, up
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 
@@ -40,6 +40,14 @@ HAIRS, FARTHEST = 64.0, 2.0**-6
 #: Where a hair is more than this part of the ball, points are often within a hair of a kink: there
 #: one looks more often.
 COARSE, COARSE_LOOKS = 2.0**-16, 3
+
+#: Where it is less, but more than this, a point may still be in a sliver between two kinks: there
+#: one looks nearer by as well, this many hairs away.
+FINE, NEAR_LOOKS, NEAR_HAIRS = 2.0**-24, 2, 2.0
+
+#: Who drops a point and tries the next may end with a lucky one: every drop calls for one more near
+#: look beside the points that follow, up to this many.
+MORE_LOOKS = 3
 
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
@@ -68,6 +76,7 @@ class Stating:
         self.rng = stream(seed, len(points), "stating")
         width = float(hair(x, delta).max())
         self._looks = COARSE_LOOKS if width > COARSE * delta else 1
+        self._near_looks = NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
         self._hairs = min(max(1.0, FARTHEST * delta / width), HAIRS)
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
@@ -184,8 +193,10 @@ class Stating:
         """Return how much each gradient changes a hair away; inf where a kink was met."""
         for j in rows.tolist():
             if j not in self._neighbours:
+                near = self._near_looks + min(len(self.unsteady), MORE_LOOKS)
+                hairs = [self._hairs] * self._looks + [min(self._hairs, NEAR_HAIRS)] * near
                 try:
-                    self._neighbours[j] = np.array([self._look(j) for _ in range(self._looks)])
+                    self._neighbours[j] = np.array([self._look(j, far) for far in hairs])
                 except KinkError:
                     self._neighbours[j] = None
         found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
@@ -196,18 +207,18 @@ class Stating:
             ]
         )
 
-    def _look(self, j: int) -> Vector:
-        z = beside(self.rng, self.points[j], self.x, self.delta, self._hairs)
+    def _look(self, j: int, hairs: float) -> Vector:
+        z = beside(self.rng, self.points[j], self.x, self.delta, hairs)
         gradient = self.oracle.gradient(z)
         self.asked.append((z, gradient))
         return gradient
 
     def _beside(self, rows: Rows) -> list[Matrix]:
         """Return the gradients beside these points, one matrix for each look."""
-        known = [self._neighbours[j] for j in rows.tolist()]
+        known = [found for j in rows.tolist() if (found := self._neighbours[j]) is not None]
         return [
-            np.array([others[k] for others in known if others is not None])
-            for k in range(self._looks)
+            np.array([others[min(k, len(others) - 1)] for others in known])
+            for k in range(max(map(len, known)))
         ]
 
     def _survives(self, used: Rows, weights: Vector, bound: float) -> float:

@@ -26,8 +26,8 @@ from goldstein.calculus.constants import (
 )
 from goldstein.calculus.expression import Bound, Expression, Jet, Vector
 from goldstein.calculus.stillness import Still
+from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
-from goldstein.numerics.exact import fraction_upper
 from goldstein.numerics.streams import seed_from, stream
 
 Matrix = NDArray[np.float64]

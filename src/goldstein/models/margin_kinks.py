@@ -17,12 +17,12 @@ from goldstein.calculus.affine import Linear
 from goldstein.calculus.arithmetic import ENCLOSURE
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import Expression, KinkNode
 from goldstein.calculus.kinks import Examination, KinkForm
+from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.rounding import UNIT, norm_upper
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.exact import exact_signs
-from goldstein.numerics.rounding import UNIT, norm_upper
 
 Matrix = NDArray[np.float64]
 

@@ -13,6 +13,7 @@ from goldstein.calculus.affine import Linear, linear
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import exact_float
 from goldstein.calculus.expression import Expression, Vector
+from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError
 from goldstein.models.base import (
     Model,
@@ -24,7 +25,6 @@ from goldstein.models.base import (
 )
 from goldstein.models.margin_kinks import MarginKinkForm
 from goldstein.models.margin_problem import MarginProblem, gradient_bound, typical_start
-from goldstein.numerics.rounding import distance_upper
 
 
 class MarginSVM(Model):

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from goldstein.numerics.exact import fraction_lower, fraction_upper, sqrt_upper
+from goldstein.checker.rationals import fraction_lower, fraction_upper, sqrt_upper
 
 
 def sum_up(terms: Iterable[float]) -> float:

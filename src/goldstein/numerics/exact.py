@@ -1,4 +1,4 @@
-"""Exact signs, rigorous roundings and linear algebra over the rationals.
+"""Exact signs and linear algebra over the rationals.
 
 Stored float64 numbers are taken as exact rationals. Floats are used to decide what floats can
 prove; everything else is decided with integers. python-flint, where installed, only makes the
@@ -7,23 +7,27 @@ linear algebra faster: both routes return the same rationals.
 
 from __future__ import annotations
 
-import importlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.checker.rationals import (
+    RationalVector,
+    common_denominator,
+    flint,
+    integer_dot,
+    nearest_float,
+    same_length,
+    to_fraction,
+    to_fractions,
+)
 from goldstein.errors import InputError
 from goldstein.numerics.components import connected
-from goldstein.numerics.float_dot import float_dot
-
-Rational = Fraction | float | int
-RationalVector = Sequence[Rational] | NDArray[Any]
 
 #: Called between the steps of a long computation, with the seconds that the next step may take. It
 #: may raise, and so end the computation.
@@ -40,209 +44,6 @@ _PRIME = 2**31 - 1
 
 #: Seconds of a system of k equations in flint, in units of k^3: it cannot be interrupted.
 _FLINT_SECONDS = 2e-7
-
-
-# --- numbers ---------------------------------------------------------------------------------
-
-
-def to_fraction(value: Any) -> Fraction:
-    """Return a finite number as an exact Fraction.
-
-    Examples
-    --------
-    >>> to_fraction(0.5)
-    Fraction(1, 2)
-    """
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, int | np.integer):
-        return Fraction(int(value))
-    number = float(value)
-    if not math.isfinite(number):
-        raise InputError(f"got {number}, expected a finite number; exact arithmetic needs one.")
-    return Fraction(number)
-
-
-def to_fractions(values: RationalVector) -> list[Fraction]:
-    """Return every entry of a vector as an exact Fraction.
-
-    Examples
-    --------
-    >>> to_fractions([0.5, 2])
-    [Fraction(1, 2), Fraction(2, 1)]
-    """
-    entries = values.tolist() if isinstance(values, np.ndarray) else values
-    return [to_fraction(value) for value in entries]
-
-
-def common_denominator(values: RationalVector) -> tuple[list[int], int]:
-    """Write a vector as integers over one positive denominator.
-
-    Examples
-    --------
-    >>> common_denominator([0.5, 0.75, 1])
-    ([2, 3, 4], 4)
-    """
-    entries = values.tolist() if isinstance(values, np.ndarray) else values
-    try:
-        ratios = [value.as_integer_ratio() for value in entries]
-    except AttributeError:  # NumPy's integers lack the method
-        return common_denominator(to_fractions(entries))
-    except (OverflowError, ValueError):
-        raise InputError(
-            "got a NaN or an infinity, expected finite numbers; exact arithmetic needs them."
-        ) from None
-    denominator = math.lcm(*(ratio[1] for ratio in ratios))
-    return [top * (denominator // bottom) for top, bottom in ratios], denominator
-
-
-def nearest_float(value: Any) -> float:
-    """Return the float nearest to a rational, an infinity beyond the largest one.
-
-    Examples
-    --------
-    >>> nearest_float(Fraction(1, 3)), nearest_float(Fraction(-(10**400)))
-    (0.3333333333333333, -inf)
-    """
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def fraction_upper(value: Fraction) -> float:
-    """Return the smallest float that is not below a rational (`inf` past the largest float).
-
-    Examples
-    --------
-    >>> fraction_upper(Fraction(1, 10)), fraction_upper(Fraction(1, 3)) > 1 / 3
-    (0.1, True)
-    """
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -float(np.finfo(np.float64).max)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
-
-
-def fraction_lower(value: Fraction) -> float:
-    """Return the largest float that is not above a rational."""
-    return -fraction_upper(-value)
-
-
-def _scaled_root(value: Fraction) -> tuple[int, int, bool]:
-    """Return (r, s, exact) with r = floor(sqrt(value) 2^s), carrying at least 64 bits."""
-    if value < 0:
-        raise InputError(f"got {float(value)}, expected a nonnegative number under the root.")
-    size = value.numerator.bit_length() - value.denominator.bit_length()
-    shift = max(0, 70 - size // 2)
-    top = value.numerator << (2 * shift)
-    root = math.isqrt(top // value.denominator)
-    return root, shift, root * root * value.denominator == top
-
-
-def sqrt_upper(value: Fraction) -> float:
-    """Return a float that is at least the square root of a rational, within two ulps.
-
-    Examples
-    --------
-    >>> sqrt_upper(Fraction(9, 4)), Fraction(sqrt_upper(Fraction(2))) ** 2 >= 2
-    (1.5, True)
-    """
-    root, shift, exact = _scaled_root(value)
-    return fraction_upper(Fraction(root if exact else root + 1, 1 << shift))
-
-
-def sqrt_lower(value: Fraction) -> float:
-    """Return a float that is at most the square root of a rational, within two ulps."""
-    root, shift, _ = _scaled_root(value)
-    return fraction_lower(Fraction(root, 1 << shift))
-
-
-# --- vectors ---------------------------------------------------------------------------------
-
-
-def exact_dot(left: RationalVector, right: RationalVector) -> Fraction:
-    """Return the inner product of two vectors, exactly.
-
-    Examples
-    --------
-    >>> exact_dot([1e16, 1.0, -1e16], [1.0, 1.0, 1.0])
-    Fraction(1, 1)
-    """
-    _same_length(len(left), len(right))
-    if are_floats(left) and are_floats(right):
-        return float_dot(np.asarray(left), np.asarray(right))
-    left_top, left_bottom = common_denominator(left)
-    right_top, right_bottom = common_denominator(right)
-    return Fraction(_integer_dot(left_top, right_top), left_bottom * right_bottom)
-
-
-def exact_combination(weights: RationalVector, vectors: Sequence[RationalVector]) -> list[Fraction]:
-    """Return `sum_j weights[j] vectors[j]`, exactly.
-
-    Examples
-    --------
-    >>> exact_combination([0.5, 0.5], [[1.0, 0.0], [0.0, 3.0]])
-    [Fraction(1, 2), Fraction(3, 2)]
-    """
-    _same_length(len(weights), len(vectors))
-    if len(vectors) == 0:
-        raise InputError("got no vectors, expected at least one to combine.")
-    tops, bottom = common_denominator(weights)
-    rows = [common_denominator(vector) for vector in vectors]
-    shared = math.lcm(*(row[1] for row in rows))
-    total = [0] * len(rows[0][0])
-    for weight, (entries, denominator) in zip(tops, rows, strict=True):
-        _same_length(len(entries), len(total))
-        if weight:
-            scale = weight * (shared // denominator)
-            total = [old + scale * entry for old, entry in zip(total, entries, strict=True)]
-    return [Fraction(entry, bottom * shared) for entry in total]
-
-
-def squared_norm(vector: RationalVector) -> Fraction:
-    """Return the square of the Euclidean norm, exactly."""
-    entries, denominator = common_denominator(vector)
-    return Fraction(_integer_dot(entries, entries), denominator * denominator)
-
-
-def squared_distance(left: RationalVector, right: RationalVector) -> Fraction:
-    """Return the square of the Euclidean distance of two vectors, exactly."""
-    _same_length(len(left), len(right))
-    pairs = list(zip(*(v.tolist() if isinstance(v, np.ndarray) else v for v in (left, right))))
-    try:
-        # Coordinates that agree need no common denominator; ratios are in lowest terms.
-        apart = [(a, b) for a, b in pairs if a.as_integer_ratio() != b.as_integer_ratio()]
-    except (AttributeError, OverflowError, ValueError):
-        apart = pairs  # NumPy's integers, or no numbers at all
-    if not apart:
-        return Fraction(0)
-    return squared_norm(exact_combination([1, -1], list(zip(*apart, strict=True))))
-
-
-def norm_upper(vector: RationalVector) -> float:
-    """Return a float that is at least the Euclidean norm."""
-    return sqrt_upper(squared_norm(vector))
-
-
-def distance_upper(left: RationalVector, right: RationalVector) -> float:
-    """Return a float that is at least the Euclidean distance."""
-    return sqrt_upper(squared_distance(left, right))
-
-
-def _integer_dot(left: Sequence[int], right: Sequence[int]) -> int:
-    return sum(a * b for a, b in zip(left, right, strict=True))
-
-
-def are_floats(vector: RationalVector) -> bool:
-    """Is it a float64 vector?"""
-    return isinstance(vector, np.ndarray) and vector.dtype == np.float64 and vector.ndim == 1
-
-
-def _same_length(got: int, expected: int) -> None:
-    if got != expected:
-        raise InputError(f"got vectors of lengths {got} and {expected}, expected equal lengths.")
 
 
 # --- signs -----------------------------------------------------------------------------------
@@ -275,10 +76,10 @@ def exact_signs(A: Any, y: RationalVector, t: Any = 0.0) -> NDArray[np.int8]:
     """
     matrix = _float_matrix(A)
     rows, columns = matrix.shape
-    _same_length(len(y), columns)
+    same_length(len(y), columns)
     _require_finite(matrix.data if sparse.issparse(matrix) else matrix)
     thresholds = [t] * rows if np.ndim(t) == 0 else t
-    _same_length(len(thresholds), rows)
+    same_length(len(thresholds), rows)
 
     point, thresholds_float = _nearest_floats(y), _nearest_floats(thresholds)
     with np.errstate(all="ignore"):
@@ -312,7 +113,7 @@ def _exact_sign(matrix: Any, row: int, tops: list[int], bottom: int, threshold: 
         entries = matrix[row]
     coefficients, denominator = common_denominator(np.asarray(entries, dtype=np.float64))
     level = to_fraction(threshold)
-    value = _integer_dot(coefficients, tops) * level.denominator
+    value = integer_dot(coefficients, tops) * level.denominator
     value -= level.numerator * denominator * bottom
     return (value > 0) - (value < 0)
 
@@ -389,12 +190,12 @@ def project_exact(
     """
     rows = _dense_rows(M)
     levels = to_fractions([t] * len(rows) if np.ndim(t) == 0 else t)
-    _same_length(len(levels), len(rows))
+    same_length(len(levels), len(rows))
     point = to_fractions(base)
 
     equations: list[tuple[dict[int, int], Fraction]] = []
     for row, level in zip(rows, levels, strict=True):
-        _same_length(len(row), len(point))
+        same_length(len(row), len(point))
         entries, denominator = common_denominator(row)
         support = {column: entry for column, entry in enumerate(entries) if entry}
         if support:
@@ -428,7 +229,7 @@ def _project_group(
     picked = [rows[index] for index in chosen]
     tops, bottom = common_denominator(base)
     residual = [
-        levels[index] - Fraction(_integer_dot(rows[index], tops), bottom) for index in chosen
+        levels[index] - Fraction(integer_dot(rows[index], tops), bottom) for index in chosen
     ]
     if len(chosen) == len(base) == len(rows):
         # As many equations as variables: one point, whichever is nearest.
@@ -440,12 +241,12 @@ def _project_group(
     point = []
     for top, column in zip(tops, zip(*picked, strict=True), strict=True):
         pause(0.0)
-        step = bottom * _integer_dot(moved, column)
+        step = bottom * integer_dot(moved, column)
         point.append(Fraction(top * scale + step, bottom * scale))
     tops, bottom = common_denominator(point)
     dependent = set(range(len(rows))).difference(chosen)
     # A dependent equation is a consequence of the chosen ones, or contradicts them.
-    if any(Fraction(_integer_dot(rows[i], tops), bottom) != levels[i] for i in dependent):
+    if any(Fraction(integer_dot(rows[i], tops), bottom) != levels[i] for i in dependent):
         return None
     return point
 
@@ -461,10 +262,10 @@ def _dense_rows(M: Any) -> list[list[Any]]:
 def _independent(rows: list[list[int]], pause: Pause = _go_on) -> list[int]:
     if _surely_independent(rows):
         return list(range(len(rows)))
-    flint = _flint()
-    if flint is not None and len(rows) >= _FLINT_MIN_ROWS:
+    module = flint()
+    if module is not None and len(rows) >= _FLINT_MIN_ROWS:
         pause(_FLINT_SECONDS * len(rows) ** 3)
-        reduced, _, rank = flint.fmpz_mat(rows).transpose().rref()
+        reduced, _, rank = module.fmpz_mat(rows).transpose().rref()
         return [
             next(column for column in range(len(rows)) if reduced[row, column] != 0)
             for row in range(rank)
@@ -515,24 +316,24 @@ def _solve_gram(rows: list[list[int]], right: list[Fraction], pause: Pause) -> l
     if not rows:
         return []
     tops, bottom = common_denominator(right)
-    flint = _flint()
-    if flint is not None and len(rows) >= _FLINT_MIN_ROWS:
+    module = flint()
+    if module is not None and len(rows) >= _FLINT_MIN_ROWS:
         pause(2.0 * _FLINT_SECONDS * len(rows) ** 3)
-        matrix = flint.fmpz_mat(rows)
-        solved = (matrix * matrix.transpose()).solve(flint.fmpz_mat([[top] for top in tops]))
+        matrix = module.fmpz_mat(rows)
+        solved = (matrix * matrix.transpose()).solve(module.fmpz_mat([[top] for top in tops]))
         return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
-    gram = [[_integer_dot(a, b) for b in rows] for a in rows]
+    gram = [[integer_dot(a, b) for b in rows] for a in rows]
     return [entry / bottom for entry in _solve_by_elimination(gram, tops, pause)]
 
 
 def _solve(rows: list[list[int]], right: list[Fraction], pause: Pause) -> list[Fraction]:
     """Solve `R w = right` for a square matrix R of independent integer rows."""
     tops, bottom = common_denominator(right)
-    flint = _flint()
-    if flint is None or len(rows) < _FLINT_MIN_ROWS:
+    module = flint()
+    if module is None or len(rows) < _FLINT_MIN_ROWS:
         return [entry / bottom for entry in _solve_by_elimination(rows, tops, pause)]
     pause(_FLINT_SECONDS * len(rows) ** 3)
-    solved = flint.fmpz_mat(rows).solve(flint.fmpz_mat([[top] for top in tops]))
+    solved = module.fmpz_mat(rows).solve(module.fmpz_mat([[top] for top in tops]))
     return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
 
 
@@ -563,30 +364,9 @@ def _solve_by_elimination(
     return [Fraction(top, determinant) for top in tops]
 
 
-def _flint() -> ModuleType | None:
-    try:
-        return importlib.import_module("flint")
-    except ImportError:
-        return None
-
-
 __all__ = [
-    "common_denominator",
-    "distance_upper",
-    "exact_combination",
-    "exact_dot",
     "exact_rank",
     "exact_signs",
-    "fraction_lower",
-    "fraction_upper",
     "independent_rows",
-    "nearest_float",
-    "norm_upper",
     "project_exact",
-    "sqrt_lower",
-    "sqrt_upper",
-    "squared_distance",
-    "squared_norm",
-    "to_fraction",
-    "to_fractions",
 ]

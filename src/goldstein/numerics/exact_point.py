@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from goldstein.numerics.exact import (
-    Pause,
-    RationalVector,
-    distance_upper,
-    exact_dot,
-    project_exact,
-    to_fractions,
-)
+from goldstein.checker.rationals import RationalVector, distance_upper, exact_dot, to_fractions
+from goldstein.numerics.exact import Pause, project_exact
 
 Matrix = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.checker.rounding import UNIT, gamma, up
 from goldstein.errors import InputError
-from goldstein.numerics.rounding import UNIT, gamma, up
 
 Matrix = NDArray[np.float64]
 

@@ -90,6 +90,8 @@ def _contradicts(
     # As short as the digits of the values allow: a short step meets no kink.
     digits = _ROUNDING * abs(oracle.last_value) / (_CLEAR * steep) if steep > 0 else math.inf
     spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
+    if _LONGEST * radius < spacing:
+        return None  # steps of few units in the last place: what values lose to rounding shows
     step = max(_SHORTEST * radius, min(digits, _LONGEST * radius), spacing)
     gaps, sizes = [], []
     longer = min(_LONGER * step, _LONGEST * radius)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.calculus.paced import Paced
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.stating import Stating
@@ -167,7 +166,8 @@ def near_at(
         return None
     stairs = staircase(problem, found, delta)
     try:
-        paced = Paced(model.kink_form(), budget)
-        return NearCertificate.prove(paced, found.v, pivot, stairs.moves, stairs.weights)
+        return NearCertificate.prove(
+            model, found.v, pivot, stairs.moves, stairs.weights, pause=budget.spend
+        )
     except NotCertifiableError:
         return None

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from goldstein.calculus.affine import add_jets, multiply_jets
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, Arithmetic, rational
 from goldstein.calculus.constants import exact_number
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
     Bound,
     ExactEntry,
@@ -31,8 +30,9 @@ from goldstein.calculus.expression import (
 )
 from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
+from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.exact import fraction_upper
 
 Indices = NDArray[np.intp]
 

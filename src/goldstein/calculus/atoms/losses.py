@@ -8,8 +8,8 @@ from typing import Any
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
+from goldstein.checker.rationals import fraction_lower
 from goldstein.errors import InputError
-from goldstein.numerics.exact import fraction_lower
 
 
 def hinge(u: Expression) -> Expression:

@@ -10,7 +10,6 @@ import numpy as np
 
 from goldstein.calculus.affine import linear
 from goldstein.calculus.arithmetic import Arithmetic
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
     Bound,
     ExactEntry,
@@ -23,6 +22,7 @@ from goldstein.calculus.expression import (
     as_expression,
 )
 from goldstein.calculus.stillness import Still
+from goldstein.checker.enclosures import Enclosure
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from goldstein.calculus.affine import multiply_jets, sum_entries
 from goldstein.calculus.arithmetic import FLOAT, RATIONAL, Arithmetic, Irrational
 from goldstein.calculus.atoms.activations import absolute
-from goldstein.calculus.enclosures import Enclosure
 from goldstein.calculus.expression import (
     Bound,
     ExactEntry,
@@ -24,6 +23,7 @@ from goldstein.calculus.expression import (
     as_expression,
 )
 from goldstein.calculus.stillness import Still
+from goldstein.checker.enclosures import Enclosure
 from goldstein.errors import InputError, NotCertifiableError
 
 

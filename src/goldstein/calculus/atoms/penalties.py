@@ -24,10 +24,10 @@ from goldstein.calculus.atoms.base import (
     require_range,
 )
 from goldstein.calculus.constants import exact_number, positive
-from goldstein.calculus.enclosures import Enclosure, enclose
 from goldstein.calculus.expression import Expression, Vector
+from goldstein.checker.enclosures import Enclosure, enclose
+from goldstein.checker.rationals import fraction_lower, fraction_upper
 from goldstein.errors import InputError
-from goldstein.numerics.exact import fraction_lower, fraction_upper
 
 
 def capped_l1(u: Expression, threshold: float = 1.0) -> Expression:

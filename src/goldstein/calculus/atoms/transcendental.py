@@ -11,10 +11,10 @@ import numpy as np
 from goldstein.calculus.arithmetic import RATIONAL, Arithmetic, Irrational, enclose_function
 from goldstein.calculus.atoms.base import Elementwise, Indices, ScalarFunction, require_range
 from goldstein.calculus.constants import exact_number, positive
-from goldstein.calculus.enclosures import Enclosure, enclose
 from goldstein.calculus.expression import Expression, Vector
+from goldstein.checker.enclosures import Enclosure, enclose
+from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, NotCertifiableError
-from goldstein.numerics.exact import fraction_upper
 
 BallFunction = Callable[[Any, Any], Any]
 

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from goldstein.calculus.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.rules.checks import nonnegative, nonnegatives, positive, some_triples
+from goldstein.checker.rounding import gamma
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.directed import (
     product_up,
@@ -22,7 +23,6 @@ from goldstein.numerics.directed import (
     sum_up,
 )
 from goldstein.numerics.exact import exact_rank
-from goldstein.numerics.rounding import gamma
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from goldstein.calculus.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.rules.checks import nonnegative, nonnegatives, positive
+from goldstein.checker.rationals import squared_norm, to_fractions
 from goldstein.errors import InputError, NotCertifiableError
-from goldstein.numerics.exact import squared_norm, to_fractions
 
 Vector = NDArray[np.float64]
 

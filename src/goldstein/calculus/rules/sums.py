@@ -10,9 +10,9 @@ import numpy as np
 
 from goldstein.calculus.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.rules.checks import nonnegative, nonnegatives, some_triples
+from goldstein.checker.rationals import sqrt_upper
 from goldstein.errors import InputError
 from goldstein.numerics.directed import product_up, root_sum_squares_up, sum_up
-from goldstein.numerics.exact import sqrt_upper
 from goldstein.numerics.spectral import spectral_norm_upper
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from goldstein.errors import InputError, InputTypeError
+from goldstein.checker.errors import InputError, InputTypeError
 
 Label = Literal["certified", "conditional", "estimated", "refuted"]
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.numerics.exact import (
+from goldstein.checker.float_dot import float_dot
+from goldstein.checker.rationals import (
     are_floats,
     common_denominator,
     exact_dot,
     nearest_float,
     to_fractions,
 )
-from goldstein.numerics.float_dot import float_dot
 
 Vector = NDArray[np.float64]
 Places = NDArray[np.intp]

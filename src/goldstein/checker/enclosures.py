@@ -8,7 +8,8 @@ Algorithms, section 3.1): a sum of n products in any order errs by at most g(n) 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.numerics.exact import nearest_float
-from goldstein.numerics.rounding import UNIT, gamma
+from goldstein.checker.errors import MissingExtraError
+from goldstein.checker.rationals import flint, nearest_float
+from goldstein.checker.rounding import UNIT, gamma
 
 Floats = NDArray[np.float64]
 
@@ -58,10 +60,12 @@ class Enclosure:
 
     @classmethod
     def from_fractions(cls, values: Sequence[Fraction]) -> Enclosure:
-        """Return the tightest enclosures of some rationals."""
-        mid = np.array([nearest_float(value) for value in values], dtype=np.float64)
+        """Return the tightest enclosures of some rationals; those that are floats stay exact."""
+        near = [nearest_float(value) for value in values]
+        mid = np.array(near, dtype=np.float64)
+        rounded = [math.isinf(m) or Fraction(m) != value for m, value in zip(near, values)]
         with np.errstate(all="ignore"):
-            return cls(mid, _outward(UNIT * np.abs(mid)))
+            return cls(mid, np.where(rounded, _outward(UNIT * np.abs(mid)), 0.0))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -89,6 +93,12 @@ class Enclosure:
         """Where the sign is proved to differ from 0."""
         answer: NDArray[np.bool_] = np.abs(self.mid) > _outward(self.rad)
         return answer
+
+    @np.errstate(all="ignore")
+    def ends(self) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds."""
+        wide = _outward(self.rad + UNIT * np.abs(self.mid))
+        return self.mid - wide, self.mid + wide
 
     def reshape(self, *shape: Any) -> Enclosure:
         return Enclosure(self.mid.reshape(*shape), self.rad.reshape(*shape))
@@ -217,6 +227,10 @@ def scattered(values: Enclosure, places: NDArray[np.intp], size: int) -> Enclosu
     array([5., 2.])
     """
     terms = int(np.bincount(places, minlength=1).max())
+    if terms <= 1:  # nothing is added
+        alone = Enclosure(np.zeros(size), np.zeros(size))
+        alone.mid[places], alone.rad[places] = values.mid, values.rad
+        return alone
     mid, spread = np.zeros(size), np.zeros(size)
     np.add.at(mid, places, values.mid)
     np.add.at(spread, places, values.rad + gamma(terms + 2) * np.abs(values.mid))
@@ -252,4 +266,42 @@ def enclose(value: Any) -> Enclosure:
     return Enclosure(value)
 
 
-__all__ = ["Enclosure", "enclose", "product_part", "scattered", "sum_of_parts"]
+def enclose_function(u: Enclosure, function: Callable[[Any, Any], Any]) -> Enclosure:
+    """Apply a function of one ball (python-flint's `arb`) to every entry, rigorously.
+
+    Parameters
+    ----------
+    function : callable
+        Called as `function(flint_module, ball)`.
+    """
+    module = flint()
+    if module is None:
+        raise MissingExtraError(
+            "the enclosure of a transcendental function needs ball arithmetic (python-flint), from "
+            'the extra `exact`; in a clone of the project run: pip install ".[exact]"'
+        )
+    mid, rad = np.empty(u.size), np.empty(u.size)
+    pairs = zip(u.mid.ravel().tolist(), u.rad.ravel().tolist())
+    for place, (m, r) in enumerate(pairs):
+        ball = function(module, module.arb(m, r))
+        centre = float(ball.mid())
+        # `rad` of a ball is rounded up by python-flint; the conversion of the centre errs by u |m|.
+        radius = float(ball.rad()) * (1.0 + 2.0**-20) + 2.0**-52 * abs(centre) + 2.0**-1000
+        mid[place], rad[place] = centre, radius
+    return Enclosure(mid.reshape(u.shape), rad.reshape(u.shape))
+
+
+def joined(parts: Sequence[Enclosure]) -> Enclosure:
+    """Return vectors one after the other."""
+    return Enclosure(*(np.concatenate([getattr(v, end) for v in parts]) for end in ("mid", "rad")))
+
+
+__all__ = [
+    "Enclosure",
+    "enclose",
+    "enclose_function",
+    "joined",
+    "product_part",
+    "scattered",
+    "sum_of_parts",
+]

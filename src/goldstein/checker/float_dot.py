@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.errors import InputError
+from goldstein.checker.errors import InputError
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]

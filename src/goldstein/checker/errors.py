@@ -1,0 +1,33 @@
+"""What the checker raises on purpose; `goldstein.errors` has these names, and the rest."""
+
+from __future__ import annotations
+
+
+class GoldsteinError(Exception):
+    """Base of all exceptions of this library."""
+
+    __module__ = "goldstein.errors"
+
+
+class InputError(GoldsteinError, ValueError):
+    """An argument has a value that cannot be used."""
+
+    __module__ = "goldstein.errors"
+
+
+class InputTypeError(GoldsteinError, TypeError):
+    """An argument has the wrong type, or a required one is missing."""
+
+    __module__ = "goldstein.errors"
+
+
+class MissingExtraError(GoldsteinError, ImportError):
+    """An optional dependency is needed; the message says how to install it."""
+
+    __module__ = "goldstein.errors"
+
+
+class NotCertifiableError(GoldsteinError, ValueError):
+    """The structure of the function does not support the certificate that was asked for."""
+
+    __module__ = "goldstein.errors"
