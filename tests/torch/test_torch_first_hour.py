@@ -57,3 +57,13 @@ def test_data_that_are_no_batches_say_what_to_pass(data, words: str) -> None:
     x, y = torch.randn(8, 2), torch.randn(8, 1)
     with pytest.raises(gs.InputTypeError, match=words):
         gst.certify(torch.nn.Linear(2, 1), torch.nn.L1Loss(), data(x, y), delta=0.1)
+
+
+def test_functions_written_for_other_solvers_are_explained() -> None:
+    """PyGRANSO's [f, ci, ce], and a function of tensors without an oracle."""
+    ask = {"eps": 1e-3, "delta": 1e-3, "rng": 0}
+    fun = gst.oracle(lambda x: [x.abs().sum(), None, None], torch.ones(2))
+    with pytest.raises(gs.InputTypeError, match=r"fn returned list.*constraints=\.\.\."):
+        gs.minimize(fun, [1.0, 1.0], **ask)
+    with pytest.raises(gs.OracleError, match=r"gets NumPy arrays.*goldstein\.torch\.oracle"):
+        gs.minimize(lambda x: x.abs().sum(), torch.ones(2), torch.sign, **ask)

@@ -31,7 +31,7 @@ from goldstein.api.inputs import (
 )
 from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.near import near_targets, prove_near, require_structure
-from goldstein.api.options import make_solver, split_options
+from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded
@@ -54,6 +54,7 @@ class PrecisionWarning(UserWarning):
     """The request is close to what float64 can distinguish."""
 
 
+@in_words
 def minimize(
     fun: Oracle | Callable[..., Any],
     x0: Any,
@@ -418,7 +419,7 @@ def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
             f"{abs(fx):.3g} is only exact to {abs(fx) * 2.0**-52:.3g}; "
             "raise eps or delta, or shift f by a constant.",
             PrecisionWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
 import types
 import typing
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,8 +16,14 @@ from goldstein.errors import InputError, InputTypeError
 from goldstein.solvers import REGISTRY, Solver
 from goldstein.solvers.compiled import CompiledAuto
 
-#: Options of other libraries, and what is meant here.
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Options and arguments of other libraries, and what is meant here.
 _ELSEWHERE = {
+    "tol": "accuracy is eps=... and delta=...; gs.suggest_target proposes both",
+    "hess": "second derivatives are not used; leave them out",
+    "hessp": "second derivatives are not used; leave them out",
     "maxiter": "the limit is max_calls=..., an argument of minimize",
     "maxfun": "the limit is max_calls=..., an argument of minimize",
     "maxfev": "the limit is max_calls=..., an argument of minimize",
@@ -32,6 +41,24 @@ _KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
     str: ("a string", (str,)),
     type(None): ("None", (type(None),)),
 }
+
+
+def in_words(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuse unknown keywords of a function with what they are called here."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> R:
+        for name in keywords:
+            if name not in known:
+                hint = f" Here {_ELSEWHERE[name]}." if name in _ELSEWHERE else ""
+                raise InputTypeError(
+                    f"{function.__name__}() has no argument {name!r}."
+                    f"{hint or _did_you_mean(name, known)}"
+                )
+        return function(*args, **keywords)
+
+    return call
 
 
 def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:

@@ -197,7 +197,8 @@ class CountedOracle(Oracle):
 
     def _mend(self, failure: Exception, at: Vector) -> str:
         """What to do about an exception of the user's code."""
-        if "Tensor" in str(failure):
+        tensors = "Tensor", "'numpy.ndarray' object has no attribute"
+        if any(words in str(failure) for words in tensors):
             return "It gets NumPy arrays; for a function of tensors use goldstein.torch.oracle."
         if hasattr(self.inner, "how_called"):
             return str(self.inner.how_called())

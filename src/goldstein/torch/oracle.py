@@ -189,7 +189,8 @@ def _placed(params: list[torch.Tensor], values: list[torch.Tensor]) -> Iterator[
 def _scalar(loss: Any, what: str) -> torch.Tensor:
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         shown = tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__
-        raise InputTypeError(f"fn returned {shown}, expected a tensor with one element.")
+        more = " Constraints go to minimize(constraints=...)." if isinstance(loss, list) else ""
+        raise InputTypeError(f"fn returned {shown}, expected a tensor with one element.{more}")
     if torch.is_grad_enabled() and not loss.requires_grad:
         raise InputTypeError(
             "fn's result does not depend on params through differentiable operations; check for "
