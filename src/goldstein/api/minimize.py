@@ -33,6 +33,7 @@ from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.near import near_targets, prove_near, require_structure
 from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
+from goldstein.certificates import GoldsteinCertificate
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded
 from goldstein.constrained.system import given
@@ -199,6 +200,9 @@ def minimize(
             )  # fmt: skip
             outcome, certificate, status = search.run(start, near=stationarity == "near")
         detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
+        weaker = stationarity == "near" and isinstance(certificate, GoldsteinCertificate)
+        if status is Status.NOT_VERIFIED and weaker:
+            detail = "no pivot was found within delta, so the certificate is a Goldstein one"
         if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
             _check_replayed(certificate, oracle, base)
     state = outcome.state
@@ -340,10 +344,20 @@ class _Search:
                 return whole, near, Status.VERIFIED
             # Only the last stage speaks about the point that is returned.
             certificate = near or goldstein
+            if status is Status.STALLED and stage > 0:
+                return self._without_pivot(whole, certificate)
             if status is not Status.VERIFIED:
                 return whole, certificate, status
         assert whole is not None
         return whole, certificate, Status.NOT_VERIFIED
+
+    def _without_pivot(self, whole: Outcome, certificate: Any) -> tuple[Outcome, Any, Status]:
+        """No pivot was found before float64 ended: state what is true of the point at least."""
+        outcome, goldstein, status = self._goldstein(whole.state.x, self.request)
+        whole = whole.followed_by(outcome)
+        if status is Status.VERIFIED:
+            return whole, goldstein, Status.NOT_VERIFIED
+        return whole, goldstein or certificate, Status.STALLED
 
     def _prove(self, goldstein: Any) -> Any:
         deadline = None if math.isinf(self.deadline) else self.deadline
