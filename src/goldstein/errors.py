@@ -8,26 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from goldstein.checker.errors import (
+    CertificateFileError,
     GoldsteinError,
     InputError,
     InputTypeError,
+    KinkError,
     MissingExtraError,
     NotCertifiableError,
 )
-
-
-class KinkError(GoldsteinError):
-    """A gradient was asked for at a point where the function is not differentiable.
-
-    Attributes
-    ----------
-    point : ndarray
-        Where the gradient was asked for.
-    """
-
-    def __init__(self, message: str, point: np.ndarray | None = None) -> None:
-        super().__init__(message)
-        self.point = point
 
 
 class OracleError(GoldsteinError):
@@ -50,10 +38,6 @@ class OracleError(GoldsteinError):
         self.last_good: np.ndarray | None = None
         #: The non-finite value, where that was the failure.
         self.value: float | None = None
-
-
-class CertificateFileError(GoldsteinError, ValueError):
-    """A certificate file is damaged, truncated, altered or of an unknown kind."""
 
 
 class OutOfBudget(GoldsteinError):

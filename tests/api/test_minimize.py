@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import time
 from dataclasses import replace
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
+from goldstein.api.stationarity import _KINDS, stationarity_named
 
 
 def f(x: np.ndarray) -> float:
@@ -151,13 +151,12 @@ def test_a_near_run_that_fails_speaks_about_the_point_it_returns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A poor proof of an early stage is about a point that the run has left since."""
-    module = importlib.import_module("goldstein.api.minimize")
-    prove, stages = module.prove_near, itertools.count()
+    near, stages = stationarity_named("near"), itertools.count()
 
-    def once(*args: Any, **limits: Any) -> Any:
-        return replace(prove(*args, **limits), eps=1.0) if next(stages) == 0 else None
+    def once(*args: Any) -> Any:
+        return replace(near.strengthen(*args), eps=1.0) if next(stages) == 0 else None
 
-    monkeypatch.setattr(module, "prove_near", once)
+    monkeypatch.setitem(_KINDS, "near", replace(near, strengthen=once))
     w = gs.Variable(2)
     rows = np.array([[1.0, 0.3], [0.2, -1.0], [1.0, 1.0]])
     fun = gs.sum(gs.abs(rows @ w - np.array([0.1, 0.2, 0.7]))) + 0.5 * gs.sum_squares(w)

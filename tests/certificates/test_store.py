@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import goldstein as gs
-from goldstein.certificates import store
+from goldstein.checker import files
 
 
 def f(x: np.ndarray) -> float:
@@ -63,7 +63,7 @@ def reseal(content: dict[str, bytes], change: Callable[[dict[str, Any]], None]) 
     header.pop("sha256")
     change(header)
     blobs = {k: v for k, v in content.items() if k != "header.json"}
-    header["sha256"] = store._digest(header, blobs)
+    header["sha256"] = files._digest(header, blobs)
     return {"header.json": json.dumps(header).encode(), **blobs}
 
 

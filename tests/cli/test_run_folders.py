@@ -227,6 +227,11 @@ def f(x):
 """
 
 
+def _hear_ctrl_c() -> None:
+    """A shell starts what it runs in the background deaf to Ctrl-C; children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_ctrl_c_says_where_the_run_is_and_how_to_resume(tmp_path: Path, kept: bool) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
@@ -234,7 +239,7 @@ def test_ctrl_c_says_where_the_run_is_and_how_to_resume(tmp_path: Path, kept: bo
     out = ["--out", "my run"] if kept else []
     running = subprocess.Popen(
         [sys.executable, "-m", "goldstein.cli", *ask, *out], cwd=tmp_path, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_hear_ctrl_c,
     )  # fmt: skip
     asked, journal = tmp_path / "asked", tmp_path / "my run" / "checkpoint.journal"
     deadline = time.monotonic() + 60

@@ -20,7 +20,6 @@ from goldstein.api.inputs import (
     as_vector,
     call_budget,
     check_constrained,
-    check_stationarity,
     check_target,
     deadline_after,
     sized,
@@ -28,7 +27,7 @@ from goldstein.api.inputs import (
     tolerance,
 )
 from goldstein.api.judge import describe
-from goldstein.api.near import near_targets, prove_near, require_structure
+from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, NearCertificate
 from goldstein.certificates.stating import Stating
 from goldstein.checker.rounding import distance_upper
@@ -158,7 +157,7 @@ def certify(
     structure, point = as_point(x, "x")
     eps = tolerance(eps)
     check_target(1.0, delta, point)
-    check_stationarity(stationarity)
+    kind = stationarity_named(stationarity)
     deadline = deadline_after(max_time)
     oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
@@ -171,8 +170,11 @@ def certify(
             remarks["asked_eps"] = eps
         return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400), LONGEST)
-    if stationarity == "near":
-        return _certify_near(counted, oracle, point, float(delta), eps, seed, deadline)
+    if kind.strengthen is not None:
+        stronger: NearCertificate = _certify_stronger(
+            kind, counted, oracle, point, float(delta), eps, seed, deadline
+        )
+        return stronger
     meta = {**describe(oracle, "certify", seed, x, structure), "asked_delta": float(delta)}
     if eps > 0:
         meta["asked_eps"] = eps
@@ -206,7 +208,8 @@ def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle, se
         )
 
 
-def _certify_near(
+def _certify_stronger(
+    kind: Stationarity,
     counted: CountedOracle,
     oracle: Oracle,
     point: Vector,
@@ -214,25 +217,28 @@ def _certify_near(
     eps: float,
     seed: int,
     deadline: float,
-) -> NearCertificate:
-    """Try the gradients of several radii as hints for a pivot; keep the best proof."""
-    require_structure(oracle)
-    best: NearCertificate | None = None
-    for wanted, radius in near_targets(eps, delta, smallest_delta(point)):
+) -> Any:
+    """Try the gradients of several radii as hints; keep the best proof."""
+    assert kind.targets is not None
+    assert kind.strengthen is not None
+    if kind.require is not None:
+        kind.require(oracle)
+    best: Any = None
+    for wanted, radius in kind.targets(eps, delta, smallest_delta(point)):
         found = _gathered(counted, point, radius, wanted, seed, Enrichment(), deadline)
         if not found.points:
             break
         around = hint_from(found, point, radius)
         limit = None if math.isinf(deadline) else deadline
-        near = prove_near(oracle, around, eps, delta, seed, deadline=limit)
-        if near is not None and (best is None or near.eps < best.eps):
-            best = near
+        stronger = kind.strengthen(oracle, around, eps, delta, seed, limit)
+        if stronger is not None and (best is None or stronger.eps < best.eps):
+            best = stronger
         if best is not None and best.eps <= eps:
             break
     if best is None:
         raise NotCertifiableError(
-            f"no pivot with a verified subgradient was found within {delta:g} of x; raise delta or "
-            "max_calls, or ask for stationarity='goldstein'."
+            f"no verified proof of the kind {kind.name!r} was found within {delta:g} of x; raise "
+            "delta or max_calls, or ask for stationarity='goldstein'."
         )
     return best
 
@@ -326,7 +332,7 @@ def _gathered(
 ) -> Enrichment:
     """Gather gradients around x; some calls are kept back to look beside those that matter."""
     left = int(min(oracle.limit - oracle.calls, 2.0**62))
-    with oracle.reserved(min(x.size + 2, left // 2)):
+    with oracle.reserved(min(2 * x.size + 40, left // 2)):
         # Gradients without visible gain before the search gives up.
         patience = max(30, min(x.size, 400))
         enrich(oracle, x, radius, eps, seed, found, patience=patience, deadline=deadline)

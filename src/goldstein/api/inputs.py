@@ -140,12 +140,6 @@ def deadline_after(max_time: float | None) -> float:
     return time.perf_counter() + float(max_time)
 
 
-def check_stationarity(kind: str) -> None:
-    """Refuse an unknown kind of stationarity."""
-    if kind not in ("goldstein", "near"):
-        raise InputError(f"stationarity must be 'goldstein' or 'near', got {kind!r}.")
-
-
 def check_constrained(structure: Structure | None, stationarity: str, checkpoint: object) -> None:
     """Say what does not go together with bounds and constraints."""
     if structure is not None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.beside import best_bound, hair
-from goldstein.certificates.stating import Stating
+from goldstein.certificates.stating import Stating, best_bound
+from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import (
     BallTooSmallError,

@@ -22,7 +22,6 @@ from goldstein.api.inputs import (
     as_point,
     call_budget,
     check_constrained,
-    check_stationarity,
     check_target,
     deadline_after,
     is_number,
@@ -30,9 +29,9 @@ from goldstein.api.inputs import (
     smallest_delta,
 )
 from goldstein.api.judge import Judge, describe, last_calls
-from goldstein.api.near import near_targets, prove_near, require_structure
 from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
+from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded
@@ -152,7 +151,7 @@ def minimize(
         )
     check_target(1.0 if eps is None else eps, delta, start)
     _check_one_accuracy(eps, rel_eps)
-    check_stationarity(stationarity)
+    kind = stationarity_named(stationarity)
     bounded = bounds is not None or given(constraints)
     if bounded:
         check_constrained(structure, stationarity, checkpoint)
@@ -168,8 +167,8 @@ def minimize(
             "drop checkpoint=, or options={'compiled': True}."
         )
     oracle = sized(as_oracle(fun, jac, args, structure), start)
-    if stationarity == "near":
-        require_structure(oracle)
+    if kind.require is not None:
+        kind.require(oracle)
     seed = seed_from(rng)
     if bounded:
         problem = Problem.of(oracle, start, bounds, constraints, budget)
@@ -198,7 +197,7 @@ def minimize(
                 deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
                 checked=checked,
             )  # fmt: skip
-            outcome, certificate, status = search.run(start, near=stationarity == "near")
+            outcome, certificate, status = search.run(start, kind)
         detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
         weaker = stationarity == "near" and isinstance(certificate, GoldsteinCertificate)
         if status is Status.NOT_VERIFIED and weaker:
@@ -290,10 +289,10 @@ class _Search:
     watch: Callable[[State, int], None] | None
     checked: bool
 
-    def run(self, start: Vector, *, near: bool) -> tuple[Outcome, Any, Status]:
+    def run(self, start: Vector, kind: Stationarity) -> tuple[Outcome, Any, Status]:
         """Return how it went, what was proved, and whether that is what was asked for."""
-        if near:
-            return self._near(start)
+        if kind.strengthen is not None:
+            return self._strengthened(start, kind)
         outcome, certificate, status = self._goldstein(start, self.request)
         exact = hasattr(self.oracle, "kink_form")
         if status is Status.VERIFIED and exact and not self._verifies(certificate):
@@ -325,46 +324,44 @@ class _Search:
                 status = Status.VERIFIED  # the run was cut short with the proof in its hands
         return outcome, certificate, status
 
-    def _near(self, start: Vector) -> tuple[Outcome, Any, Status]:
-        """Shrink the Goldstein target until its certificate transports to a pivot."""
+    def _strengthened(self, start: Vector, kind: Stationarity) -> tuple[Outcome, Any, Status]:
+        """Shrink the Goldstein target until its certificate makes one of the stronger kind."""
+        assert kind.targets is not None
         request = self.request
         whole, certificate = None, None
         x = start
         for stage, (eps, delta) in enumerate(
-            near_targets(request.eps, request.delta, smallest_delta(start))
+            kind.targets(request.eps, request.delta, smallest_delta(start))
         ):
             target = replace(request, eps=eps, delta=delta, seed=request.seed + stage)
             outcome, goldstein, status = self._goldstein(x, target)
             whole = outcome if whole is None else whole.followed_by(outcome)
             x = outcome.state.x
-            near = None
-            if goldstein is not None:
-                near = self._prove(goldstein)
-            if near is not None and near.eps <= request.eps:
-                return whole, near, Status.VERIFIED
+            stronger = None if goldstein is None else self._strengthen(kind, goldstein)
+            if stronger is not None and stronger.eps <= request.eps:
+                return whole, stronger, Status.VERIFIED
             # Only the last stage speaks about the point that is returned.
-            certificate = near or goldstein
+            certificate = stronger or goldstein
             if status is Status.STALLED and stage > 0:
-                return self._without_pivot(whole, certificate)
+                return self._at_least_goldstein(whole, certificate)
             if status is not Status.VERIFIED:
                 return whole, certificate, status
         assert whole is not None
         return whole, certificate, Status.NOT_VERIFIED
 
-    def _without_pivot(self, whole: Outcome, certificate: Any) -> tuple[Outcome, Any, Status]:
-        """No pivot was found before float64 ended: state what is true of the point at least."""
+    def _at_least_goldstein(self, whole: Outcome, certificate: Any) -> tuple[Outcome, Any, Status]:
+        """Nothing stronger before float64 ended: state what is true of the point at least."""
         outcome, goldstein, status = self._goldstein(whole.state.x, self.request)
         whole = whole.followed_by(outcome)
         if status is Status.VERIFIED:
             return whole, goldstein, Status.NOT_VERIFIED
         return whole, goldstein or certificate, Status.STALLED
 
-    def _prove(self, goldstein: Any) -> Any:
+    def _strengthen(self, kind: Stationarity, goldstein: Any) -> Any:
+        assert kind.strengthen is not None
         deadline = None if math.isinf(self.deadline) else self.deadline
-        request = self.request
-        return prove_near(
-            self.oracle, goldstein, request.eps, request.delta, request.seed, deadline=deadline
-        )
+        eps, delta, seed = self.request.eps, self.request.delta, self.request.seed
+        return kind.strengthen(self.oracle, goldstein, eps, delta, seed, deadline)
 
     def blame(self, x: Vector) -> str:
         """Name the coordinates in which the gradient is wrong, as far as calls are left."""

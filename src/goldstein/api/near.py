@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from goldstein.api.stationarity import Stationarity, register_stationarity
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.errors import InputTypeError, NotCertifiableError
 from goldstein.oracles import Oracle
@@ -53,7 +54,6 @@ def prove_near(
     eps: float,
     delta: float,
     seed: int,
-    *,
     deadline: float | None = None,
     max_work: int | None = None,
 ) -> Any:
@@ -61,6 +61,9 @@ def prove_near(
     return attempt_near(
         oracle, certificate, eps, delta, seed, deadline=deadline, max_work=max_work
     ).certificate
+
+
+NEAR = register_stationarity(Stationarity("near", require_structure, near_targets, prove_near))
 
 
 def attempt_near(

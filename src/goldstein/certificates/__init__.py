@@ -1,9 +1,9 @@
 """The trusted side: certificates, and the checks that re-derive them from the function."""
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.kinds import load_certificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
-from goldstein.certificates.store import load_certificate
 from goldstein.checker.verification import Check, Verification
 
 __all__ = [

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.beside import (
-    SAME,
-    differ,
-    has_room,
-    mean_length,
-    rounding_slack,
-    survey,
-)
 from goldstein.certificates.near import Described
-from goldstein.checker.rationals import squared_distance
+from goldstein.checker.goldstein import check_goldstein, check_rounding
 from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper
-from goldstein.checker.sides import gradient_gap
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
-from goldstein.errors import GoldsteinError, InputError, InputTypeError, KinkError
+from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import seed_from
@@ -37,22 +28,6 @@ from goldstein.oracles.structure import Structure
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-
-#: Another machine rounds the user's own code differently: by this part of the claimed eps.
-SAME_SHARE = 0.01
-
-
-class WithGradients(Protocol):
-    """The part of a certificate that speaks of gradients of f."""
-
-    @property
-    def eps(self) -> float: ...
-    @property
-    def points(self) -> Matrix: ...
-    @property
-    def gradients(self) -> Matrix: ...
-    @property
-    def weights(self) -> Vector: ...
 
 
 @runtime_checkable
@@ -87,6 +62,8 @@ class GoldsteinCertificate:
     digest : str
         Hash of all other fields, made at construction; a later change of any field shows.
     """
+
+    kind: ClassVar[str] = "goldstein"
 
     x: Vector
     delta: float
@@ -214,14 +191,27 @@ class GoldsteinCertificate:
         oracle = as_oracle(fun, jac, args, structure)
         if isinstance(oracle, Renewable):
             oracle = oracle.anew()  # nothing that a search may have written is read
-        found = _verify(self, CountedOracle(oracle), seed_from(seed), check_values)
+        counted, drawn = CountedOracle(oracle), seed_from(seed)
+
+        def gradient(y: Vector) -> Vector:
+            answer = counted.gradient(y)
+            counted.require_visible(self.x, self.delta)
+            return answer
+
+        found = check_goldstein(self, gradient, counted.knows_kinks, drawn, min_norm_weights)
+        # What follows can only refuse.
+        if found.ok and check_values and counted.has_value:
+            _check_values(found, self, counted, drawn)
+        if self.descent is not None and found.delta < math.inf:
+            _check_descent(found, self, counted)
         if found.ok and isinstance(oracle, Described):
-            check_rounding(found, self, oracle)
+            with contextlib.suppress(NotCertifiableError):  # user code: nothing more is known
+                check_rounding(found, self, oracle.program())
         return found
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.store import save_certificate
+        from goldstein.certificates.kinds import save_certificate
 
         return save_certificate(self, path)
 
@@ -252,7 +242,7 @@ class GoldsteinCertificate:
         if self.descent is not None:
             arrays["descent"] = self.descent
         fields = {name: getattr(self, name) for name in ("delta", "eps", "label", "meta", "digest")}
-        return "goldstein", arrays, fields
+        return self.kind, arrays, fields
 
     @classmethod
     def from_record(
@@ -318,47 +308,6 @@ class GoldsteinCertificate:
         return f"<GoldsteinCertificate {self.summary()}>"
 
 
-def _verify(
-    cert: GoldsteinCertificate, oracle: CountedOracle, seed: int, check_values: bool
-) -> Verification:
-    found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-    arrays = (cert.x, cert.points, cert.gradients, cert.weights)
-    finite = all(np.isfinite(a).all() for a in arrays) and cert.weights.size > 0
-    finite = finite and all(math.isfinite(v) and v >= 0 for v in (cert.eps, cert.delta))
-    if not found.add("numbers", finite, "all entries finite" if finite else "non-finite or empty"):
-        return found
-    sealed = cert.digest == cert.content_digest()
-    found.add("content", sealed, "unaltered" if sealed else "a field was changed after it was made")
-    simplex = _on_simplex(cert.weights)
-    if not found.add("weights", simplex, "nonnegative, sum 1" if simplex else "not convex weights"):
-        return found
-    supported = cert.label in ("conditional", "estimated")
-    found.add("label", supported, f"claimed {cert.label}, this check can support conditional")
-
-    used = np.flatnonzero(cert.weights > 0)
-    points = cert.points[used]
-    found.delta = max(distance_upper(y, cert.x) for y in points)
-    inside = found.delta <= cert.delta
-    if not inside and all(_within(y, cert.x, cert.delta) for y in points):
-        # The claim is the exact radius, or between it and our upper bound of it.
-        found.delta, inside = cert.delta, True
-    if not found.add("ball", inside, f"points within {found.delta:.6g}, claimed {cert.delta:.6g}"):
-        return found
-    try:
-        _check_gradients(found, cert, oracle, used, seed)
-    except KinkError as kink:
-        found.add("gradients", False, f"the function has a kink at a stored point: {kink}")
-        return found
-    except GoldsteinError as failure:
-        found.add("gradients", False, f"the function could not be evaluated: {failure}")
-        return found
-    if found.ok and check_values and oracle.has_value:
-        _check_values(found, cert, oracle, seed)
-    if cert.descent is not None:
-        _check_descent(found, cert, oracle)
-    return found
-
-
 def _check_values(
     found: Verification, cert: GoldsteinCertificate, oracle: CountedOracle, seed: int
 ) -> None:
@@ -377,96 +326,6 @@ def _check_values(
         if wrong
         else "differences of values do not contradict the gradients",
     )
-
-
-def _on_simplex(weights: Vector) -> bool:
-    try:
-        return bool((weights >= 0).all() and abs(math.fsum(weights) - 1.0) <= 1e-9)
-    except OverflowError:
-        return False
-
-
-def _check_gradients(
-    found: Verification,
-    cert: GoldsteinCertificate,
-    oracle: CountedOracle,
-    used: NDArray[np.intp],
-    seed: int,
-) -> None:
-    """Ask for the gradients again: at the stored points, and a hair beside them."""
-    points, weights = cert.points[used], cert.weights[used]
-    fresh = np.array([oracle.gradient(y.copy()) for y in points])
-    oracle.require_visible(cert.x, cert.delta)
-    stored = cert.gradients[used]
-    same = not differ(weights, fresh, stored, SAME_SHARE * cert.eps)
-    gap = max(distance_upper(g, h) for g, h in zip(fresh, stored))
-    found.add(
-        "gradients",
-        same,
-        f"asked again, largest difference {gap:.3g}"
-        + ("" if same else "; this is another function, or its gradient is not deterministic"),
-    )
-    found.eps = combination_norm_upper(weights, fresh)
-    limit = cert.eps + rounding_slack(weights, fresh)
-    if not found.add(
-        "bound", found.eps <= limit, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}"
-    ):
-        return
-    if not has_room(cert.x, cert.delta):
-        # Only a function that knows its kinks can be believed at the stored points themselves.
-        found.add(
-            "kinks",
-            oracle.knows_kinks,
-            "the function knows its kinks, and has none at the points"
-            if oracle.knows_kinks
-            else f"a ball of radius {cert.delta:g} has too few floats to look beside the points, "
-            "and a black box does not say where its kinks are",
-        )
-        return
-    # A kink shows as a jump; curvature changes gradients a hair away by less than this.
-    goal = limit + SAME * mean_length(weights, fresh)
-    near = survey(oracle, cert.x, cert.delta, points, weights, goal, seed)
-    survives = near.eps <= goal
-    found.add(
-        "kinks",
-        survives,
-        f"eps {near.eps:.6g} with every point displaced a little"
-        + (
-            ""
-            if survives
-            else f", after {near.draws} draws: a stored point sits on a kink, where "
-            "gradients mean nothing, or float64 cannot tell the points apart"
-        ),
-    )
-    if not survives:
-        found.eps = max(found.eps, near.eps)
-
-
-def check_rounding(found: Verification, cert: WithGradients, fun: Described) -> None:
-    """A function whose structure is known says how far its float64 gradients are from the truth."""
-    used = np.flatnonzero(cert.weights > 0)
-    weights = cert.weights[used]
-    allowed = 0.05 * cert.eps + SAME * mean_length(weights, cert.gradients[used])
-    try:
-        program = fun.program()
-        far = math.fsum(
-            w * gradient_gap(program, y, g, allowed)
-            for w, y, g in zip(weights.tolist(), cert.points[used], cert.gradients[used])
-        )
-    except GoldsteinError:  # user code, or an extra that is not installed: nothing more is known
-        return
-    found.add(
-        "rounding",
-        far <= allowed,
-        "no gradient is lost in rounding" if far <= allowed else f"a gradient errs by {far:.3g}",
-    )
-    if far > allowed:
-        found.eps = math.inf
-
-
-def _within(y: Vector, x: Vector, radius: float) -> bool:
-    """Decide |y - x| <= radius, exactly where the float bound does not."""
-    return distance_upper(y, x) <= radius or squared_distance(y, x) <= Fraction(radius) ** 2
 
 
 def _check_descent(found: Verification, cert: GoldsteinCertificate, oracle: Oracle) -> None:

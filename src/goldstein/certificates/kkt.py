@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,8 @@ class KKTCertificate:
     >>> certificate.normal, certificate.verify(f, grad, bounds=[(0, 1)]).ok
     (array([1.]), True)
     """
+
+    kind: ClassVar[str] = "kkt"
 
     x: Vector
     delta: float
@@ -216,14 +218,14 @@ class KKTCertificate:
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.store import save_certificate
+        from goldstein.certificates.kinds import save_certificate
 
         return save_certificate(self, path)
 
     def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """Return (kind, arrays, JSON fields) for the file."""
         arrays = {name: getattr(self, name) for name in (*_FLOATS, "constraint_index")}
-        return "kkt", arrays, {name: getattr(self, name) for name in _fields()}
+        return self.kind, arrays, {name: getattr(self, name) for name in _fields()}
 
     @classmethod
     def from_record(cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> KKTCertificate:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.beside import hair, rounding_slack
 from goldstein.certificates.kkt import KKTCertificate, best_normal, residual_upper
 from goldstein.certificates.kkt_check import CLOSE, displaced, qualification, survey_kkt
 from goldstein.certificates.stating import MARGIN
+from goldstein.checker.beside import hair, rounding_slack
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.constrained.problem import Problem, tolerances
 from goldstein.errors import KinkError, OutOfCalls

@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,8 @@ class NearCertificate:
     >>> cert.verify(F).ok
     True
     """
+
+    kind: ClassVar[str] = "near"
 
     x: Vector
     exact_pivot: tuple[Fraction, ...]
@@ -230,7 +232,7 @@ class NearCertificate:
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.store import save_certificate
+        from goldstein.certificates.kinds import save_certificate
 
         return save_certificate(self, path)
 
@@ -265,7 +267,7 @@ class NearCertificate:
             "pivot": pivot, "delta": self.delta, "eps": self.eps, "label": self.label,
             "meta": self.meta, "digest": self.content_digest(),
         }  # fmt: skip
-        return "near", arrays, fields
+        return self.kind, arrays, fields
 
     @classmethod
     def from_record(

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.beside import beside, best_bound, differ, hair, rounding_slack
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.checker import beside as checker
+from goldstein.checker.beside import beside, differ, hair, rounding_slack
 from goldstein.checker.rounding import norm_upper, up
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls
+from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 
@@ -51,6 +53,11 @@ MORE_LOOKS = 3
 
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
+
+
+def best_bound(rows: Matrix, weights: Vector | None = None) -> tuple[float, Vector]:
+    """Return a bound of the shortest vector of the hull, and its weights (these, or better)."""
+    return checker.best_bound(rows, min_norm_weights, weights)
 
 
 class Stating:
@@ -143,10 +150,13 @@ class Stating:
         return self._stated(*best, meta, descent)
 
     def _unseen(self, meta: dict[str, Any] | None) -> GoldsteinCertificate:
-        """No call is left to look beside a point: drawn at random, one is hardly on a kink."""
-        shortest = np.array([int(np.linalg.norm(self.gradients, axis=1).argmin())])
-        eps = norm_upper(self.gradients[shortest[0]])
-        return self._stated(eps, shortest, np.ones(1), meta)
+        """No call is left to look beside a point: drawn at random, one is hardly on a kink.
+
+        The first will do; the one with the shortest gradient might be short for lying in a sliver.
+        """
+        left = np.setdiff1d(np.arange(len(self.points)), list(self.unsteady))
+        first = left[:1] if left.size else np.zeros(1, dtype=np.intp)
+        return self._stated(norm_upper(self.gradients[first[0]]), first, np.ones(1), meta)
 
     def _stated(
         self,

@@ -1,0 +1,1 @@
+"""What must be believed, and nothing else; README.md says what and why."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 
 class GoldsteinError(Exception):
     """Base of all exceptions of this library."""
@@ -31,3 +33,25 @@ class NotCertifiableError(GoldsteinError, ValueError):
     """The structure of the function does not support the certificate that was asked for."""
 
     __module__ = "goldstein.errors"
+
+
+class CertificateFileError(GoldsteinError, ValueError):
+    """A certificate file is damaged, truncated, altered or of an unknown kind."""
+
+    __module__ = "goldstein.errors"
+
+
+class KinkError(GoldsteinError):
+    """A gradient was asked for at a point where the function is not differentiable.
+
+    Attributes
+    ----------
+    point : ndarray
+        Where the gradient was asked for.
+    """
+
+    __module__ = "goldstein.errors"
+
+    def __init__(self, message: str, point: np.ndarray | None = None) -> None:
+        super().__init__(message)
+        self.point = point

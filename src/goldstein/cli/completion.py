@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from goldstein import problems
+from goldstein.api.stationarity import stationarity_names
 from goldstein.solvers import REGISTRY
 
 
@@ -27,5 +28,5 @@ def complete_method(incomplete: str) -> list[str]:
 
 
 def complete_stationarity(incomplete: str) -> list[str]:
-    """The two kinds of stationarity."""
-    return [kind for kind in ("goldstein", "near") if kind.startswith(incomplete)]
+    """The kinds of stationarity."""
+    return [kind for kind in stationarity_names() if kind.startswith(incomplete)]

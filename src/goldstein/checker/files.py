@@ -8,14 +8,14 @@ import json
 import math
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.errors import CertificateFileError, GoldsteinError
+from goldstein.checker.errors import CertificateFileError, GoldsteinError
 
 SCHEMA = 1
 _HEADER = "header.json"
@@ -31,18 +31,11 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 Arrays = dict[str, NDArray[Any]]
 
 
-class Storable(Protocol):
-    """A certificate that can be written: its kind, its arrays and its JSON fields."""
-
-    def to_record(self) -> tuple[str, Arrays, dict[str, Any]]: ...
-
-
-def save_certificate(certificate: Storable, path: str | Path) -> Path:
-    """Write `certificate` to `path` (suffix .cert is added if there is none), all or nothing."""
+def write_record(path: str | Path, kind: str, arrays: Arrays, fields: dict[str, Any]) -> Path:
+    """Write a certificate's record (suffix .cert is added if there is none), all or nothing."""
     target = Path(path)
     if not target.suffix:
         target = target.with_suffix(".cert")
-    kind, arrays, fields = certificate.to_record()
     blobs = {f"{name}.npy": _npy(array) for name, array in arrays.items()}
     header = {"schema": SCHEMA, "kind": kind, "arrays": sorted(arrays), "fields": fields}
     header["sha256"] = _digest(header, blobs)
@@ -58,19 +51,13 @@ def save_certificate(certificate: Storable, path: str | Path) -> Path:
     return target
 
 
-def load_certificate(path: str | Path) -> Any:
-    """Read a certificate written by `save`, or say in one sentence what is wrong with the file.
-
-    Returns
-    -------
-    GoldsteinCertificate, NearCertificate or KKTCertificate
-    """
+def read_record(path: str | Path, make: Callable[[str, Arrays, dict[str, Any]], Any]) -> Any:
+    """Read a record and make a certificate of it, or say in one sentence what is wrong with it."""
     source = Path(path)
     if not source.is_file():
         raise CertificateFileError(f"{source}: no such certificate file.")
     try:
-        kind, arrays, fields = _read(source)
-        return _maker(kind, source)(arrays, fields)
+        return make(*_read(source))
     except CertificateFileError:
         raise
     except GoldsteinError as failure:
@@ -142,20 +129,6 @@ def _array(blob: bytes, what: str) -> NDArray[Any]:
     stream.seek(0)
     array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     return array
-
-
-def _maker(kind: str, source: Path) -> Any:
-    if kind == "goldstein":
-        return GoldsteinCertificate.from_record
-    if kind == "near":
-        from goldstein.certificates.near import NearCertificate
-
-        return NearCertificate.from_record
-    if kind == "kkt":
-        from goldstein.certificates.kkt import KKTCertificate
-
-        return KKTCertificate.from_record
-    raise CertificateFileError(f"{source} holds an unknown kind of certificate: {kind!r}.")
 
 
 def _npy(array: NDArray[Any]) -> bytes:

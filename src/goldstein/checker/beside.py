@@ -10,26 +10,27 @@ or a function that is merely curved would be refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.errors import KinkError
 from goldstein.checker.rounding import (
     combination_norm_upper,
     distance_upper,
     gamma,
     norm_upper,
 )
-from goldstein.errors import KinkError
-from goldstein.numerics.ball import inner_radius
-from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.streams import stream
-from goldstein.oracles import Oracle
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+#: Asks the function for a gradient; a kink that it knows of is a `KinkError`.
+Gradient = Callable[[Vector], Vector]
+#: Proposes weights for which a convex combination of rows is short. Any answer is good enough:
+#: weights are not believed, their combination is bounded.
+Optimise = Callable[[Matrix], Vector]
 
 #: Draws beside every point before a claim is given up, and the rows they may add up to.
 ROUNDS, ROWS = 8, 2000
@@ -76,7 +77,7 @@ def _within(z: Vector, x: Vector, delta: float) -> Vector:
     distance = distance_upper(z, x)
     if distance <= delta:
         return z
-    pulled: Vector = x + (z - x) * (inner_radius(x, delta) / distance)
+    pulled: Vector = x + (z - x) * ((1.0 - 2.0**-30) * delta / distance)
     return pulled if distance_upper(pulled, x) <= delta else x + (z - x) * (0.5 * delta / distance)
 
 
@@ -102,9 +103,11 @@ def differ(weights: Vector, rows: Matrix, others: Matrix, share: float) -> bool:
     return not gap <= SAME * mean_length(weights, rows) + share < math.inf
 
 
-def best_bound(rows: Matrix, weights: Vector | None = None) -> tuple[float, Vector]:
+def best_bound(
+    rows: Matrix, optimise: Optimise, weights: Vector | None = None
+) -> tuple[float, Vector]:
     """Return a bound of the shortest vector of the hull, and its weights (these, or better)."""
-    best = min_norm_weights(rows)
+    best = np.maximum(optimise(rows), 0.0)
     bound = combination_norm_upper(best, rows)
     if weights is not None:
         given = combination_norm_upper(weights, rows)
@@ -133,13 +136,14 @@ class Survey:
 
 
 def survey(
-    oracle: Oracle,
+    gradient: Gradient,
     x: Vector,
     delta: float,
     points: Sequence[Vector] | Matrix,
     weights: Vector,
     goal: float,
     seed: int,
+    optimise: Optimise,
 ) -> Survey:
     """Look for a combination of gradients beside the points that is at most `goal` long.
 
@@ -152,13 +156,13 @@ def survey(
     rows: list[Vector] = []
     rounds = max(2, min(ROUNDS, ROWS // len(points)))
     for draw in range(rounds):
-        rng = stream(seed, draw, "beside")
+        rng = np.random.default_rng([seed, draw])
         found.draws += 1
         fresh = []
         for y in points:
             z = beside(rng, y, x, delta)
             try:
-                fresh.append((z, oracle.gradient(z.copy())))
+                fresh.append((z, gradient(z.copy())))
             except KinkError:
                 found.kinks += 1
         if not fresh:
@@ -170,19 +174,17 @@ def survey(
         if len(fresh) == len(points):
             known[len(rows) - len(points) :] = weights
         matrix = np.array(rows)
-        bound, used = best_bound(matrix, known if known.any() else None)
+        bound, used = best_bound(matrix, optimise, known if known.any() else None)
         if bound > goal:
             found.eps = min(found.eps, bound)
             continue
         support = np.flatnonzero(used > 0)
         try:
-            twins = np.array(
-                [oracle.gradient(_twin(rng, places[j], x, delta)) for j in support.tolist()]
-            )
+            twins = np.array([gradient(_twin(rng, places[j], x, delta)) for j in support.tolist()])
         except KinkError:
             found.kinks += 1
             continue
-        bound = max(bound, best_bound(twins, used[support])[0])
+        bound = max(bound, best_bound(twins, optimise, used[support])[0])
         found.eps = min(found.eps, bound)
         if bound <= goal:
             break

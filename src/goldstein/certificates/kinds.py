@@ -1,0 +1,123 @@
+"""What every kind of certificate offers, and where the kinds are found by name."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.checker.files import Arrays, read_record, write_record
+from goldstein.checker.verification import Label, Verification
+from goldstein.errors import InputError
+
+
+@runtime_checkable
+class Certificate(Protocol):
+    """A claim about a point, with its evidence.
+
+    Attributes
+    ----------
+    kind : str
+        The name of the kind, as it stands in files.
+    x : ndarray
+    eps, delta : float
+        What is claimed.
+    label : str
+        How far the claim can be trusted.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def x(self) -> NDArray[np.float64]: ...
+    @property
+    def eps(self) -> float: ...
+    @property
+    def delta(self) -> float: ...
+    @property
+    def label(self) -> Label: ...
+
+    def verify(self, fun: Any) -> Verification:
+        """Re-derive the claim from the function alone."""
+        ...
+
+    def to_record(self) -> tuple[str, Arrays, dict[str, Any]]:
+        """Return the kind, arrays and JSON fields for a file."""
+        ...
+
+    @classmethod
+    def from_record(cls, arrays: Arrays, fields: dict[str, Any]) -> Any:
+        """Rebuild from what `to_record` gave."""
+        ...
+
+    def content_digest(self) -> str:
+        """Return a hash of every field."""
+        ...
+
+    def summary(self) -> str:
+        """One line for people."""
+        ...
+
+
+#: The kinds of the library by name; loaded when they are needed.
+_OWN = {
+    "goldstein": "goldstein.certificates.goldstein:GoldsteinCertificate",
+    "near": "goldstein.certificates.near:NearCertificate",
+    "kkt": "goldstein.certificates.kkt:KKTCertificate",
+}
+
+_registered: dict[str, type] = {}
+
+
+def register(cls: type) -> type:
+    """Make a kind of certificate known by its name (a decorator): files of it can be read."""
+    _registered[cls.kind] = cls  # type: ignore[attr-defined]
+    return cls
+
+
+def certificate_kind(name: str) -> Any:
+    """Return the class of a kind of certificate.
+
+    Examples
+    --------
+    >>> certificate_kind("near").__name__
+    'NearCertificate'
+    """
+    if name in _registered:
+        return _registered[name]
+    if name not in _OWN:
+        known = ", ".join(sorted({*_OWN, *_registered}))
+        raise InputError(f"unknown kind of certificate: {name!r}; known are {known}.")
+    module, _, attribute = _OWN[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def save_certificate(certificate: Certificate, path: str | Path) -> Path:
+    """Write a certificate to a file (suffix .cert is added if there is none), all or nothing."""
+    return write_record(path, *certificate.to_record())
+
+
+def load_certificate(path: str | Path) -> Any:
+    """Read a certificate written by `save`, or say in one sentence what is wrong with the file.
+
+    Returns
+    -------
+    GoldsteinCertificate, NearCertificate or KKTCertificate
+    """
+
+    def make(kind: str, arrays: Arrays, fields: dict[str, Any]) -> Any:
+        return certificate_kind(kind).from_record(arrays, fields)
+
+    return read_record(path, make)
+
+
+__all__ = [
+    "Certificate",
+    "certificate_kind",
+    "load_certificate",
+    "register",
+    "save_certificate",
+]
