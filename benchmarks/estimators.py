@@ -185,7 +185,7 @@ def main() -> None:
 
 
 def table_line(row: dict[str, Any], base: dict[str, Any]) -> str:
-    """One line of the table in docs/estimators.md."""
+    """One line of the table in docs/estimator_studies.md."""
     proof = "" if "eps" not in row else f"{row['label']}, {row['eps']:.1e}"
     check = "" if "eps" not in row else f"{row['verify']:.2f}"
     return (

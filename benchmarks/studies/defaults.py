@@ -10,7 +10,9 @@ the variants, which differ from the default RhoMarginSVC in one thing:
   the training rows. A share of the training labels is exchanged for another class, at random.
 * Reported: test accuracy minus that of LinearSVC on the same split.
 
-Finished runs are kept; `python -m benchmarks.studies.report` puts the tables into the docs.
+Finished runs are kept in results/defaults.jsonl; `python -m benchmarks.studies.condense` writes the
+numbers of the tables to results/defaults.csv, and `python -m benchmarks.studies.report` puts the
+tables into the docs.
 """
 
 from __future__ import annotations

@@ -2,23 +2,22 @@
 
     python -m benchmarks.studies.report
 
-Rewrites the parts of docs/estimators.md between the markers, and its figure.
+Rewrites the parts of docs/estimator_studies.md between the markers, and its figure.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from benchmarks.studies.condense import read
 from benchmarks.studies.defaults import GROUPS, LEVELS
 from benchmarks.studies.pima_ramp import PUBLISHED
 
-RESULTS = Path(__file__).parent / "results"
-PAGE = Path(__file__).parents[2] / "docs" / "estimators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "estimator_studies.md"
 FIGURE = PAGE.parent / "images" / "estimators_robust.png"
 PEER = "LinearSVC(hinge)"
 OURS = "RhoMarginSVC"
@@ -28,12 +27,6 @@ TITLES = {
     "one_sided_flips": "one-sided flips",
     "symmetric_flips": "symmetric flips",
 }
-
-
-def read(name: str) -> pd.DataFrame:
-    path = RESULTS / f"{name}.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return pd.DataFrame(rows)
 
 
 def markdown(header: list[str], rows: list[list[Any]]) -> str:
@@ -271,9 +264,9 @@ def figure(path: Path) -> None:
     plt.close(axes_figure)
 
 
-def main() -> None:
-    page = PAGE.read_text()
-    parts = {
+def tables() -> dict[str, str]:
+    """Return every table of the page, by the name of its markers."""
+    return {
         "pima": pima_table(), "levels": level_table(), "robust": robust_tables(),
         "kernel": kernel_table(), "methods": method_table(),
         "proofs": proof_table(), "networks": network_table(), "speed": speed_table(),
@@ -284,7 +277,11 @@ def main() -> None:
         ),
         "defaults sets": default_set_table(),
     }  # fmt: skip
-    for name, text in parts.items():
+
+
+def main() -> None:
+    page = PAGE.read_text()
+    for name, text in tables().items():
         block = f"<!-- {name} -->\n{text}\n<!-- end {name} -->"
         page = re.sub(
             rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _, b=block: b, page, flags=re.DOTALL

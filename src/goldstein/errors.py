@@ -49,11 +49,11 @@ class OutOfCalls(GoldsteinError):
 
 
 class NotDeterministicError(GoldsteinError):
-    """The function gave two different gradients at one point."""
+    """The function gave two different gradients, or two different values, at one point."""
 
-    def __init__(self, name: str, difference: float) -> None:
+    def __init__(self, name: str, difference: float, what: str = "gradients") -> None:
         super().__init__(
-            f"{name} is not deterministic: asked twice at one point, its gradients differ by "
+            f"{name} is not deterministic: asked twice at one point, its {what} differ by "
             f"{difference:.3g}. Fix its random numbers (dropout, sampling, shuffling), or say that "
             "it is noisy: gs.FiniteSum, a gradient grad(x, rng), and gs.confidence_bound for what "
             "samples prove."

@@ -40,7 +40,7 @@ class Status(enum.Enum):
         "see certificate.eps and certificate.label for what was proved",
     )
     NOT_DETERMINISTIC = (
-        "the function is not deterministic: it gave two different gradients at one point",
+        "the function is not deterministic: it gave two different answers at one point",
         "fix its random numbers, or say that it is noisy: gs.FiniteSum, a gradient grad(x, rng), "
         "and gs.confidence_bound for what samples prove",
     )

@@ -188,3 +188,10 @@ def test_a_thousand_kinks_are_crossed_together(spread: float) -> None:
     )
     assert certificate.eps <= 1e-2
     assert asked <= 200
+
+
+def test_the_headline_names_the_delta_that_was_asked_for() -> None:
+    """The claim may hold in a smaller ball; the verdict is about the question."""
+    found = gs.certify(lambda x: abs(x[0]), [1.0], np.sign, delta=1e-3, rng=0)
+    assert found.delta < 1e-3
+    assert found.summary().startswith("NOT stationary within delta = 0.001: ")

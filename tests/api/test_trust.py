@@ -294,3 +294,28 @@ def test_a_point_that_is_not_stationary_is_called_so_first() -> None:
     assert certificate.verify(f, grad).ok
     good = gs.certify(f, [1.0, 1.0], grad, delta=1e-3, eps=1e-3, rng=0)
     assert good.summary().startswith("(")
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("noise", [1e-4, 1e-2])
+def test_noisy_values_are_called_by_their_name(noise: float, seed: int) -> None:
+    """Gradients without noise, values with it: no step can be judged, and no budget helps."""
+    rng = np.random.default_rng(seed)
+    res = gs.minimize(
+        lambda x: f(x) + noise * rng.standard_normal(), START, grad, eps=1e-6, delta=1e-6, rng=seed
+    )
+    if not res.success:  # the claim is about gradients: it may be met before the noise matters
+        assert res.status is gs.Status.NOT_DETERMINISTIC
+        assert "two different answers" in res.message
+        assert res.nfev + res.ngev < 5000
+
+
+def test_noise_of_rounding_is_no_noise() -> None:
+    """A sum in another order each time, as threads make it."""
+    rng = np.random.default_rng(0)
+
+    def shaky(x: np.ndarray) -> float:
+        return f(x) * (1 + 1e-15 * rng.standard_normal())
+
+    res = gs.minimize(shaky, START, grad, eps=1e-13, delta=1e-9, rng=0, max_calls=3000)
+    assert res.status is not gs.Status.NOT_DETERMINISTIC

@@ -119,3 +119,15 @@ def test_a_network_with_two_hidden_layers_gets_a_near_certificate() -> None:
     )
     assert res.success
     assert res.certificate.verify(F).ok
+
+
+def test_without_a_pivot_the_point_keeps_its_goldstein_certificate() -> None:
+    """The circle has no rational point near its stationary one; what is true is still said."""
+    w = gs.Variable(2)
+    F = abs(w[0] ** 2 + w[1] ** 2 - 2) + 0.1 * w[0]
+    res = gs.minimize(F, [1.0, 0.5], eps=1e-3, delta=1e-3, stationarity="near", rng=0)
+    assert res.status is gs.Status.NOT_VERIFIED
+    assert "no pivot was found" in res.message
+    assert res.certificate.eps <= 1e-3
+    assert res.certificate.delta <= 1e-3
+    assert res.certificate.verify(F).ok

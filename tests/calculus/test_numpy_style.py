@@ -243,3 +243,37 @@ def test_log_sum_exp_of_far_apart_numbers() -> None:
     for u in (-800.0, 0.0, 800.0):
         assert F(np.array([u]))[0] == pytest.approx(np.logaddexp(u, 3.0), rel=1e-14)
         assert gs.sum(F).gradient(np.array([u]))[0] == pytest.approx(expit(u - 3.0), rel=1e-12)
+
+
+def test_other_libraries_are_told_what_to_write() -> None:
+    import pandas
+    import torch
+    from scipy.sparse.linalg import aslinearoperator
+
+    w, matrix = gs.Variable(3), np.arange(6.0).reshape(2, 3)
+    operator, frame = aslinearoperator(matrix), pandas.DataFrame(matrix)
+    for product in (lambda: operator @ w, lambda: operator * w, lambda: operator.dot(w)):
+        with pytest.raises(gs.InputTypeError, match=r"LinearOperator A write gs\.linear\(A, u\)"):
+            product()
+    for product in (lambda: frame @ w, lambda: frame.dot(w)):
+        with pytest.raises(gs.InputTypeError, match=r"DataFrame write frame\.to_numpy\(\) @ u"):
+            product()
+    with pytest.raises(gs.InputTypeError, match=r"torch\.abs is not known.*torch\.oracle"):
+        torch.abs(w)
+    x = np.array([1.0, -2.0, 3.0])
+    right = matrix @ x
+    for expression in (torch.tensor(matrix) @ w, gs.linear(operator, w), w @ operator.T):
+        assert np.array_equal(expression(x), right)
+    assert np.array_equal((torch.tensor(x) * w)(x), x * x)
+
+
+def test_length_and_rounding() -> None:
+    w = gs.Variable(3)
+    assert (len(w), len(abs(w)), len(w.reshape(1, 3))) == (3, 3, 1)
+    squares = sum(w[i] ** 2 for i in range(len(w)))
+    assert squares.value(np.array([1.0, 2.0, 3.0])) == 14.0
+    with pytest.raises(gs.InputTypeError, match="a scalar expression has no length"):
+        len(squares)
+    for rounding in (round, math.floor, math.ceil, math.trunc, lambda u: round(u, 2)):
+        with pytest.raises(gs.InputTypeError, match="cannot be rounded"):
+            rounding(w)

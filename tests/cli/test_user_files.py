@@ -50,7 +50,9 @@ def test_the_readme_saved_to_a_file_works_as_it_is(
     own: dict[str, Any] = {"__name__": "readme"}
     exec(compile(readme.read_text(), "first.py", "exec"), own)
     assert answer["x"] == own["res"].x.tolist()
-    assert "VERIFIED" in ran.stderr  # what the file prints itself
+    # What the file prints itself is there, and cannot be taken for the answer.
+    assert "VERIFIED" in ran.stderr
+    assert all(line.startswith("problem prints> ") for line in ran.stderr.splitlines())
     shown = run(*ask)
     assert shown.exit_code == 0
     assert "f of" in shown.stdout
@@ -286,3 +288,16 @@ def test_a_wrong_gradient_names_its_coordinates(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("[1, 2, 1]", "1"))
     assert run("check", path).exit_code == 0
     assert run("check", "chained_crescent_1", "--d", 7).exit_code == 0
+
+
+def test_a_wrong_gradient_names_the_command_that_looks_at_it(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text(
+        "import numpy as np\n"
+        "def f(x): return np.abs(x).sum()\n"
+        "def grad(x): return np.sign(x) * [1.0, 2.0]\n"
+        "x0 = [1.0, 2.0]\n"
+    )
+    ran = run("solve", file, "--eps", 1e-3, "--delta", 1e-3)
+    assert ran.exit_code == 1
+    assert f"goldstein check {file}" in ran.stdout

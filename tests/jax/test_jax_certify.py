@@ -178,3 +178,13 @@ def test_the_way_back_to_a_pytree() -> None:
     trained = goldstein.jax.DataOracle(loss, params(), data(8))
     back = trained.unflatten(trained.start)
     np.testing.assert_array_equal(back["hidden"]["w"], params()["hidden"]["w"])
+
+
+def test_one_batch_in_place_of_a_list_is_explained() -> None:
+    def loss(params, batch):
+        inputs, targets = batch
+        return jnp.abs(inputs @ params - targets).mean()
+
+    data = (np.ones((5, 3)), np.ones(5))
+    with pytest.raises(gs.OracleError, match=r"first one are: \(5, 3\).*pass \[data\]"):
+        goldstein.jax.certify(loss, np.zeros(3), data, delta=0.1)

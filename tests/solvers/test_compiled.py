@@ -252,7 +252,7 @@ def test_what_cannot_be_compiled_is_refused() -> None:
         gs.minimize(value, [1.0], gradient, args=(0,), **ask)
     with pytest.raises(gs.InputError, match=f"up to {DENSE_LIMIT} variables"):
         gs.minimize(value, np.ones(DENSE_LIMIT + 1), gradient, args=(0, np.zeros(2)), **ask)
-    with pytest.raises(gs.InputTypeError, match="compiled must be True or False"):
+    with pytest.raises(gs.InputTypeError, match="'compiled' of method 'auto' must be True or"):
         gs.minimize(value, [1.0], gradient, **{**ask, "options": {"compiled": 1}})
     with pytest.raises(gs.InputError, match="stretch"):
         CompiledAuto(stretch=0)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from goldstein.api.constrained import certify_constrained
 from goldstein.api.inputs import (
+    LONGEST,
     RNG,
     as_point,
     as_vector,
@@ -168,13 +169,13 @@ def certify(
         if eps > 0:
             remarks["asked_eps"] = eps
         return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
-    counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400))
+    counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400), LONGEST)
     if kind.strengthen is not None:
         stronger: NearCertificate = _certify_stronger(
             kind, counted, oracle, point, float(delta), eps, seed, deadline
         )
         return stronger
-    meta = describe(oracle, "certify", seed, x, structure)
+    meta = {**describe(oracle, "certify", seed, x, structure), "asked_delta": float(delta)}
     if eps > 0:
         meta["asked_eps"] = eps
     certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta, deadline)
@@ -306,7 +307,8 @@ def stationarity_curve(
         check_target(1.0, float(radius), point)
     oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
-    counted = CountedOracle(oracle, call_budget(max_calls, radii.size * (8 * point.size + 400)))
+    budget = call_budget(max_calls, radii.size * (8 * point.size + 400))
+    counted = CountedOracle(oracle, budget, LONGEST)
     meta = describe(oracle, "certify", seed, x, structure)
     found = Enrichment()
     certificates: list[GoldsteinCertificate] = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import math
 import time
 from typing import Any
@@ -14,73 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.structure import Structure
-from goldstein.solvers import REGISTRY, Solver
-from goldstein.solvers.compiled import CompiledAuto
 
 Vector = NDArray[np.float64]
 RNG = int | np.random.Generator | None
+
+#: Longest points, radii and gradients that a search computes with: it needs their squares.
+LONGEST = 1e152
 
 #: Smallest delta, in units of rounding at x: below it a ball has hardly any points.
 _FLOOR = 1e4 * 2.0**-53
 
 
-def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
-    if isinstance(method, Solver):
-        if options:
-            raise InputTypeError(
-                "options go with a method name; set them on the solver object instead."
-            )
-        return method
-    if not isinstance(method, str):
-        raise InputTypeError(
-            f"method must be a name or a solver object, got {type(method).__name__}."
-        )
-    if method not in REGISTRY:
-        close = difflib.get_close_matches(method, REGISTRY, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"unknown method {method!r}; known: {', '.join(sorted(REGISTRY))}.{hint}")
-    if not isinstance(options or {}, dict):
-        raise InputTypeError(
-            f"options of method {method!r} must be a dict of names and values, got {options!r}."
-        )
-    chosen = dict(options or {})
-    kind: type[Solver] = REGISTRY[method]
-    if method == "auto" and "compiled" in chosen:
-        compiled = chosen.pop("compiled")
-        if not isinstance(compiled, bool):
-            raise InputTypeError(f"compiled must be True or False, got {compiled!r}.")
-        kind = CompiledAuto if compiled else kind
-    known = [*inspect.signature(kind).parameters, *(["compiled"] if method == "auto" else [])]
-    for option in chosen:
-        if option not in known:
-            close = difflib.get_close_matches(str(option), known, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise InputTypeError(
-                f"options of method {method!r}: unknown option {option!r}; known: "
-                f"{', '.join(sorted(known))}.{hint}"
-            )
-    try:
-        return kind(**chosen)
-    except TypeError as failure:
-        raise InputTypeError(
-            f"options of method {method!r} have a value of the wrong type: got "
-            f"{', '.join(f'{key} = {value!r}' for key, value in chosen.items())} ({failure})."
-        ) from failure
-
-
-def split_options(options: dict[str, Any] | None) -> tuple[bool, dict[str, Any] | None]:
-    """Return whether gradients are to be checked, and the options of the method."""
-    if not isinstance(options, dict) or "check_gradient" not in options:
-        return True, options
-    rest = {name: value for name, value in options.items() if name != "check_gradient"}
-    if not isinstance(options["check_gradient"], bool):
-        raise InputTypeError(
-            f"check_gradient must be True or False, got {options['check_gradient']!r}."
-        )
-    return options["check_gradient"], rest
-
-
 def as_vector(values: ArrayLike, name: str) -> Vector:
+    if hasattr(values, "detach") and hasattr(values, "cpu"):
+        values = values.detach().cpu()  # a tensor of PyTorch, wherever it lives
     try:
         raw = np.asarray(values)
         if raw.dtype.kind not in "fiubO" or values is None:
@@ -159,11 +104,22 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
             raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"{name} must be a positive finite number, got {value!r}.")
+    check_size(x, delta)
     floor = smallest_delta(x)
     if delta < floor:
         raise InputError(
             f"delta = {delta:g} is below {floor:.3g}, the smallest ball float64 can sample at a "
             "point of this size; raise delta or rescale the variables."
+        )
+
+
+def check_size(x: Vector, delta: float = 0.0) -> None:
+    """Refuse what a search cannot square."""
+    size = float(np.abs(x).max())
+    if max(size * math.sqrt(x.size), delta) > LONGEST:
+        raise InputError(
+            f"the point has entries of size {size:.3g} and delta is {delta:.3g}, but squares of "
+            f"numbers beyond {LONGEST:g} overflow in float64; rescale the variables."
         )
 
 

@@ -17,6 +17,7 @@ from goldstein.checker.rounding import distance_upper
 from goldstein.errors import (
     BallTooSmallError,
     KinkError,
+    NotDeterministicError,
     OutOfCalls,
     WrongGradientError,
 )
@@ -26,9 +27,9 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.oracles.structure import Structure
 from goldstein.result import Status
-from goldstein.solvers import Evidence, Request, Solver
+from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.enrich import Enrichment, enrich
-from goldstein.solvers.loop import Outcome
+from goldstein.solvers.loop import LONG, Outcome
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -42,6 +43,9 @@ HAIR = 2.0**-30
 #: And by no less than this part of the point: many times what `verify` displaces by, or a point
 #: so close to a kink would fail there every second time.
 VISIBLE = 2.0**-38
+
+#: Two values at one point differ by no more than this part of them, where threads add up sums.
+ROUNDING = 2.0**-40
 
 #: Endings after which nothing about the last point is worth a call.
 _NOTHING_TO_SAY = (
@@ -86,9 +90,24 @@ class Judge:
         self.doubt(evidence.x, self.request.delta, certificate)
         return certificate, None
 
-    def suspect(self, x: Vector) -> None:
-        """f does not fall: is the gradient to blame? Looked at where the ball may be too small."""
-        self.doubt(x, max(self.request.delta, 1e-3 * max(1.0, float(np.abs(x).max()))))
+    def suspect(self, state: State) -> None:
+        """The run takes long: is the function to blame?"""
+        if self.oracle.calls >= LONG:
+            self.require_one_value(state.x)
+        if state.steps == 0:
+            # f does not fall. Looked at where the ball may be too small.
+            size = max(1.0, float(np.abs(state.x).max()))
+            self.doubt(state.x, max(self.request.delta, 1e-3 * size))
+
+    def require_one_value(self, x: Vector) -> None:
+        """Ask for f at one point twice: among noisy values no step can be judged."""
+        if not self.oracle.has_value:
+            return
+        once, again = self.oracle.trial_value(x), self.oracle.trial_value(x)
+        noise = abs(again - once)
+        rounding = ROUNDING * max(abs(again), abs(once))
+        if noise > max(rounding, self.request.eps * self.request.delta / 8):
+            raise NotDeterministicError(self.oracle.name, noise, "values")
 
     def doubt(
         self, x: Vector, radius: float, certificate: GoldsteinCertificate | None = None

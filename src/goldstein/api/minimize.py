@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from goldstein.api.constrained import ConstrainedSearch
 from goldstein.api.inputs import (
+    LONGEST,
     RNG,
     as_point,
     call_budget,
@@ -24,14 +25,14 @@ from goldstein.api.inputs import (
     check_target,
     deadline_after,
     is_number,
-    make_solver,
     sized,
     smallest_delta,
-    split_options,
 )
 from goldstein.api.judge import Judge, describe, last_calls
+from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
+from goldstein.certificates import GoldsteinCertificate
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded
 from goldstein.constrained.system import given
@@ -53,6 +54,7 @@ class PrecisionWarning(UserWarning):
     """The request is close to what float64 can distinguish."""
 
 
+@in_words
 def minimize(
     fun: Oracle | Callable[..., Any],
     x0: Any,
@@ -60,7 +62,7 @@ def minimize(
     *,
     args: Sequence[Any] = (),
     eps: float | None = None,
-    delta: float,
+    delta: float | None = None,
     rel_eps: float | None = None,
     stationarity: Literal["goldstein", "near"] = "goldstein",
     method: str | Solver = "auto",
@@ -142,6 +144,11 @@ def minimize(
     True
     """
     structure, start = as_point(x0, "x0")
+    if delta is None:
+        raise InputTypeError(
+            "delta is missing: the radius, in the units of x, within which gradients may cancel. "
+            "Give eps= and delta=; gs.suggest_target proposes both."
+        )
     check_target(1.0 if eps is None else eps, delta, start)
     _check_one_accuracy(eps, rel_eps)
     kind = stationarity_named(stationarity)
@@ -179,7 +186,7 @@ def minimize(
         "stationarity": stationarity, "lipschitz": lipschitz, "check_gradient": checked,
     }  # fmt: skip
     with _journalled(oracle, checkpoint, identity) as base:
-        counted = CountedOracle(base, budget)
+        counted = CountedOracle(base, budget, LONGEST)
         if eps is None:
             eps = _relative(counted, start, float(delta), seed, rel_eps)
         request = Request(float(eps), float(delta), seed, lipschitz)
@@ -192,6 +199,9 @@ def minimize(
             )  # fmt: skip
             outcome, certificate, status = search.run(start, kind)
         detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
+        weaker = stationarity == "near" and isinstance(certificate, GoldsteinCertificate)
+        if status is Status.NOT_VERIFIED and weaker:
+            detail = "no pivot was found within delta, so the certificate is a Goldstein one"
         if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
             _check_replayed(certificate, oracle, base)
     state = outcome.state
@@ -332,10 +342,20 @@ class _Search:
                 return whole, stronger, Status.VERIFIED
             # Only the last stage speaks about the point that is returned.
             certificate = stronger or goldstein
+            if status is Status.STALLED and stage > 0:
+                return self._at_least_goldstein(whole, certificate)
             if status is not Status.VERIFIED:
                 return whole, certificate, status
         assert whole is not None
         return whole, certificate, Status.NOT_VERIFIED
+
+    def _at_least_goldstein(self, whole: Outcome, certificate: Any) -> tuple[Outcome, Any, Status]:
+        """Nothing stronger before float64 ended: state what is true of the point at least."""
+        outcome, goldstein, status = self._goldstein(whole.state.x, self.request)
+        whole = whole.followed_by(outcome)
+        if status is Status.VERIFIED:
+            return whole, goldstein, Status.NOT_VERIFIED
+        return whole, goldstein or certificate, Status.STALLED
 
     def _strengthen(self, kind: Stationarity, goldstein: Any) -> Any:
         assert kind.strengthen is not None
@@ -410,7 +430,7 @@ def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
             f"{abs(fx):.3g} is only exact to {abs(fx) * 2.0**-52:.3g}; "
             "raise eps or delta, or shift f by a constant.",
             PrecisionWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

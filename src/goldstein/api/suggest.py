@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.api.inputs import RNG, as_point, is_number, sized, smallest_delta
+from goldstein.api.inputs import (
+    LONGEST,
+    RNG,
+    as_point,
+    check_size,
+    is_number,
+    sized,
+    smallest_delta,
+)
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
@@ -85,7 +93,8 @@ def suggest_target(
         if value is not None and not (is_number(value) and 0 < value < np.inf):
             raise InputError(f"{name} must be a positive finite number or None, got {value!r}.")
     structure, start = as_point(x0, "x0")
-    oracle = CountedOracle(sized(as_oracle(fun, jac, args, structure), start))
+    check_size(start)
+    oracle = CountedOracle(sized(as_oracle(fun, jac, args, structure), start), longest=LONGEST)
     size = max(1.0, float(np.abs(start).max()))
     draw = stream(seed_from(rng), 0, "suggest")
     lengths = []

@@ -704,7 +704,8 @@ def matmul(u: Expression, other: Any) -> Expression:
     """Return `u @ other` for a constant or an expression."""
     if isinstance(other, Expression) or holds_expressions(other):
         return MatMul(u, as_expression(other, "@"))
-    matrix = other if sparse.issparse(other) else exact_floats(other, "the matrix")
+    kept = sparse.issparse(other) or isinstance(other, LinearOperator)
+    matrix = other if kept else exact_floats(other, "the matrix")
     if matrix.ndim == 1:
         return linear(matrix, u.T)
     return linear(matrix.T, u.T).T

@@ -287,7 +287,7 @@ def _explain_bend(bend: Bend, modulus: Modulus) -> Explanation:
     names = ["|J|"] if len(lengths) == 1 else ["|J_left|", "|J_right|"]
     constants = dict(zip(names, lengths, strict=True))
     return Explanation(
-        f"{_label(bend.node)} adds {bend.rule}", "", {"share": bend.amount, **constants}
+        f"{_label(bend.node)} adds {bend.rule}", "", {"amount": bend.amount, **constants}
     )
 
 

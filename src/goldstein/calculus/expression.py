@@ -498,6 +498,17 @@ class Expression(SetOnce, Oracle):
 
         return apply_ufunc(ufunc, method, inputs, options)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        from goldstein.calculus.foreign import as_object
+
+        return as_object(self, dtype)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any, options: Any = None) -> Any:
+        from goldstein.calculus.foreign import refuse_torch
+
+        refuse_torch(function)
+
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         from goldstein.calculus.numpy_protocol import apply_function
 
@@ -555,6 +566,13 @@ class Expression(SetOnce, Oracle):
 
     def _no_remainder(self, other: Any) -> NoReturn:
         raise InputTypeError("an expression has no %, // or divmod: they jump.")
+
+    def _no_rounding(self, digits: Any = None) -> NoReturn:
+        raise InputTypeError(
+            "an expression cannot be rounded: its value would jump. Round F.value(x), or res.x."
+        )
+
+    __round__ = __trunc__ = __floor__ = __ceil__ = _no_rounding
 
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _no_remainder
     __divmod__ = __rdivmod__ = _no_remainder
@@ -658,6 +676,11 @@ class Expression(SetOnce, Oracle):
         from goldstein.calculus.affine import Gather
 
         return Gather(self, np.arange(self.size).reshape(self.shape).T)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise InputTypeError("a scalar expression has no length; its size is 1.")
+        return self.shape[0]
 
     def __iter__(self) -> Iterator[Expression]:
         if not self.shape:

@@ -280,9 +280,10 @@ class GoldsteinCertificate:
 
     def summary(self) -> str:
         """One line for people; what is not so comes first."""
+        gradients = "1 gradient" if len(self.weights) == 1 else f"{len(self.weights)} gradients"
         claim = (
-            f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, "
-            f"{len(self.weights)} gradients, {self.label} (fun and jac are believed)"
+            f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, {gradients}, "
+            f"{self.label} (fun and jac are believed)"
         )
         return f"{self._verdict()}; proved: {claim}" if self._verdict() else claim
 
@@ -295,8 +296,10 @@ class GoldsteinCertificate:
             fall = self.meta.get("descent_fall")
             by = f" by {fall:.3g}" if isinstance(fall, float) else ""
             along = np.array2string(self.descent, threshold=6, edgeitems=2, precision=3)
+            within = self.meta.get("asked_delta")
+            within = within if isinstance(within, float) else self.delta
             return (
-                f"NOT stationary{bound} within delta = {self.delta:.3g}: f falls along {along}{by} "
+                f"NOT stationary{bound} within delta = {within:.3g}: f falls along {along}{by} "
                 f"in a step of {step:.3g}"
             )
         return f"NOT proved stationary to eps = {asked:g}" if missed else ""

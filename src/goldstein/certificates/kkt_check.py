@@ -242,7 +242,7 @@ def _check_bound(found: Verification, cert: KKTCertificate, problem: Problem, se
     found.add(
         "kinks",
         survives,
-        f"eps {near:.6g} with every point displaced by a hair"
+        f"eps {near:.6g} with every point displaced a little"
         + ("" if survives else ": a stored point sits on a kink, where gradients mean nothing"),
     )
     if not survives:

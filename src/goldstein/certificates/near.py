@@ -311,10 +311,9 @@ class NearCertificate:
 
     def summary(self) -> str:
         """One line for people."""
-        return (
-            f"({self.eps:.3g}, {self.delta:.3g})-near stationary, "
-            f"{len(self.weights)} subgradients at the pivot, {self.label}"
-        )
+        found = "1 subgradient" if len(self.weights) == 1 else f"{len(self.weights)} subgradients"
+        claim = f"({self.eps:.3g}, {self.delta:.3g})-near stationary"
+        return f"{claim}, {found} at the pivot, {self.label}"
 
     def __repr__(self) -> str:
         return f"<NearCertificate {self.summary()}>"

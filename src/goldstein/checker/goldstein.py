@@ -173,7 +173,7 @@ def _check_gradients(
     found.add(
         "kinks",
         survives,
-        f"eps {near.eps:.6g} with every point displaced by a hair"
+        f"eps {near.eps:.6g} with every point displaced a little"
         + (
             ""
             if survives

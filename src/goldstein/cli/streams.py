@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from typing import TextIO
+from typing import Any, TextIO, cast
+
+#: Before every line that a problem prints.
+MARK = "problem prints> "
 
 _answers: ContextVar[TextIO | None] = ContextVar("answers", default=None)
 
@@ -17,12 +20,33 @@ def answers() -> TextIO:
     return _answers.get() or sys.stdout
 
 
+class _Marked:
+    """A stream whose lines begin with a mark: nobody takes them for the answer."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._at_start = True
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines(keepends=True):
+            self._stream.write(MARK + line if self._at_start else line)
+            self._at_start = line.endswith("\n")
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextlib.contextmanager
 def prints_to_stderr() -> Iterator[None]:
-    """Send every `print` of a problem to standard error, now and during the run."""
+    """Send every `print` of a problem to standard error, marked, now and during the run."""
     kept = _answers.set(answers())
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with contextlib.redirect_stdout(cast(TextIO, _Marked(sys.stderr))):
             yield
     finally:
         _answers.reset(kept)

@@ -67,6 +67,18 @@ def as_gradient(raw: Any, shape: tuple[int, ...]) -> Vector:
     return answer
 
 
+def too_long(gradient: Vector, longest: float) -> BadAnswer:
+    """Say that a search cannot compute with this gradient."""
+    size = float(np.abs(gradient).max())
+    return BadAnswer(
+        f"gradient has entries of size {size:.3g}",
+        advice=(
+            f"A search squares them, and squares of numbers beyond {longest:g} overflow in "
+            "float64: divide the function by a constant."
+        ),
+    )
+
+
 def _as_array(raw: Any, what: str, expected: str) -> np.ndarray[Any, Any]:
     """Return the answer as an array of real numbers, or say what it is instead."""
     try:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg.blas import ddot
 
 from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls
-from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
+from goldstein.oracles.answers import BadAnswer, as_gradient, as_value, too_long
 from goldstein.oracles.base import Oracle, Vector
 
 #: From this size on memory is worth saving.
@@ -25,14 +25,25 @@ _COARSE_FLOOR = 100 * 2.0**-24
 class CountedOracle(Oracle):
     """Wrap an oracle: count calls, refuse bad answers by name, stop at the budget.
 
+    Parameters
+    ----------
+    inner : Oracle
+    max_calls : int, optional
+    longest : float
+        Longer gradients are refused; a search passes `LONGEST`.
+
     Attributes
     ----------
     values, gradients : int
         Calls made so far, kinks included.
     """
 
-    def __init__(self, inner: Oracle, max_calls: int | None = None) -> None:
+    def __init__(
+        self, inner: Oracle, max_calls: int | None = None, longest: float = math.inf
+    ) -> None:
         self.inner = inner
+        self.longest = longest
+        self._longest_square = longest * longest
         self.knows_kinks = inner.knows_kinks
         self.dim = inner.dim
         self.has_value = inner.has_value
@@ -100,8 +111,11 @@ class CountedOracle(Oracle):
             self.coarse = dtype.name
         try:
             answer = as_gradient(raw, y.shape)
+            square = ddot(answer, answer)
+            if square > self._longest_square:
+                raise too_long(answer, self.longest)
             if self.first_length is None:
-                self.first_length = math.sqrt(ddot(answer, answer))
+                self.first_length = math.sqrt(square)
             return answer
         except BadAnswer as bad:
             advice = bad.advice or self._finite(self.gradients == 1)
@@ -183,8 +197,11 @@ class CountedOracle(Oracle):
 
     def _mend(self, failure: Exception, at: Vector) -> str:
         """What to do about an exception of the user's code."""
-        if "Tensor" in str(failure):
+        tensors = "Tensor", "'numpy.ndarray' object has no attribute"
+        if any(words in str(failure) for words in tensors):
             return "It gets NumPy arrays; for a function of tensors use goldstein.torch.oracle."
+        if hasattr(self.inner, "how_called"):
+            return str(self.inner.how_called())
         if self.values > 1 or self.gradients > 1:
             return "The error is in that function, which must answer at every point."
         return (

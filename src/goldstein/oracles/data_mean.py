@@ -63,7 +63,7 @@ class DataMean(Oracle):
         if not isinstance(data, Iterable) or iter(data) is data:
             raise InputTypeError(
                 f"data is {type(data).__name__}, expected something that can be iterated again and "
-                "again over batches: a DataLoader or a list, not a generator."
+                f"again over batches: a DataLoader or a list, not a generator.{_samples(data)}"
             )
         if reduction not in ("mean", "sum"):
             raise InputError(f"reduction is {reduction!r}, expected 'mean' or 'sum'.")
@@ -96,6 +96,15 @@ class DataMean(Oracle):
     def weight(self, batch: Any) -> float:
         """Return the number that the mean over a batch was divided by, or one in proportion."""
         return self.trees.samples(batch)
+
+    def how_called(self) -> str:
+        """Say what a loss that failed was called with."""
+        leaves, _ = self.trees.flatten(next(iter(self._data)))
+        shapes = ", ".join(str(tuple(np.shape(leaf))) for leaf in leaves)
+        return (
+            "The loss is called with one batch after the other; the shapes of the first one are: "
+            f"{shapes}. If data is one batch, pass [data]."
+        )
 
     def why_not_mean(self, whole: Any, parts: list[Any]) -> str:
         """Return a sentence about what may make the loss depend on the batches."""
@@ -224,6 +233,13 @@ class DataMean(Oracle):
         kept = KeptBatches(self.trees, join=self.start.size <= SMALL_MODEL)
         inspect_mean(self, kept.add)
         self._kept = kept.all()
+
+
+def _samples(data: Any) -> str:
+    """What to do with a data set that gives samples, not batches."""
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+        return f" This one gives samples: pass DataLoader({type(data).__name__}, batch_size=...)."
+    return ""
 
 
 def _nothing() -> None:

@@ -211,7 +211,8 @@ def get(name: str, d: int | None = None, **parameters: Any) -> Problem:
         close = difflib.get_close_matches(name.lower(), DEFINITIONS, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "no name is close."
         raise InputError(
-            f"no problem is called {name!r}; {hint} goldstein.problems.names() lists all."
+            f"no problem is called {name!r}; {hint} goldstein.problems.names() lists all, "
+            "`goldstein problems` in a shell."
         )
     return definition.build(d, parameters)
 

@@ -340,7 +340,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes = np.unique(y[weights > 0])
         if len(classes) < 2:
             raise InputError(
-                f"a classifier needs at least two classes, got one class: {classes[0]!r}."
+                f"a classifier needs at least two classes, got one class: {classes[0]}."
             )
         return classes
 

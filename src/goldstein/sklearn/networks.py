@@ -408,7 +408,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InputError(
-                f"a classifier needs at least two classes, got one class: {self.classes_[0]!r}."
+                f"a classifier needs at least two classes, got one class: {self.classes_[0]}."
             )
         self._train(X, *self._labels_and_weights(y, weights))
         return self

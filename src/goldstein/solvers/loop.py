@@ -42,6 +42,9 @@ ENDINGS: dict[type[Exception], Status] = {
 #: Calls (and two per variable) without a fall of f before something must be wrong.
 _NO_DESCENT = 30
 
+#: From here on, whenever the calls have doubled, the function is looked at whatever f does.
+LONG = 1000
+
 
 @dataclass
 class Outcome:
@@ -81,7 +84,7 @@ def run(
     request: Request,
     *,
     judge: Judge,
-    suspect: Callable[[Vector], None] | None = None,
+    suspect: Callable[[State], None] | None = None,
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
     progress: Callable[[State, int], None] | None = None,
@@ -90,7 +93,8 @@ def run(
 
     `judge(evidence)` is the certificate layer: it returns (certificate, None) when the evidence
     holds and (None, (points, gradients)) with the fresh gradients when it does not.
-    `suspect(x)` is called once if f has not fallen after some dozen calls.
+    `suspect(state)` is called if f has not fallen after some dozen calls, and again in long runs:
+    it raises if the function is to blame.
     """
     begin = time.perf_counter()
     deadline = np.inf if max_time is None else begin + max_time
@@ -101,6 +105,7 @@ def run(
     iterations = 0
     shown = begin
     calls, idle = 0, 0
+    look = _NO_DESCENT + 2 * min(x0.size, 100)
 
     def record(s: State) -> None:
         history.append(oracle.calls, s.fx, s.bound, s.radius, time.perf_counter() - begin)
@@ -136,10 +141,10 @@ def run(
             if idle >= _IDLE_LIMIT:
                 status = Status.STALLED
                 break
-            if suspect is not None and calls >= _NO_DESCENT + 2 * min(x0.size, 100):
-                if state.steps == 0:
-                    suspect(state.x)
-                suspect = None
+            if suspect is not None and calls >= look:
+                if state.steps == 0 or calls >= LONG:
+                    suspect(state)
+                look = max(LONG, 2 * calls)
             now = time.perf_counter()
             if progress is not None and now - shown >= _PROGRESS_EVERY:
                 progress(state, oracle.calls)

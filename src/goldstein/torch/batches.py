@@ -43,8 +43,8 @@ def require_batch(batch: Any) -> None:
     if isinstance(batch, Mapping) or (isinstance(batch, tuple | list) and len(batch) > 1):
         return
     raise InputTypeError(
-        f"data yielded {type(batch).__name__}, expected pairs (input, target), tuples "
-        "(input, ..., target), or dicts."
+        f"data yielded {type(batch).__name__}, expected batches: pairs (input, target), tuples "
+        "(input, ..., target), or dicts. If data is one batch, pass [data]."
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import wraps
 from operator import itemgetter
 from typing import Any
 
@@ -63,7 +64,7 @@ class TensorOracle(Oracle):
     def unflatten(self, x: ArrayLike) -> Any:
         """Return a point in the form in which `params` were given, in float64.
 
-        A tensor, a list of tensors, or for a module a dict by name, as
+        A tensor, a list or a dict of tensors, or for a module a dict by name, as
         ``module.load_state_dict(f.unflatten(x), strict=False)`` takes it.
 
         Examples
@@ -96,16 +97,17 @@ class TensorOracle(Oracle):
 
 
 def oracle(
-    fn: Callable[..., Any], params: torch.Tensor | torch.nn.Module | Iterable[torch.Tensor]
+    fn: Callable[..., Any],
+    params: torch.Tensor | torch.nn.Module | Mapping[str, torch.Tensor] | Iterable[torch.Tensor],
 ) -> TensorOracle:
     """Make an oracle of a PyTorch function, for `goldstein.minimize` and `goldstein.certify`.
 
     Parameters
     ----------
     fn : callable
-        Either a function of as many tensors as there are `params`, or a function without arguments
-        that reads `params` itself. It returns a scalar.
-    params : tensor, module or iterable of tensors
+        Either a function of as many tensors as there are `params` (of one dict, if `params` is a
+        dict), or a function without arguments that reads `params` itself. It returns a scalar.
+    params : tensor, module, dict or iterable of tensors
         What to differentiate by, in order.
 
     Returns
@@ -128,10 +130,31 @@ def oracle(
         tensors, form = [params], itemgetter(0)
     elif isinstance(params, torch.nn.Module):
         tensors, form = trainable(params)
+    elif isinstance(params, Mapping):
+        tensors, form = list(params.values()), _named(tuple(params))
+        fn = _of_dict(fn, form) if _takes_arguments(fn) else fn
     else:
         tensors = list(params)
     require_real(tensors, "params")
     return TensorOracle(fn, tensors, _takes_arguments(fn), form)
+
+
+def _named(names: tuple[str, ...]) -> Callable[[list[torch.Tensor]], dict[str, torch.Tensor]]:
+    """Return what puts tensors under these names."""
+    return lambda tensors: dict(zip(names, tensors, strict=True))
+
+
+def _of_dict(
+    fn: Callable[..., Any], form: Callable[[list[torch.Tensor]], Any]
+) -> Callable[..., Any]:
+    """Return a function of tensors from a function of one dict of them."""
+
+    @wraps(fn, updated=())
+    def spread(*tensors: torch.Tensor) -> Any:
+        return fn(form(list(tensors)))
+
+    del spread.__wrapped__  # its signature is that of `spread`
+    return spread
 
 
 def _takes_arguments(fn: Callable[..., Any]) -> bool:
@@ -166,7 +189,8 @@ def _placed(params: list[torch.Tensor], values: list[torch.Tensor]) -> Iterator[
 def _scalar(loss: Any, what: str) -> torch.Tensor:
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
         shown = tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__
-        raise InputTypeError(f"fn returned {shown}, expected a tensor with one element.")
+        more = " Constraints go to minimize(constraints=...)." if isinstance(loss, list) else ""
+        raise InputTypeError(f"fn returned {shown}, expected a tensor with one element.{more}")
     if torch.is_grad_enabled() and not loss.requires_grad:
         raise InputTypeError(
             "fn's result does not depend on params through differentiable operations; check for "

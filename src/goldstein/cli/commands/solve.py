@@ -71,6 +71,8 @@ def solve(
         folder.save(out, result, request)
     if not as_json:
         ways = [] if chosen.limits else _ways_on(ctx, out, result)
+        if result.status is Status.WRONG_GRADIENT:
+            ways = [f"look at it:  {_shell('check', problem)}"]
         for line in [*_checks(problem, result, out), *ways]:
             say(line)
     if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C

@@ -1,0 +1,142 @@
+"""`method` and `options`: from names and values to a solver."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from goldstein.errors import InputError, InputTypeError
+from goldstein.solvers import REGISTRY, Solver
+from goldstein.solvers.compiled import CompiledAuto
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Options and arguments of other libraries, and what is meant here.
+_ELSEWHERE = {
+    "tol": "accuracy is eps=... and delta=...; gs.suggest_target proposes both",
+    "hess": "second derivatives are not used; leave them out",
+    "hessp": "second derivatives are not used; leave them out",
+    "maxiter": "the limit is max_calls=..., an argument of minimize",
+    "maxfun": "the limit is max_calls=..., an argument of minimize",
+    "maxfev": "the limit is max_calls=..., an argument of minimize",
+    "disp": "progress=True, an argument of minimize, shows the run",
+    "gtol": "accuracy is eps=... and delta=..., arguments of minimize",
+    "ftol": "accuracy is eps=... and delta=...; gs.suggest_target finds both for an f_tol",
+    "xtol": "accuracy is eps=... and delta=...; delta is the one in x",
+}
+
+#: What a type of an option is called, and what is taken for it.
+_KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
+    bool: ("True or False", (bool, np.bool_)),
+    int: ("an integer", (int, np.integer)),
+    float: ("a number", (int, float, np.integer, np.floating)),
+    str: ("a string", (str,)),
+    type(None): ("None", (type(None),)),
+}
+
+
+def in_words(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuse unknown keywords of a function with what they are called here."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> R:
+        for name in keywords:
+            if name not in known:
+                hint = f" Here {_ELSEWHERE[name]}." if name in _ELSEWHERE else ""
+                raise InputTypeError(
+                    f"{function.__name__}() has no argument {name!r}."
+                    f"{hint or _did_you_mean(name, known)}"
+                )
+        return function(*args, **keywords)
+
+    return call
+
+
+def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
+    """Return the solver of that name, made with these options."""
+    if isinstance(method, Solver):
+        if options:
+            raise InputTypeError(
+                "options go with a method name; set them on the solver object instead."
+            )
+        return method
+    if not isinstance(method, str):
+        raise InputTypeError(
+            f"method must be a name or a solver object, got {type(method).__name__}."
+        )
+    if method not in REGISTRY:
+        raise InputError(
+            f"unknown method {method!r}; known: {', '.join(sorted(REGISTRY))}."
+            f"{_did_you_mean(method, REGISTRY)}"
+        )
+    if not isinstance(options or {}, dict):
+        raise InputTypeError(
+            f"options of method {method!r} must be a dict of names and values, got {options!r}."
+        )
+    chosen = dict(options or {})
+    kind: type[Solver] = REGISTRY[method]
+    if method == "auto" and "compiled" in chosen:
+        _require_kind(method, "compiled", chosen["compiled"], bool)
+        kind = CompiledAuto if chosen.pop("compiled") else kind
+    known = _parameters(kind)
+    for name, value in chosen.items():
+        if name not in known:
+            more = ["check_gradient", *(["compiled"] if method == "auto" else [])]
+            raise InputTypeError(_unknown(method, name, [*known, *more]))
+        _require_kind(method, name, value, known[name])
+    return kind(**chosen)
+
+
+def split_options(options: dict[str, Any] | None) -> tuple[bool, dict[str, Any] | None]:
+    """Return whether gradients are to be checked, and the options of the method."""
+    if not isinstance(options, dict) or "check_gradient" not in options:
+        return True, options
+    rest = {name: value for name, value in options.items() if name != "check_gradient"}
+    checked = options["check_gradient"]
+    if not isinstance(checked, bool):
+        raise InputTypeError(f"option 'check_gradient' must be True or False, got {checked!r}.")
+    return checked, rest
+
+
+def _parameters(kind: type[Solver]) -> dict[str, Any]:
+    """Return what the solver can be told, by name, with the types it declares."""
+    hints = typing.get_type_hints(kind.__init__)
+    return {name: hint for name, hint in hints.items() if name != "return"}
+
+
+def _require_kind(method: str, name: str, value: Any, declared: Any) -> None:
+    """Refuse a value of another type than the solver declares; values are its own affair."""
+    if typing.get_origin(declared) is typing.Literal:
+        return
+    union = typing.get_origin(declared) in (typing.Union, types.UnionType)
+    expected = typing.get_args(declared) if union else (declared,)
+    for one in expected:
+        if isinstance(value, _KINDS[one][1]) and (one is bool or not isinstance(value, bool)):
+            return
+    wanted = " or ".join(_KINDS[one][0] for one in expected)
+    raise InputTypeError(
+        f"option {name!r} of method {method!r} must be {wanted}, got {value!r} "
+        f"({type(value).__name__})."
+    )
+
+
+def _unknown(method: str, name: Any, known: list[str]) -> str:
+    hint = f" Here {_ELSEWHERE[name]}." if name in _ELSEWHERE else _did_you_mean(name, known)
+    return (
+        f"options of method {method!r}: unknown option {name!r}; known: "
+        f"{', '.join(sorted(known))}.{hint}"
+    )
+
+
+def _did_you_mean(name: Any, known: typing.Iterable[str]) -> str:
+    close = difflib.get_close_matches(str(name), list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
