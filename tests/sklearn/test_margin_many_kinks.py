@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from goldstein.fitting.margin_certificate import goldstein_at, goldstein_by_scaling
+from goldstein.fitting.margin_narrowing import narrowed
+from goldstein.fitting.margin_newton import _Search, minimise_margin
+from goldstein.fitting.margin_thinning import thinned
+from goldstein.fitting.margin_truncated import truncated_direction
 from goldstein.models import margin_svm
 from goldstein.models.margin_problem import MarginProblem, Smoothing, labelled_rows
 from goldstein.sklearn import RhoMarginSVC
-from goldstein.sklearn.margin_certificate import goldstein_at, goldstein_by_scaling
-from goldstein.sklearn.margin_narrowing import narrowed
-from goldstein.sklearn.margin_newton import _Search, minimise_margin
-from goldstein.sklearn.margin_thinning import thinned
-from goldstein.sklearn.margin_truncated import truncated_direction
 
 
 def text(n: int, d: int, seed: int = 0) -> tuple[Any, np.ndarray]:

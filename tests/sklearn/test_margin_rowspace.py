@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from goldstein.fitting.hinge_qp import solve_hinge_qp
+from goldstein.fitting.margin_dispensable import BUDGET, dispensable
+from goldstein.fitting.margin_finish import distinct_rows
+from goldstein.fitting.margin_fit import _best_start
+from goldstein.fitting.margin_newton import minimise_margin
+from goldstein.fitting.margin_rowspace import least_norm, row_space
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.sklearn import RhoMarginSVC
-from goldstein.sklearn.hinge_qp import solve_hinge_qp
-from goldstein.sklearn.margin_dispensable import BUDGET, dispensable
-from goldstein.sklearn.margin_finish import distinct_rows
-from goldstein.sklearn.margin_fit import _best_start
-from goldstein.sklearn.margin_newton import minimise_margin
-from goldstein.sklearn.margin_rowspace import least_norm, row_space
 
 
 def wide_problem(seed: int, n: int = 12, d: int = 60, *, intercept: bool = True) -> MarginProblem:

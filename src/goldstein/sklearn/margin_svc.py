@@ -14,6 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from goldstein.errors import InputError
+from goldstein.fitting.margin_fit import MarginFit, fit_margin
+from goldstein.fitting.native_fit import fit_native
 from goldstein.models.margin_problem import labelled_rows
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.multiclass_margin import MulticlassMargin
@@ -22,8 +24,6 @@ from goldstein.sklearn import validation as check
 from goldstein.sklearn.chunked import ChunkedRows, checked_chunks, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
 from goldstein.sklearn.distinct import merged_rows
-from goldstein.sklearn.margin_fit import MarginFit, fit_margin
-from goldstein.sklearn.native_fit import fit_native
 from goldstein.sklearn.spread import spread
 
 Vector = NDArray[np.float64]

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from goldstein.api import certify, minimize
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
-from goldstein.models.networks import ReLUNetwork
-from goldstein.oracles import Oracle
-from goldstein.sklearn.chunked_network import ChunkedNetwork
-from goldstein.sklearn.near_proof import (
+from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
     noted,
     proof_deadline,
     time_left,
 )
+from goldstein.models.networks import ReLUNetwork
+from goldstein.oracles import Oracle
+from goldstein.sklearn.chunked_network import ChunkedNetwork
 
 Vector = NDArray[np.float64]
 Network = ReLUNetwork | ChunkedNetwork

@@ -13,25 +13,25 @@ from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.errors import OutOfBudget
-from goldstein.models.margin_problem import MarginProblem
-from goldstein.models.margin_svm import MarginSVM
-from goldstein.numerics.budget import Budget
-from goldstein.sklearn.margin_certificate import (
+from goldstein.fitting.margin_certificate import (
     goldstein_at,
     goldstein_by_scaling,
     near_at,
 )
-from goldstein.sklearn.margin_finish import DENSE_LIMIT
-from goldstein.sklearn.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
-from goldstein.sklearn.margin_rowspace import row_space
-from goldstein.sklearn.margin_thinning import thinned
-from goldstein.sklearn.near_proof import (
+from goldstein.fitting.margin_finish import DENSE_LIMIT
+from goldstein.fitting.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
+from goldstein.fitting.margin_rowspace import row_space
+from goldstein.fitting.margin_thinning import thinned
+from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
     noted,
     proof_deadline,
     time_left,
 )
+from goldstein.models.margin_problem import MarginProblem
+from goldstein.models.margin_svm import MarginSVM
+from goldstein.numerics.budget import Budget
 
 Vector = NDArray[np.float64]
 

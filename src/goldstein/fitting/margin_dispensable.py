@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.fitting.margin_finish import distinct_rows
 from goldstein.models.margin_problem import MarginProblem
-from goldstein.sklearn.margin_finish import distinct_rows
 
 Vector = NDArray[np.float64]
 Places = NDArray[np.intp]

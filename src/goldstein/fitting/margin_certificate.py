@@ -19,13 +19,13 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.stating import Stating
 from goldstein.errors import KinkError, NotCertifiableError
+from goldstein.fitting.margin_finish import distinct_rows
+from goldstein.fitting.margin_newton import LocalMinimum
+from goldstein.fitting.margin_rowspace import least_norm
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact_point import point_on
-from goldstein.sklearn.margin_finish import distinct_rows
-from goldstein.sklearn.margin_newton import LocalMinimum
-from goldstein.sklearn.margin_rowspace import least_norm
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from goldstein.fitting.margin_dispensable import dispensable
+from goldstein.fitting.margin_finish import MOST_HINGES, REACH, settle_on_kinks
+from goldstein.fitting.margin_narrowing import narrowed
+from goldstein.fitting.margin_truncated import truncated_direction
 from goldstein.models.margin_problem import MarginProblem, Smoothing
-from goldstein.sklearn.margin_dispensable import dispensable
-from goldstein.sklearn.margin_finish import MOST_HINGES, REACH, settle_on_kinks
-from goldstein.sklearn.margin_narrowing import narrowed
-from goldstein.sklearn.margin_truncated import truncated_direction
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

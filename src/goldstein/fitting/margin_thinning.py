@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.fitting.margin_certificate import free_radius
+from goldstein.fitting.margin_dispensable import dispensable
+from goldstein.fitting.margin_newton import LocalMinimum
+from goldstein.fitting.margin_rowspace import least_norm
 from goldstein.models.margin_problem import MarginProblem
-from goldstein.sklearn.margin_certificate import free_radius
-from goldstein.sklearn.margin_dispensable import dispensable
-from goldstein.sklearn.margin_newton import LocalMinimum
-from goldstein.sklearn.margin_rowspace import least_norm
 
 Vector = NDArray[np.float64]
 

@@ -13,17 +13,17 @@ from scipy.optimize import minimize as smooth_minimize
 from goldstein.api import certify, minimize
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.errors import KinkError
-from goldstein.models.margin_problem import Smoothing
-from goldstein.models.multiclass_margin import MulticlassMargin
-from goldstein.result import Result
-from goldstein.sklearn.margin_fit import MarginFit
-from goldstein.sklearn.near_proof import (
+from goldstein.fitting.margin_fit import MarginFit
+from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
     noted,
     proof_deadline,
     time_left,
 )
+from goldstein.models.margin_problem import Smoothing
+from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.result import Result
 
 Vector = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.fitting.margin_truncated import conjugate_gradients, curvature_product
 from goldstein.models.margin_problem import MarginProblem
-from goldstein.sklearn.margin_truncated import conjugate_gradients, curvature_product
 
 Vector = NDArray[np.float64]
 

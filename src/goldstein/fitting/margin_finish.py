@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from goldstein.fitting.hinge_qp import solve_hinge_qp
 from goldstein.models.margin_problem import MarginProblem
-from goldstein.sklearn.hinge_qp import solve_hinge_qp
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

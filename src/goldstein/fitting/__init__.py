@@ -1,0 +1,1 @@
+"""How margin machines are fitted and proved, below scikit-learn."""
