@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.errors import InputError
-from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC, near_proof
+from goldstein.fitting import near_proof
+from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC
 
 ESTIMATORS: list[Any] = [
     RhoMarginSVC(random_state=0),
