@@ -11,13 +11,13 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import goldstein.calculus as gc
+from goldstein.calculus.apriori.explain import explain, outer_lipschitz, pivot
+from goldstein.calculus.apriori.falsify import falsify
+from goldstein.calculus.apriori.modulus import Block, piece_modulus
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori.rules import nearest_kink_pivot
 from goldstein.calculus.arrangement import Arrangement, MissingAssumption
 from goldstein.calculus.atoms.registry import ELEMENTWISE, EXAMPLES
-from goldstein.calculus.explain import explain, outer_lipschitz, pivot
-from goldstein.calculus.falsify import falsify
-from goldstein.calculus.modulus import Block, piece_modulus
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.rules import nearest_kink_pivot
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer
 

@@ -7,14 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
-from goldstein.calculus.falsify import (
+from goldstein.calculus.apriori.falsify import (
     distance_to_hull,
     falsify,
     falsify_modulus,
     sampled_subdifferential,
 )
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.rules import gated_pivot, nearest_kink_pivot, rescale
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori.rules import gated_pivot, nearest_kink_pivot, rescale
 from goldstein.errors import InputError, KinkError
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.calculus import rules
+from goldstein.calculus.apriori import rules
 
 #: Rows of rational length, so that the boundary can be hit exactly.
 ROWS: list[tuple[list[float], Any]] = [

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldstein.calculus import rules
-from goldstein.calculus.falsify import falsify
-from goldstein.calculus.outer_lipschitz import OuterLipschitz, smooth
+from goldstein.calculus.apriori import rules
+from goldstein.calculus.apriori.falsify import falsify
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz, smooth
 from goldstein.errors import InputError, NotCertifiableError
 
 Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])

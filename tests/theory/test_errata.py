@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.calculus import rules
-from goldstein.calculus.falsify import distance_to_hull, falsify, falsify_modulus
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori import rules
+from goldstein.calculus.apriori.falsify import distance_to_hull, falsify, falsify_modulus
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import tilt, trial_point
 from goldstein.solvers import schedules

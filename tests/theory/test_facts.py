@@ -15,9 +15,9 @@ import pytest
 from scipy.optimize import brentq, minimize_scalar
 from scipy.spatial import ConvexHull
 
-from goldstein.calculus import rules
-from goldstein.calculus.falsify import distance_to_hull, falsify, falsify_modulus
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori import rules
+from goldstein.calculus.apriori.falsify import distance_to_hull, falsify, falsify_modulus
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.checker.rationals import distance_upper, exact_dot
 from goldstein.numerics.cone import conic_point, tilt, trial_point
 from goldstein.numerics.exact import exact_signs, project_exact

@@ -2,6 +2,32 @@
 
 from goldstein.calculus.affine import linear
 from goldstein.calculus.affine import sum_entries as sum
+from goldstein.calculus.apriori.explain import Explanation
+from goldstein.calculus.apriori.falsify import (
+    Violation,
+    falsify,
+    falsify_modulus,
+    sampled_subdifferential,
+)
+from goldstein.calculus.apriori.modulus import Block
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori.rules import (
+    ArrowBlock,
+    linear_composition,
+    near_from_goldstein,
+    nonlinear_composition,
+    partially_separable_sum,
+    pieces,
+    rescale,
+    rowwise_composition,
+    scalar_pieces,
+    scale,
+    separable_sum,
+    shared_pivot_sum,
+    smooth_sum,
+    vector_rescale,
+)
+from goldstein.calculus.apriori.target import GoldsteinTarget, goldstein_target
 from goldstein.calculus.arrangement import MissingAssumption
 from goldstein.calculus.atoms import absolute as abs
 from goldstein.calculus.atoms import (
@@ -37,32 +63,11 @@ from goldstein.calculus.atoms import (
 )
 from goldstein.calculus.atoms import largest as max
 from goldstein.calculus.atoms import smallest as min
-from goldstein.calculus.explain import Explanation
 from goldstein.calculus.expression import Ball, Expression, Variable
-from goldstein.calculus.falsify import Violation, falsify, falsify_modulus, sampled_subdifferential
 from goldstein.calculus.kinks import KinkForm
-from goldstein.calculus.modulus import Block
 from goldstein.calculus.near import near_certificate
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.rules import (
-    ArrowBlock,
-    linear_composition,
-    near_from_goldstein,
-    nonlinear_composition,
-    partially_separable_sum,
-    pieces,
-    rescale,
-    rowwise_composition,
-    scalar_pieces,
-    scale,
-    separable_sum,
-    shared_pivot_sum,
-    smooth_sum,
-    vector_rescale,
-)
 from goldstein.calculus.span_test import ClarkeDistance, SpanTest, clarke_distance, span_test
 from goldstein.calculus.stacking import concatenate, stack
-from goldstein.calculus.target import GoldsteinTarget, goldstein_target
 
 __all__ = [
     "ArrowBlock",

@@ -15,13 +15,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.calculus.apriori.modulus import tree_of
+from goldstein.calculus.apriori.rules import levelled, nearest_kink
+from goldstein.calculus.apriori.rules.compositions import row_norms_upper
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression, Vector
-from goldstein.calculus.modulus import tree_of
-from goldstein.calculus.rules import levelled, nearest_kink
-from goldstein.calculus.rules.compositions import row_norms_upper
 from goldstein.checker.exact_vector import ExactVector
 from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm
 from goldstein.checker.rounding import gamma

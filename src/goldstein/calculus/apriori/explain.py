@@ -10,18 +10,25 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from goldstein.calculus.affine import Linear, MatMul
-from goldstein.calculus.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
-from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.expression import Expression, Vector
-from goldstein.calculus.modulus import Bend, Domain, Modulus, piece_modulus, steepest, tree_of
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.rules import (
+from goldstein.calculus.apriori.modulus import (
+    Bend,
+    Domain,
+    Modulus,
+    piece_modulus,
+    steepest,
+    tree_of,
+)
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori.rules import (
     linear_composition,
     partially_separable_sum,
     rescale,
     separable_sum,
 )
-from goldstein.calculus.rules.checks import positive
+from goldstein.calculus.apriori.rules.checks import positive
+from goldstein.calculus.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
+from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.expression import Expression, Vector
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.directed import product_up
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from goldstein.calculus.apriori.explain import outer_lipschitz
+from goldstein.calculus.apriori.modulus import Domain
+from goldstein.calculus.apriori.rules.checks import positive
 from goldstein.calculus.arrangement import Arrangement
-from goldstein.calculus.explain import outer_lipschitz
 from goldstein.calculus.expression import Expression
-from goldstein.calculus.modulus import Domain
-from goldstein.calculus.rules.checks import positive
 from goldstein.numerics.directed import product_up, quotient_down, sum_up
 
 

@@ -4,7 +4,7 @@ Each docstring states the rule, proves it in two lines, and names the propositio
 Tian, Zhou and So (ICML 2022). Radii and moduli are rounded up, reaches down.
 """
 
-from goldstein.calculus.rules.compositions import (
+from goldstein.calculus.apriori.rules.compositions import (
     linear_composition,
     nonlinear_composition,
     pivot_factor,
@@ -13,8 +13,8 @@ from goldstein.calculus.rules.compositions import (
     rowwise_composition,
     vector_rescale,
 )
-from goldstein.calculus.rules.conversion import near_from_goldstein
-from goldstein.calculus.rules.pieces import (
+from goldstein.calculus.apriori.rules.conversion import near_from_goldstein
+from goldstein.calculus.apriori.rules.pieces import (
     gated_pivot,
     levelled,
     max_pivot,
@@ -25,7 +25,7 @@ from goldstein.calculus.rules.pieces import (
     pieces,
     scalar_pieces,
 )
-from goldstein.calculus.rules.sums import (
+from goldstein.calculus.apriori.rules.sums import (
     ArrowBlock,
     arrow_modulus,
     partially_separable_sum,

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.checker.rationals import squared_distance
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.hull import min_norm_weights

@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.rules.checks import nonnegative, nonnegatives, positive, some_triples
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori.rules.checks import (
+    nonnegative,
+    nonnegatives,
+    positive,
+    some_triples,
+)
 from goldstein.checker.rounding import gamma
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.directed import (

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.rules.checks import nonnegative, nonnegatives, positive
+from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.calculus.apriori.rules.checks import nonnegative, nonnegatives, positive
 from goldstein.checker.rationals import squared_norm, to_fractions
 from goldstein.errors import InputError, NotCertifiableError
 

@@ -1,0 +1,1 @@
+"""The theory before a run: triples, moduli, targets, proof trees. No certificate rests on it."""
