@@ -227,9 +227,12 @@ def f(x):
 """
 
 
-def _hear_ctrl_c() -> None:
-    """A shell starts what it runs in the background deaf to Ctrl-C; children inherit that."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+#: A shell starts what it runs in the background deaf to Ctrl-C, and children inherit that.
+HEARS_CTRL_C = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("goldstein.cli", run_name="__main__", alter_sys=True)
+"""
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -238,8 +241,8 @@ def test_ctrl_c_says_where_the_run_is_and_how_to_resume(tmp_path: Path, kept: bo
     ask = ["solve", "slow.py:f", "--eps", "1e-9", "--delta", "1e-3"]
     out = ["--out", "my run"] if kept else []
     running = subprocess.Popen(
-        [sys.executable, "-m", "goldstein.cli", *ask, *out], cwd=tmp_path, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_hear_ctrl_c,
+        [sys.executable, "-c", HEARS_CTRL_C, *ask, *out], cwd=tmp_path, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     asked, journal = tmp_path / "asked", tmp_path / "my run" / "checkpoint.journal"
     deadline = time.monotonic() + 60

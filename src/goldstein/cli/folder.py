@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-from goldstein.cli.output import plain, result_facts
 from goldstein.cli.problem import is_file, split
 from goldstein.errors import InputError
+from goldstein.records import CERTIFICATE, HISTORY, RESULT, write_run
 from goldstein.result import Result
 
-RESULT = "result.json"
-CERTIFICATE = "certificate.cert"
-HISTORY = "history.csv"
 CHECKPOINT = "checkpoint.journal"
 _OURS = (RESULT, CERTIFICATE, HISTORY, CHECKPOINT)
 
@@ -43,18 +39,9 @@ def prepare(folder: Path | None, *, resume: bool, force: bool) -> Path | None:
 
 def save(folder: Path, result: Result, request: dict[str, Any]) -> None:
     """Write the run; the journal of one that reached its end has done its duty."""
-    (folder / CERTIFICATE).unlink(missing_ok=True)  # of a part of this run
-    if result.certificate is not None:
-        result.certificate.save(folder / CERTIFICATE)
-    with open(folder / HISTORY, "w", newline="") as file:
-        columns = result.history.as_arrays()
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*(column.tolist() for column in columns.values())))
     if is_file(request["problem"]):
         request = {**request, "directory": os.getcwd()}
-    facts = {"request": request, **result_facts(result)}
-    (folder / RESULT).write_text(json.dumps(plain(facts), allow_nan=False, indent=1) + "\n")
+    write_run(folder, result, request)
     if result.success:
         (folder / CHECKPOINT).unlink(missing_ok=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from rich.table import Table
 
 from goldstein.certificates import Verification
 from goldstein.cli.streams import answers
-from goldstein.result import Result
+from goldstein.records import plain
 
 NOT_CERTIFIED = 1
 
@@ -33,21 +32,6 @@ def console() -> Console:
     return Console(file=answers(), highlight=False, soft_wrap=False)
 
 
-def plain(data: Any) -> Any:
-    """Return the data as JSON has it: lists, dicts, finite numbers, text."""
-    if isinstance(data, dict):
-        return {str(key): plain(value) for key, value in data.items()}
-    if isinstance(data, np.ndarray):
-        return plain(data.tolist())
-    if isinstance(data, list | tuple):
-        return [plain(value) for value in data]
-    if isinstance(data, np.generic):
-        return plain(data.item())
-    if isinstance(data, float) and not math.isfinite(data):
-        return None
-    return data
-
-
 def table(rows: Iterable[tuple[str, Any]], title: str) -> None:
     """Print a table of names and values."""
     shown = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
@@ -61,48 +45,6 @@ def table(rows: Iterable[tuple[str, Any]], title: str) -> None:
 def vector(x: np.ndarray) -> str:
     """The first entries of a point."""
     return np.array2string(x, threshold=8, edgeitems=3, precision=8, max_line_width=10_000)
-
-
-def certificate_facts(certificate: Any) -> dict[str, Any] | None:
-    """The numbers of a certificate without its arrays."""
-    if certificate is None:
-        return None
-    facts = {"kind": type(certificate).__name__, "summary": certificate.summary()}
-    for name in ("eps", "delta", "label", "digest"):
-        facts[name] = getattr(certificate, name, None)
-    descent = getattr(certificate, "descent", None)
-    if descent is not None:
-        facts["descent"] = descent
-        facts["descent_step"] = certificate.meta.get("descent_step")
-    return facts
-
-
-def result_facts(result: Result) -> dict[str, Any]:
-    """A result as JSON has it."""
-    facts = {
-        name: getattr(result, name)
-        for name in ("success", "message", "fun", "nit", "nfev", "ngev", "seed", "time", "method")
-    }
-    if result.violation is not None:
-        for name in ("violation", "multipliers", "bound_multipliers"):
-            facts[name] = getattr(result, name)
-    return {
-        **facts,
-        "status": result.status.name,
-        "x": result.x,
-        "certificate": certificate_facts(result.certificate),
-    }
-
-
-def verification_facts(found: Verification) -> dict[str, Any]:
-    """A verification as JSON has it."""
-    return {
-        "ok": found.ok,
-        "eps": found.eps,
-        "delta": found.delta,
-        "label": found.label,
-        "checks": [{"name": c.name, "ok": c.ok, "message": c.message} for c in found.checks],
-    }
 
 
 def print_verification(

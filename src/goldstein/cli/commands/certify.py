@@ -10,18 +10,11 @@ import typer
 from goldstein.api import certify as certify_point
 from goldstein.certificates import Verification
 from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
-from goldstein.cli.output import (
-    NOT_CERTIFIED,
-    certificate_facts,
-    print_json,
-    say,
-    table,
-    vector,
-    verification_facts,
-)
+from goldstein.cli.output import NOT_CERTIFIED, print_json, say, table, vector
 from goldstein.cli.problem import choose_for, read_vector
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.oracles import Oracle
+from goldstein.records import certificate_facts, verification_facts
 
 
 def certify(

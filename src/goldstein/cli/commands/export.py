@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from goldstein import records
 from goldstein.certificates import load_certificate
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, Size
@@ -36,7 +37,7 @@ def export(
     """
     if cert.is_dir():
         problem = problem or folder.recorded_problem(folder.read_request(cert))
-        cert = cert / folder.CERTIFICATE  # missing where the run proved nothing: loading says so
+        cert = cert / records.CERTIFICATE  # missing where the run proved nothing: loading says so
     certificate = load_certificate(cert)
     if problem is None:
         raise InputError(

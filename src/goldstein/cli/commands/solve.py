@@ -9,13 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
+from goldstein import records
 from goldstein.api import minimize
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
 from goldstein.cli.completion import complete_method
 from goldstein.cli.guard import INTERRUPTED
-from goldstein.cli.output import NOT_CERTIFIED, print_json, result_facts, say, table, vector
+from goldstein.cli.output import NOT_CERTIFIED, print_json, say, table, vector
 from goldstein.cli.problem import choose, read_vector
+from goldstein.records import result_facts
 from goldstein.result import Result, Status
 
 
@@ -104,9 +106,9 @@ def _checks(problem: str, result: Result, out: Path | None) -> list[str]:
     if out is None:
         return []
     if result.certificate is None:
-        return [f"saved:       {out} ({folder.RESULT}, {folder.HISTORY})"]
-    names = ", ".join((folder.RESULT, folder.CERTIFICATE, folder.HISTORY))
-    whole = [str(out / folder.CERTIFICATE), problem] if result.success else [str(out)]
+        return [f"saved:       {out} ({records.RESULT}, {records.HISTORY})"]
+    names = ", ".join((records.RESULT, records.CERTIFICATE, records.HISTORY))
+    whole = [str(out / records.CERTIFICATE), problem] if result.success else [str(out)]
     return [f"saved:       {out} ({names})", f"check it:    {_shell('verify', *whole)}"]
 
 

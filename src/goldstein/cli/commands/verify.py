@@ -7,19 +7,15 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from goldstein import records
 from goldstein.certificates import KKTCertificate, NearCertificate, Verification, load_certificate
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, Size
 from goldstein.cli.completion import complete_problem
-from goldstein.cli.output import (
-    NOT_CERTIFIED,
-    print_json,
-    print_verification,
-    say,
-    verification_facts,
-)
+from goldstein.cli.output import NOT_CERTIFIED, print_json, print_verification, say
 from goldstein.cli.problem import choose_for
 from goldstein.errors import InputError
+from goldstein.records import verification_facts
 
 
 def verify(
@@ -42,7 +38,7 @@ def verify(
     if cert.is_dir():
         request = folder.read_request(cert)
         problem = problem or folder.recorded_problem(request)
-        cert = cert / folder.CERTIFICATE
+        cert = cert / records.CERTIFICATE
         if not cert.exists():
             _nothing_proved(cert.parent, request["status"], as_json)
     certificate = load_certificate(cert)
