@@ -16,6 +16,7 @@ from goldstein.api.judge import Judge
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
 from goldstein.certificates.kkt_stating import Around, state_kkt
+from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Component, Penalised, Violation
@@ -70,10 +71,15 @@ class Answer:
 
     x: Vector
     status: Status
-    certificate: KKTCertificate | None
+    certificate: KKTCertificate | NearKKTCertificate | None
     history: History
     steps: int
     detail: str = ""
+
+    def followed_by(self, later: Answer) -> Answer:
+        """Return the later answer, with the way to this one before its own."""
+        history = self.history.followed_by(later.history)
+        return replace(later, history=history, steps=self.steps + later.steps)
 
 
 @dataclass

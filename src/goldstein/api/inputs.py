@@ -190,17 +190,12 @@ def check_stationarity(kind: str) -> None:
         raise InputError(f"stationarity must be 'goldstein' or 'near', got {kind!r}.")
 
 
-def check_constrained(structure: Structure | None, stationarity: str, checkpoint: object) -> None:
+def check_constrained(structure: Structure | None, checkpoint: object) -> None:
     """Say what does not go together with bounds and constraints."""
     if structure is not None:
         raise InputTypeError(
             f"with bounds or constraints x0 must be one vector, got the layout {structure}; "
             "ravel it, and unpack it in fun."
-        )
-    if stationarity == "near":
-        raise InputError(
-            "stationarity='near' is not available with bounds or constraints; ask for 'goldstein', "
-            "whose certificate is then a KKTCertificate."
         )
     if checkpoint is not None:
         raise InputError("checkpoint= is not available with bounds or constraints; drop it.")

@@ -32,6 +32,7 @@ from goldstein.api.inputs import (
 )
 from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.near import near_targets, prove_near, require_structure
+from goldstein.api.near_kkt import run_near
 from goldstein.api.progress import reporter
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded
@@ -148,7 +149,7 @@ def minimize(
     check_stationarity(stationarity)
     bounded = bounds is not None or given(constraints)
     if bounded:
-        check_constrained(structure, stationarity, checkpoint)
+        check_constrained(structure, checkpoint)
     budget = call_budget(max_calls, 50_000 + 100 * start.size)
     begin, deadline = time.perf_counter(), deadline_after(max_time)
     if callback is not None and not callable(callback):
@@ -169,6 +170,7 @@ def minimize(
         return _minimize_constrained(
             problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
             describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress, checked,
+            near=stationarity == "near",
         )  # fmt: skip
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
@@ -228,6 +230,7 @@ def _minimize_constrained(
     callback: Callable[..., Any] | None,
     progress: bool | Callable[[State, int], None],
     checked: bool,
+    near: bool,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -239,7 +242,7 @@ def _minimize_constrained(
             problem, solver, request, meta, deadline, callback, watch, checked
         )
         with counted.reserved(1):
-            answer = search.run(start)
+            answer = run_near(search, start) if near else search.run(start)
     certificate = answer.certificate
     fun = counted.value(answer.x)
     # A certificate of infeasibility speaks of the violation: it has no multipliers.

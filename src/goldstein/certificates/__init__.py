@@ -3,6 +3,7 @@
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.store import load_certificate
 from goldstein.certificates.verification import Check, Verification
 
@@ -11,6 +12,7 @@ __all__ = [
     "GoldsteinCertificate",
     "KKTCertificate",
     "NearCertificate",
+    "NearKKTCertificate",
     "Verification",
     "load_certificate",
 ]

@@ -176,7 +176,7 @@ class NearCertificate:
             raise InputError(f"{fault}: x, directions and weights must be usable numbers.")
         if not shares.all():
             ways, shares = ways[shares > 0], shares[shares > 0]
-        shown = _show(_form_of(fun), exact, ways, shares, CHANGE_OF_MACHINE)
+        shown = _show(form_of(fun), exact, ways, shares, CHANGE_OF_MACHINE)
         return cls(
             x=point,
             exact_pivot=exact,
@@ -206,7 +206,7 @@ class NearCertificate:
         -------
         Verification
         """
-        form = _form_of(fun)
+        form = form_of(fun)
         found = Verification(eps=math.inf, delta=math.inf, label="conditional")
         fault = _fault(self.x, self.directions, self.weights)
         if not (self.eps >= 0 and self.delta >= 0):
@@ -300,11 +300,9 @@ class NearCertificate:
             name: getattr(self, name)
             for name in ("x", "directions", "weights", "gradients", "errors")
         }
-        # Hexadecimal: converting long integers to decimal digits takes quadratic time.
-        pivot = [f"{hex(q.numerator)}/{hex(q.denominator)}" for q in self.exact_pivot]
         fields = {
-            "pivot": pivot, "delta": self.delta, "eps": self.eps, "label": self.label,
-            "meta": self.meta, "digest": self.content_digest(),
+            "pivot": written_pivot(self.exact_pivot), "delta": self.delta, "eps": self.eps,
+            "label": self.label, "meta": self.meta, "digest": self.content_digest(),
         }  # fmt: skip
         return "near", arrays, fields
 
@@ -322,7 +320,7 @@ class NearCertificate:
                 raise InputError(f"{name} must hold finite float64 numbers.")
         rest = dict(fields)
         digest = rest.pop("digest")
-        pivot = _parse_pivot(rest.pop("pivot"))
+        pivot = parse_pivot(rest.pop("pivot"))
         content: dict[str, Any] = {**arrays, **rest}
         certificate = cls(exact_pivot=pivot, **content)
         if not (math.isfinite(certificate.eps) and math.isfinite(certificate.delta)):
@@ -460,7 +458,15 @@ def _square(value: float) -> Fraction | float:
     return math.inf if math.isinf(value) else Fraction(value) ** 2
 
 
-def _parse_pivot(texts: Any) -> tuple[Fraction, ...]:
+def written_pivot(pivot: Sequence[Fraction]) -> list[str]:
+    """Write the pivot's coordinates for a file.
+
+    Hexadecimal: converting long integers to decimal digits takes quadratic time.
+    """
+    return [f"{hex(q.numerator)}/{hex(q.denominator)}" for q in pivot]
+
+
+def parse_pivot(texts: Any) -> tuple[Fraction, ...]:
     """Read the pivot's coordinates; refuse what would take minutes or gigabytes to compute with."""
     if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
         raise InputError("the pivot must be a list of rationals in hexadecimal.")
@@ -483,7 +489,7 @@ def _parse(text: str) -> Fraction:
         raise InputError("a coordinate of the pivot is not a rational in hexadecimal.") from None
 
 
-def _form_of(fun: Any) -> LimitingGradients:
+def form_of(fun: Any) -> LimitingGradients:
     if not isinstance(fun, HasKinkForm):
         raise InputTypeError(
             f"a near certificate is about a function whose kinks are known; got "

@@ -63,7 +63,7 @@ def load_certificate(path: str | Path) -> Any:
 
     Returns
     -------
-    GoldsteinCertificate, NearCertificate or KKTCertificate
+    GoldsteinCertificate, NearCertificate, KKTCertificate or NearKKTCertificate
     """
     source = Path(path)
     if not source.is_file():
@@ -155,6 +155,10 @@ def _maker(kind: str, source: Path) -> Any:
         from goldstein.certificates.kkt import KKTCertificate
 
         return KKTCertificate.from_record
+    if kind == "near-kkt":
+        from goldstein.certificates.near_kkt import NearKKTCertificate
+
+        return NearKKTCertificate.from_record
     raise CertificateFileError(f"{source} holds an unknown kind of certificate: {kind!r}.")
 
 

@@ -55,7 +55,7 @@ class Comparison:
 class Group:
     """One constraint as the user gave it; `size` components once it has been asked.
 
-    `shared` answers value and Jacobian in one call, where the user says jac=True.
+    `parts` are its components where they are known exactly: expressions, or rows of numbers.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Group:
     lower: Any
     upper: Any
     linear: bool = False
+    parts: tuple[Oracle | Vector, ...] = ()
     size: int = 0
 
     def values(self, x: Vector) -> Vector:
@@ -203,7 +204,8 @@ def _group(one: Any, name: str, dim: int) -> Group:
         called = getattr(one.fun, "__name__", "")
         label = f"{name} ({called})" if called and called != "<lambda>" else name
         fun, jac = _pair(one.fun, getattr(one, "jac", None), (), label)
-        return Group(label, fun, jac, one.lb, one.ub)
+        parts = one.parts if isinstance(one, Comparison) else _known(one.fun)
+        return Group(label, fun, jac, one.lb, one.ub, parts=parts)
     raise InputTypeError(f"{name} is {type(one).__name__}, expected {_EXPECTED}.")
 
 
@@ -217,7 +219,13 @@ def _from_dict(one: dict[str, Any], name: str) -> Group:
     args = one.get("args", ())
     args = args if isinstance(args, tuple | list) else (args,)
     fun, jac = _pair(one["fun"], one.get("jac"), tuple(args), name)
-    return Group(name, fun, jac, 0.0, np.inf if one["type"] == "ineq" else 0.0)
+    upper = np.inf if one["type"] == "ineq" else 0.0
+    return Group(name, fun, jac, 0.0, upper, parts=_known(one["fun"]))
+
+
+def _known(fun: Any) -> tuple[Oracle | Vector, ...]:
+    """A function whose kinks are known is a part; of a black box there are none."""
+    return (fun,) if isinstance(fun, Oracle) and hasattr(fun, "kink_form") else ()
 
 
 def _linear(one: Any, name: str, dim: int) -> Group:
@@ -228,7 +236,11 @@ def _linear(one: Any, name: str, dim: int) -> Group:
             f"{name}: the matrix A has shape {matrix.shape}; expected {dim} columns, one for each "
             "variable, and finite entries."
         )
-    return Group(name, lambda x: matrix @ x, lambda x: matrix, one.lb, one.ub, linear=True)
+    matrix.setflags(write=False)
+    return Group(
+        name, lambda x: matrix @ x, lambda x: matrix, one.lb, one.ub, linear=True,
+        parts=tuple(matrix),
+    )  # fmt: skip
 
 
 def _pair(
