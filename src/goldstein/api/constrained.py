@@ -361,7 +361,11 @@ class ConstrainedSearch:
         return wrong_gradients(functions, self.problem.box, x, radius, self.request.seed)
 
     def _answer(
-        self, x: Vector, status: Status, certificate: KKTCertificate | None, detail: str = ""
+        self,
+        x: Vector,
+        status: Status,
+        certificate: KKTCertificate | NearKKTCertificate | None,
+        detail: str = "",
     ) -> Answer:
         return Answer(x, status, certificate, self._history, self._steps, detail)
 

@@ -121,6 +121,6 @@ def attempt(
     checked = found.certificate.verify(fun, bounds=problem.box, constraints=problem.system)
     failed = [check.name for check in checked.checks if not check.ok]
     if failed:
-        why = f"not proved: what was found did not pass its verification ({', '.join(failed)})"
-        return NearKKTSearch(None, why), failed == [_EMPTY] and found.certificate.eps <= eps
+        note = f"not proved: what was found did not pass its verification ({', '.join(failed)})"
+        return NearKKTSearch(None, note), failed == [_EMPTY] and found.certificate.eps <= eps
     return found, False

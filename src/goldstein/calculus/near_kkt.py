@@ -130,8 +130,9 @@ class _Penalty:
                 members = [which[k : k + 1] for k in range(group.size)]
             for piece, rows in zip(pieces, members):
                 total = total + self._beyond(piece, rows, system.lower, system.upper, self.rho)
-        wall = np.full(x.dim, self._wall)
-        return total + self._beyond(x, np.arange(x.dim), box.lower, box.upper, wall)
+        wall = np.full(x.size, self._wall)
+        whole: Expression = total + self._beyond(x, np.arange(x.size), box.lower, box.upper, wall)
+        return whole
 
     @staticmethod
     def _beyond(
