@@ -15,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.constrained.granso import solve
 from benchmarks.constrained.problems import Problem, all_problems
+from benchmarks.peers.remote import PYTHON, PeerProcess
 from scipy.optimize import minimize
 
 import goldstein as gs
 from goldstein.constrained import Box, as_box, as_system
 
 PEERS = ("SLSQP", "trust-constr", "COBYLA")
+#: In an environment of their own: `sh benchmarks/peers/setup.sh`.
+REMOTE = ("pygranso", "pygranso-loose")
 EPS = DELTA = 1e-3
 
 
@@ -40,7 +44,7 @@ class Counter:
         return self.problem.jac(x)
 
 
-def one(problem: Problem, method: str, seed: int) -> dict[str, Any]:
+def one(problem: Problem, method: str, seed: int, process: PeerProcess) -> dict[str, Any]:
     """Run one method; return what is to be compared."""
     counter = Counter(problem)
     begin = time.perf_counter()
@@ -48,7 +52,9 @@ def one(problem: Problem, method: str, seed: int) -> dict[str, Any]:
         res = gs.minimize(
             counter.fun, problem.x0, counter.jac, eps=EPS, delta=DELTA, rng=seed, **problem.limits
         )
-        status = res.status.name
+        last, status = res.x, res.status.name
+    elif method in REMOTE:
+        last, status = solve(process, method, problem, counter, EPS, DELTA)
     else:
         gradients = {} if method == "COBYLA" else {"jac": counter.jac}
         with warnings.catch_warnings():
@@ -57,10 +63,10 @@ def one(problem: Problem, method: str, seed: int) -> dict[str, Any]:
                 counter.fun, problem.x0, method=method, options={"maxiter": 3000}, **gradients,
                 **problem.limits,
             )  # fmt: skip
-        status = "success" if res.success else "failure"
+        last, status = res.x, "success" if res.success else "failure"
     spent = time.perf_counter() - begin
     box = as_box(problem.limits.get("bounds"), problem.x0.size)
-    x = _on_bounds(box, np.asarray(res.x, dtype=float))
+    x = _on_bounds(box, np.asarray(last, dtype=float))
     system = as_system(problem.limits.get("constraints", ()), x)
     return {
         "problem": problem.name, "method": method, "status": status, "calls": counter.calls,
@@ -90,15 +96,18 @@ def _certified(problem: Problem, x: Any, seed: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="problems whose name contains this")
-    parser.add_argument("--methods", default=",".join(("goldstein", *PEERS)))
+    parser.add_argument("--methods", help="separated by commas; default: all that are there")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="file for the rows, as JSON")
     options = parser.parse_args()
+    methods = ("goldstein", *(REMOTE if PYTHON.exists() else ()), *PEERS)
+    methods = tuple(options.methods.split(",")) if options.methods else methods
+    process = PeerProcess()
     rows: list[dict[str, Any]] = []
     for problem in all_problems():
         if options.only not in problem.name:
             continue
-        mine = [one(problem, m, options.seed) for m in options.methods.split(",")]
+        mine = [one(problem, m, options.seed, process) for m in methods]
         values = [row["fun"] for row in mine if row["violation"] <= 1e-9]
         best = problem.best if problem.best is not None else min(values, default=np.nan)
         for row in mine:
@@ -110,7 +119,9 @@ def main() -> None:
                 flush=True,
             )
         rows += mine
+    process.close()
     _summary(rows)
+    _against(rows)
     if options.out is not None:
         options.out.write_text(json.dumps(rows, indent=1))
 
@@ -122,10 +133,24 @@ def _summary(rows: list[dict[str, Any]]) -> None:
         near = [row for row in feasible if row["gap"] <= 1e-4 * max(1.0, abs(row["fun"]))]
         proved = [row for row in feasible if row["kkt_eps"] <= EPS]
         print(
-            f"{method:13s} of {len(mine)}: feasible {len(feasible)}, f within 1e-4 {len(near)}, "
+            f"{method:14s} of {len(mine)}: feasible {len(feasible)}, f within 1e-4 {len(near)}, "
             f"certified KKT at ({EPS:g}, {DELTA:g}) {len(proved)}, "
             f"median calls {int(np.median([row['calls'] for row in mine]))}"
         )
+
+
+def _against(rows: list[dict[str, Any]]) -> None:
+    """Compare calls with the better run of PyGRANSO: the one with a certificate, or fewer calls."""
+    ours = {row["problem"]: row for row in rows if row["method"] == "goldstein"}
+    fewer, compared = 0, 0
+    for name, row in ours.items():
+        rivals = [r for r in rows if r["problem"] == name and r["method"] in REMOTE]
+        arrived = [r for r in rivals if r["kkt_eps"] <= EPS and r["violation"] <= 1e-6]
+        if rivals:
+            compared += 1
+            fewer += row["calls"] < min(r["calls"] for r in arrived or rivals)
+    if compared:
+        print(f"fewer calls than PyGRANSO's better run: {fewer} of {compared}")
 
 
 if __name__ == "__main__":
