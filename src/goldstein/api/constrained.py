@@ -18,6 +18,7 @@ from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
 from goldstein.certificates.kkt_stating import Around, state_kkt
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.constrained.box import Box
+from goldstein.constrained.head_start import head_start
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Component, Penalised, Violation
 from goldstein.constrained.restore import restored
@@ -34,9 +35,12 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.result import History, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.base import VALUE_LIMIT
-from goldstein.solvers.loop import Outcome, run
+from goldstein.solvers.loop import Outcome, adapt_callback, run
 
 Vector = NDArray[np.float64]
+
+#: Gradients without gain before the point of a head start is given up.
+EARLY_PATIENCE = 6
 
 #: The penalty is solved to this part of eps and of delta: the rest is room to restore and to snap.
 SHARE = 0.5
@@ -94,6 +98,7 @@ class ConstrainedSearch:
     callback: Callable[..., Any] | None = None
     watch: Callable[[State, int], None] | None = None
     checked: bool = True
+    head_start: bool = True
 
     def __post_init__(self) -> None:
         self._history = History()
@@ -110,6 +115,9 @@ class ConstrainedSearch:
         if wrong:
             return self._answer(x, Status.WRONG_GRADIENT, None, f"that of {wrong}")
         try:
+            early = self._early(x)
+            if early is not None:
+                return early
             self._first_weights(x)
         except OutOfCalls:
             return self._answer(x, Status.OUT_OF_CALLS, None)
@@ -171,6 +179,34 @@ class ConstrainedSearch:
             return self._answer(x, Status.NOT_VERIFIED, None)
         return replace(last, status=Status.NOT_VERIFIED)
 
+    def _early(self, x: Vector) -> Answer | None:
+        """Return the answer if a smooth search already finds it."""
+        if not (self.head_start and self.solver.name == "auto"):
+            return None
+        notify = adapt_callback(self.callback)
+        begin, last = time.perf_counter(), x
+
+        def seen(y: Vector, value: float) -> None:
+            nonlocal last
+            last = y
+            self._steps += 1
+            calls, now = self.problem.objective.calls, time.perf_counter()
+            self._history.append(calls, value, math.inf, self.request.delta, now - begin)
+            if notify is not None:
+                notify(State(x=y, fx=value), calls)
+            if now > self.deadline:
+                raise StopIteration
+
+        try:
+            place = head_start(self.problem, x, seen)
+        except (StopIteration, KeyboardInterrupt):
+            late = time.perf_counter() > self.deadline
+            return self._judged(last, None, Status.OUT_OF_TIME if late else Status.STOPPED)
+        if place is None:
+            return None
+        answer = self._judged(place, None, Status.NOT_VERIFIED, patience=EARLY_PATIENCE)
+        return answer if answer.status is Status.VERIFIED else None
+
     def _first_weights(self, x: Vector) -> None:
         """Start near the ratio of the lengths of the gradients."""
         box, rng = self.problem.box, stream(self.request.seed, 0, "weights")
@@ -184,7 +220,7 @@ class ConstrainedSearch:
         sizes = np.linalg.norm(rows, axis=1)
         sizes[sizes < 1e-6 * sizes.max(initial=0.0)] = sizes.max(initial=0.0)
         sizes[sizes == 0.0] = 1.0
-        self._rho = 2.0 * length / sizes
+        self._rho = length / sizes
         steepest = np.abs(gradient) + self._rho @ np.abs(rows)
         self._wall = 2.0 * float(steepest.max()) or 1.0
 
@@ -235,7 +271,12 @@ class ConstrainedSearch:
         return shown
 
     def _judged(
-        self, y: Vector, outcome: Outcome | None, status: Status, penalised: Penalised | None = None
+        self,
+        y: Vector,
+        outcome: Outcome | None,
+        status: Status,
+        penalised: Penalised | None = None,
+        patience: int | None = None,
     ) -> Answer:
         """Snap, restore, gather and state; decide what the claim is worth."""
         problem, request = self.problem, self.request
@@ -247,7 +288,7 @@ class ConstrainedSearch:
                 seeds = [penalised.invert(z) for z in evidence.points]
         around = Around(problem, y, request.delta, request.seed)
         certificate = None
-        patience = max(20, min(4 * y.size, 200))
+        patience = patience or max(20, min(4 * y.size, 200))
         try:
             rng = stream(request.seed, len(seeds), "seeds")
             for z in seeds:
@@ -312,8 +353,9 @@ class ConstrainedSearch:
         request = replace(self.request, eps=min(self.request.eps, 1e-3 * small))
         meta = {**self.meta, "function": "violation of the constraints"}
         search = ConstrainedSearch(
-            alone, self.solver, request, meta, self.deadline, checked=self.checked
-        )
+            alone, self.solver, request, meta, self.deadline, checked=self.checked,
+            head_start=False,
+        )  # fmt: skip
         found = search.run(x)
         place = restored(
             problem, found.x, self.request.delta, np.zeros(x.size, dtype=bool), request.seed

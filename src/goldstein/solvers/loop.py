@@ -95,7 +95,7 @@ def run(
     begin = time.perf_counter()
     deadline = np.inf if max_time is None else begin + max_time
     history = History()
-    notify = _adapt_callback(callback)
+    notify = adapt_callback(callback)
     state: State | None = None
     certificate: Any = None
     iterations = 0
@@ -164,7 +164,7 @@ def run(
     return Outcome(state, status, certificate, history, iterations)
 
 
-def _adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
+def adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
     """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
     if callback is None:
         return None
