@@ -10,14 +10,17 @@ from benchmarks.recorder import OutOfBudget
 
 from goldstein.constrained import as_box, as_system
 
-#: A value and a gradient are one call each.
-MAX_CALLS = 50_000
+#: A value and a gradient are one call each; seconds are those of PyGRANSO itself.
+MAX_CALLS, MAX_SECONDS = 50_000, 15.0
+
+#: What PyGRANSO accepts as feasible by itself, for equalities.
+FEASIBLE = 1e-6
 
 
 class Limits:
     """A problem as PyGRANSO wants it: f, c(x) <= 0 (the bounds among them), h(x) = 0."""
 
-    max_cpu = 60.0
+    max_cpu = MAX_SECONDS
 
     def __init__(self, problem: Any, fun: Any, jac: Any) -> None:
         self.fun, self.jac = fun, jac
@@ -30,7 +33,8 @@ class Limits:
         self.high, self.low = np.isfinite(box.upper), np.isfinite(box.lower)
         self.box, self.calls = box, 0
         self.remote_cpu: float | None = None
-        self.best_x = box.clip(problem.x0)
+        #: The lowest value that was seen at a feasible point.
+        self.best_x, self._best = box.clip(problem.x0), np.inf
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -39,7 +43,7 @@ class Limits:
 
     def both(self, x: Any) -> tuple[float, Any]:
         self.calls += 2
-        if self.calls > MAX_CALLS:
+        if self.calls > MAX_CALLS or (self.remote_cpu or 0.0) > MAX_SECONDS:
             raise OutOfBudget
         return self.fun(x), self.jac(x)
 
@@ -56,7 +60,13 @@ class Limits:
             ((box.lower - x)[self.low], -eye[self.low]),
             ((values - system.upper)[self.equal], jacobian[self.equal]),
         ]
-        return np.concatenate([np.column_stack(part) for part in parts])
+        table = np.concatenate([np.column_stack(part) for part in parts])
+        inequalities, _ = self.sizes
+        first, rest = table[1 : 1 + inequalities, 0], table[1 + inequalities :, 0]
+        feasible = first.max(initial=0.0) <= 0.0 and np.abs(rest).max(initial=0.0) <= FEASIBLE
+        if value < self._best and feasible:
+            self.best_x, self._best = x.copy(), value
+        return table
 
 
 def solve(

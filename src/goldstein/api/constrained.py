@@ -20,7 +20,7 @@ from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.constrained.box import Box
 from goldstein.constrained.head_start import head_start
 from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Component, Penalised, Violation
+from goldstein.constrained.reduction import Boxed, Component, Penalised, Violation
 from goldstein.constrained.restore import restored
 from goldstein.errors import (
     InputError,
@@ -58,7 +58,7 @@ STAGES = 40
 SNAP = 0.4
 
 #: Endings of a run that are none of the penalty's doing.
-_FINAL = (
+FINAL = (
     Status.STOPPED,
     Status.OUT_OF_TIME,
     Status.OUT_OF_CALLS,
@@ -66,7 +66,7 @@ _FINAL = (
     Status.WRONG_GRADIENT,
 )
 
-_RUNAWAY = (Status.UNBOUNDED, Status.BALL_TOO_SMALL)
+RUNAWAY = (Status.UNBOUNDED, Status.BALL_TOO_SMALL)
 
 
 @dataclass
@@ -140,7 +140,7 @@ class ConstrainedSearch:
                 continue
             if penalised.steepest > self._wall:
                 self._wall = 4.0 * penalised.steepest
-            if outcome.status in _RUNAWAY:
+            if outcome.status in RUNAWAY:
                 if penalised.best is not None and penalised.best[0] < VALUE_LIMIT:
                     return self._answer(penalised.best[1], Status.UNBOUNDED, None)
                 if raises >= RAISES:
@@ -153,7 +153,7 @@ class ConstrainedSearch:
             if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
                 return self._answer(y, outcome.status, None, self._blame(y, outcome.status))
             last = self._judged(y, outcome, outcome.status, penalised)
-            if last.status in (Status.VERIFIED, Status.DEGENERATE) or outcome.status in _FINAL:
+            if last.status in (Status.VERIFIED, Status.DEGENERATE) or outcome.status in FINAL:
                 return last
             x = last.x
             if time.perf_counter() > self.deadline:
@@ -234,7 +234,7 @@ class ConstrainedSearch:
         system = self.problem.system
         return system.excess(system.values(x))
 
-    def _solve(self, penalised: Penalised, x: Vector, request: Request) -> Outcome:
+    def _solve(self, penalised: Boxed, x: Vector, request: Request) -> Outcome:
         objective = self.problem.objective
         counted = CountedOracle(penalised)
         judge = Judge(counted, request, self.meta, self.checked)
@@ -250,7 +250,7 @@ class ConstrainedSearch:
         self._steps += outcome.state.steps
         return outcome
 
-    def _shown(self, penalised: Penalised) -> Callable[..., Any] | None:
+    def _shown(self, penalised: Boxed) -> Callable[..., Any] | None:
         """Callbacks see points of the problem, inside its bounds."""
         if self.callback is None:
             return None
@@ -275,7 +275,7 @@ class ConstrainedSearch:
         y: Vector,
         outcome: Outcome | None,
         status: Status,
-        penalised: Penalised | None = None,
+        penalised: Boxed | None = None,
         patience: int | None = None,
     ) -> Answer:
         """Snap, restore, gather and state; decide what the claim is worth."""
@@ -368,7 +368,7 @@ class ConstrainedSearch:
             if self._nearly_feasible(found.x):
                 return self._answer(found.x, Status.DEGENERATE, None), found.x
             return self._answer(found.x, Status.INFEASIBLE, found.certificate), found.x
-        if found.status in _FINAL:
+        if found.status in FINAL:
             return self._answer(found.x, found.status, None), found.x
         return None, found.x
 

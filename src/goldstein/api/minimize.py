@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.api.constrained import ConstrainedSearch
+from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
     RNG,
     as_point,
@@ -123,7 +124,9 @@ def minimize(
         Journal of the run; if the file is there and belongs to this run, the run resumes from it.
     options : dict
         Parameters of the named method; and `check_gradient` (default True): compare a few
-        differences of values with the gradients, and say so if they disagree.
+        differences of values with the gradients, and say so if they disagree; and, with
+        inequalities, `feasible` (default False): every accepted point is feasible, from a feasible
+        x0 on.
 
     Returns
     -------
@@ -154,7 +157,10 @@ def minimize(
     begin, deadline = time.perf_counter(), deadline_after(max_time)
     if callback is not None and not callable(callback):
         raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
-    checked, options = split_options(options)
+    own, options = split_options(options)
+    checked = own.check_gradient
+    if own.feasible and not bounded:
+        raise InputError("options={'feasible': True} is about constraints, and there are none.")
     solver = make_solver(method, options)
     if checkpoint is not None and not solver.keeps_journal:
         raise InputError(
@@ -170,7 +176,7 @@ def minimize(
         return _minimize_constrained(
             problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
             describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress, checked,
-            near=stationarity == "near",
+            near=stationarity == "near", feasible=own.feasible,
         )  # fmt: skip
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
@@ -231,6 +237,7 @@ def _minimize_constrained(
     progress: bool | Callable[[State, int], None],
     checked: bool,
     near: bool,
+    feasible: bool,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -238,9 +245,8 @@ def _minimize_constrained(
         eps = _relative(folded, inside, request.delta, request.seed, rel_eps)
     request = replace(request, eps=float(eps))
     with reporter(progress, int(counted.limit), request.eps) as watch:
-        search = ConstrainedSearch(
-            problem, solver, request, meta, deadline, callback, watch, checked
-        )
+        kind = FeasibleSearch if feasible else ConstrainedSearch
+        search = kind(problem, solver, request, meta, deadline, callback, watch, checked)
         with counted.reserved(1):
             answer = run_near(search, start) if near else search.run(start)
     certificate = answer.certificate
