@@ -17,15 +17,16 @@ from goldstein.solvers.base import VALUE_LIMIT
 
 Vector = NDArray[np.float64]
 
-#: Constraints count so many times their natural size: f may fall until they are close.
-FIRM = 8.0
+#: Constraints count so many times their natural size, and so many times more where one of them
+#: stops a stage although its limit is so many deltas away: f may fall until limits are close.
+FIRM, FIRMER, FAR = 8.0, 4.0, 1000.0
 
 #: Centres, and the part of delta after which a stage that moves less than it is the last.
 CENTRES, STILL = 200, 1e-2
 
 
 class FeasibleSearch(ConstrainedSearch):
-    """Every accepted point satisfies bounds and constraints, and is lower than the one before."""
+    """Every accepted point satisfies bounds and constraints, and is lower than the last centre."""
 
     def run(self, start: Vector) -> Answer:
         problem, request = self.problem, self.request
@@ -51,6 +52,8 @@ class FeasibleSearch(ConstrainedSearch):
             # An improvement below 0 is a fall of f at a feasible point.
             fallen = outcome.state.fx < 0.0 and not self._excess(y).any()
             way = float(np.linalg.norm(y - x)) if fallen else 0.0
+            stopped = function.stops(y, FAR * request.delta)
+            self._rho = np.where(stopped, FIRMER * self._rho, self._rho)
             if fallen:
                 try:
                     x, value = y, problem.objective.value(y)

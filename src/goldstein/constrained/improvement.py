@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Boxed
-from goldstein.errors import InputError
+from goldstein.errors import InputError, KinkError
 
 Vector = NDArray[np.float64]
 
@@ -60,6 +60,18 @@ class Improvement(Boxed):
         i = worst % system.size
         sign = 1.0 if worst < system.size else -1.0
         found: Vector = sign * self.scales[i] * system.rows(y)[i]
+        return found
+
+    def stops(self, y: Vector, far: float) -> NDArray[np.bool_]:
+        """Return the constraints that decide H at y though their limits are further than `far`."""
+        gaps = self._gaps(y).reshape(2, -1)
+        top = max(self._fall(y), float(gaps.max(initial=-np.inf)))
+        try:
+            lengths = np.linalg.norm(self.problem.system.rows(y), axis=1)
+        except KinkError:
+            return np.zeros(gaps.shape[1], dtype=bool)
+        distant = -gaps > far * self.scales * lengths
+        found: NDArray[np.bool_] = (distant & (gaps >= top - 0.1 * abs(top))).any(axis=0)
         return found
 
     def _gaps(self, y: Vector) -> Vector:
