@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import LinearConstraint, NonlinearConstraint
+from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog
 
 import goldstein as gs
 from goldstein.certificates.near_kkt_check import ExactProblem, prove_near_kkt
@@ -366,3 +366,51 @@ def test_f_is_never_asked_outside_the_bounds():
 
     Z = np.random.default_rng(1).standard_normal((40, 3)) + 0.2
     proved(Watched(Z, rho=1.0, lam=0.01), np.full(3, 0.5), bounds=[(0, 1)] * 3)
+
+
+# --- against linear programming -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pivots_of_convex_problems_are_as_low_as_linear_programming_says(seed):
+    """max of affine functions plus |x|_1 in a box, under random rows and an equality.
+
+    A KKT point of a convex problem is a minimiser: f(y) <= best + eps times the diameter, and y is
+    feasible exactly.
+    """
+    rng = np.random.default_rng(seed)
+    d, k, m = 4, 6, 3
+    A, b = rng.standard_normal((k, d)), rng.standard_normal(k)
+    rows, room = rng.standard_normal((m, d)), rng.uniform(0.0, 0.5, m)
+    flat = rng.integers(-2, 3, d).astype(float)
+    x = gs.Variable(d)
+    fun = gs.max(gs.linear(A, x) + b) + 0.5 * gs.norm1(x)
+    limits = {
+        "bounds": [(-1.0, 0.75)] * d,
+        "constraints": [LinearConstraint(rows, -np.inf, room), gs.linear(flat[None], x) == 0.0],
+    }
+    res = proved(fun, np.zeros(d), **limits)
+    y = res.certificate.exact_pivot
+    assert all(-1 <= q <= Fraction(3, 4) for q in y)
+    assert sum(Fraction(a) * q for a, q in zip(flat.tolist(), y)) == 0
+    for row, top in zip(rows.tolist(), room.tolist()):
+        assert sum(Fraction(a) * q for a, q in zip(row, y)) <= Fraction(top)
+    best = _linear_program(A, b, rows, room, flat)
+    here = fun.value(res.certificate.pivot)
+    assert here <= best + res.certificate.eps * 1.75 * np.sqrt(d) + 1e-9
+    assert here >= best - 1e-9
+
+
+def _linear_program(A, b, rows, room, flat):
+    """Return min max_i (A x + b)_i + |x|_1 / 2 under the limits; variables x, u >= |x|, t."""
+    k, d = A.shape
+    zero, one = np.zeros, np.ones
+    tops = np.hstack([A, zero((k, d)), -one((k, 1))])
+    sizes = [np.hstack([s * np.eye(d), -np.eye(d), zero((d, 1))]) for s in (1.0, -1.0)]
+    strips = np.hstack([rows, zero((len(rows), d + 1))])
+    return linprog(
+        np.concatenate([zero(d), 0.5 * one(d), [1.0]]),
+        np.vstack([tops, *sizes, strips]), np.concatenate([-b, zero(2 * d), room]),
+        np.concatenate([flat, zero(d + 1)])[None], [0.0],
+        bounds=[(-1.0, 0.75)] * d + [(0, None)] * d + [(None, None)],
+    ).fun  # fmt: skip

@@ -47,7 +47,7 @@ def test_the_public_suite_has_its_sizes() -> None:
 
 
 def test_an_unknown_name_is_answered_with_close_ones() -> None:
-    with pytest.raises(InputError, match=r"'chained_cb3_1'.*names\(\)"):
+    with pytest.raises(InputError, match=r"'chained_cb3_1'.*names\('all'\)"):
         problems.get("chained_cb3")
     with pytest.raises(InputError, match="no name is close"):
         problems.get("###")

@@ -191,9 +191,11 @@ class ConstrainedSearch:
             last = y
             self._steps += 1
             calls, now = self.problem.objective.calls, time.perf_counter()
+            violation = self.problem.system.violation(y)
             self._history.append(calls, value, math.inf, self.request.delta, now - begin)
+            self._history.violation.append(violation)
             if notify is not None:
-                notify(State(x=y, fx=value), calls)
+                notify(State(x=y, fx=value, violation=violation), calls)
             if now > self.deadline:
                 raise StopIteration
 
@@ -240,35 +242,37 @@ class ConstrainedSearch:
         judge = Judge(counted, request, self.meta, self.checked)
         left = max(self.deadline - time.perf_counter(), 1e-3)
         kept = int(min(6 * (x.size + 4), (objective.limit - objective.calls) // 4))
+        before = objective.calls
         with objective.reserved(max(kept, 0)):
             outcome = run(
                 self.solver, counted, penalised.apply(x), request, judge=judge,
                 suspect=judge.suspect, max_time=None if math.isinf(left) else left,
-                callback=self._shown(penalised), progress=self.watch,
+                callback=self._shown(penalised), progress=self._watched(penalised),
             )  # fmt: skip
-        self._history = self._history.followed_by(outcome.history)
+        self._history = self._history.followed_by(_translated(outcome.history, penalised, before))
         self._steps += outcome.state.steps
         return outcome
 
-    def _shown(self, penalised: Boxed) -> Callable[..., Any] | None:
-        """Callbacks see points of the problem, inside its bounds."""
+    def _shown(self, function: Boxed) -> Callable[..., Any] | None:
+        """Callbacks see points of the problem, inside its bounds, with f and the violation."""
         if self.callback is None:
             return None
-        user = self.callback
+        notify = adapt_callback(self.callback)
 
-        def shown(intermediate_result: Any) -> Any:
-            import inspect
-
-            x = penalised.invert(intermediate_result.x)
-            try:
-                modern = "intermediate_result" in inspect.signature(user).parameters
-            except (TypeError, ValueError):
-                modern = False
-            if modern:
-                return user(intermediate_result=replace(intermediate_result, x=x))
-            return user(x)
+        def shown(intermediate_result: Any) -> None:
+            found = intermediate_result
+            state = State(x=found.x, fx=found.fun, bound=found.bound)
+            assert notify is not None
+            notify(_as_seen(state, function), self.problem.objective.calls)
 
         return shown
+
+    def _watched(self, function: Boxed) -> Callable[[State, int], None] | None:
+        """Whoever watches sees the same."""
+        if self.watch is None:
+            return None
+        watch = self.watch
+        return lambda state, _: watch(_as_seen(state, function), self.problem.objective.calls)
 
     def _judged(
         self,
@@ -435,6 +439,23 @@ class _Billed(Oracle):
         self._pay()
         self.problem.objective.spend(0, 1)
         return self.inner.gradient(y)
+
+
+def _as_seen(state: State, function: Boxed) -> State:
+    """Return the state of a solver in terms of the problem: x, f and the violation."""
+    value, violation = function.course.get(state.fx, (state.fx, math.nan))
+    return replace(state, x=function.invert(state.x), fx=value, violation=violation)
+
+
+def _translated(history: History, function: Boxed, before: int) -> History:
+    """Return the course of a run on a reduced function in terms of f and the violation."""
+    told = [function.course.get(value, (value, math.nan)) for value in history.fun]
+    return replace(
+        history,
+        calls=[before + calls for calls in history.calls],
+        fun=[value for value, _ in told],
+        violation=[violation for _, violation in told],
+    )
 
 
 def _none(x: Vector) -> Any:

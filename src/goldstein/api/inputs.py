@@ -207,4 +207,7 @@ def check_constrained(structure: Structure | None, checkpoint: object) -> None:
             "ravel it, and unpack it in fun."
         )
     if checkpoint is not None:
-        raise InputError("checkpoint= is not available with bounds or constraints; drop it.")
+        raise InputError(
+            "a checkpoint journals f alone, which is not available with bounds or constraints; "
+            "drop checkpoint=, and continue a run that a limit has cut short from its res.x."
+        )

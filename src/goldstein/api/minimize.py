@@ -271,6 +271,8 @@ def _minimize_constrained(
         multipliers=None if proved is None else proved.multipliers.copy(),
         bound_multipliers=None if proved is None else proved.normal.copy(),
         violation=problem.system.violation(answer.x),
+        constr_nfev=problem.system.nfev,
+        constr_njev=problem.system.njev,
     )
 
 

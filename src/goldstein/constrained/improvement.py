@@ -39,16 +39,12 @@ class Improvement(Boxed):
     def __init__(self, problem: Problem, value: float, scales: Vector, wall: float) -> None:
         super().__init__(problem, wall)
         self.level, self.scales = value, scales
-        self._asked: tuple[bytes, float] = (b"", 0.0)
 
     def inside(self, y: Vector) -> float:
         return max(self._fall(y), float(self._gaps(y).max(initial=-np.inf)))
 
     def _fall(self, y: Vector) -> float:
-        key = y.tobytes()
-        if self._asked[0] != key:
-            self._asked = key, self.problem.objective.value(y)
-        return self._asked[1] - self.level
+        return self.objective(y) - self.level
 
     def slope(self, y: Vector) -> Vector:
         system = self.problem.system

@@ -41,6 +41,16 @@ class Boxed(Oracle):
         self.dim = int(self._free.sum())
         #: The steepest slope along a coordinate that was met; a lower wall does not hold.
         self.steepest = 0.0
+        #: f and the violation behind every value that was told.
+        self.course: dict[float, tuple[float, float]] = {}
+        self._asked: tuple[bytes, float] = (b"", math.nan)
+
+    def objective(self, y: Vector) -> float:
+        """Return f(y); the last point is remembered."""
+        key = y.tobytes()
+        if self._asked[0] != key:
+            self._asked = key, self.problem.objective.value(y)
+        return self._asked[1]
 
     def inside(self, y: Vector) -> float:
         """Return F(y)."""
@@ -70,7 +80,9 @@ class Boxed(Oracle):
     def value(self, x: Vector) -> float:
         whole = self._whole(x)
         y = self.problem.box.clip(whole)
-        return self.inside(y) + self.wall * float(np.abs(whole - y).sum())
+        found = self.inside(y) + self.wall * float(np.abs(whole - y).sum())
+        self.course[found] = self.objective(y), self.problem.system.violation(y)
+        return found
 
     def gradient(self, y: Vector) -> Vector:
         whole = self._whole(y)
@@ -101,7 +113,7 @@ class Penalised(Boxed):
         self._lowest, self._scale, self._violated = math.inf, 0.0, False
 
     def inside(self, y: Vector) -> float:
-        objective = self.problem.objective.value(y)
+        objective = self.objective(y)
         excess = self._excess(y)
         self._violated = bool(excess.any())
         if not self._violated and (self.best is None or objective < self.best[0]):

@@ -141,6 +141,8 @@ class System:
         self.linear: NDArray[np.bool_] = np.concatenate([none.astype(bool), *linear])
         self.equal: NDArray[np.bool_] = self.lower == self.upper
         self.size = self.lower.size
+        #: Points at which values and Jacobians were asked for.
+        self.nfev = self.njev = 0
         self._values_at: tuple[bytes, Vector] = (b"", none)
         self._rows_at: tuple[bytes, Matrix] = (b"", none[None])
 
@@ -155,6 +157,7 @@ class System:
     def values(self, x: Vector) -> Vector:
         key = x.tobytes()
         if self._values_at[0] != key:
+            self.nfev += 1
             parts = [group.values(x) for group in self.groups]
             self._values_at = key, np.concatenate([np.zeros(0), *parts])
         return self._values_at[1]
@@ -163,6 +166,7 @@ class System:
         """Return the Jacobian, shape (m, d)."""
         key = x.tobytes()
         if self._rows_at[0] != key:
+            self.njev += 1
             parts = [group.rows(x) for group in self.groups]
             self._rows_at = key, np.concatenate([np.zeros((0, x.size)), *parts])
         return self._rows_at[1]

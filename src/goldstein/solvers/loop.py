@@ -69,6 +69,7 @@ class Intermediate:
     fun: float
     bound: float
     calls: int
+    violation: float | None = None
 
 
 Judge = Callable[[Evidence], tuple[Any, Any]]
@@ -177,7 +178,9 @@ def adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int]
     def notify(state: State, calls: int) -> None:
         if modern:
             answer = user(
-                intermediate_result=Intermediate(state.x.copy(), state.fx, state.bound, calls)
+                intermediate_result=Intermediate(
+                    state.x.copy(), state.fx, state.bound, calls, state.violation
+                )
             )
         else:
             answer = user(state.x.copy())
