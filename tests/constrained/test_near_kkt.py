@@ -414,3 +414,19 @@ def _linear_program(A, b, rows, room, flat):
         np.concatenate([flat, zero(d + 1)])[None], [0.0],
         bounds=[(-1.0, 0.75)] * d + [(0, None)] * d + [(None, None)],
     ).fun  # fmt: skip
+
+
+def test_without_a_proof_the_best_kkt_certificate_is_kept():
+    """No rational point is on both the circle and the line, so that the constraint is never tight.
+
+    min |x - y| - x on x^2 + y^2 <= 1 is at x = y = 1/sqrt 2.
+    """
+    x = gs.Variable(2)
+    fun, limits = abs(x[0] - x[1]) - x[0], {"constraints": gs.sum_squares(x) <= 1.0}
+    res = gs.minimize(fun, [0.1, 0.2], **NEAR, **limits)
+    assert not res.success
+    assert "eps = " in res.message or "pivot" in res.message
+    assert isinstance(res.certificate, gs.KKTCertificate)
+    assert res.certificate.eps <= 1e-3
+    assert res.certificate.verify(fun, **limits).ok
+    assert res.nfev + res.ngev < 3000

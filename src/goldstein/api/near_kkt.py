@@ -24,7 +24,7 @@ Vector = NDArray[np.float64]
 
 #: Targets that bring the proof no nearer, before one gives up: at a pivot that no rational is on,
 #: smaller balls do not help.
-PATIENCE = 3
+PATIENCE = 2
 
 #: The check that finds constraints whose gradients prove anything about f, that is nothing.
 _EMPTY = "qualification"
@@ -34,7 +34,7 @@ def run_near(search: ConstrainedSearch, start: Vector) -> Answer:
     """Search until a KKT certificate moves to a pivot that is feasible and KKT exactly."""
     problem, request = search.problem, search.request
     exact_parts(problem.system, start.size)  # a black box is refused before anything is asked
-    x, whole = start, None
+    x, whole, kept = start, None, None
     nearest, idle = math.inf, 0
     for stage, (eps, delta) in enumerate(
         near_targets(request.eps, request.delta, smallest_delta(start))
@@ -43,6 +43,8 @@ def run_near(search: ConstrainedSearch, start: Vector) -> Answer:
         answer = replace(search, request=target).run(x)
         whole = answer if whole is None else whole.followed_by(answer)
         x = answer.x
+        if answer.status is Status.VERIFIED:
+            kept = answer
         if isinstance(answer.certificate, KKTCertificate) and problem.feasible(x):
             found, empty = attempt(
                 problem, answer.certificate, request.eps, request.delta, request.seed,
@@ -58,9 +60,13 @@ def run_near(search: ConstrainedSearch, start: Vector) -> Answer:
             if idle >= PATIENCE:
                 break
         if answer.status is not Status.VERIFIED:
-            return whole
+            break
     assert whole is not None
-    return replace(whole, status=Status.NOT_VERIFIED)
+    if kept is None:
+        return whole
+    # Without the proof, what was verified at a larger target is worth more than the last try.
+    status = Status.NOT_VERIFIED if whole.status is Status.VERIFIED else whole.status
+    return replace(whole, x=kept.x, certificate=kept.certificate, status=status)
 
 
 def certify_near_kkt(
