@@ -49,7 +49,7 @@ def at_least(values: Callable[[Array], Array], rows: Callable[[Array], Array]) -
 def all_problems() -> list[Problem]:
     """Return the list; making it costs a few linear programs."""
     made: list[Problem] = [
-        *literature(), hs113(), hs43(), hs100(),
+        *literature(), hs113(), hs43(), hs100(), hs114(),
         *basis_pursuits(), *sphere_dictionaries(), *eigenvalues(), *boxes(), budget_svm(),
         fair_svm(), monotone_fit(), budget_regression(), nonnegative_regression(), cvar(),
         simplex_max(), circle(), median_in_a_ball(),
@@ -123,6 +123,66 @@ def hs100() -> Problem:
     return Problem(
         "HS100", fun, jac, np.array([1, 2, 0, 4, 0, 1, 1.0]), 680.6300573,
         {"constraints": at_least(values, rows)},
+    )  # fmt: skip
+
+
+def hs114() -> Problem:
+    """Alkylation: variables of sizes from 1e-5 to 16,000, and equalities with quotients."""
+    a, b = 0.99, 0.9
+
+    def fun(x: Array) -> float:
+        return float(
+            5.04 * x[0] + 0.035 * x[1] + 10 * x[2] + 3.36 * x[4] - 0.063 * x[3] * x[6]
+        )  # fmt: skip
+
+    def jac(x: Array) -> Array:
+        return np.array([5.04, 0.035, 10, -0.063 * x[6], 3.36, 0, -0.063 * x[3], 0, 0, 0])
+
+    def values(x: Array) -> Array:
+        g5 = x[0] * (1.12 + 0.13167 * x[7] - 0.00667 * x[7] ** 2) - a * x[3]
+        g6 = 57.425 + 1.098 * x[7] - 0.038 * x[7] ** 2 + 0.325 * x[5] - a * x[6]
+        return np.array([g5, g6, (1 / a - a) * x[3] - g5, (1 / a - a) * x[6] - g6])
+
+    def rows(x: Array) -> Array:
+        J = np.zeros((4, 10))
+        J[0, 0] = 1.12 + 0.13167 * x[7] - 0.00667 * x[7] ** 2
+        J[0, 7], J[0, 3] = x[0] * (0.13167 - 0.01334 * x[7]), -a
+        J[1, [7, 5, 6]] = 1.098 - 0.076 * x[7], 0.325, -a
+        J[2:] = -J[:2]
+        J[2, 3] += 1 / a - a
+        J[3, 6] += 1 / a - a
+        return J
+
+    def balances(x: Array) -> Array:
+        share = 98000 * x[2] / (x[3] * x[8] + 1000 * x[2])
+        return np.array([share - x[5], (x[1] + x[4]) / x[0] - x[7]])
+
+    def balance_rows(x: Array) -> Array:
+        D, J = x[3] * x[8] + 1000 * x[2], np.zeros((2, 10))
+        J[0, [2, 3, 8, 5]] = (
+            98000 / D - 98e6 * x[2] / D**2, -98000 * x[2] * x[8] / D**2,
+            -98000 * x[2] * x[3] / D**2, -1,
+        )  # fmt: skip
+        J[1, [0, 1, 4, 7]] = -(x[1] + x[4]) / x[0] ** 2, 1 / x[0], 1 / x[0], -1
+        return J
+
+    A = np.zeros((5, 10))
+    A[0, [9, 8]], A[1, [6, 9]] = (-0.222, -b), (3, -a)
+    A[2:4] = -A[:2]
+    A[2, 8] += 1 / b - b
+    A[3, 9] += 1 / a - a
+    A[4, [3, 0, 4]] = 1.22, -1, -1
+    low, high = [1e-5] * 5 + [85, 90, 3, 1.2, 145], [2000, 16000, 120, 5000, 2000, 93, 95, 12, 4]
+    return Problem(
+        "HS114", fun, jac, np.array([1745, 12000, 110, 3048, 1974, 89.2, 92.8, 8, 3.6, 145]),
+        -1768.80696,
+        {"bounds": Bounds(low, [*high, 162]),
+         "constraints": [
+             LinearConstraint(A[:4], [-35.82, 133, 35.82, -133], np.inf),
+             LinearConstraint(A[4:], 0, 0),
+             NonlinearConstraint(values, 0, np.inf, jac=rows),
+             NonlinearConstraint(balances, 0, 0, jac=balance_rows),
+         ]},
     )  # fmt: skip
 
 

@@ -335,6 +335,10 @@ class ConstrainedSearch:
         problem, x, delta = self.problem, around.x, self.request.delta
         box = problem.box
         held = np.zeros(x.size, dtype=bool)
+        if around.points and not problem.feasible(x):
+            # Which bounds push shows only where the constraints hold.
+            around = around.moved_to(restored(problem, x, 0.5 * delta, held, self.request.seed))
+            x = around.x
         if around.points:
             around.look_for_limits()
             low, high = x - box.lower <= SNAP * delta, box.upper - x <= SNAP * delta
