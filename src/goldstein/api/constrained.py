@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.api.judge import Judge
+from goldstein.certificates.beside import best_bound
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
 from goldstein.certificates.kkt_stating import Around, state_kkt
@@ -33,7 +34,7 @@ from goldstein.errors import (
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.result import History, Status
-from goldstein.solvers import Request, Solver, State
+from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.loop import Outcome, adapt_callback, run
 
@@ -239,7 +240,7 @@ class ConstrainedSearch:
     def _solve(self, penalised: Boxed, x: Vector, request: Request) -> Outcome:
         objective = self.problem.objective
         counted = CountedOracle(penalised)
-        judge = Judge(counted, request, self.meta, self.checked)
+        judge = _Reasked(counted, request, self.meta, self.checked)
         left = max(self.deadline - time.perf_counter(), 1e-3)
         kept = int(min(6 * (x.size + 4), (objective.limit - objective.calls) // 4))
         before = objective.calls
@@ -284,19 +285,21 @@ class ConstrainedSearch:
     ) -> Answer:
         """Snap, restore, gather and state; decide what the claim is worth."""
         problem, request = self.problem, self.request
-        seeds: list[Vector] = []
+        seeds: list[tuple[Vector, Vector | None]] = []
         # Without a value the solver has not even started.
         if penalised is not None and outcome is not None and math.isfinite(outcome.state.fx):
             evidence = outcome.certificate or self.solver.best_evidence(outcome.state)
             if evidence is not None:
-                seeds = [penalised.invert(z) for z in evidence.points]
+                inside = [penalised.invert(z) for z in evidence.points]
+                seeds = [(z, penalised.remembered(z)) for z in inside]
         around = Around(problem, y, request.delta, request.seed)
         certificate = None
         patience = patience or max(20, min(4 * y.size, 200))
         try:
             rng = stream(request.seed, len(seeds), "seeds")
-            for z in seeds:
-                around.ask(_jittered(rng, z, y, request.delta, problem.box))
+            for z, gradient in seeds:
+                place = _jittered(rng, z, y, request.delta, problem.box) if gradient is None else z
+                around.ask(place, gradient)
             if not around.points:
                 around.ask(_jittered(rng, y, y, request.delta, problem.box))
             around = around.moved_to(self._placed(around))
@@ -418,6 +421,16 @@ class ConstrainedSearch:
         detail: str = "",
     ) -> Answer:
         return Answer(x, status, certificate, self._history, self._steps, detail)
+
+
+class _Reasked(Judge):
+    """Gradients of a reduced function are asked again, and no more: KKT is decided later."""
+
+    def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
+        stating, fresh = self._ask_again(evidence)
+        if stating is None or best_bound(stating.gradients)[0] > self.request.eps:
+            return None, fresh
+        return replace(evidence, points=fresh[0], gradients=fresh[1]), None
 
 
 class _Billed(Oracle):

@@ -105,12 +105,14 @@ class Around:
             if system.lower[i] - values[i] >= max(self.below[i][0], 0.0):
                 self.below[i] = float(system.lower[i] - values[i]), y
 
-    def ask(self, y: Vector) -> bool:
-        """Add a point; False where it is outside or on a kink."""
+    def ask(self, y: Vector, gradient: Vector | None = None) -> bool:
+        """Add a point; False where it is outside or on a kink. Its gradient may be known."""
         if distance_upper(y, self.x) > self.delta:
             return False
         try:
-            gradient, _, rows = self.problem.answers(y)
+            if gradient is None:
+                gradient = self.problem.objective.gradient(y)
+            rows = self.problem.system.rows(y)
         except KinkError:
             return False
         self.see(y)

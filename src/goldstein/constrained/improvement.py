@@ -51,7 +51,7 @@ class Improvement(Boxed):
         gaps = self._gaps(y)
         worst = int(gaps.argmax()) if gaps.size else 0
         if not gaps.size or self._fall(y) >= gaps[worst]:
-            return self.problem.objective.gradient(y)
+            return self.objective_slope(y)
         # A gradient of a constraint costs no call of f.
         i = worst % system.size
         sign = 1.0 if worst < system.size else -1.0

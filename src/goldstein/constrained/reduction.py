@@ -24,6 +24,9 @@ from goldstein.oracles import Oracle
 
 Vector = NDArray[np.float64]
 
+#: Gradients of f that are kept.
+REMEMBERED = 1000
+
 #: Infeasible points so many times larger than the start, with lower values, end a run.
 FAR = 1e4
 
@@ -44,6 +47,7 @@ class Boxed(Oracle):
         #: f and the violation behind every value that was told.
         self.course: dict[float, tuple[float, float]] = {}
         self._asked: tuple[bytes, float] = (b"", math.nan)
+        self._slopes: dict[bytes, Vector] = {}
 
     def objective(self, y: Vector) -> float:
         """Return f(y); the last point is remembered."""
@@ -51,6 +55,23 @@ class Boxed(Oracle):
         if self._asked[0] != key:
             self._asked = key, self.problem.objective.value(y)
         return self._asked[1]
+
+    def objective_slope(self, y: Vector) -> Vector:
+        """Return the gradient of f at y; the last few are remembered."""
+        found = self.problem.objective.gradient(y)
+        self._slopes[y.tobytes()] = found
+        if len(self._slopes) > REMEMBERED:
+            del self._slopes[next(iter(self._slopes))]
+        return found
+
+    def remembered(self, y: Vector) -> Vector | None:
+        """Return the gradient of f at y if it was asked lately, and y is off the bounds.
+
+        On a face of the box functions like to have kinks.
+        """
+        box = self.problem.box
+        face = bool(((y == box.lower) | (y == box.upper))[self._free].any())
+        return None if face else self._slopes.get(y.tobytes())
 
     def inside(self, y: Vector) -> float:
         """Return F(y)."""
@@ -136,7 +157,7 @@ class Penalised(Boxed):
             raise BallTooSmallError
 
     def slope(self, y: Vector) -> Vector:
-        total = self.problem.objective.gradient(y)
+        total = self.objective_slope(y)
         signs = np.sign(self._excess(y))
         if signs.any():
             total = total + (self.rho * signs) @ self.problem.system.rows(y)
