@@ -11,7 +11,7 @@ from benchmarks.recorder import OutOfBudget
 from goldstein.constrained import as_box, as_system
 
 #: A value and a gradient are one call each; seconds are those of PyGRANSO itself.
-MAX_CALLS, MAX_SECONDS = 50_000, 15.0
+MAX_CALLS, MAX_SECONDS = 50_000, 10.0
 
 #: What PyGRANSO accepts as feasible by itself, for equalities.
 FEASIBLE = 1e-6

@@ -294,6 +294,7 @@ class ConstrainedSearch:
                 seeds = [(z, penalised.remembered(z)) for z in inside]
         around = Around(problem, y, request.delta, request.seed)
         certificate = None
+        early = patience is not None
         patience = patience or max(20, min(4 * y.size, 200))
         try:
             rng = stream(request.seed, len(seeds), "seeds")
@@ -304,8 +305,9 @@ class ConstrainedSearch:
                 around.ask(_jittered(rng, y, y, request.delta, problem.box))
             around = around.moved_to(self._placed(around))
             certificate = state_kkt(
-                around, request.eps, self.meta, patience=patience, deadline=self.deadline
-            )
+                around, request.eps, self.meta, patience=patience, deadline=self.deadline,
+                or_nothing=early,
+            )  # fmt: skip
         except OutOfCalls:
             status = Status.OUT_OF_CALLS
         except NotDeterministicError:

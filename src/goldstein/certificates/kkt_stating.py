@@ -314,12 +314,16 @@ def state_kkt(
     *,
     patience: int,
     deadline: float = math.inf,
+    or_nothing: bool = False,
 ) -> KKTCertificate | None:
-    """Gather until a claim of `eps` survives, or nothing is gained; None where nothing is known."""
+    """Gather until a claim of `eps` survives, or nothing is gained; None where nothing is known.
+
+    With `or_nothing` a claim that cannot be as good as `eps` costs no further calls, and is None.
+    """
     best: KKTCertificate | None = None
     for attempt in range(3):
         found = around.enrich(SPARE * eps, patience, deadline)
-        if found is None:
+        if found is None or (or_nothing and found.length > eps):
             break
         around.look_for_limits()
         certificate = around.state(found, meta)
