@@ -1,5 +1,6 @@
 """Near-KKT: proved exactly, or not at all."""
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog
 
 import goldstein as gs
 from goldstein.certificates.near_kkt_check import ExactProblem, prove_near_kkt
+from goldstein.numerics.conic_hull import conic_weights
 
 NEAR = {"eps": 1e-3, "delta": 1e-3, "stationarity": "near", "rng": 0}
 
@@ -433,3 +435,72 @@ def test_without_a_proof_the_best_kkt_certificate_is_kept():
     assert res.certificate.eps <= 1e-3
     assert res.certificate.verify(fun, **limits).ok
     assert res.nfev + res.ngev < 3000
+
+
+# --- soundness, against an enumeration of all pieces ----------------------------------------------
+
+
+def shortest_by_enumeration(A, b, rows, room, y):
+    """Return the distance of 0 from df(y) + cone of constraints at their limits + normals of a box.
+
+    f = max(A x + b) + |x|_1 with integers, the box [-1, 1]^2: every set is written down.
+    """
+    values = [sum(a * q for a, q in zip(row, y)) + s for row, s in zip(A, b)]
+    active = [row for row, v in zip(A, values) if v == max(values)]
+    signs = itertools.product(*[(-1, 1) if q == 0 else (1 if q > 0 else -1,) for q in y])
+    hull = [np.array(row, float) + s for s in map(np.array, signs) for row in active]
+    cone = [
+        np.array(row, float)
+        for row, top in zip(rows, room)
+        if sum(a * q for a, q in zip(row, y)) == top
+    ]
+    cone += [side * np.eye(2)[k] for k in range(2) for side in (-1, 1) if y[k] == side]
+    weights, shares = conic_weights(np.array(hull), np.array(cone).reshape(-1, 2))
+    return float(np.linalg.norm(weights @ np.array(hull) + shares @ np.array(cone).reshape(-1, 2)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_evidence_whatever_proves_more_than_is_true(seed):
+    rng = np.random.default_rng(seed)
+    x = gs.Variable(2)
+    accepted = 0
+    for _ in range(80):
+        A, b = rng.integers(-3, 4, (3, 2)), rng.integers(-1, 2, 3)
+        rows, room = rng.integers(-2, 3, (2, 2)), rng.integers(0, 2, 2)
+        fun = gs.max(gs.linear(A.astype(float), x) + b.astype(float)) + gs.norm1(x)
+        limits = {
+            "bounds": [(-1, 1)] * 2,
+            "constraints": gs.linear(rows.astype(float), x) <= room.astype(float),
+        }
+        y = tuple(Fraction(int(q), 2) for q in rng.integers(-2, 3, 2))
+        problem = ExactProblem.of(fun, np.array(y, float), limits["bounds"], limits["constraints"])
+        ways, weights = rng.standard_normal((4, 2)), rng.random(4)
+        # The best weights for these ways, so that as much as possible is accepted.
+        hull = np.array([np.array(m, float) for m, _ in problem.form.limiting_gradients(y, ways)])
+        honest = rng.random() < 0.8
+        use = rng.random(2) < 0.7
+        sides = [(k, s) for k in range(2) for s in (-1, 1) if rng.random() < 0.5]
+        if honest:  # only what is at its limit
+            at = [sum(a * q for a, q in zip(row, y)) == top for row, top in zip(rows, room)]
+            use, sides = use & np.array(at), [(k, s) for k, s in sides if y[k] == s]
+        normals = [s * np.eye(2)[k] for k, s in sides]
+        cone = np.array([*rows[use].astype(float), *normals]).reshape(-1, 2)
+        if rng.random() < 0.8:
+            weights, shares = conic_weights(hull, cone)
+        else:
+            shares = rng.random(len(cone))
+        pairs = zip(np.flatnonzero(use).tolist(), shares)
+        rows_used = [(i, rng.standard_normal(2), float(w)) for i, w in pairs if w > 0]
+        normal = sum((w * n for w, n in zip(shares[use.sum() :], normals)), np.zeros(2))
+        try:
+            claim = prove_near_kkt(
+                problem, np.array(y, float), y, ways, weights, rows_used, normal, {}
+            )
+        except gs.NotCertifiableError:
+            continue
+        if claim.verify(fun, seed=seed, **limits).ok:
+            accepted += 1
+            assert claim.eps >= shortest_by_enumeration(A, b, rows, room, y) - 1e-9
+            inside = [sum(a * q for a, q in zip(row, y)) <= top for row, top in zip(rows, room)]
+            assert all(inside)
+    assert accepted >= 5
