@@ -70,6 +70,14 @@ def test_svm_with_a_budget_that_has_kinks():
     assert sum(map(abs, res.certificate.exact_pivot)) == 1
 
 
+def test_a_budget_in_more_variables():
+    """The kinks of the budget meet those of the loss: 12 variables, 400 rows."""
+    w, loss, _ = svm(n=400, d=12, seed=1)
+    res = proved(loss, np.zeros(12), constraints=gs.norm1(w) <= 1.0)
+    assert sum(map(abs, res.certificate.exact_pivot)) == 1
+    assert sum(q == 0 for q in res.certificate.exact_pivot) >= 1
+
+
 def test_margin_model_has_a_variable_of_its_own():
     """f and the constraints are written over different variables, and f is a fused model."""
     rng = np.random.default_rng(0)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.calculus.affine import linear, sum_entries
-from goldstein.calculus.atoms import relu
+from goldstein.calculus.atoms import absolute, relu
 from goldstein.calculus.expression import Expression, Variable
-from goldstein.calculus.near import MAX_WORK, search_near
+from goldstein.calculus.near import MAX_WORK, NearSearch, search_near
 from goldstein.certificates.exact_parts import Limit
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate, best_normal
@@ -27,7 +27,7 @@ from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.near_kkt_check import ExactProblem, prove_near_kkt
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.conic_hull import conic_weights
-from goldstein.numerics.exact import nearest_float
+from goldstein.numerics.exact import exact_dot, nearest_float, to_fractions
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -81,12 +81,21 @@ def search_near_kkt(
         )
     problem = ExactProblem.of(fun, hint.x, bounds, constraints)
     penalty = _Penalty(fun, problem, hint)
-    for _ in range(1 + RAISES):
-        expression = penalty.expression()
+
+    def pivot_of(expression: Expression) -> NearSearch:
         around = penalty.hint(expression)
-        found = search_near(
+        return search_near(
             expression, around, delta, eps, seed=seed, deadline=deadline, max_work=max_work
         )
+
+    if penalty.flat:
+        first = pivot_of(penalty.expression(flat=True)).certificate
+        if first is not None and not _violated(problem, first.exact_pivot):
+            proof = _proved(problem, hint, first, eps)
+            if proof.note == "proved":
+                return proof
+    for _ in range(1 + RAISES):
+        found = pivot_of(penalty.expression())
         if found.certificate is None:
             return NearKKTSearch(None, found.note)
         violated = _violated(problem, found.certificate.exact_pivot)
@@ -113,9 +122,20 @@ class _Penalty:
         self.rho = _power_of_two(4.0 * (np.abs(hint.multipliers) + steep / max(short, 1e-6)))
         pull = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
         self._wall = float(_power_of_two(np.array([4.0 * pull]))[0])
+        #: Affine pieces, exact in float64, of the constraints with a multiplier that have kinks.
+        self.flat = {
+            i: piece
+            for i in hint.active
+            if (piece := _affine_piece(problem, i, hint.x)) is not None
+        }
 
-    def expression(self) -> Expression:
-        """Return P over a variable of its own."""
+    def expression(self, *, flat: bool = False) -> Expression:
+        """Return P over a variable of its own.
+
+        With `flat` a constraint with kinks and a multiplier m counts as m c plus about half of
+        |m| |piece - limit|. Its own kinks then add to those of f instead of being nested, which is
+        easier to search; at a pivot on the piece's limit all is as before.
+        """
         x, total = self._variable, self._objective
         system, box = self.problem.system, self.problem.box
         at = 0
@@ -129,10 +149,25 @@ class _Penalty:
                 pieces = [_over(part, x) for part in group.parts]
                 members = [which[k : k + 1] for k in range(group.size)]
             for piece, rows in zip(pieces, members):
-                total = total + self._beyond(piece, rows, system.lower, system.upper, self.rho)
+                i = int(rows[0])
+                if flat and i in self.flat:
+                    total = total + self._flattened(i, piece)
+                else:
+                    total = total + self._beyond(piece, rows, system.lower, system.upper, self.rho)
         wall = np.full(x.size, self._wall)
         whole: Expression = total + self._beyond(x, np.arange(x.size), box.lower, box.upper, wall)
         return whole
+
+    def _flattened(self, i: int, constraint: Expression) -> Expression:
+        row, offset = self.flat[i]
+        system, multiplier = self.problem.system, float(self.known.multipliers[i])
+        limit = float(system.upper[i] if multiplier > 0 else system.lower[i])
+        piece = sum_entries(self._variable * row) + offset
+        half = float(_power_of_two(np.array([abs(multiplier)]))[0]) / 2.0
+        # Few digits, so that rationals stay short.
+        short = float(np.round(multiplier / half * 2.0**20) * half / 2.0**20)
+        found: Expression = short * constraint + half * absolute(piece - limit)
+        return found
 
     @staticmethod
     def _beyond(
@@ -182,6 +217,22 @@ def _over(expression: Any, variable: Variable) -> Expression:
         whole = isinstance(node, Variable)
         made[id(node)] = variable if whole else node.with_args([made[id(a)] for a in node.args])
     return made[id(expression)]
+
+
+def _affine_piece(problem: ExactProblem, i: int, x: Vector) -> tuple[Vector, float] | None:
+    """Return gradient and offset of a constraint's piece at x, if float64 holds them exactly."""
+    part, point = problem.parts[i], to_fractions(x)
+    if part.is_affine or part.degree != 1:
+        return None
+    try:
+        ((mid, rad),) = part.limits(point, np.ones((1, x.size)) + x[None])
+        value, high = part.between(point)
+    except NotCertifiableError:
+        return None
+    offset = value - exact_dot(mid, point)
+    row = np.array([nearest_float(m) for m in mid])
+    exact = value == high and not any(rad) and to_fractions(row) == mid
+    return (row, float(offset)) if exact and Fraction(float(offset)) == offset else None
 
 
 def _power_of_two(values: Vector) -> Vector:

@@ -24,6 +24,8 @@ class ExactPart(Protocol):
     """What the checker asks of a component; every answer is proved."""
 
     is_affine: bool
+    #: Its pieces are polynomials of this degree.
+    degree: float
 
     def between(self, point: Point) -> tuple[Fraction, Fraction]:
         """Return numbers that enclose the value; equal ones where it is known exactly."""
@@ -43,7 +45,7 @@ class Row:
     (Fraction(7, 6), Fraction(7, 6))
     """
 
-    is_affine = True
+    is_affine, degree = True, 1.0
 
     def __init__(self, row: Vector) -> None:
         self.row = np.array(row)
@@ -72,6 +74,7 @@ class KinkedPart:
             )
         self.form = expression.kink_form()
         self.is_affine = bool(self.form.root.is_affine)
+        self.degree = float(self.form.root.degree)
 
     def between(self, point: Point) -> tuple[Fraction, Fraction]:
         found = self.form.examine(list(point))
