@@ -110,7 +110,8 @@ def minimize(
         Limit in seconds.
     bounds : scipy.optimize.Bounds or list of pairs, optional
         Bounds of the variables; None or an infinity for none. `fun` and `jac` are never asked
-        outside them. The certificate is then a `KKTCertificate`.
+        outside them. The certificate is then a `KKTCertificate`, or a `NearKKTCertificate` where
+        near stationarity is asked for and the constraints are expressions or linear.
     constraints : LinearConstraint, NonlinearConstraint, dict, or a list of them
         As SciPy takes them, with gradients: lb <= c(x) <= ub, equalities where both are equal.
         `res.multipliers` numbers all components in the order given; see also

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.api.constrained import Answer, ConstrainedSearch, certify_constrained
+from goldstein.api.constrained import FINAL, Answer, ConstrainedSearch, certify_constrained
 from goldstein.api.inputs import smallest_delta
 from goldstein.api.near import near_targets
 from goldstein.calculus.near_kkt import NearKKTSearch, search_near_kkt
@@ -65,7 +65,7 @@ def run_near(search: ConstrainedSearch, start: Vector) -> Answer:
     if kept is None:
         return whole
     # Without the proof, what was verified at a larger target is worth more than the last try.
-    status = Status.NOT_VERIFIED if whole.status is Status.VERIFIED else whole.status
+    status = whole.status if whole.status in FINAL else Status.NOT_VERIFIED
     return replace(whole, x=kept.x, certificate=kept.certificate, status=status)
 
 
