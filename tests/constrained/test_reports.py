@@ -122,3 +122,12 @@ def test_a_smooth_problem_takes_few_calls():
     assert res.success
     assert res.fun == pytest.approx(-44.0, abs=1e-4)
     assert res.nfev + res.ngev <= 60
+
+
+def test_noise_is_named():
+    rng = np.random.default_rng(0)
+    res = gs.minimize(
+        lambda x: abs(x).sum(), [1.0, 1.0], lambda x: np.sign(x) + 1e-3 * rng.standard_normal(2),
+        eps=1e-4, delta=1e-3, rng=0, bounds=[(-1, 2)] * 2, max_calls=2000,
+    )  # fmt: skip
+    assert res.status is gs.Status.NOT_DETERMINISTIC

@@ -18,6 +18,7 @@ from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
 from goldstein.certificates.kkt_stating import Around, state_kkt
 from goldstein.certificates.near_kkt import NearKKTCertificate
+from goldstein.certificates.stating import NOISE
 from goldstein.constrained.box import Box
 from goldstein.constrained.head_start import head_start
 from goldstein.constrained.problem import Problem
@@ -31,6 +32,7 @@ from goldstein.errors import (
     OutOfCalls,
     WrongGradientError,
 )
+from goldstein.numerics.rounding import norm_upper
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.result import History, Status
@@ -66,6 +68,9 @@ FINAL = (
     Status.NOT_DETERMINISTIC,
     Status.WRONG_GRADIENT,
 )
+
+#: Answers that no further stage would change.
+DECIDED = (Status.VERIFIED, Status.DEGENERATE, *FINAL)
 
 RUNAWAY = (Status.UNBOUNDED, Status.BALL_TOO_SMALL)
 
@@ -154,7 +159,7 @@ class ConstrainedSearch:
             if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
                 return self._answer(y, outcome.status, None, self._blame(y, outcome.status))
             last = self._judged(y, outcome, outcome.status, penalised)
-            if last.status in (Status.VERIFIED, Status.DEGENERATE) or outcome.status in FINAL:
+            if last.status in DECIDED or outcome.status in FINAL:
                 return last
             x = last.x
             if time.perf_counter() > self.deadline:
@@ -312,7 +317,21 @@ class ConstrainedSearch:
             status = Status.OUT_OF_CALLS
         except NotDeterministicError:
             status = Status.NOT_DETERMINISTIC
-        return self._decided(around.x, certificate, status)
+        answer = self._decided(around.x, certificate, status)
+        unproved = status is Status.VERIFIED and answer.status is Status.NOT_VERIFIED
+        # What held for the reduced function and fails here may be a claim about noise.
+        if unproved and self._noisy(around):
+            return self._answer(around.x, Status.NOT_DETERMINISTIC, None)
+        return answer
+
+    def _noisy(self, around: Around) -> bool:
+        """Whether a gradient that is asked again differs visibly."""
+        objective = self.problem.objective
+        with contextlib.suppress(KinkError, OutOfCalls):
+            for y, gradient in zip(around.points[:1], around.gradients):
+                gap = norm_upper(objective.gradient(y) - gradient)
+                return gap > NOISE * max(self.request.eps, norm_upper(gradient))
+        return False
 
     def _decided(self, x: Vector, certificate: KKTCertificate | None, status: Status) -> Answer:
         problem = self.problem

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.api.constrained import FINAL, RUNAWAY, SHARE, Answer, ConstrainedSearch
+from goldstein.api.constrained import DECIDED, FINAL, RUNAWAY, SHARE, Answer, ConstrainedSearch
 from goldstein.certificates.kkt_stating import Around
 from goldstein.constrained.improvement import Improvement, require_feasible
 from goldstein.errors import OutOfCalls
@@ -66,7 +66,7 @@ class FeasibleSearch(ConstrainedSearch):
             ended = outcome.status in FINAL or time.perf_counter() > self.deadline
             if ended or way <= STILL * request.delta:
                 last = self._judged(x, outcome, outcome.status, function)
-                if last.status in (Status.VERIFIED, Status.DEGENERATE) or ended:
+                if last.status in DECIDED or ended:
                     return last
                 if target.delta <= 2.0**-6 * request.delta:
                     break

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
 from goldstein.constrained.problem import Problem
-from goldstein.errors import GoldsteinError, NotDeterministicError, OutOfCalls
+from goldstein.errors import GoldsteinError, OutOfCalls
 
 Vector = NDArray[np.float64]
 
@@ -73,10 +73,10 @@ def head_start(problem: Problem, x: Vector, seen: Callable[[Vector, float], None
                 options={"ftol": 1e-7 * scale, "maxiter": 1000},
             )  # fmt: skip
         last = whole(np.asarray(found.x, dtype=np.float64))
-    except (OutOfCalls, NotDeterministicError):
+    except OutOfCalls:
         raise
-    except (_Enough, GoldsteinError, ValueError):  # a kink, or a place where nothing is defined
-        pass
+    except (_Enough, GoldsteinError, ValueError):
+        pass  # a kink, or a place where nothing is defined; what matters will be met again
     return last if gradients > 1 and np.isfinite(last).all() else None
 
 

@@ -208,4 +208,4 @@ def curtis_overton() -> Instance:
         jac=lambda x: np.array([[root, 0.0] if root * x[0] > 2 * x[1] else [0.0, 2.0]]),
     )  # fmt: skip
     objective = Objective(lambda x: float(8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2), gradient)
-    return Instance(np.array([-1.0, 1.0]), objective, limits={"constraints": limit})
+    return Instance(np.array([-1.2, 1.0]), objective, limits={"constraints": limit})
