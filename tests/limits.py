@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.rationals import to_fractions
+from goldstein.checker import sides
 from goldstein.checker.sides import Point, Side
 
 
@@ -15,9 +15,7 @@ def limiting_gradients(
     fun: Any, point: Any, directions: Any
 ) -> list[tuple[list[Fraction], list[Fraction]]]:
     """Limits of gradients along directions: midpoints and radii, the radii 0 where exact."""
-    exact, mids, rads = Point(fun.program(), point).limits(directions)
-    rows = [to_fractions(mid) for mid in mids] if exact is None else exact
-    return [(row, to_fractions(rad)) for row, rad in zip(rows, rads, strict=True)]
+    return sides.limiting_gradients(fun.program(), point, directions)
 
 
 def gradient_enclosure(fun: Any, point: Any) -> tuple[np.ndarray, np.ndarray]:

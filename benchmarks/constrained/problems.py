@@ -1,19 +1,21 @@
 """The problems: formulas from the literature, or data with an answer from linear programming.
 
-Minimax problems with linear constraints: L. Luksan and J. Vlcek, Test problems for nonsmooth
-unconstrained and linearly constrained optimization, report 798, 2000. HS: W. Hock and K.
-Schittkowski, Test examples for nonlinear programming codes, 1981. The constrained Rosenbrock
-function: F. Curtis and M. Overton, SIAM J. Optim. 22, 2012.
+The constrained problems of `goldstein.problems`; HS: W. Hock and K. Schittkowski, Test examples for
+nonlinear programming codes, 1981; and problems made from random data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint, linprog
+
+import goldstein as gs
+from goldstein.problems.constrained import wong_2_polynomials
+from goldstein.problems.polynomials import SparsePolynomials
 
 Array = Any
 
@@ -47,7 +49,7 @@ def at_least(values: Callable[[Array], Array], rows: Callable[[Array], Array]) -
 def all_problems() -> list[Problem]:
     """Return the list; making it costs a few linear programs."""
     made: list[Problem] = [
-        curtis_overton(), *mads(), mad6(), pentagon(), wong2(), hs113(), hs43(), hs100(),
+        *literature(), hs113(), hs43(), hs100(), hs114(),
         *basis_pursuits(), *sphere_dictionaries(), *eigenvalues(), *boxes(), budget_svm(),
         fair_svm(), monotone_fit(), budget_regression(), nonnegative_regression(), cvar(),
         simplex_max(), circle(), median_in_a_ball(),
@@ -55,169 +57,26 @@ def all_problems() -> list[Problem]:
     return made
 
 
-def curtis_overton() -> Problem:
-    r = np.sqrt(2.0)
-
-    def jac(x: Array) -> Array:
-        s = 8 * np.sign(x[0] ** 2 - x[1])
-        return np.array([2 * s * x[0] - 2 * (1 - x[0]), -s])
-
-    limit = NonlinearConstraint(
-        lambda x: max(r * x[0], 2 * x[1]),
-        -np.inf,
-        1.0,
-        jac=lambda x: np.array([[r, 0.0]]) if r * x[0] > 2 * x[1] else np.array([[0.0, 2.0]]),
-    )
-    return Problem(
-        "Curtis-Overton", lambda x: 8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2, jac,
-        np.array([-1.0, 1.0]), (1 - 1 / r) ** 2, {"constraints": limit},
-    )  # fmt: skip
-
-
-def mads() -> list[Problem]:
-    def values(x: Array) -> Array:
-        return np.array([x[0] ** 2 + x[1] ** 2 + x[0] * x[1] - 1, np.sin(x[0]), -np.cos(x[1])])
-
-    def rows(x: Array, i: int) -> Any:
-        return [(2 * x[0] + x[1], 2 * x[1] + x[0]), (np.cos(x[0]), 0.0), (0.0, np.sin(x[1]))][i]
-
-    def other_values(x: Array) -> Array:
-        return np.array([-np.exp(x[0] - x[1]), np.sinh(x[0] - 1) - 1, -np.log(x[1]) - 1])
-
-    def other_rows(x: Array, i: int) -> Any:
-        e = np.exp(x[0] - x[1])
-        return [(-e, e), (np.cosh(x[0] - 1), 0.0), (0.0, -1 / x[1])][i]
-
-    def limited(row: Sequence[float], low: float) -> dict[str, Any]:
-        return {"constraints": LinearConstraint([row], low, np.inf)}
-
-    # The logarithm needs a positive variable: a bound that is not active says so.
-    domain = {"bounds": Bounds([-np.inf, 1e-3], [np.inf, np.inf])}
-    first, second = maximum(values, rows), maximum(other_values, other_rows)
+def literature() -> list[Problem]:
+    """The problems that are part of the library."""
     return [
-        Problem("MAD1", *first, np.array([1.0, 2.0]), -0.38965952, limited((1.0, 1.0), 0.5)),
-        Problem("MAD2", *first, np.array([-2.0, -1.0]), -0.33035714, limited((-3.0, -1.0), 2.5)),
-        Problem(
-            "MAD4", *second, np.array([-1.0, 0.01]), -0.44891079,
-            {**domain, **limited((0.05, -1.0), -0.5)},
-        ),
-        Problem(
-            "MAD5", *second, np.array([-1.0, 3.0]), -0.42928061,
-            {**domain, **limited((-0.9, 1.0), 1.0)},
-        ),
-    ]  # fmt: skip
-
-
-def mad6() -> Problem:
-    angles = np.sin(np.pi * (8.5 + 0.5 * np.arange(1, 164)) / 180)
-
-    def patterns(x: Array) -> Array:
-        return 1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(angles, x)).sum(axis=1)
-
-    def values(x: Array) -> Array:
-        return np.abs(patterns(x))
-
-    def rows(x: Array, i: int) -> Array:
-        sign = np.sign(patterns(x)[i])
-        return -sign * 4 * np.pi / 15 * angles[i] * np.sin(2 * np.pi * angles[i] * x)
-
-    steps = np.zeros((8, 7))
-    steps[0, 0] = 1.0
-    for i in range(5):
-        steps[i + 1, i], steps[i + 1, i + 1] = -1.0, 1.0
-    steps[6, [3, 5]] = -1.0, 1.0
-    steps[7, 6] = 1.0
-    low = np.array([0.4] * 6 + [1.0, 3.5])
-    high = np.array([np.inf] * 6 + [1.0, 3.5])
-    return Problem(
-        "MAD6", *maximum(values, rows), 0.5 * np.arange(1.0, 8.0), 0.10183089,
-        {"constraints": LinearConstraint(steps, low, high)},
-    )  # fmt: skip
-
-
-def pentagon() -> Problem:
-    pairs = [(0, 2), (2, 4), (4, 0)]
-
-    def values(x: Array) -> Array:
-        return np.array([-np.hypot(x[i] - x[j], x[i + 1] - x[j + 1]) for i, j in pairs])
-
-    def rows(x: Array, k: int) -> Array:
-        i, j = pairs[k]
-        g = np.zeros(6)
-        step = (x[i : i + 2] - x[j : j + 2]) / np.hypot(x[i] - x[j], x[i + 1] - x[j + 1])
-        g[i : i + 2], g[j : j + 2] = -step, step
-        return g
-
-    sides = np.zeros((15, 6))
-    for i in range(3):
-        for j in range(5):
-            sides[5 * i + j, 2 * i : 2 * i + 2] = (
-                np.cos(2 * np.pi * j / 5), np.sin(2 * np.pi * j / 5),
-            )  # fmt: skip
-    return Problem(
-        "PENTAGON", *maximum(values, rows), np.array([-1.0, 0.0, 0.0, -1.0, 1.0, 1.0]), -1.85961870,
-        {"constraints": LinearConstraint(sides, -np.inf, 1.0)},
-    )  # fmt: skip
-
-
-def _hs113() -> tuple[Any, Any, Any, Any, Any]:
-    scale = np.array([0, 0, 1, 4, 1, 2, 5, 7, 2, 1.0])
-    centre = np.array([0, 0, 10, 5, 3, 1, 0, 11, 10, 7.0])
-
-    def fun(x: Array) -> float:
-        base = x[0] ** 2 + x[1] ** 2 + x[0] * x[1] - 14 * x[0] - 16 * x[1] + 45
-        return float(base + scale @ (x - centre) ** 2)
-
-    def jac(x: Array) -> Array:
-        g = 2 * scale * (x - centre)
-        g[0] = 2 * x[0] + x[1] - 14
-        g[1] = 2 * x[1] + x[0] - 16
-        return g
-
-    def curved(x: Array) -> Array:  # <= 0
-        return np.array([
-            3 * (x[0] - 2) ** 2 + 4 * (x[1] - 3) ** 2 + 2 * x[2] ** 2 - 7 * x[3] - 120,
-            5 * x[0] ** 2 + 8 * x[1] + (x[2] - 6) ** 2 - 2 * x[3] - 40,
-            0.5 * (x[0] - 8) ** 2 + 2 * (x[1] - 4) ** 2 + 3 * x[4] ** 2 - x[5] - 30,
-            x[0] ** 2 + 2 * (x[1] - 2) ** 2 - 2 * x[0] * x[1] + 14 * x[4] - 6 * x[5],
-            -3 * x[0] + 6 * x[1] + 12 * (x[8] - 8) ** 2 - 7 * x[9],
-        ])  # fmt: skip
-
-    def rows(x: Array) -> Array:
-        J = np.zeros((5, 10))
-        J[0, :4] = 6 * (x[0] - 2), 8 * (x[1] - 3), 4 * x[2], -7
-        J[1, :4] = 10 * x[0], 8, 2 * (x[2] - 6), -2
-        J[2, [0, 1, 4, 5]] = x[0] - 8, 4 * (x[1] - 4), 6 * x[4], -1
-        J[3, [0, 1, 4, 5]] = 2 * x[0] - 2 * x[1], 4 * (x[1] - 2) - 2 * x[0], 14, -6
-        J[4, [0, 1, 8, 9]] = -3, 6, 24 * (x[8] - 8), -7
-        return J
-
-    A = np.zeros((3, 10))
-    A[0, [0, 1, 6, 7]] = 4, 5, -3, 9
-    A[1, [0, 1, 6, 7]] = 10, -8, -17, 2
-    A[2, [0, 1, 8, 9]] = -8, 2, 5, -2
-    return fun, jac, curved, rows, LinearConstraint(A, -np.inf, [105.0, 0.0, 12.0])
-
-
-_HS113_START = np.array([2, 3, 5, 5, 1, 2, 7, 3, 6, 10.0])
-
-
-def wong2() -> Problem:
-    fun, jac, curved, rows, linear = _hs113()
-    return Problem(
-        "WONG2",
-        *maximum(
-            lambda x: fun(x) + np.concatenate([[0.0], 10 * curved(x)]),
-            lambda x, i: jac(x) + (10 * rows(x)[i - 1] if i else 0.0),
-        ),
-        _HS113_START, 24.306209, {"constraints": linear},
-    )  # fmt: skip
+        Problem(p.name, p.fun, p.jac, p.x0.copy(), p.best_value, p.limits)
+        for p in gs.problems.suite("constrained")
+    ]
 
 
 def hs113() -> Problem:
-    fun, jac, curved, rows, linear = _hs113()
-    bent = at_least(lambda x: -curved(x), lambda x: -rows(x))
-    return Problem("HS113", fun, jac, _HS113_START, 24.3062091, {"constraints": [linear, bent]})
+    polynomials = wong_2_polynomials()
+    system = SparsePolynomials(polynomials)
+    limits = NonlinearConstraint(
+        lambda x: system.values(x)[1:], -np.inf, 0.0,
+        jac=lambda x: np.array([system.gradient(x, k) for k in range(1, len(polynomials))]),
+    )  # fmt: skip
+    start = gs.problems.get("wong_2_linear").x0.copy()
+    return Problem(
+        "HS113", lambda x: float(system.values(x)[0]), lambda x: system.gradient(x, 0), start,
+        24.3062091, {"constraints": limits},
+    )  # fmt: skip
 
 
 def hs43() -> Problem:
@@ -264,6 +123,66 @@ def hs100() -> Problem:
     return Problem(
         "HS100", fun, jac, np.array([1, 2, 0, 4, 0, 1, 1.0]), 680.6300573,
         {"constraints": at_least(values, rows)},
+    )  # fmt: skip
+
+
+def hs114() -> Problem:
+    """Alkylation: variables of sizes from 1e-5 to 16,000, and equalities with quotients."""
+    a, b = 0.99, 0.9
+
+    def fun(x: Array) -> float:
+        return float(
+            5.04 * x[0] + 0.035 * x[1] + 10 * x[2] + 3.36 * x[4] - 0.063 * x[3] * x[6]
+        )  # fmt: skip
+
+    def jac(x: Array) -> Array:
+        return np.array([5.04, 0.035, 10, -0.063 * x[6], 3.36, 0, -0.063 * x[3], 0, 0, 0])
+
+    def values(x: Array) -> Array:
+        g5 = x[0] * (1.12 + 0.13167 * x[7] - 0.00667 * x[7] ** 2) - a * x[3]
+        g6 = 57.425 + 1.098 * x[7] - 0.038 * x[7] ** 2 + 0.325 * x[5] - a * x[6]
+        return np.array([g5, g6, (1 / a - a) * x[3] - g5, (1 / a - a) * x[6] - g6])
+
+    def rows(x: Array) -> Array:
+        J = np.zeros((4, 10))
+        J[0, 0] = 1.12 + 0.13167 * x[7] - 0.00667 * x[7] ** 2
+        J[0, 7], J[0, 3] = x[0] * (0.13167 - 0.01334 * x[7]), -a
+        J[1, [7, 5, 6]] = 1.098 - 0.076 * x[7], 0.325, -a
+        J[2:] = -J[:2]
+        J[2, 3] += 1 / a - a
+        J[3, 6] += 1 / a - a
+        return J
+
+    def balances(x: Array) -> Array:
+        share = 98000 * x[2] / (x[3] * x[8] + 1000 * x[2])
+        return np.array([share - x[5], (x[1] + x[4]) / x[0] - x[7]])
+
+    def balance_rows(x: Array) -> Array:
+        D, J = x[3] * x[8] + 1000 * x[2], np.zeros((2, 10))
+        J[0, [2, 3, 8, 5]] = (
+            98000 / D - 98e6 * x[2] / D**2, -98000 * x[2] * x[8] / D**2,
+            -98000 * x[2] * x[3] / D**2, -1,
+        )  # fmt: skip
+        J[1, [0, 1, 4, 7]] = -(x[1] + x[4]) / x[0] ** 2, 1 / x[0], 1 / x[0], -1
+        return J
+
+    A = np.zeros((5, 10))
+    A[0, [9, 8]], A[1, [6, 9]] = (-0.222, -b), (3, -a)
+    A[2:4] = -A[:2]
+    A[2, 8] += 1 / b - b
+    A[3, 9] += 1 / a - a
+    A[4, [3, 0, 4]] = 1.22, -1, -1
+    low, high = [1e-5] * 5 + [85, 90, 3, 1.2, 145], [2000, 16000, 120, 5000, 2000, 93, 95, 12, 4]
+    return Problem(
+        "HS114", fun, jac, np.array([1745, 12000, 110, 3048, 1974, 89.2, 92.8, 8, 3.6, 145]),
+        -1768.80696,
+        {"bounds": Bounds(low, [*high, 162]),
+         "constraints": [
+             LinearConstraint(A[:4], [-35.82, 133, 35.82, -133], np.inf),
+             LinearConstraint(A[4:], 0, 0),
+             NonlinearConstraint(values, 0, np.inf, jac=rows),
+             NonlinearConstraint(balances, 0, 0, jac=balance_rows),
+         ]},
     )  # fmt: skip
 
 

@@ -8,10 +8,11 @@ import os
 import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from benchmarks.answer import Answer
-from benchmarks.recorder import OutOfBudget, Recorder
+from benchmarks.recorder import OutOfBudget
 
 PYTHON = Path(__file__).parents[2] / ".venv-peers" / "bin" / "python"
 WORKER = Path(__file__).with_name("worker.py")
@@ -43,13 +44,25 @@ class PeerProcess:
         return self._process
 
     def solve(
-        self, method: str, oracle: Recorder, x0: np.ndarray, eps: float, delta: float, seed: int
+        self,
+        method: str,
+        oracle: Any,
+        x0: np.ndarray,
+        eps: float,
+        delta: float,
+        seed: int,
+        limits: tuple[int, int] = (0, 0),
     ) -> Answer:
-        """Run one job. When the budget ends it, the worker is thrown away."""
+        """Run one job. When the budget ends it, the worker is thrown away.
+
+        With `limits` (numbers of inequalities and equalities) the oracle has `rows`: what `both`
+        says of f, and of every constraint.
+        """
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
         job = {"method": method, "x0": x0.tolist(), "eps": eps, "delta": delta, "seed": seed}
+        job["limits"] = limits
         process.stdin.write(b"J" + json.dumps(job).encode() + b"\n")
         process.stdin.flush()
         # A competitor that stops asking would hold us up for ever.
@@ -67,9 +80,12 @@ class PeerProcess:
                 if kind == b"R":
                     text = process.stdout.readline().decode().strip()
                     return Answer(numbers[1:].copy(), text)
-                value, gradient = oracle.both(numbers[1:])
-                process.stdin.write(np.float64(value).tobytes())
-                process.stdin.write(np.ascontiguousarray(gradient).tobytes())
+                if any(limits):
+                    rows = oracle.rows(numbers[1:])
+                else:
+                    value, gradient = oracle.both(numbers[1:])
+                    rows = np.concatenate([[value], gradient])
+                process.stdin.write(np.ascontiguousarray(rows, dtype=np.float64).tobytes())
                 process.stdin.flush()
         except OutOfBudget:
             self.close()

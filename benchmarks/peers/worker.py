@@ -2,8 +2,9 @@
 
 Started by `remote.py` with the interpreter of `.venv-peers`; imports nothing of this project.
 Messages are one byte of kind, then float64 numbers. A job is ``J`` and a line of JSON. The worker
-asks ``E`` (its CPU seconds so far, then x) and is told ``A`` (f, then the gradient); it ends with
-``R`` (CPU seconds, x) and a line of text.
+asks ``E`` (its CPU seconds so far, then x) and is told f and its gradient, then the same of each
+inequality c <= 0 and of each equality h = 0 that the job has; it ends with ``R`` (CPU seconds, x)
+and a line of text.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ ASK = sys.stdin.buffer
 class Remote:
     """The function on the other side, and the CPU time of this side without the waiting."""
 
-    def __init__(self, dim):
+    def __init__(self, dim, inequalities=0, equalities=0):
         self.dim = dim
+        self.inequalities, self.equalities = inequalities, equalities
         self.waited = 0.0
         self.begin = time.process_time()
         self.best_f, self.best_x = np.inf, None
@@ -38,17 +40,22 @@ class Remote:
         return time.process_time() - self.begin - self.waited
 
     def both(self, x):
+        rows = self.rows(x)
+        return float(rows[0, 0]), rows[0, 1:].copy()
+
+    def rows(self, x):
+        """Return value and gradient of f, of the inequalities and of the equalities."""
         used = self.cpu
         begin = time.process_time()
         x = np.ascontiguousarray(x, dtype=np.float64)
         REPLY.write(b"E" + np.float64(used).tobytes() + x.tobytes())
         REPLY.flush()
-        numbers = np.frombuffer(ASK.read(8 * (1 + self.dim)))
-        value, gradient = float(numbers[0]), numbers[1:].copy()
-        if value < self.best_f:
-            self.best_f, self.best_x = value, x.copy()
+        count = 1 + self.inequalities + self.equalities
+        numbers = np.frombuffer(ASK.read(8 * count * (1 + self.dim))).reshape(count, -1)
+        if numbers[0, 0] < self.best_f:
+            self.best_f, self.best_x = float(numbers[0, 0]), x.copy()
         self.waited += time.process_time() - begin
-        return value, gradient
+        return numbers
 
 
 def pygranso(remote, x0, job, loose=False):
@@ -58,9 +65,11 @@ def pygranso(remote, x0, job, loose=False):
     from pygranso.pygransoStruct import pygransoStruct
 
     def combined(struct):
-        value, gradient = remote.both(struct.x.detach().numpy().ravel())
-        column = torch.from_numpy(gradient).reshape(-1, 1)
-        return [value, column, None, None, None, None]
+        rows = torch.from_numpy(remote.rows(struct.x.detach().numpy().ravel()).copy())
+        answer = [float(rows[0, 0]), rows[:1, 1:].T]
+        for part in torch.split(rows[1:], [remote.inequalities, remote.equalities]):
+            answer += [part[:, :1], part[:, 1:].T] if len(part) else [None, None]
+        return answer
 
     options = pygransoStruct()
     options.torch_device = torch.device("cpu")
@@ -74,7 +83,13 @@ def pygranso(remote, x0, job, loose=False):
         options.opt_tol = job["eps"]
         options.evaldist = job["delta"]
     found = solve(var_spec={"x": [x0.size, 1]}, combined_fn=combined, user_opts=options)
-    return found.final.x.detach().numpy().ravel(), f"termination code {found.termination_code}"
+    # Of constrained runs the best point that is feasible to its tolerances, where there is one.
+    place = (
+        getattr(found, "best", found.final)
+        if remote.inequalities + remote.equalities
+        else found.final
+    )
+    return place.x.detach().numpy().ravel(), f"termination code {found.termination_code}"
 
 
 def nlopt_lbfgs(remote, x0, job):
@@ -130,7 +145,7 @@ def main():
         x0 = np.array(job["x0"], dtype=np.float64)
         for module in MODULES[job["method"]]:
             importlib.import_module(module)
-        remote = Remote(x0.size)
+        remote = Remote(x0.size, *job.get("limits", (0, 0)))
         np.random.seed(job["seed"])  # noqa: NPY002
         try:
             x, text = SOLVERS[job["method"]](remote, x0, job)

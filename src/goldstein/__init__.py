@@ -23,8 +23,8 @@ _NAMES = {
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
-        "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate", "Verification",
-        "load_certificate",
+        "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
+        "NearKKTCertificate", "Verification", "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",

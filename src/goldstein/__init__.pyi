@@ -160,6 +160,9 @@ from goldstein.certificates import (
     NearCertificate as NearCertificate,
 )
 from goldstein.certificates import (
+    NearKKTCertificate as NearKKTCertificate,
+)
+from goldstein.certificates import (
     Verification as Verification,
 )
 from goldstein.certificates import (

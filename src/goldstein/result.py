@@ -69,13 +69,17 @@ class Status(enum.Enum):
 
 @dataclass
 class History:
-    """The course of a run: one entry per accepted step, and one at the end."""
+    """The course of a run: one entry per accepted step, and one at the end.
+
+    `violation` is empty where there are no constraints.
+    """
 
     calls: list[int] = field(default_factory=list)
     fun: list[float] = field(default_factory=list)
     bound: list[float] = field(default_factory=list)
     radius: list[float] = field(default_factory=list)
     time: list[float] = field(default_factory=list)
+    violation: list[float] = field(default_factory=list)
 
     def append(self, calls: int, fun: float, bound: float, radius: float, time: float) -> None:
         self.calls.append(calls)
@@ -93,14 +97,18 @@ class History:
             self.bound + later.bound,
             self.radius + later.radius,
             self.time + [shift + t for t in later.time],
+            self.violation + later.violation,
         )
 
     def __len__(self) -> int:
         return len(self.calls)
 
     def as_arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the columns as arrays, for plots and files."""
-        return {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        """Return the columns that there are as arrays, for plots and files."""
+        columns = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        return {
+            name: column for name, column in columns.items() if column.size or name != "violation"
+        }
 
 
 @dataclass
@@ -131,6 +139,9 @@ class Result:
     bound_multipliers: NDArray[np.float64] | None = None
     #: The largest violation of a constraint at x.
     violation: float | None = None
+    #: Points at which the constraints were asked for values, and for Jacobians.
+    constr_nfev: int | None = None
+    constr_njev: int | None = None
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -156,6 +167,11 @@ class Result:
             *([f"   relative: {relative}"] if (relative := self._relative()) else []),
             f"      calls: {self.nfev} values + {self.ngev} gradients, {self.nit} steps, "
             f"{self.time:.3g} s, method {self.method}, seed {self.seed}",
+            *(
+                [f"constraints: {self.constr_nfev} values + {self.constr_njev} Jacobians"]
+                if self.constr_nfev
+                else []
+            ),
         ]
         return "\n".join(lines)
 

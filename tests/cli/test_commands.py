@@ -277,14 +277,14 @@ def test_verify_of_a_damaged_file(tmp_path: Path) -> None:
 def test_problems_lists_and_describes() -> None:
     ran = run("problems")
     assert ran.exit_code == 0
-    for name in gs.problems.names():
+    for name in gs.problems.names("all"):
         assert name in ran.stdout
     ran = run("problems", "crescent")
     assert "source" in ran.stdout
     code, data = facts("problems", "chained_crescent_1", "--d", 8)
     assert (code, data["dim"], len(data["x0"])) == (0, 8, 8)
     code, data = facts("problems")
-    assert [p["name"] for p in data] == gs.problems.names()
+    assert [p["name"] for p in data] == gs.problems.names("all")
 
 
 ERRORS: list[tuple[list[Any], str]] = [

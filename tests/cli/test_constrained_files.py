@@ -57,3 +57,41 @@ def test_the_files_own_call_says_what_belongs_together(file):
     file.write_text(SOURCE + OWN_CALL)
     answer = run("solve", file, "--eps", 1e-3, "--delta", 1e-3, "--json")
     assert json.loads(answer.stdout)["x"] == pytest.approx([1.0, 0.0], abs=1e-6)
+
+
+EXACT = """
+import goldstein as gs
+x = gs.Variable(2)
+f = gs.norm1(x - [2.0, -1.0])
+x0 = [0.5, 0.5]
+bounds = [(0, 1), (0, None)]
+constraints = gs.sum(x) <= 0.75
+"""
+
+
+def test_near_kkt_of_a_file(tmp_path):
+    file, out = tmp_path / "exact.py", tmp_path / "run"
+    file.write_text(EXACT)
+    near = ("--eps", 1e-3, "--delta", 1e-3, "--stationarity", "near")
+    answer = run("solve", f"{file}:f", *near, "--out", out, "--json")
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.stdout)["certificate"]["label"] == "certified"
+    assert run("verify", out).exit_code == 0
+    assert run("verify", out / "certificate.cert", f"{file}:f").exit_code == 0
+    refused = run("export", out, "--out", tmp_path / "proof.json")
+    assert refused.exit_code != 0
+    assert "goldstein verify" in refused.output
+    file.write_text(EXACT.replace("0.75", "0.5"))
+    assert run("verify", out).exit_code == 1
+
+
+def test_built_in_constrained_problems(tmp_path):
+    listed = run("problems", "--json")
+    assert {"mad_1", "pentagon"} <= {p["name"] for p in json.loads(listed.stdout)}
+    assert "constraints" in run("problems", "mad_4").output
+    out = tmp_path / "run"
+    answer = run("solve", "mad_1", "--eps", 1e-3, "--delta", 1e-3, "--out", out, "--json")
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.stdout)["fun"] == pytest.approx(-0.38965952, abs=1e-4)
+    assert "violation" in (out / "history.csv").read_text().splitlines()[0]
+    assert run("verify", out).exit_code == 0

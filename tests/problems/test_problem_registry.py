@@ -42,12 +42,12 @@ def test_the_public_suite_has_its_sizes() -> None:
     assert dims["maxq_20"] == 20
     assert dims["nesterov_chebyshev_rosenbrock_1"] == 3
     assert {p.name for p in problems.suite("all")} == set(problems.names())
-    with pytest.raises(InputError, match="'public' or 'all'"):
+    with pytest.raises(InputError, match="'public', 'all' or 'constrained'"):
         problems.suite("secret")
 
 
 def test_an_unknown_name_is_answered_with_close_ones() -> None:
-    with pytest.raises(InputError, match=r"'chained_cb3_1'.*names\(\)"):
+    with pytest.raises(InputError, match=r"'chained_cb3_1'.*names\('all'\)"):
         problems.get("chained_cb3")
     with pytest.raises(InputError, match="no name is close"):
         problems.get("###")
@@ -217,4 +217,4 @@ def test_missing_scikit_learn_is_explained(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_page_of_problems_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == problems.table()
-    assert all(f"`{name}`" in problems.table() for name in problems.names())
+    assert all(f"`{name}`" in problems.table() for name in problems.names("all"))

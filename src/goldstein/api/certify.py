@@ -27,8 +27,14 @@ from goldstein.api.inputs import (
     tolerance,
 )
 from goldstein.api.judge import describe
+from goldstein.api.near_kkt import certify_near_kkt
 from goldstein.api.stationarity import Stationarity, stationarity_named
-from goldstein.certificates import GoldsteinCertificate, KKTCertificate, NearCertificate
+from goldstein.certificates import (
+    GoldsteinCertificate,
+    KKTCertificate,
+    NearCertificate,
+    NearKKTCertificate,
+)
 from goldstein.certificates.stating import Stating
 from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.problem import Problem
@@ -94,7 +100,27 @@ def certify(
     rng: RNG = None,
     max_calls: int | None = None,
     max_time: float | None = None,
+    bounds: None = None,
+    constraints: tuple[()] = (),
 ) -> NearCertificate: ...
+
+
+@overload
+def certify(
+    fun: Oracle | Callable[..., Any],
+    x: Any,
+    jac: Callable[..., Any] | bool | None = None,
+    *,
+    args: Sequence[Any] = (),
+    delta: float,
+    eps: float = 0.0,
+    stationarity: Literal["near"],
+    rng: RNG = None,
+    max_calls: int | None = None,
+    max_time: float | None = None,
+    bounds: Any = None,
+    constraints: Any = (),
+) -> NearCertificate | NearKKTCertificate: ...
 
 
 def certify(
@@ -111,7 +137,7 @@ def certify(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
-) -> GoldsteinCertificate | NearCertificate | KKTCertificate:
+) -> GoldsteinCertificate | NearCertificate | KKTCertificate | NearKKTCertificate:
     """Say how stationary a point is, wherever it came from. The point is never moved.
 
     Parameters
@@ -134,7 +160,7 @@ def certify(
 
     Returns
     -------
-    GoldsteinCertificate, NearCertificate or KKTCertificate
+    GoldsteinCertificate, NearCertificate, KKTCertificate or NearKKTCertificate
         `eps` is the bound that was found. If the point is visibly not stationary at this delta,
         `descent` of a Goldstein certificate is a unit direction along which f falls.
 
@@ -162,12 +188,16 @@ def certify(
     oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
     if bounds is not None or given(constraints):
-        check_constrained(structure, stationarity, None)
+        check_constrained(structure, None)
         budget = call_budget(max_calls, 8 * point.size + 400)
         problem = Problem.of(oracle, point, bounds, constraints, budget)
         remarks = describe(oracle, "certify", seed, x)
         if eps > 0:
             remarks["asked_eps"] = eps
+        if kind.require is not None:
+            kind.require(oracle)
+        if kind.strengthen is not None:
+            return certify_near_kkt(problem, point, float(delta), eps, seed, remarks, deadline)
         return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400), LONGEST)
     if kind.strengthen is not None:

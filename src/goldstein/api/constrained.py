@@ -16,9 +16,13 @@ from goldstein.api.judge import Judge
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
 from goldstein.certificates.kkt_stating import Around, state_kkt
+from goldstein.certificates.near_kkt import NearKKTCertificate
+from goldstein.certificates.stating import NOISE, best_bound
+from goldstein.checker.rounding import norm_upper
 from goldstein.constrained.box import Box
+from goldstein.constrained.head_start import head_start
 from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Component, Penalised, Violation
+from goldstein.constrained.reduction import Boxed, Component, Penalised, Violation
 from goldstein.constrained.restore import restored
 from goldstein.errors import (
     InputError,
@@ -31,11 +35,14 @@ from goldstein.errors import (
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.result import History, Status
-from goldstein.solvers import Request, Solver, State
+from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.base import VALUE_LIMIT
-from goldstein.solvers.loop import Outcome, run
+from goldstein.solvers.loop import Outcome, adapt_callback, run
 
 Vector = NDArray[np.float64]
+
+#: Gradients without gain before the point of a head start is given up.
+EARLY_PATIENCE = 6
 
 #: The penalty is solved to this part of eps and of delta: the rest is room to restore and to snap.
 SHARE = 0.5
@@ -53,7 +60,7 @@ STAGES = 40
 SNAP = 0.4
 
 #: Endings of a run that are none of the penalty's doing.
-_FINAL = (
+FINAL = (
     Status.STOPPED,
     Status.OUT_OF_TIME,
     Status.OUT_OF_CALLS,
@@ -61,7 +68,10 @@ _FINAL = (
     Status.WRONG_GRADIENT,
 )
 
-_RUNAWAY = (Status.UNBOUNDED, Status.BALL_TOO_SMALL)
+#: Answers that no further stage would change.
+DECIDED = (Status.VERIFIED, Status.DEGENERATE, *FINAL)
+
+RUNAWAY = (Status.UNBOUNDED, Status.BALL_TOO_SMALL)
 
 
 @dataclass
@@ -70,10 +80,15 @@ class Answer:
 
     x: Vector
     status: Status
-    certificate: KKTCertificate | None
+    certificate: KKTCertificate | NearKKTCertificate | None
     history: History
     steps: int
     detail: str = ""
+
+    def followed_by(self, later: Answer) -> Answer:
+        """Return the later answer, with the way to this one before its own."""
+        history = self.history.followed_by(later.history)
+        return replace(later, history=history, steps=self.steps + later.steps)
 
 
 @dataclass
@@ -88,6 +103,7 @@ class ConstrainedSearch:
     callback: Callable[..., Any] | None = None
     watch: Callable[[State, int], None] | None = None
     checked: bool = True
+    head_start: bool = True
 
     def __post_init__(self) -> None:
         self._history = History()
@@ -104,6 +120,9 @@ class ConstrainedSearch:
         if wrong:
             return self._answer(x, Status.WRONG_GRADIENT, None, f"that of {wrong}")
         try:
+            early = self._early(x)
+            if early is not None:
+                return early
             self._first_weights(x)
         except OutOfCalls:
             return self._answer(x, Status.OUT_OF_CALLS, None)
@@ -126,7 +145,7 @@ class ConstrainedSearch:
                 continue
             if penalised.steepest > self._wall:
                 self._wall = 4.0 * penalised.steepest
-            if outcome.status in _RUNAWAY:
+            if outcome.status in RUNAWAY:
                 if penalised.best is not None and penalised.best[0] < VALUE_LIMIT:
                     return self._answer(penalised.best[1], Status.UNBOUNDED, None)
                 if raises >= RAISES:
@@ -139,7 +158,7 @@ class ConstrainedSearch:
             if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
                 return self._answer(y, outcome.status, None, self._blame(y, outcome.status))
             last = self._judged(y, outcome, outcome.status, penalised)
-            if last.status in (Status.VERIFIED, Status.DEGENERATE) or outcome.status in _FINAL:
+            if last.status in DECIDED or outcome.status in FINAL:
                 return last
             x = last.x
             if time.perf_counter() > self.deadline:
@@ -165,6 +184,36 @@ class ConstrainedSearch:
             return self._answer(x, Status.NOT_VERIFIED, None)
         return replace(last, status=Status.NOT_VERIFIED)
 
+    def _early(self, x: Vector) -> Answer | None:
+        """Return the answer if a smooth search already finds it."""
+        if not (self.head_start and self.solver.name == "auto"):
+            return None
+        notify = adapt_callback(self.callback)
+        begin, last = time.perf_counter(), x
+
+        def seen(y: Vector, value: float) -> None:
+            nonlocal last
+            last = y
+            self._steps += 1
+            calls, now = self.problem.objective.calls, time.perf_counter()
+            violation = self.problem.system.violation(y)
+            self._history.append(calls, value, math.inf, self.request.delta, now - begin)
+            self._history.violation.append(violation)
+            if notify is not None:
+                notify(State(x=y, fx=value, violation=violation), calls)
+            if now > self.deadline:
+                raise StopIteration
+
+        try:
+            place = head_start(self.problem, x, seen)
+        except (StopIteration, KeyboardInterrupt):
+            late = time.perf_counter() > self.deadline
+            return self._judged(last, None, Status.OUT_OF_TIME if late else Status.STOPPED)
+        if place is None:
+            return None
+        answer = self._judged(place, None, Status.NOT_VERIFIED, patience=EARLY_PATIENCE)
+        return answer if answer.status is Status.VERIFIED else None
+
     def _first_weights(self, x: Vector) -> None:
         """Start near the ratio of the lengths of the gradients."""
         box, rng = self.problem.box, stream(self.request.seed, 0, "weights")
@@ -178,7 +227,7 @@ class ConstrainedSearch:
         sizes = np.linalg.norm(rows, axis=1)
         sizes[sizes < 1e-6 * sizes.max(initial=0.0)] = sizes.max(initial=0.0)
         sizes[sizes == 0.0] = 1.0
-        self._rho = 2.0 * length / sizes
+        self._rho = length / sizes
         steepest = np.abs(gradient) + self._rho @ np.abs(rows)
         self._wall = 2.0 * float(steepest.max()) or 1.0
 
@@ -192,71 +241,96 @@ class ConstrainedSearch:
         system = self.problem.system
         return system.excess(system.values(x))
 
-    def _solve(self, penalised: Penalised, x: Vector, request: Request) -> Outcome:
+    def _solve(self, penalised: Boxed, x: Vector, request: Request) -> Outcome:
         objective = self.problem.objective
         counted = CountedOracle(penalised)
-        judge = Judge(counted, request, self.meta, self.checked)
+        judge = _Reasked(counted, request, self.meta, self.checked)
         left = max(self.deadline - time.perf_counter(), 1e-3)
         kept = int(min(6 * (x.size + 4), (objective.limit - objective.calls) // 4))
+        before = objective.calls
         with objective.reserved(max(kept, 0)):
             outcome = run(
                 self.solver, counted, penalised.apply(x), request, judge=judge,
                 suspect=judge.suspect, max_time=None if math.isinf(left) else left,
-                callback=self._shown(penalised), progress=self.watch,
+                callback=self._shown(penalised), progress=self._watched(penalised),
             )  # fmt: skip
-        self._history = self._history.followed_by(outcome.history)
+        self._history = self._history.followed_by(_translated(outcome.history, penalised, before))
         self._steps += outcome.state.steps
         return outcome
 
-    def _shown(self, penalised: Penalised) -> Callable[..., Any] | None:
-        """Callbacks see points of the problem, inside its bounds."""
+    def _shown(self, function: Boxed) -> Callable[..., Any] | None:
+        """Callbacks see points of the problem, inside its bounds, with f and the violation."""
         if self.callback is None:
             return None
-        user = self.callback
+        notify = adapt_callback(self.callback)
 
-        def shown(intermediate_result: Any) -> Any:
-            import inspect
-
-            x = penalised.invert(intermediate_result.x)
-            try:
-                modern = "intermediate_result" in inspect.signature(user).parameters
-            except (TypeError, ValueError):
-                modern = False
-            if modern:
-                return user(intermediate_result=replace(intermediate_result, x=x))
-            return user(x)
+        def shown(intermediate_result: Any) -> None:
+            found = intermediate_result
+            state = State(x=found.x, fx=found.fun, bound=found.bound)
+            assert notify is not None
+            notify(_as_seen(state, function), self.problem.objective.calls)
 
         return shown
 
+    def _watched(self, function: Boxed) -> Callable[[State, int], None] | None:
+        """Whoever watches sees the same."""
+        if self.watch is None:
+            return None
+        watch = self.watch
+        return lambda state, _: watch(_as_seen(state, function), self.problem.objective.calls)
+
     def _judged(
-        self, y: Vector, outcome: Outcome | None, status: Status, penalised: Penalised | None = None
+        self,
+        y: Vector,
+        outcome: Outcome | None,
+        status: Status,
+        penalised: Boxed | None = None,
+        patience: int | None = None,
     ) -> Answer:
         """Snap, restore, gather and state; decide what the claim is worth."""
         problem, request = self.problem, self.request
-        seeds: list[Vector] = []
+        seeds: list[tuple[Vector, Vector | None]] = []
         # Without a value the solver has not even started.
         if penalised is not None and outcome is not None and math.isfinite(outcome.state.fx):
             evidence = outcome.certificate or self.solver.best_evidence(outcome.state)
             if evidence is not None:
-                seeds = [penalised.invert(z) for z in evidence.points]
+                inside = [penalised.invert(z) for z in evidence.points]
+                seeds = [(z, penalised.remembered(z)) for z in inside]
         around = Around(problem, y, request.delta, request.seed)
         certificate = None
-        patience = max(20, min(4 * y.size, 200))
+        early = patience is not None
+        patience = patience or max(20, min(4 * y.size, 200))
         try:
             rng = stream(request.seed, len(seeds), "seeds")
-            for z in seeds:
-                around.ask(_jittered(rng, z, y, request.delta, problem.box))
+            for z, gradient in seeds:
+                place = _jittered(rng, z, y, request.delta, problem.box) if gradient is None else z
+                around.ask(place, gradient)
             if not around.points:
                 around.ask(_jittered(rng, y, y, request.delta, problem.box))
             around = around.moved_to(self._placed(around))
             certificate = state_kkt(
-                around, request.eps, self.meta, patience=patience, deadline=self.deadline
-            )
+                around, request.eps, self.meta, patience=patience, deadline=self.deadline,
+                or_nothing=early,
+            )  # fmt: skip
         except OutOfCalls:
             status = Status.OUT_OF_CALLS
         except NotDeterministicError:
             status = Status.NOT_DETERMINISTIC
-        return self._decided(around.x, certificate, status)
+        answer = self._decided(around.x, certificate, status)
+        unproved = status is Status.VERIFIED and answer.status is Status.NOT_VERIFIED
+        # What held for the reduced function and fails here may be a claim about noise.
+        if unproved and self._noisy(around):
+            return self._answer(around.x, Status.NOT_DETERMINISTIC, None)
+        return answer
+
+    def _noisy(self, around: Around) -> bool:
+        """Whether a gradient that is asked again differs visibly."""
+        objective = self.problem.objective
+        with contextlib.suppress(KinkError, OutOfCalls):
+            for y, gradient in zip(around.points[:1], around.gradients):
+                gap = norm_upper(objective.gradient(y) - gradient)
+                return gap > NOISE * max(self.request.eps, norm_upper(gradient))
+        return False
 
     def _decided(self, x: Vector, certificate: KKTCertificate | None, status: Status) -> Answer:
         problem = self.problem
@@ -284,6 +358,10 @@ class ConstrainedSearch:
         problem, x, delta = self.problem, around.x, self.request.delta
         box = problem.box
         held = np.zeros(x.size, dtype=bool)
+        if around.points and not problem.feasible(x):
+            # Which bounds push shows only where the constraints hold.
+            around = around.moved_to(restored(problem, x, 0.5 * delta, held, self.request.seed))
+            x = around.x
         if around.points:
             around.look_for_limits()
             low, high = x - box.lower <= SNAP * delta, box.upper - x <= SNAP * delta
@@ -306,8 +384,9 @@ class ConstrainedSearch:
         request = replace(self.request, eps=min(self.request.eps, 1e-3 * small))
         meta = {**self.meta, "function": "violation of the constraints"}
         search = ConstrainedSearch(
-            alone, self.solver, request, meta, self.deadline, checked=self.checked
-        )
+            alone, self.solver, request, meta, self.deadline, checked=self.checked,
+            head_start=False,
+        )  # fmt: skip
         found = search.run(x)
         place = restored(
             problem, found.x, self.request.delta, np.zeros(x.size, dtype=bool), request.seed
@@ -320,7 +399,7 @@ class ConstrainedSearch:
             if self._nearly_feasible(found.x):
                 return self._answer(found.x, Status.DEGENERATE, None), found.x
             return self._answer(found.x, Status.INFEASIBLE, found.certificate), found.x
-        if found.status in _FINAL:
+        if found.status in FINAL:
             return self._answer(found.x, found.status, None), found.x
         return None, found.x
 
@@ -355,9 +434,23 @@ class ConstrainedSearch:
         return wrong_gradients(functions, self.problem.box, x, radius, self.request.seed)
 
     def _answer(
-        self, x: Vector, status: Status, certificate: KKTCertificate | None, detail: str = ""
+        self,
+        x: Vector,
+        status: Status,
+        certificate: KKTCertificate | NearKKTCertificate | None,
+        detail: str = "",
     ) -> Answer:
         return Answer(x, status, certificate, self._history, self._steps, detail)
+
+
+class _Reasked(Judge):
+    """Gradients of a reduced function are asked again, and no more: KKT is decided later."""
+
+    def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
+        stating, fresh = self._ask_again(evidence)
+        if stating is None or best_bound(stating.gradients)[0] > self.request.eps:
+            return None, fresh
+        return replace(evidence, points=fresh[0], gradients=fresh[1]), None
 
 
 class _Billed(Oracle):
@@ -383,6 +476,23 @@ class _Billed(Oracle):
         self._pay()
         self.problem.objective.spend(0, 1)
         return self.inner.gradient(y)
+
+
+def _as_seen(state: State, function: Boxed) -> State:
+    """Return the state of a solver in terms of the problem: x, f and the violation."""
+    value, violation = function.course.get(state.fx, (state.fx, math.nan))
+    return replace(state, x=function.invert(state.x), fx=value, violation=violation)
+
+
+def _translated(history: History, function: Boxed, before: int) -> History:
+    """Return the course of a run on a reduced function in terms of f and the violation."""
+    told = [function.course.get(value, (value, math.nan)) for value in history.fun]
+    return replace(
+        history,
+        calls=[before + calls for calls in history.calls],
+        fun=[value for value, _ in told],
+        violation=[violation for _, violation in told],
+    )
 
 
 def _none(x: Vector) -> Any:

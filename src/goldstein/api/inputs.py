@@ -140,17 +140,15 @@ def deadline_after(max_time: float | None) -> float:
     return time.perf_counter() + float(max_time)
 
 
-def check_constrained(structure: Structure | None, stationarity: str, checkpoint: object) -> None:
+def check_constrained(structure: Structure | None, checkpoint: object) -> None:
     """Say what does not go together with bounds and constraints."""
     if structure is not None:
         raise InputTypeError(
             f"with bounds or constraints x0 must be one vector, got the layout {structure}; "
             "ravel it, and unpack it in fun."
         )
-    if stationarity == "near":
-        raise InputError(
-            "stationarity='near' is not available with bounds or constraints; ask for 'goldstein', "
-            "whose certificate is then a KKTCertificate."
-        )
     if checkpoint is not None:
-        raise InputError("checkpoint= is not available with bounds or constraints; drop it.")
+        raise InputError(
+            "a checkpoint journals f alone, which is not available with bounds or constraints; "
+            "drop checkpoint=, and continue a run that a limit has cut short from its res.x."
+        )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.api.constrained import ConstrainedSearch
+from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
     LONGEST,
     RNG,
@@ -29,6 +30,7 @@ from goldstein.api.inputs import (
     smallest_delta,
 )
 from goldstein.api.judge import Judge, describe, last_calls
+from goldstein.api.near_kkt import run_near
 from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
@@ -109,7 +111,8 @@ def minimize(
         Limit in seconds.
     bounds : scipy.optimize.Bounds or list of pairs, optional
         Bounds of the variables; None or an infinity for none. `fun` and `jac` are never asked
-        outside them. The certificate is then a `KKTCertificate`.
+        outside them. The certificate is then a `KKTCertificate`, or a `NearKKTCertificate` where
+        near stationarity is asked for and the constraints are expressions or linear.
     constraints : LinearConstraint, NonlinearConstraint, dict, or a list of them
         As SciPy takes them, with gradients: lb <= c(x) <= ub, equalities where both are equal.
         `res.multipliers` numbers all components in the order given; see also
@@ -123,7 +126,9 @@ def minimize(
         Journal of the run; if the file is there and belongs to this run, the run resumes from it.
     options : dict
         Parameters of the named method; and `check_gradient` (default True): compare a few
-        differences of values with the gradients, and say so if they disagree.
+        differences of values with the gradients, and say so if they disagree; and, with
+        inequalities, `feasible` (default False): every accepted point is feasible, from a feasible
+        x0 on.
 
     Returns
     -------
@@ -154,12 +159,15 @@ def minimize(
     kind = stationarity_named(stationarity)
     bounded = bounds is not None or given(constraints)
     if bounded:
-        check_constrained(structure, stationarity, checkpoint)
+        check_constrained(structure, checkpoint)
     budget = call_budget(max_calls, 50_000 + 100 * start.size)
     begin, deadline = time.perf_counter(), deadline_after(max_time)
     if callback is not None and not callable(callback):
         raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
-    checked, options = split_options(options)
+    own, options = split_options(options)
+    checked = own.check_gradient
+    if own.feasible and not bounded:
+        raise InputError("options={'feasible': True} is about constraints, and there are none.")
     solver = make_solver(method, options)
     if checkpoint is not None and not solver.keeps_journal:
         raise InputError(
@@ -175,6 +183,7 @@ def minimize(
         return _minimize_constrained(
             problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
             describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress, checked,
+            near=kind.strengthen is not None, feasible=own.feasible,
         )  # fmt: skip
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
@@ -199,7 +208,7 @@ def minimize(
             )  # fmt: skip
             outcome, certificate, status = search.run(start, kind)
         detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
-        weaker = stationarity == "near" and isinstance(certificate, GoldsteinCertificate)
+        weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
         if status is Status.NOT_VERIFIED and weaker:
             detail = "no pivot was found within delta, so the certificate is a Goldstein one"
         if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
@@ -237,6 +246,8 @@ def _minimize_constrained(
     callback: Callable[..., Any] | None,
     progress: bool | Callable[[State, int], None],
     checked: bool,
+    near: bool,
+    feasible: bool,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -244,11 +255,10 @@ def _minimize_constrained(
         eps = _relative(folded, inside, request.delta, request.seed, rel_eps)
     request = replace(request, eps=float(eps))
     with reporter(progress, int(counted.limit), request.eps) as watch:
-        search = ConstrainedSearch(
-            problem, solver, request, meta, deadline, callback, watch, checked
-        )
+        kind = FeasibleSearch if feasible else ConstrainedSearch
+        search = kind(problem, solver, request, meta, deadline, callback, watch, checked)
         with counted.reserved(1):
-            answer = search.run(start)
+            answer = run_near(search, start) if near else search.run(start)
     certificate = answer.certificate
     fun = counted.value(answer.x)
     # A certificate of infeasibility speaks of the violation: it has no multipliers.
@@ -271,6 +281,8 @@ def _minimize_constrained(
         multipliers=None if proved is None else proved.multipliers.copy(),
         bound_multipliers=None if proved is None else proved.normal.copy(),
         violation=problem.system.violation(answer.x),
+        constr_nfev=problem.system.nfev,
+        constr_njev=problem.system.njev,
     )
 
 

@@ -8,6 +8,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -96,15 +97,24 @@ def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
     return kind(**chosen)
 
 
-def split_options(options: dict[str, Any] | None) -> tuple[bool, dict[str, Any] | None]:
-    """Return whether gradients are to be checked, and the options of the method."""
-    if not isinstance(options, dict) or "check_gradient" not in options:
-        return True, options
-    rest = {name: value for name, value in options.items() if name != "check_gradient"}
-    checked = options["check_gradient"]
-    if not isinstance(checked, bool):
-        raise InputTypeError(f"option 'check_gradient' must be True or False, got {checked!r}.")
-    return checked, rest
+@dataclass(frozen=True)
+class OwnOptions:
+    """Options of `minimize` itself: whether gradients are checked, whether iterates feasible."""
+
+    check_gradient: bool = True
+    feasible: bool = False
+
+
+def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str, Any] | None]:
+    """Return the options of `minimize` itself, and those of the method."""
+    if not isinstance(options, dict):
+        return OwnOptions(), options
+    own = {field.name for field in fields(OwnOptions)} & set(options)
+    for name in own:
+        if not isinstance(options[name], bool):
+            raise InputTypeError(f"option {name!r} must be True or False, got {options[name]!r}.")
+    rest = {name: value for name, value in options.items() if name not in own}
+    return OwnOptions(**{name: options[name] for name in own}), rest if own else options
 
 
 def _parameters(kind: type[Solver]) -> dict[str, Any]:

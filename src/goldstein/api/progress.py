@@ -72,19 +72,21 @@ def _bar(budget: int, eps: float) -> Iterator[Report]:
         BarColumn(bar_width=24),
         TextColumn("{task.completed}/{task.total} calls"),
         TimeElapsedColumn(),
-        TextColumn("f {task.fields[value]}  bound {task.fields[bound]} -> " + f"{eps:g}"),
+        TextColumn("f {task.fields[value]}{task.fields[violation]}"),
+        TextColumn("bound {task.fields[bound]} -> " + f"{eps:g}"),
     )
     # What the function prints appears above the bar, unless it is on its way into a file.
     shared = sys.stdout.isatty()
     with Progress(
         *columns, console=Console(stderr=True), transient=True, redirect_stdout=shared
     ) as display:
-        task = display.add_task("", total=budget, value="-", bound="-")
+        task = display.add_task("", total=budget, value="-", bound="-", violation="")
 
         def report(state: State, calls: int) -> None:
             display.update(
-                task, completed=calls, value=f"{state.fx:.8g}", bound=f"{state.bound:.3g}"
-            )
+                task, completed=calls, value=f"{state.fx:.8g}", bound=f"{state.bound:.3g}",
+                violation=_violation(state),
+            )  # fmt: skip
 
         yield report
 
@@ -92,7 +94,8 @@ def _bar(budget: int, eps: float) -> Iterator[Report]:
 @contextlib.contextmanager
 def _line(eps: float) -> Iterator[Report]:
     def report(state: State, calls: int) -> None:
-        text = f"calls {calls}   f {state.fx:.8g}   bound {state.bound:.3g} -> {eps:g}"
+        text = f"calls {calls}   f {state.fx:.8g}{_violation(state)}"
+        text += f"   bound {state.bound:.3g} -> {eps:g}"
         sys.stderr.write(f"\r{text:<78}")
         sys.stderr.flush()
 
@@ -100,3 +103,7 @@ def _line(eps: float) -> Iterator[Report]:
         yield report
     finally:
         sys.stderr.write("\r" + " " * 78 + "\r")
+
+
+def _violation(state: State) -> str:
+    return "" if state.violation is None else f"  violation {state.violation:.2g}"

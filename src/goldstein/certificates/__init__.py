@@ -4,6 +4,7 @@ from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kinds import load_certificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.checker.verification import Check, Verification
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "GoldsteinCertificate",
     "KKTCertificate",
     "NearCertificate",
+    "NearKKTCertificate",
     "Verification",
     "load_certificate",
 ]

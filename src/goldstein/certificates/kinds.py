@@ -67,6 +67,7 @@ _OWN = {
     "goldstein": "goldstein.certificates.goldstein:GoldsteinCertificate",
     "near": "goldstein.certificates.near:NearCertificate",
     "kkt": "goldstein.certificates.kkt:KKTCertificate",
+    "near-kkt": "goldstein.certificates.near_kkt:NearKKTCertificate",
 }
 
 _registered: dict[str, type] = {}
@@ -105,7 +106,7 @@ def load_certificate(path: str | Path) -> Any:
 
     Returns
     -------
-    GoldsteinCertificate, NearCertificate or KKTCertificate
+    GoldsteinCertificate, NearCertificate, KKTCertificate or NearKKTCertificate
     """
 
     def make(kind: str, arrays: Arrays, fields: dict[str, Any]) -> Any:

@@ -265,7 +265,7 @@ class KKTCertificate:
             f"({self.eps:.3g}, {self.delta:.3g})-Goldstein-KKT, {self.label} (fun, jac and "
             "constraints are believed)",
             f"violation {self.feasibility:.3g}" if self.feasibility else "feasible",
-            "multipliers " + (_listed(self.multipliers) or "none"),
+            "multipliers " + (listed(self.multipliers) or "none"),
         ]
         on_bounds = int(np.count_nonzero(self.normal))
         if on_bounds:
@@ -285,7 +285,8 @@ def _fields() -> tuple[str, ...]:
     return (*_NUMBERS, "label", "meta", "digest")
 
 
-def _listed(multipliers: Vector) -> str:
+def listed(multipliers: Vector) -> str:
+    """Write the multipliers that are not 0, the first few of them."""
     used = np.flatnonzero(multipliers)
     shown = [f"[{i}] {multipliers[i]:.4g}" for i in used[:6]]
     return ", ".join(shown) + (f" and {used.size - 6} more" if used.size > 6 else "")

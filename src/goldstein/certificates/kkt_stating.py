@@ -105,12 +105,14 @@ class Around:
             if system.lower[i] - values[i] >= max(self.below[i][0], 0.0):
                 self.below[i] = float(system.lower[i] - values[i]), y
 
-    def ask(self, y: Vector) -> bool:
-        """Add a point; False where it is outside or on a kink."""
+    def ask(self, y: Vector, gradient: Vector | None = None) -> bool:
+        """Add a point; False where it is outside or on a kink. Its gradient may be known."""
         if distance_upper(y, self.x) > self.delta:
             return False
         try:
-            gradient, _, rows = self.problem.answers(y)
+            if gradient is None:
+                gradient = self.problem.objective.gradient(y)
+            rows = self.problem.system.rows(y)
         except KinkError:
             return False
         self.see(y)
@@ -160,7 +162,7 @@ class Around:
             signs.append([s for s, on in ((1.0, up_), (-1.0, down)) if on])
         found = self._combine(signs, low, high)
         if any(len(sides) > 1 for sides in signs):
-            # One sign for each constraint: with two, curvature alone would cancel anything.
+            # One sign for each constraint, or it would be no multiplier.
             totals = np.zeros(system.size)
             for weight, (i, _, sign) in zip(found.cone.tolist(), found.owners):
                 totals[i] += sign * weight
@@ -180,11 +182,20 @@ class Around:
         count = len(self.points)
         curved = sum(1 for i, sides in enumerate(signs) if sides and not system.linear[i])
         latest = count - min(count, max(1, COLUMNS // max(1, curved)))
+        central = min(range(count), key=lambda j: float(np.linalg.norm(self.points[j] - self.x)))
+
+        def known(i: int) -> range:
+            """Return the points whose gradients of component i are used."""
+            if system.linear[i]:
+                return range(1)
+            # With both signs, gradients at two points would cancel anything by curvature alone.
+            return range(latest, count) if len(signs[i]) == 1 else range(central, central + 1)
+
         owners = [
             (i, j, sign)
             for i, sides in enumerate(signs)
             for sign in sides
-            for j in (range(1) if system.linear[i] else range(latest, count))
+            for j in known(i)
             if self.rows[j][i].any()
         ]
         columns = np.array([sign * self.rows[j][i] for i, j, sign in owners]).reshape(-1, dim)
@@ -303,12 +314,16 @@ def state_kkt(
     *,
     patience: int,
     deadline: float = math.inf,
+    or_nothing: bool = False,
 ) -> KKTCertificate | None:
-    """Gather until a claim of `eps` survives, or nothing is gained; None where nothing is known."""
+    """Gather until a claim of `eps` survives, or nothing is gained; None where nothing is known.
+
+    With `or_nothing` a claim that cannot be as good as `eps` costs no further calls, and is None.
+    """
     best: KKTCertificate | None = None
     for attempt in range(3):
         found = around.enrich(SPARE * eps, patience, deadline)
-        if found is None:
+        if found is None or (or_nothing and found.length > eps):
             break
         around.look_for_limits()
         certificate = around.state(found, meta)

@@ -155,7 +155,7 @@ class NearCertificate:
             raise InputError(f"{fault}: x, directions and weights must be usable numbers.")
         if not shares.all():
             ways, shares = ways[shares > 0], shares[shares > 0]
-        limits = Point(_program_of(fun), exact).limits(ways, pause)
+        limits = Point(program_of(fun), exact).limits(ways, pause)
         return cls.from_limits(point, exact, ways, shares, limits, meta)
 
     @classmethod
@@ -200,7 +200,7 @@ class NearCertificate:
         Verification
         """
         return check_near(
-            _program_of(fun), self.x, self.exact_pivot, self.directions, self.weights,
+            program_of(fun), self.x, self.exact_pivot, self.directions, self.weights,
             self.eps, self.delta, self.label,
         )  # fmt: skip
 
@@ -261,11 +261,9 @@ class NearCertificate:
             name: getattr(self, name)
             for name in ("x", "directions", "weights", "gradients", "errors")
         }
-        # Hexadecimal: converting long integers to decimal digits takes quadratic time.
-        pivot = [f"{hex(q.numerator)}/{hex(q.denominator)}" for q in self.exact_pivot]
         fields = {
-            "pivot": pivot, "delta": self.delta, "eps": self.eps, "label": self.label,
-            "meta": self.meta, "digest": self.content_digest(),
+            "pivot": written_pivot(self.exact_pivot), "delta": self.delta, "eps": self.eps,
+            "label": self.label, "meta": self.meta, "digest": self.content_digest(),
         }  # fmt: skip
         return self.kind, arrays, fields
 
@@ -283,7 +281,7 @@ class NearCertificate:
                 raise InputError(f"{name} must hold finite float64 numbers.")
         rest = dict(fields)
         digest = rest.pop("digest")
-        pivot = _parse_pivot(rest.pop("pivot"))
+        pivot = parse_pivot(rest.pop("pivot"))
         content: dict[str, Any] = {**arrays, **rest}
         certificate = cls(exact_pivot=pivot, **content)
         if not (math.isfinite(certificate.eps) and math.isfinite(certificate.delta)):
@@ -340,7 +338,15 @@ def _rationals(pivot: Any) -> tuple[Fraction, ...]:
         raise InputTypeError(f"the pivot must be a vector of rationals: {failure}.") from failure
 
 
-def _parse_pivot(texts: Any) -> tuple[Fraction, ...]:
+def written_pivot(pivot: Sequence[Fraction]) -> list[str]:
+    """Write the pivot's coordinates for a file.
+
+    Hexadecimal: converting long integers to decimal digits takes quadratic time.
+    """
+    return [f"{hex(q.numerator)}/{hex(q.denominator)}" for q in pivot]
+
+
+def parse_pivot(texts: Any) -> tuple[Fraction, ...]:
     """Read the pivot's coordinates; refuse what would take minutes or gigabytes to compute with."""
     if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
         raise InputError("the pivot must be a list of rationals in hexadecimal.")
@@ -363,7 +369,7 @@ def _parse(text: str) -> Fraction:
         raise InputError("a coordinate of the pivot is not a rational in hexadecimal.") from None
 
 
-def _program_of(fun: Any) -> Program:
+def program_of(fun: Any) -> Program:
     if isinstance(fun, Program):
         return fun
     if not isinstance(fun, Described):

@@ -462,6 +462,15 @@ class Side:
         return g
 
 
+def limiting_gradients(
+    program: Program, point: Sequence[Any], directions: Any
+) -> list[tuple[list[Fraction], list[Fraction]]]:
+    """Return the limits of gradients as rationals: midpoints, and radii, 0 where exact."""
+    exact, mids, rads = Point(program, point).limits(directions)
+    rows = [to_fractions(mid) for mid in mids] if exact is None else exact
+    return [(row, to_fractions(rad)) for row, rad in zip(rows, rads, strict=True)]
+
+
 def gradient_gap(program: Program, y: Matrix, stored: Matrix, allowed: float) -> float:
     """Return by how much a stored gradient at a point surely differs from the exact one.
 
@@ -530,4 +539,13 @@ def _go_on() -> None:
     pass
 
 
-__all__ = ["Limits", "Pause", "Point", "Program", "Side", "gradient_gap", "signs_of_products"]
+__all__ = [
+    "Limits",
+    "Pause",
+    "Point",
+    "Program",
+    "Side",
+    "gradient_gap",
+    "limiting_gradients",
+    "signs_of_products",
+]

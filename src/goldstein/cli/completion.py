@@ -11,7 +11,7 @@ from goldstein.solvers import REGISTRY
 
 def complete_name(incomplete: str) -> list[str]:
     """The built-in problems."""
-    return [name for name in problems.names() if name.startswith(incomplete)]
+    return [name for name in problems.names("all") if name.startswith(incomplete)]
 
 
 def complete_problem(incomplete: str) -> list[str]:

@@ -52,10 +52,11 @@ def split(text: str) -> tuple[str, str]:
 def choose(text: str, d: int | None = None, x: Vector | None = None) -> Chosen:
     """Return the problem that `text` names; `x` replaces its start."""
     if not is_file(text):
-        if text not in problems.names() and Path(f"{text}.py").is_file():
+        if text not in problems.names("all") and Path(f"{text}.py").is_file():
             raise InputError(f"{text} is no built-in problem; {text}.py is a file: say {text}.py.")
         problem = problems.get(text, d=d)
-        return Chosen(problem, problem.x0 if x is None else x)
+        start = problem.x0 if x is None else x
+        return Chosen(problem, start, ", ".join(problem.limits), problem.limits)
     if d is not None:
         raise InputError("--d goes with built-in problems; a problem in a file has its own size.")
     path, name = split(text)

@@ -24,32 +24,62 @@ from goldstein.oracles import Oracle
 
 Vector = NDArray[np.float64]
 
+#: Gradients of f that are kept.
+REMEMBERED = 1000
+
 #: Infeasible points so many times larger than the start, with lower values, end a run.
 FAR = 1e4
 
 
-class Penalised(Oracle):
-    """P of the module's docstring, over the variables that can move.
+class Boxed(Oracle):
+    """A function inside the bounds, continued to all z by a wall: F(y) + wall |z - y|_1.
 
-    Parameters
-    ----------
-    problem : Problem
-    rho : ndarray, shape (m,)
-        Weights of the constraints.
-    wall : float
-        Weight of the distance to the box.
+    Over the variables that can move; y = clip(z).
     """
 
-    def __init__(self, problem: Problem, rho: Vector, wall: float) -> None:
-        self.problem, self.rho, self.wall = problem, rho, wall
+    def __init__(self, problem: Problem, wall: float) -> None:
+        self.problem, self.wall = problem, wall
         self._free = ~problem.box.fixed
         self._rest = problem.box.lower
         self.dim = int(self._free.sum())
         #: The steepest slope along a coordinate that was met; a lower wall does not hold.
         self.steepest = 0.0
-        #: The best feasible point that was met, with its value.
-        self.best: tuple[float, Vector] | None = None
-        self._lowest, self._scale = math.inf, 0.0
+        #: f and the violation behind every value that was told.
+        self.course: dict[float, tuple[float, float]] = {}
+        self._asked: tuple[bytes, float] = (b"", math.nan)
+        self._slopes: dict[bytes, Vector] = {}
+
+    def objective(self, y: Vector) -> float:
+        """Return f(y); the last point is remembered."""
+        key = y.tobytes()
+        if self._asked[0] != key:
+            self._asked = key, self.problem.objective.value(y)
+        return self._asked[1]
+
+    def objective_slope(self, y: Vector) -> Vector:
+        """Return the gradient of f at y; the last few are remembered."""
+        found = self.problem.objective.gradient(y)
+        self._slopes[y.tobytes()] = found
+        if len(self._slopes) > REMEMBERED:
+            del self._slopes[next(iter(self._slopes))]
+        return found
+
+    def remembered(self, y: Vector) -> Vector | None:
+        """Return the gradient of f at y if it was asked lately, and y is off the bounds.
+
+        On a face of the box functions like to have kinks.
+        """
+        box = self.problem.box
+        face = bool(((y == box.lower) | (y == box.upper))[self._free].any())
+        return None if face else self._slopes.get(y.tobytes())
+
+    def inside(self, y: Vector) -> float:
+        """Return F(y)."""
+        raise NotImplementedError
+
+    def slope(self, y: Vector) -> Vector:
+        """Return the gradient of F at y."""
+        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -71,36 +101,67 @@ class Penalised(Oracle):
     def value(self, x: Vector) -> float:
         whole = self._whole(x)
         y = self.problem.box.clip(whole)
-        objective = self.problem.objective.value(y)
-        excess = self._excess(y)
-        if not excess.any() and (self.best is None or objective < self.best[0]):
-            self.best = objective, y
-        outside = np.abs(whole - y)
-        penalty = float(self.rho @ np.abs(excess)) + self.wall * float(outside.sum())
-        found = objective + penalty
-        if found < self._lowest:
-            self._lowest = found
-            self._stop_running_away(x, bool(excess.any() or outside.any()))
+        found = self.inside(y) + self.wall * float(np.abs(whole - y).sum())
+        self.course[found] = self.objective(y), self.problem.system.violation(y)
         return found
-
-    def _stop_running_away(self, z: Vector, violated: bool) -> None:
-        """Give up where ever lower values lead ever further out: the weights are too small."""
-        size = 1.0 + float(np.abs(z).max(initial=0.0))
-        self._scale = self._scale or size
-        if violated and size > FAR * self._scale:
-            raise BallTooSmallError
 
     def gradient(self, y: Vector) -> Vector:
         whole = self._whole(y)
         inside = self.problem.box.clip(whole)
-        total = self.problem.objective.gradient(inside)
-        signs = np.sign(self._excess(inside))
-        if signs.any():
-            total = total + (self.rho * signs) @ self.problem.system.rows(inside)
-        free = total[self._free]
+        free = self.slope(inside)[self._free]
         self.steepest = max(self.steepest, float(np.abs(free).max(initial=0.0)))
         outside = (whole - inside)[self._free]
         return np.where(outside != 0.0, self.wall * np.sign(outside), free)
+
+
+class Penalised(Boxed):
+    """P of the module's docstring.
+
+    Parameters
+    ----------
+    problem : Problem
+    rho : ndarray, shape (m,)
+        Weights of the constraints.
+    wall : float
+        Weight of the distance to the box.
+    """
+
+    def __init__(self, problem: Problem, rho: Vector, wall: float) -> None:
+        super().__init__(problem, wall)
+        self.rho = rho
+        #: The best feasible point that was met, with its value.
+        self.best: tuple[float, Vector] | None = None
+        self._lowest, self._scale, self._violated = math.inf, 0.0, False
+
+    def inside(self, y: Vector) -> float:
+        objective = self.objective(y)
+        excess = self._excess(y)
+        self._violated = bool(excess.any())
+        if not self._violated and (self.best is None or objective < self.best[0]):
+            self.best = objective, y
+        return objective + float(self.rho @ np.abs(excess))
+
+    def value(self, x: Vector) -> float:
+        found = super().value(x)
+        if found < self._lowest:
+            self._lowest = found
+            self._stop_running_away(x)
+        return found
+
+    def _stop_running_away(self, z: Vector) -> None:
+        """Give up where ever lower values lead ever further out: the weights are too small."""
+        size = 1.0 + float(np.abs(z).max(initial=0.0))
+        self._scale = self._scale or size
+        outside = self._violated or not np.array_equal(self.apply(self.invert(z)), z)
+        if outside and size > FAR * self._scale:
+            raise BallTooSmallError
+
+    def slope(self, y: Vector) -> Vector:
+        total = self.objective_slope(y)
+        signs = np.sign(self._excess(y))
+        if signs.any():
+            total = total + (self.rho * signs) @ self.problem.system.rows(y)
+        return total
 
     def _excess(self, y: Vector) -> Vector:
         system = self.problem.system

@@ -55,7 +55,7 @@ class Comparison:
 class Group:
     """One constraint as the user gave it; `size` components once it has been asked.
 
-    `shared` answers value and Jacobian in one call, where the user says jac=True.
+    `parts` are its components where they are known exactly: expressions, or rows of numbers.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Group:
     lower: Any
     upper: Any
     linear: bool = False
+    parts: tuple[Oracle | Vector, ...] = ()
     size: int = 0
 
     def values(self, x: Vector) -> Vector:
@@ -140,6 +141,8 @@ class System:
         self.linear: NDArray[np.bool_] = np.concatenate([none.astype(bool), *linear])
         self.equal: NDArray[np.bool_] = self.lower == self.upper
         self.size = self.lower.size
+        #: Points at which values and Jacobians were asked for.
+        self.nfev = self.njev = 0
         self._values_at: tuple[bytes, Vector] = (b"", none)
         self._rows_at: tuple[bytes, Matrix] = (b"", none[None])
 
@@ -154,6 +157,7 @@ class System:
     def values(self, x: Vector) -> Vector:
         key = x.tobytes()
         if self._values_at[0] != key:
+            self.nfev += 1
             parts = [group.values(x) for group in self.groups]
             self._values_at = key, np.concatenate([np.zeros(0), *parts])
         return self._values_at[1]
@@ -162,6 +166,7 @@ class System:
         """Return the Jacobian, shape (m, d)."""
         key = x.tobytes()
         if self._rows_at[0] != key:
+            self.njev += 1
             parts = [group.rows(x) for group in self.groups]
             self._rows_at = key, np.concatenate([np.zeros((0, x.size)), *parts])
         return self._rows_at[1]
@@ -203,7 +208,8 @@ def _group(one: Any, name: str, dim: int) -> Group:
         called = getattr(one.fun, "__name__", "")
         label = f"{name} ({called})" if called and called != "<lambda>" else name
         fun, jac = _pair(one.fun, getattr(one, "jac", None), (), label)
-        return Group(label, fun, jac, one.lb, one.ub)
+        parts = one.parts if isinstance(one, Comparison) else _known(one.fun)
+        return Group(label, fun, jac, one.lb, one.ub, parts=parts)
     raise InputTypeError(f"{name} is {type(one).__name__}, expected {_EXPECTED}.")
 
 
@@ -217,7 +223,13 @@ def _from_dict(one: dict[str, Any], name: str) -> Group:
     args = one.get("args", ())
     args = args if isinstance(args, tuple | list) else (args,)
     fun, jac = _pair(one["fun"], one.get("jac"), tuple(args), name)
-    return Group(name, fun, jac, 0.0, np.inf if one["type"] == "ineq" else 0.0)
+    upper = np.inf if one["type"] == "ineq" else 0.0
+    return Group(name, fun, jac, 0.0, upper, parts=_known(one["fun"]))
+
+
+def _known(fun: Any) -> tuple[Oracle | Vector, ...]:
+    """A function whose kinks are known is a part; of a black box there are none."""
+    return (fun,) if isinstance(fun, Oracle) and hasattr(fun, "kink_form") else ()
 
 
 def _linear(one: Any, name: str, dim: int) -> Group:
@@ -228,7 +240,11 @@ def _linear(one: Any, name: str, dim: int) -> Group:
             f"{name}: the matrix A has shape {matrix.shape}; expected {dim} columns, one for each "
             "variable, and finite entries."
         )
-    return Group(name, lambda x: matrix @ x, lambda x: matrix, one.lb, one.ub, linear=True)
+    matrix.setflags(write=False)
+    return Group(
+        name, lambda x: matrix @ x, lambda x: matrix, one.lb, one.ub, linear=True,
+        parts=tuple(matrix),
+    )  # fmt: skip
 
 
 def _pair(

@@ -6,6 +6,7 @@ Adding one takes a function that returns an `Instance`, under one `problem(...)`
 from goldstein.problems import (  # noqa: F401  (importing a family registers its problems)
     approximation,
     chebyshev,
+    constrained,
     counterexamples,
     differences,
     eigenvalues,

@@ -31,11 +31,15 @@ class Objective(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """What a builder returns: the start, the function, and its value at a planted solution."""
+    """What a builder returns: the start, the function, and its value at a planted solution.
+
+    `limits` are `bounds` and `constraints` as `minimize` takes them, where there are any.
+    """
 
     x0: Vector
     objective: Objective
     best_value: float | None = None
+    limits: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -66,6 +70,8 @@ class Problem(Oracle):
         formula is finite.
     parameters : dict
         What the problem was built with.
+    limits : dict
+        `bounds` and `constraints`, where there are any: `gs.minimize(p, p.x0, **p.limits, ...)`.
 
     Examples
     --------
@@ -95,6 +101,7 @@ class Problem(Oracle):
     parameters: dict[str, Any]
     #: A function and its arguments that make this problem again: closures cannot be pickled.
     recipe: tuple[Callable[..., Problem], tuple[Any, ...]]
+    limits: dict[str, Any] = field(default_factory=dict)
     dim: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:

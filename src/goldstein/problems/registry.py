@@ -50,6 +50,7 @@ class Definition:
     bounded: bool
     locally_lipschitz: bool
     public: bool
+    constrained: bool
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -82,6 +83,7 @@ class Definition:
             locally_lipschitz=self.locally_lipschitz,
             parameters=chosen,
             recipe=(_rebuild, (self.name, chosen)),
+            limits=instance.limits or {},
         )
 
     def _chosen(self, d: int | None, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -130,6 +132,7 @@ def problem(
     bounded: bool = True,
     locally_lipschitz: bool = True,
     public: bool = True,
+    constrained: bool = False,
     note: str = "",
     name: str | None = None,
 ) -> Callable[[Builder], Builder]:
@@ -157,22 +160,30 @@ def problem(
             bounded=bounded,
             locally_lipschitz=locally_lipschitz,
             public=public,
+            constrained=constrained,
         )
         return builder
 
     return register
 
 
-def names() -> list[str]:
-    """Return the names of all problems, sorted.
+def names(kind: str = "unconstrained") -> list[str]:
+    """Return the names of problems, sorted.
+
+    Parameters
+    ----------
+    kind : {"unconstrained", "constrained", "all"}
 
     Examples
     --------
     >>> from goldstein import problems
-    >>> "maxq" in problems.names()
-    True
+    >>> "maxq" in problems.names(), "mad_1" in problems.names("constrained")
+    (True, True)
     """
-    return sorted(DEFINITIONS)
+    kinds = {"unconstrained": (False,), "constrained": (True,), "all": (False, True)}
+    if kind not in kinds:
+        raise InputError(f"no kind of problems is called {kind!r}; use one of {', '.join(kinds)}.")
+    return sorted(name for name, each in DEFINITIONS.items() if each.constrained in kinds[kind])
 
 
 def get(name: str, d: int | None = None, **parameters: Any) -> Problem:
@@ -181,7 +192,7 @@ def get(name: str, d: int | None = None, **parameters: Any) -> Problem:
     Parameters
     ----------
     name : str
-        One of `names()`.
+        One of `names("all")`.
     d : int, optional
         Number of variables, where the problem scales; its usual size when left out.
     **parameters
@@ -211,7 +222,7 @@ def get(name: str, d: int | None = None, **parameters: Any) -> Problem:
         close = difflib.get_close_matches(name.lower(), DEFINITIONS, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "no name is close."
         raise InputError(
-            f"no problem is called {name!r}; {hint} goldstein.problems.names() lists all, "
+            f"no problem is called {name!r}; {hint} goldstein.problems.names('all') lists all, "
             "`goldstein problems` in a shell."
         )
     return definition.build(d, parameters)
@@ -226,17 +237,18 @@ def suite(name: str = "public") -> list[Problem]:
 
     Parameters
     ----------
-    name : {"public", "all"}
-        The benchmark suite, or every problem there is.
+    name : {"public", "all", "constrained"}
+        The benchmark suite, every problem without constraints, or those with some.
 
     Returns
     -------
     list of Problem
     """
-    if name not in ("public", "all"):
-        raise InputError(f"no suite is called {name!r}; use 'public' or 'all'.")
+    if name not in ("public", "all", "constrained"):
+        raise InputError(f"no suite is called {name!r}; use 'public', 'all' or 'constrained'.")
     return [
         definition.build(None, {})
         for definition in DEFINITIONS.values()
-        if definition.public or name == "all"
+        if definition.constrained == (name == "constrained")
+        and (definition.public or name != "public")
     ]

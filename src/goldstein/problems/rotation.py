@@ -44,6 +44,11 @@ def rotated(problem: Problem, seed: int) -> Problem:
             f"{problem.name} has {problem.dim} variables, but a rotation is a dense matrix; "
             f"use at most {LARGEST_DIMENSION}."
         )
+    if problem.limits:
+        raise InputError(
+            f"{problem.name} has {' and '.join(problem.limits)}, which a rotation does not turn; "
+            "rotate problems without them."
+        )
     rng = np.random.default_rng(operator.index(seed))
     Q, R = np.linalg.qr(rng.standard_normal((problem.dim, problem.dim)))
     Q = Q * np.where(np.diag(R) >= 0.0, 1.0, -1.0)

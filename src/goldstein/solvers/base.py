@@ -68,6 +68,7 @@ class State:
     evidence : set when the solver believes to have met the request
     rejected : certificate layer's fresh (points, gradients) after evidence was turned down
     status : set when the solver gives up
+    violation : of the constraints at x, where there are any, for those who watch
     """
 
     x: Vector
@@ -80,6 +81,7 @@ class State:
     rejected: tuple[Matrix, Matrix] | None = None
     status: Status | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    violation: float | None = None
 
 
 class Solver(ABC):

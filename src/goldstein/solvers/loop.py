@@ -72,6 +72,7 @@ class Intermediate:
     fun: float
     bound: float
     calls: int
+    violation: float | None = None
 
 
 Judge = Callable[[Evidence], tuple[Any, Any]]
@@ -99,7 +100,7 @@ def run(
     begin = time.perf_counter()
     deadline = np.inf if max_time is None else begin + max_time
     history = History()
-    notify = _adapt_callback(callback)
+    notify = adapt_callback(callback)
     state: State | None = None
     certificate: Any = None
     iterations = 0
@@ -169,7 +170,7 @@ def run(
     return Outcome(state, status, certificate, history, iterations)
 
 
-def _adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
+def adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
     """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
     if callback is None:
         return None
@@ -182,7 +183,9 @@ def _adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int
     def notify(state: State, calls: int) -> None:
         if modern:
             answer = user(
-                intermediate_result=Intermediate(state.x.copy(), state.fx, state.bound, calls)
+                intermediate_result=Intermediate(
+                    state.x.copy(), state.fx, state.bound, calls, state.violation
+                )
             )
         else:
             answer = user(state.x.copy())

@@ -25,7 +25,7 @@ def problems(
     if name is not None:
         _describe(built_in.get(name, d=d), as_json)
         return
-    everything = [built_in.get(each) for each in built_in.names()]
+    everything = [built_in.get(each) for each in built_in.names("all")]
     if as_json:
         print_json([_facts(p) for p in everything])
         return
@@ -34,6 +34,7 @@ def problems(
         shown.add_column(column, no_wrap=column == "name", justify="left")
     for p in everything:
         traits = ["convex" if p.convex else "nonconvex"] + ([] if p.bounded else ["unbounded"])
+        traits += list(p.limits)
         shown.add_row(p.name, str(p.dim), _best(p), p.family, ", ".join(traits))
     console().print(shown, markup=False)
 
@@ -48,6 +49,7 @@ def _describe(problem: Problem, as_json: bool) -> None:
         ("best value", f"{_best(problem)} ({problem.best_value_kind})"),
         ("start", f"{vector(problem.x0)}, f = {problem.value(problem.x0):.10g}"),
         ("convex", "yes" if problem.convex else "no"),
+        ("limits", ", ".join(problem.limits) or None),
         ("source", problem.citation),
         ("note", problem.note or None),
     ]

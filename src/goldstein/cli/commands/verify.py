@@ -8,7 +8,13 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from goldstein import records
-from goldstein.certificates import KKTCertificate, NearCertificate, Verification, load_certificate
+from goldstein.certificates import (
+    KKTCertificate,
+    NearCertificate,
+    NearKKTCertificate,
+    Verification,
+    load_certificate,
+)
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, Size
 from goldstein.cli.completion import complete_problem
@@ -49,7 +55,8 @@ def verify(
         )
     chosen = choose_for(problem, d, certificate.x)
     # Without limits a certificate may still be one of a bounded problem: its check will tell.
-    limits = chosen.limits if isinstance(certificate, KKTCertificate) else {}
+    limited = isinstance(certificate, KKTCertificate | NearKKTCertificate)
+    limits = chosen.limits if limited else {}
     found = certificate.verify(chosen.oracle, **limits)
     met = None if request is None else _meets(certificate, found, request)
     if as_json:
@@ -72,7 +79,8 @@ def _nothing_proved(run: Path, status: str, as_json: bool) -> NoReturn:
 
 
 def _meets(certificate: Any, found: Verification, request: dict[str, Any]) -> bool:
-    strong = request.get("stationarity") != "near" or isinstance(certificate, NearCertificate)
+    near = isinstance(certificate, NearCertificate | NearKKTCertificate)
+    strong = request.get("stationarity") != "near" or near
     return strong and found.eps <= request["eps"] and found.delta <= request["delta"]
 
 

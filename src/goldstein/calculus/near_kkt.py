@@ -1,0 +1,321 @@
+"""From a KKT certificate to a near-KKT certificate: pivots of an exact penalty, proved as KKT.
+
+f plus penalties of bounds and constraints is an expression P. Where limits of gradients of P cancel
+at a feasible pivot, those of f and of the constraints at their limits do, with multipliers up to
+the weights of the penalty. Everything here is search; the check decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.calculus.affine import linear, sum_entries
+from goldstein.calculus.atoms import absolute, relu
+from goldstein.calculus.expression import Expression, Variable
+from goldstein.calculus.near import MAX_WORK, NearSearch, search_near
+from goldstein.certificates.exact_parts import Limit
+from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.kkt import KKTCertificate, best_normal
+from goldstein.certificates.near import NearCertificate
+from goldstein.certificates.near_kkt import NearKKTCertificate
+from goldstein.certificates.near_kkt_check import ExactProblem, prove_near_kkt
+from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
+from goldstein.checker.sides import limiting_gradients
+from goldstein.errors import NotCertifiableError
+from goldstein.numerics.conic_hull import conic_weights
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.
+RAISES, RAISE = 3, 8.0
+
+#: A gradient of a constraint at the pivot: component, sign of the multiplier, direction, gradient.
+Owned = tuple[int, float, Vector, Vector]
+
+
+@dataclass(frozen=True)
+class NearKKTSearch:
+    """The best proof found, and how the search ended: "proved", or why not."""
+
+    certificate: NearKKTCertificate | None
+    note: str
+
+
+def search_near_kkt(
+    fun: Expression,
+    bounds: Any,
+    constraints: Any,
+    hint: KKTCertificate,
+    delta: float,
+    eps: float,
+    *,
+    seed: int = 0,
+    deadline: float | None = None,
+    max_work: int | None = MAX_WORK,
+) -> NearKKTSearch:
+    """Search a pivot within `delta` of `hint.x` that is feasible and KKT up to `eps`.
+
+    Parameters
+    ----------
+    fun : Expression
+    bounds, constraints
+        As in `minimize`; constraints are expressions or `LinearConstraint`.
+    hint : KKTCertificate
+        Where to look.
+    delta, eps : float
+        What to prove.
+    seed : int
+    deadline, max_work
+        As in `near_certificate`.
+    """
+    if not fun.is_exact:
+        raise NotCertifiableError(
+            "the function contains a LinearOperator or user code, known in float64 only; pass "
+            "the matrix, or write the function with atoms, to get a near certificate."
+        )
+    problem = ExactProblem.of(fun, hint.x, bounds, constraints)
+    penalty = _Penalty(fun, problem, hint)
+
+    def pivot_of(expression: Expression) -> NearSearch:
+        around = penalty.hint(expression)
+        return search_near(
+            expression, around, delta, eps, seed=seed, deadline=deadline, max_work=max_work
+        )
+
+    if penalty.flat:
+        first = pivot_of(penalty.expression(flat=True)).certificate
+        if first is not None and not _violated(problem, first.exact_pivot):
+            proof = _proved(problem, hint, first, eps)
+            if proof.note == "proved":
+                return proof
+    for _ in range(1 + RAISES):
+        found = pivot_of(penalty.expression())
+        if found.certificate is None:
+            return NearKKTSearch(None, found.note)
+        violated = _violated(problem, found.certificate.exact_pivot)
+        if not violated:
+            return _proved(problem, hint, found.certificate, eps)
+        penalty.rho[violated] *= RAISE
+    name = problem.system.name(violated[0])
+    return NearKKTSearch(None, f"not proved: {name} is violated at the pivots that were found")
+
+
+class _Penalty:
+    """P as an expression: f, and what bounds and constraints are violated by, with weights."""
+
+    def __init__(self, fun: Expression, problem: ExactProblem, hint: KKTCertificate) -> None:
+        self.problem, self.known = problem, hint
+        self._variable = Variable(hint.x.size)
+        self._objective = _over(fun, self._variable)
+        steep = float(np.linalg.norm(hint.gradients, axis=1).max()) or 1.0
+        used = np.flatnonzero(hint.constraint_weights)
+        lengths = np.linalg.norm(hint.constraint_gradients[used], axis=1)
+        short = float(lengths[lengths > 0].min(initial=1.0))
+        # Larger than the multipliers, so that no limit is worth crossing; powers of two, so that
+        # rationals stay short.
+        self.rho = _power_of_two(4.0 * (np.abs(hint.multipliers) + steep / max(short, 1e-6)))
+        pull = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
+        self._wall = float(_power_of_two(np.array([4.0 * pull]))[0])
+        #: Affine pieces, exact in float64, of the constraints with a multiplier that have kinks.
+        self.flat = {
+            i: piece
+            for i in hint.active
+            if (piece := _affine_piece(problem, i, hint.x)) is not None
+        }
+
+    def expression(self, *, flat: bool = False) -> Expression:
+        """Return P over a variable of its own.
+
+        With `flat` a constraint with kinks and a multiplier m counts as m c plus about half of
+        |m| |piece - limit|. Its own kinks then add to those of f instead of being nested, which is
+        easier to search; at a pivot on the piece's limit all is as before.
+        """
+        x, total = self._variable, self._objective
+        system, box = self.problem.system, self.problem.box
+        at = 0
+        for group in system.groups:
+            which = np.arange(at, at + group.size)
+            at += group.size
+            if group.linear:
+                pieces = [linear(np.array(group.parts), x)]
+                members = [which]
+            else:
+                pieces = [_over(part, x) for part in group.parts]
+                members = [which[k : k + 1] for k in range(group.size)]
+            for piece, rows in zip(pieces, members):
+                i = int(rows[0])
+                if flat and i in self.flat:
+                    total = total + self._flattened(i, piece)
+                else:
+                    total = total + self._beyond(piece, rows, system.lower, system.upper, self.rho)
+        wall = np.full(x.size, self._wall)
+        whole: Expression = total + self._beyond(x, np.arange(x.size), box.lower, box.upper, wall)
+        return whole
+
+    def _flattened(self, i: int, constraint: Expression) -> Expression:
+        row, offset = self.flat[i]
+        system, multiplier = self.problem.system, float(self.known.multipliers[i])
+        limit = float(system.upper[i] if multiplier > 0 else system.lower[i])
+        piece = sum_entries(self._variable * row) + offset
+        half = float(_power_of_two(np.array([abs(multiplier)]))[0]) / 2.0
+        # Few digits, so that rationals stay short.
+        short = float(np.round(multiplier / half * 2.0**20) * half / 2.0**20)
+        found: Expression = short * constraint + half * absolute(piece - limit)
+        return found
+
+    @staticmethod
+    def _beyond(
+        u: Expression, rows: NDArray[np.intp], lower: Vector, upper: Vector, weights: Vector
+    ) -> Any:
+        """Return the weighted sum of what `u` exceeds its limits by; 0 where there are none."""
+        total: Any = 0.0
+        for sign, limits in ((1.0, upper), (-1.0, lower)):
+            there = np.flatnonzero(np.isfinite(limits[rows]))
+            if not there.size:
+                continue
+            places = rows[there]
+            if u.shape == ():
+                total = total + relu(sign * (u - float(limits[places[0]]))) * weights[places[0]]
+            else:
+                beyond = relu(sign * (u[there] - limits[places]))
+                total = total + sum_entries(beyond * weights[places])
+        return total
+
+    def hint(self, expression: Expression) -> GoldsteinCertificate:
+        """Return points around x on both sides of the kinks of P that matter, as evidence.
+
+        The points of a KKT certificate stay inside the bounds: each gets a mirror image beyond the
+        bounds that x is on.
+        """
+        known, box = self.known, self.problem.box
+        places = np.concatenate([known.points, known.constraint_points])
+        shares = np.concatenate([known.weights, np.abs(known.constraint_weights)])
+        on = (known.x == box.lower) | (known.x == box.upper)
+        if on.any():
+            mirrored = np.where(on, 2.0 * known.x - places, places)
+            places, shares = np.concatenate([places, mirrored]), np.concatenate([shares, shares])
+        # Witnesses that a limit is reached carry no weight, but they straddle it.
+        shares = np.maximum(shares, 1e-3 * shares.max())
+        form = expression.kink_form()
+        gradients = [form.float_gradient(y, form.float_pieces(y)) for y in places]
+        return GoldsteinCertificate(
+            x=known.x, delta=known.delta, eps=known.eps, points=places,
+            gradients=np.array(gradients), weights=shares / shares.sum(),
+        )  # fmt: skip
+
+
+def _over(expression: Any, variable: Variable) -> Expression:
+    """Return the same function of another variable."""
+    made: dict[int, Expression] = {}
+    for node in expression.plan:
+        whole = isinstance(node, Variable)
+        made[id(node)] = variable if whole else node.with_args([made[id(a)] for a in node.args])
+    return made[id(expression)]
+
+
+def _affine_piece(problem: ExactProblem, i: int, x: Vector) -> tuple[Vector, float] | None:
+    """Return gradient and offset of a constraint's piece at x, if float64 holds them exactly."""
+    part, point = problem.parts[i], to_fractions(x)
+    if part.is_affine or part.degree != 1:
+        return None
+    try:
+        ((mid, rad),) = part.limits(point, np.ones((1, x.size)) + x[None])
+        value, high = part.between(point)
+    except NotCertifiableError:
+        return None
+    offset = value - exact_dot(mid, point)
+    row = np.array([nearest_float(m) for m in mid])
+    exact = value == high and not any(rad) and to_fractions(row) == mid
+    return (row, float(offset)) if exact and Fraction(float(offset)) == offset else None
+
+
+def _power_of_two(values: Vector) -> Vector:
+    found: Vector = 2.0 ** np.ceil(np.log2(np.maximum(values, 2.0**-40)))
+    return found
+
+
+def _violated(problem: ExactProblem, pivot: Sequence[Fraction]) -> list[int]:
+    """Return the components that the pivot does not satisfy for certain."""
+    found = []
+    for i, part in enumerate(problem.parts):
+        low, high = part.between(pivot)
+        if low < float(problem.system.lower[i]) or high > float(problem.system.upper[i]):
+            found.append(i)
+    return found
+
+
+def _proved(
+    problem: ExactProblem, hint: KKTCertificate, near: NearCertificate, eps: float
+) -> NearKKTSearch:
+    """Combine limits of gradients of f and of the constraints anew, and state what they show."""
+    pivot, box = near.exact_pivot, problem.box
+    hull = _floats(limiting_gradients(problem.program, pivot, near.directions))
+    cone = list(_at_limits(problem, pivot, near.directions))
+    low = np.array([q == b for q, b in zip(pivot, box.lower.tolist())])
+    high = np.array([q == b for q, b in zip(pivot, box.upper.tolist())])
+    weights, shares, normal = _combined(hull, cone, low, high)
+    if any(problem.system.equal):
+        # One sign for each constraint: with two, opposite gradients would cancel anything.
+        totals = np.zeros(problem.system.size)
+        for share, (i, sign, _, _) in zip(shares.tolist(), cone):
+            totals[i] += sign * share
+        cone = [one for one in cone if one[1] * totals[one[0]] >= 0.0]
+        weights, shares, normal = _combined(hull, cone, low, high)
+    used = np.flatnonzero(weights > 0)
+    rows = [(i, v, sign * w) for w, (i, sign, v, _) in zip(shares.tolist(), cone) if w > 0]
+    certificate = prove_near_kkt(
+        problem, hint.x, pivot, near.directions[used], weights[used], rows, normal, hint.meta
+    )
+    if certificate.eps <= eps:
+        return NearKKTSearch(certificate, "proved")
+    return NearKKTSearch(
+        certificate,
+        f"not proved: the best pivot found has eps = {certificate.eps:.3g}, asked for {eps:g}",
+    )
+
+
+def _at_limits(
+    problem: ExactProblem, pivot: Sequence[Fraction], directions: Matrix
+) -> Iterator[Owned]:
+    """Yield gradients of the constraints that are exactly at a limit, times the sign of it."""
+    system = problem.system
+    for i, part in enumerate(problem.parts):
+        value, high = part.between(pivot)
+        signs = [
+            sign
+            for sign, limit in ((1.0, system.upper[i]), (-1.0, system.lower[i]))
+            if value == high == float(limit)
+        ]
+        for direction in directions[:1] if part.is_affine else directions:
+            try:
+                gradient = _floats(part.limits(pivot, direction[None]))[0] if signs else None
+            except NotCertifiableError:  # along it the constraint stays on a kink
+                continue
+            if gradient is not None and gradient.any():
+                for sign in signs:
+                    yield i, sign, direction, sign * gradient
+
+
+def _combined(
+    hull: Matrix, cone: list[Owned], low: NDArray[np.bool_], high: NDArray[np.bool_]
+) -> tuple[Vector, Vector, Vector]:
+    """Return weights of f, of the constraints, and the normal that make the shortest vector."""
+    eye = np.eye(low.size)
+    columns = np.array([g for _, _, _, g in cone]).reshape(-1, low.size)
+    a, b = conic_weights(hull, np.concatenate([columns, -eye[low], eye[high]]))
+    b = b[: len(cone)]
+    return a, b, best_normal(a @ hull + b @ columns, low, high)
+
+
+def _floats(limits: list[Limit]) -> Matrix:
+    return np.array([[nearest_float(m) for m in mid] for mid, _ in limits])
+
+
+__all__ = ["NearKKTSearch", "search_near_kkt"]

@@ -1,0 +1,211 @@
+"""Problems with bounds and constraints: minimax under linear ones, and a valley cut by a kink.
+
+The data are those of Luksan and Vlcek's report; wong_2 and wong_3 keep their linear constraints as
+constraints and penalise the others in the objective.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+
+from goldstein.oracles.base import Vector
+from goldstein.problems.forms import largest, largest_modulus
+from goldstein.problems.minimax import wong_3_polynomials
+from goldstein.problems.polynomials import Polynomial, SparsePolynomials, penalised
+from goldstein.problems.problem import Instance, Objective
+from goldstein.problems.registry import problem
+
+FAMILY = "constrained"
+SOURCE = "Luksan, Vlcek (2000), TR 798, ICS Prague, linearly constrained minimax: "
+
+
+def _linear(rows: Any, low: Any, high: Any = np.inf) -> dict[str, Any]:
+    return {"constraints": LinearConstraint(np.atleast_2d(rows), low, high)}
+
+
+def _waves() -> Objective:
+    """max{x1^2 + x2^2 + x1 x2 - 1, sin x1, -cos x2}."""
+
+    def pieces(x: Vector) -> Vector:
+        return np.array([x[0] ** 2 + x[1] ** 2 + x[0] * x[1] - 1, np.sin(x[0]), -np.cos(x[1])])
+
+    def row(x: Vector, i: int) -> Vector:
+        rows = ((2 * x[0] + x[1], 2 * x[1] + x[0]), (np.cos(x[0]), 0.0), (0.0, np.sin(x[1])))
+        return np.array(rows[i])
+
+    return largest(pieces, row)
+
+
+def _growths() -> Objective:
+    """max{-exp(x1 - x2), sinh(x1 - 1) - 1, -log x2 - 1}."""
+
+    def pieces(x: Vector) -> Vector:
+        return np.array([-np.exp(x[0] - x[1]), np.sinh(x[0] - 1) - 1, -np.log(x[1]) - 1])
+
+    def row(x: Vector, i: int) -> Vector:
+        e = np.exp(x[0] - x[1])
+        return np.array(((-e, e), (np.cosh(x[0] - 1), 0.0), (0.0, -1 / x[1]))[i])
+
+    return largest(pieces, row)
+
+
+#: The logarithm needs a positive variable: a bound that is not active says so.
+_POSITIVE = {"bounds": Bounds([-np.inf, 1e-3], [np.inf, np.inf])}
+
+_WAVES = "max{x1^2+x2^2+x1 x2-1, sin x1, -cos x2}"
+_GROWTHS = "max{-exp(x1-x2), sinh(x1-1)-1, -ln x2-1}"
+
+
+@problem(
+    dims=2, family=FAMILY, formula=f"{_WAVES} s.t. x1+x2 >= 1/2", citation=SOURCE + "MAD1",
+    best=-0.38965952, kind="literature", constrained=True,
+)  # fmt: skip
+def mad_1() -> Instance:
+    """Madsen's first problem."""
+    return Instance(np.array([1.0, 2.0]), _waves(), limits=_linear([1.0, 1.0], 0.5))
+
+
+@problem(
+    dims=2, family=FAMILY, formula=f"{_WAVES} s.t. -3x1-x2 >= 5/2", citation=SOURCE + "MAD2",
+    best=-0.33035714, kind="literature", constrained=True,
+)  # fmt: skip
+def mad_2() -> Instance:
+    """Madsen's second problem."""
+    return Instance(np.array([-2.0, -1.0]), _waves(), limits=_linear([-3.0, -1.0], 2.5))
+
+
+@problem(
+    dims=2, family=FAMILY, formula=f"{_GROWTHS} s.t. x1/20-x2 >= -1/2", citation=SOURCE + "MAD4",
+    best=-0.44891079, kind="literature", constrained=True,
+)  # fmt: skip
+def mad_4() -> Instance:
+    """Madsen's fourth problem."""
+    limits = {**_POSITIVE, **_linear([0.05, -1.0], -0.5)}
+    return Instance(np.array([-1.0, 0.01]), _growths(), limits=limits)
+
+
+@problem(
+    dims=2, family=FAMILY, formula=f"{_GROWTHS} s.t. -9x1/10+x2 >= 1", citation=SOURCE + "MAD5",
+    best=-0.42928061, kind="literature", constrained=True,
+)  # fmt: skip
+def mad_5() -> Instance:
+    """Madsen's fifth problem."""
+    limits = {**_POSITIVE, **_linear([-0.9, 1.0], 1.0)}
+    return Instance(np.array([-1.0, 3.0]), _growths(), limits=limits)
+
+
+@problem(
+    dims=7, family=FAMILY,
+    formula="max_i |1/15+(2/15) sum_j cos(2 pi x_j sin t_i)|, 163 angles, s.t. distances >= 0.4",
+    citation=SOURCE + "MAD6 (antenna array)", best=0.10183089, kind="literature", constrained=True,
+)  # fmt: skip
+def mad_6() -> Instance:
+    """Madsen's sixth problem: positions of antennas."""
+    sines = np.sin(np.pi * (8.5 + 0.5 * np.arange(1, 164)) / 180)
+
+    def residuals(x: Vector) -> Vector:
+        found: Vector = 1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(sines, x)).sum(axis=1)
+        return found
+
+    def row(x: Vector, i: int) -> Vector:
+        found: Vector = -4 * np.pi / 15 * sines[i] * np.sin(2 * np.pi * sines[i] * x)
+        return found
+
+    steps = np.zeros((8, 7))
+    steps[0, 0] = steps[7, 6] = 1.0
+    for i in range(5):
+        steps[i + 1, i], steps[i + 1, i + 1] = -1.0, 1.0
+    steps[6, [3, 5]] = -1.0, 1.0
+    low = np.array([0.4] * 6 + [1.0, 3.5])
+    high = np.array([np.inf] * 6 + [1.0, 3.5])
+    start = 0.5 * np.arange(1.0, 8.0)
+    return Instance(start, largest_modulus(residuals, row), limits=_linear(steps, low, high))
+
+
+@problem(
+    dims=6, family=FAMILY,
+    formula="the shortest distance of three points, negative, s.t. points in a pentagon",
+    citation=SOURCE + "PENTAGON", best=-1.8596187, kind="literature", constrained=True,
+)  # fmt: skip
+def pentagon() -> Instance:
+    """Three points of a regular pentagon, as far apart as possible."""
+    pairs = [(0, 2), (2, 4), (4, 0)]
+
+    def pieces(x: Vector) -> Vector:
+        return np.array([-np.hypot(x[i] - x[j], x[i + 1] - x[j + 1]) for i, j in pairs])
+
+    def row(x: Vector, k: int) -> Vector:
+        i, j = pairs[k]
+        g = np.zeros(6)
+        way = x[i : i + 2] - x[j : j + 2]
+        unit = way / np.hypot(*way)
+        g[i : i + 2], g[j : j + 2] = -unit, unit
+        return g
+
+    angles = 2 * np.pi * np.arange(5) / 5
+    sides = np.kron(np.eye(3), np.column_stack([np.cos(angles), np.sin(angles)]))
+    start = np.array([-1.0, 0.0, 0.0, -1.0, 1.0, 1.0])
+    return Instance(start, largest(pieces, row), limits=_linear(sides, -np.inf, 1.0))
+
+
+def wong_2_polynomials() -> list[Polynomial]:
+    """Objective and eight constraints (Hock-Schittkowski 113): wong_3 is made of them and more."""
+    (_, terms, products), *rest = wong_3_polynomials()
+    return [(45.0, [term for term in terms if term[1] <= 10], products), *rest[:8]]
+
+
+def _split(polynomials: list[Polynomial]) -> tuple[Objective, dict[str, Any]]:
+    """Penalise the curved constraints p <= 0, and keep the linear ones."""
+    objective, *limits = polynomials
+    flat = [not p[2] and all(power == 1 for _, _, power, _ in p[1]) for p in limits]
+    curved = [p for p, straight in zip(limits, flat) if not straight]
+    straight = SparsePolynomials([p for p, is_flat in zip(limits, flat) if is_flat])
+    size = max(variable for _, variable, _, _ in objective[1])
+    rows = [straight.gradient(np.zeros(size), k) for k in range(sum(flat))]
+    return penalised([objective, *curved]), _linear(rows, -np.inf, -straight.constants)
+
+
+@problem(
+    dims=10, family=FAMILY, formula="max{p0, p0+10p_k} s.t. 3 linear constraints (wong_2)",
+    citation=SOURCE + "WONG2", best=24.3062091, kind="literature", convex=True, constrained=True,
+)  # fmt: skip
+def wong_2_linear() -> Instance:
+    """Wong's second problem, its linear constraints kept."""
+    objective, limits = _split(wong_2_polynomials())
+    return Instance(np.array([2.0, 3, 5, 5, 1, 2, 7, 3, 6, 10]), objective, limits=limits)
+
+
+@problem(
+    dims=20, family=FAMILY, formula="max{p0, p0+10p_k} s.t. 4 linear constraints (wong_3)",
+    citation=SOURCE + "WONG3", best=133.72827616781444, kind="literature", convex=True,
+    constrained=True,
+)  # fmt: skip
+def wong_3_linear() -> Instance:
+    """Wong's third problem, its linear constraints kept."""
+    objective, limits = _split(wong_3_polynomials())
+    x0 = np.array([2.0, 3, 5, 5, 1, 2, 7, 3, 6, 10, 2, 2, 6, 15, 1, 2, 1, 2, 1, 3])
+    return Instance(x0, objective, limits=limits)
+
+
+@problem(
+    dims=2, family=FAMILY, formula="8|x1^2-x2|+(1-x1)^2 s.t. max{sqrt(2) x1, 2 x2} <= 1",
+    citation="Curtis, Overton (2012), SIAM J. Optim. 22(2), 474-500, constrained Rosenbrock",
+    best=(1 - np.sqrt(0.5)) ** 2, kind="literature", constrained=True,
+)  # fmt: skip
+def curtis_overton() -> Instance:
+    """A valley with a kink, cut by a constraint with a kink."""
+    root = np.sqrt(2.0)
+
+    def gradient(x: Vector) -> Vector:
+        s = 8.0 if x[0] ** 2 >= x[1] else -8.0
+        return np.array([2 * s * x[0] - 2 * (1 - x[0]), -s])
+
+    limit = NonlinearConstraint(
+        lambda x: max(root * x[0], 2 * x[1]), -np.inf, 1.0,
+        jac=lambda x: np.array([[root, 0.0] if root * x[0] > 2 * x[1] else [0.0, 2.0]]),
+    )  # fmt: skip
+    objective = Objective(lambda x: float(8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2), gradient)
+    return Instance(np.array([-1.2, 1.0]), objective, limits={"constraints": limit})
