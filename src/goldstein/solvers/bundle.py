@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.base import Evidence, Request
-from goldstein.solvers.expand import expand
-from goldstein.solvers.line_oracles import check_line
+from goldstein.solvers.line import check_line
 from goldstein.solvers.pingd import RoundSolver, RoundState
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.schedules import CHEAP_ROUND_FAILURE
@@ -70,12 +69,9 @@ class BundlePINGD(RoundSolver):
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> BundleState:
         # Room for the d + 1 rows that can matter, and for as many new ones before tidying up.
         capacity = self.capacity or min(2 * x0.size + 20, 200)
-        return BundleState(
-            x=x0.copy(),
-            fx=oracle.value(x0),
-            guard=self._guard(request),
-            bundle=PointBundle(x0.size, capacity),
-        )
+        bundle = PointBundle(x0.size, capacity)
+        state = BundleState(x=x0.copy(), fx=oracle.value(x0), bundle=bundle)
+        return self._started(state, request)
 
     def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
         bundle = cast(BundleState, state).bundle
@@ -95,18 +91,3 @@ class BundlePINGD(RoundSolver):
         assert bundle is not None
         bundle.shortest()
         return bundle.evidence(state.x)
-
-    def _move(
-        self,
-        oracle: CountedOracle,
-        state: RoundState,
-        trial: Vector,
-        value: float,
-        m: Vector,
-        norm: float,
-        request: Request,
-    ) -> None:
-        origin, start_value = state.x, state.fx
-        super()._move(oracle, state, trial, value, m, norm, request)
-        if self.expand:
-            expand(oracle, state, origin, start_value, m, norm, request.delta)

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 from goldstein.numerics import cone
-from goldstein.solvers import auto, quasi_newton
 from goldstein.solvers.base import VALUE_LIMIT
+from goldstein.solvers.tuning import TUNING
 
-CLOSE = auto._CLOSE
-CRAWL = auto._CRAWL
-FAR = auto._FAR
-FAR_NULL = auto._FAR_NULL
-FAR_SHARE = auto._FAR_SHARE
-FIRST = auto._FIRST
-GATHER = auto._GATHER
-INSIDE = auto._INSIDE
-JITTER = auto._JITTER
-LEAST = auto._LEAST
-MOST = auto._MOST
-PATIENCE = auto._PATIENCE
-REWARD = auto._REWARD
-SHARE = auto._SHARE
-SHORT = auto._SHORT
-SHRINK = auto._SHRINK
-SMALL_MOVES = auto._SMALL_MOVES
-SPARSE = auto._SPARSE
-SPARSE_EVERY = auto._SPARSE_EVERY
-ARMIJO = quasi_newton._ARMIJO
-CURVATURE = quasi_newton._CURVATURE
-HOPE = quasi_newton._HOPE
-LOCALITY = quasi_newton._LOCALITY
-MAX_TRIALS = quasi_newton._MAX_TRIALS
-MAX_NULL_STEPS = quasi_newton.MAX_NULL_STEPS
-MAX_PLANES = quasi_newton.MAX_PLANES
-TOO_HIGH = quasi_newton._TOO_HIGH
+CLOSE = TUNING.close
+CRAWL = TUNING.crawl
+FAR = TUNING.far
+FAR_NULL = TUNING.far_null
+FAR_SHARE = TUNING.far_share
+FIRST = TUNING.first
+GATHER = TUNING.gather
+INSIDE = TUNING.inside
+JITTER = TUNING.jitter
+LEAST = TUNING.least
+MOST = TUNING.most
+PATIENCE = TUNING.patience
+REWARD = TUNING.reward
+SHARE = TUNING.share
+SHORT = TUNING.short
+SHRINK = TUNING.shrink
+SMALL_MOVES = TUNING.small_moves
+SPARSE = TUNING.sparse
+SPARSE_EVERY = TUNING.sparse_every
+ARMIJO = TUNING.armijo
+CURVATURE = TUNING.curvature
+HOPE = TUNING.hope
+LOCALITY = TUNING.locality
+TOO_HIGH = TUNING.too_high
+MAX_TRIALS = TUNING.trials
+MAX_NULL_STEPS = TUNING.null_steps
+MAX_PLANES = TUNING.planes
 WIDE = cone.WIDE
 
 #: All of them, to tell whether stored machine code is out of date.
-VALUES = [(name, value) for name, value in sorted(globals().items()) if name.isupper()]
+VALUES = [
+    (name, value)
+    for name, value in sorted(globals().items())
+    if name.isupper() and name != "TUNING"
+]
 
 __all__ = ["VALUES", "VALUE_LIMIT"]
