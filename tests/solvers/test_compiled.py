@@ -75,7 +75,9 @@ def solve(
 def test_finds_the_minimum_and_proves_it(eps: float) -> None:
     res, _ = solve(eps=eps)
     assert res.success
-    assert res.method == "auto"
+    assert res.method == "auto (compiled)"
+    assert res.method in str(res)
+    assert res.certificate.meta["method"] == res.method
     assert np.abs(res.x).max() <= 10 * eps
     assert res.certificate.eps <= eps
     fresh = np.zeros(2, dtype=np.int64)

@@ -71,7 +71,7 @@ class CompiledAuto(Solver):
     True
     """
 
-    name = "auto"
+    name = "auto (compiled)"
     keeps_journal = False
 
     def __init__(self, *, newton: bool = True, stretch: int = 100) -> None:
