@@ -156,7 +156,7 @@ class Sabotaged(CompiledAuto):
         self.kind = kind
 
     def step(self, oracle: Any, state: CompiledState, request: Request) -> None:
-        arrays, size = state.arrays, state.x.size
+        arrays, size = state.memory.newton, state.x.size
         matrix = arrays["matrix"]
         if self.kind == "ascent":
             matrix[:] = -np.eye(size)
@@ -167,8 +167,8 @@ class Sabotaged(CompiledAuto):
         elif self.kind == "noise":
             matrix[:] = 1e3 * np.cos(np.arange(size * size).reshape(size, size) + state.fx)
         else:  # it believes to stand elsewhere, and to stand well there
-            arrays["newton_x"][:] += 1.0
-            state.record["newton_fx"] = -1e9
+            arrays["x"][:] += 1.0
+            state.record["newton"]["fx"] = -1e9
         arrays["levels"][:] += 1.0
         arrays["stale"][:] = 1
         super().step(oracle, state, request)

@@ -26,7 +26,7 @@ from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.converse import converse
 from goldstein.solvers.line import LINES, check_line
 from goldstein.solvers.logic import bundle_half, line_search, newton_half
-from goldstein.solvers.logic.centre import recentre
+from goldstein.solvers.logic.centre import close_in
 from goldstein.solvers.logic.progress import stalled
 from goldstein.solvers.logic.turns import BUNDLE, NEWTON, open_turn, refuted, take_turns
 from goldstein.solvers.memory import GradientMemory
@@ -143,6 +143,9 @@ class AutoState(BallState):
         way = self.x - self.centre
         self.centre = self.x
         return math.sqrt(way.dot(way))
+
+    def at_centre(self) -> bool:
+        return np.array_equal(self.centre, self.x)
 
     def return_to_centre(self) -> None:
         self.x = self.centre
@@ -281,9 +284,7 @@ class Auto(Solver):
             state.status = Status.STALLED
 
     def best_evidence(self, state: AutoState) -> Evidence | None:
-        if state.working > state.delta or not np.array_equal(state.centre, state.x):
-            state.working = state.delta
-            recentre(state, state.delta)
+        close_in(state)
         if state.bundle.size == 0:
             return None
         state.bundle.shortest()

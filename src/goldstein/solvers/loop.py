@@ -23,14 +23,12 @@ from goldstein.errors import (
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
+from goldstein.solvers.logic.progress import IDLE_LIMIT
 
 Vector = NDArray[np.float64]
 
 #: Seconds between two calls of `progress`.
 _PROGRESS_EVERY = 0.1
-
-#: A solver that takes so many steps without asking anything will never ask again.
-_IDLE_LIMIT = 1000
 
 #: What the certificate layer may find out about the function.
 ENDINGS: dict[type[Exception], Status] = {
@@ -133,7 +131,7 @@ def run(
                 break
             idle = idle + 1 if oracle.calls == calls else 0
             calls = oracle.calls
-            if idle >= _IDLE_LIMIT:
+            if idle >= IDLE_LIMIT:
                 status = Status.STALLED
                 break
             if suspect is not None and calls >= _NO_DESCENT + 2 * min(x0.size, 100):

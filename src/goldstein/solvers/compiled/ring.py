@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from goldstein.solvers.compiled.jit import kernel
+from goldstein.solvers.compiled.jit import kernel, method
 from goldstein.solvers.compiled.vectors import copy, distance, length
-from goldstein.solvers.compiled.views import integers, row, vector
+from goldstein.solvers.compiled.views import integers, row, search_at, vector
 
 
 @kernel
@@ -60,10 +60,35 @@ def is_near(search: Any, index: Any, radius: Any) -> Any:
 
 
 @kernel
-def forget_unperturbed(search: Any) -> None:
-    """No entry whose point was not drawn at random is near anything from now on."""
+def forget(search: Any, spared: Any) -> None:
+    """No entry is near anything from now on; those drawn at random may be spared."""
     near = vector(search.ring_near, search.ring_size)
     perturbed = integers(search.ring_perturbed, search.ring_size)
     for index in range(search.ring_size):
-        if perturbed[index] == 0:
+        if perturbed[index] == 0 or not spared:
             near[index] = math.inf
+
+
+@method
+def remember_found(search: Any) -> None:
+    remember(search, vector(search.point, search.dim), vector(search.found, search.dim), 1)
+
+
+@method
+def remember_fresh(search: Any) -> None:
+    """Believe what the judge was told."""
+    for index in range(search.fresh_count):
+        point = row(search.fresh_points, search.dim, index)
+        remember(search, point, row(search.fresh_gradients, search.dim, index), 1)
+
+
+@method
+def clear_memory(search: Any) -> None:
+    forget(search, False)
+
+
+@method
+def note(newton: Any) -> None:
+    """Let the other half know of the gradient."""
+    point, found = vector(newton.point, newton.dim), vector(newton.found, newton.dim)
+    remember(search_at(newton.owner), point, found, 1 if newton.jitter > 0.0 else 0)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from goldstein.solvers.compiled.jit import kernel
 from goldstein.solvers.compiled.layout import FACE, SEARCH
+from goldstein.solvers.compiled.records import state_record
 
 _WORD = 8
 
@@ -46,7 +46,7 @@ def view_of(item: Any) -> Any:
 
 
 def _record_of(dtype: Any) -> Any:
-    record = numba.from_dtype(dtype)
+    record = state_record(dtype)
 
     def at(typing: Any, address: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:

@@ -42,6 +42,13 @@ def recentre(s: Any, radius: Any) -> None:
     s.gathered = radius
 
 
+def close_in(s: Any) -> None:
+    """Gather what is known within delta of the best point, for the last word."""
+    if s.working > s.delta or not s.at_centre():
+        s.working = s.delta
+        recentre(s, s.delta)
+
+
 def offer(s: Any, radius: Any) -> None:
     """Let the bundle have what the memory learned around the centre since it was last asked."""
     if s.offered != s.added:

@@ -7,6 +7,9 @@ from typing import Any
 
 from goldstein.solvers.tuning import TUNING
 
+#: A solver that takes so many steps without asking anything will never ask again.
+IDLE_LIMIT = 1000
+
 
 def stalled(s: Any, calls: Any) -> bool:
     """Has nothing improved for long, where float64 cannot even resolve the descent test?

@@ -63,9 +63,6 @@ def _switch(s: Any, calls: Any) -> None:
         n = s.newton
         if n.stuck or (n.has_model and n.fx > s.fx):
             s.restart_newton()
-            n.fx = s.fx
-            n.known = False
-            n.stuck = False
     open_turn(s, calls)
 
 
