@@ -37,7 +37,7 @@ _OPTIONS: dict[str, Any] = {
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 #: Decisions are those of Python to the last bit; only a division by zero gives infinity.
-DECISIONS: dict[str, Any] = {"error_model": "numpy", **_INNER}
+DECISIONS: Any = {"error_model": "numpy", **_INNER}
 
 
 def kernel(function: F) -> F:

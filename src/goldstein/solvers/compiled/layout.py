@@ -42,7 +42,7 @@ FACE = _record(
 #: Arrays of the fast half: rows of `images` are the matrix times the pieces; the rest is room.
 _NEWTON_ARRAYS = "x g y p best step change along rises falls matrix images levels travel stale"
 NEWTON = _record(
-    "fx length room jitter reply trial trial_value slope reach low high best_trial best_value",
+    "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy",
     # the record this one is in; where the question and the answer are
     f"owner dim point found {_NEWTON_ARRAYS}"
     " phase aside attempt trials best_slot pieces capacity null_steps"
@@ -73,7 +73,7 @@ SEARCH = _record(
     " wanted_move wanted_radius",
     "address dim"
     # the code of the user's functions and of the units
-    " asking minimising measuring keeping gathering fast guaranteed"
+    " asking minimising measuring keeping gathering modelling learning fast guaranteed"
     # calls made; how many may be made; when to report to Python
     " values gradients ceiling pause"
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from goldstein.solvers.compiled.jit import kernel, method
+from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.vectors import dot
-from goldstein.solvers.compiled.views import integers, row, vector
+from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
 
 
 @kernel
@@ -42,7 +42,13 @@ def renew(newton: Any) -> None:
 @method
 def learn(newton: Any, sy: Any) -> None:
     """BFGS: learn from the step and the change of the gradient; their product is `sy`."""
-    size = newton.dim
+    newton.sy = sy
+    call(search_at(newton.owner).learning, newton.owner)
+
+
+@kernel
+def _learn(newton: Any) -> None:
+    size, sy = newton.dim, newton.sy
     s, change = vector(newton.step, size), vector(newton.change, size)
     along = vector(newton.along, size)
     if newton.scaled == 0:
@@ -83,3 +89,13 @@ def _begin(newton: Any, scale: Any) -> None:
     stale = integers(newton.stale, newton.model.count)
     for slot in range(newton.model.count):
         stale[slot] = 1
+
+
+@unit
+def LEARN(stamp: str) -> Any:
+    def learn_unit(address: Any) -> Any:
+        stamp  # noqa: B018
+        _learn(search_at(address).newton)
+        return 0
+
+    return learn_unit

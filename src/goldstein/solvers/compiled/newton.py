@@ -95,15 +95,23 @@ def begin_plain(search: Any) -> None:
 
 @method
 def minimise_model(newton: Any) -> Any:
+    """Leave the step to the minimum of the model in `p`; return its slope."""
+    call(search_at(newton.owner).modelling, newton.owner)
+    return newton.slope
+
+
+@kernel
+def _minimise_model(search: Any) -> None:
+    newton = search.newton
     renew(newton)
     _prepare_model(newton)
     model = newton.model
-    call(search_at(newton.owner).minimising, model.address)
+    call(search.minimising, model.address)
     p, combination = vector(newton.p, newton.dim), vector(model.point, newton.dim)
     combine(model, model.rows, combination)
     combine(model, newton.images, p)
     scale(-1.0, p)
-    return dot(combination, p)
+    newton.slope = dot(combination, p)
 
 
 @method
@@ -213,6 +221,16 @@ def _prepare_model(newton: Any) -> None:
             low, lowest = height, slot
     if not collect(model) > 0.0:
         start_at(model, lowest)
+
+
+@unit
+def MODEL(stamp: str) -> Any:
+    def model(address: Any) -> Any:
+        stamp  # noqa: B018
+        _minimise_model(search_at(address))
+        return 0
+
+    return model
 
 
 @unit

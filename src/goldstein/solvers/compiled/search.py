@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from goldstein.solvers.base import VALUE_LIMIT
-from goldstein.solvers.compiled import ball, bundle, newton
+from goldstein.solvers.compiled import ball, bundle, metric, newton
 from goldstein.solvers.compiled.ask import answer
 from goldstein.solvers.compiled.jit import kernel, unit
 from goldstein.solvers.compiled.layout import BEGINS, EVIDENCE, GIVEN_UP, OUT_OF_CALLS, PAUSED
@@ -121,5 +121,7 @@ def connect(record: Any) -> None:
     record["measuring"] = bundle.MEASURE.address
     record["keeping"] = bundle.KEEP.address
     record["gathering"] = bundle.GATHER.address
+    record["modelling"] = newton.MODEL.address
+    record["learning"] = metric.LEARN.address
     record["fast"] = newton.FAST.address
     record["guaranteed"] = ball.GUARANTEED.address
