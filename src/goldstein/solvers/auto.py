@@ -37,7 +37,7 @@ from goldstein.solvers.tuning import TUNING
 Vector = NDArray[np.float64]
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class AutoState(BallState):
     """Both searches, and whose turn it is."""
 

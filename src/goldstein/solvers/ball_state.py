@@ -18,7 +18,7 @@ Vector = NDArray[np.float64]
 _EMPTY: Vector = np.zeros(0)
 
 
-@dataclass
+@dataclass(slots=True)
 class BallState(State):
     """A centre, a combination m of gradients from the ball around it, and a step along -m.
 

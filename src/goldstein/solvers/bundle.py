@@ -19,7 +19,7 @@ from goldstein.solvers.schedules import CHEAP_ROUND_FAILURE
 Vector = NDArray[np.float64]
 
 
-@dataclass
+@dataclass(slots=True)
 class BundleState(RoundState):
     bundle: PointBundle | None = None
 

@@ -47,7 +47,7 @@ Vector = NDArray[np.float64]
 S = TypeVar("S", bound="RoundState")
 
 
-@dataclass
+@dataclass(slots=True)
 class RoundState(BallState):
     """State shared by the methods that work in rounds at one point."""
 
@@ -59,7 +59,7 @@ class RoundState(BallState):
     informed: bool = False  # some gradient near the current x is known
 
 
-@dataclass
+@dataclass(slots=True)
 class PingdState(RoundState):
     points: list[Vector] = field(default_factory=list)
     gradients: list[Vector] = field(default_factory=list)
