@@ -19,7 +19,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.solvers import Auto, Request
 from goldstein.solvers.auto import AutoState
 from goldstein.solvers.compiled import CompiledAuto
-from goldstein.solvers.compiled.draws import fill_normal, uniform
+from goldstein.solvers.compiled.draws import normal_numbers, uniform
 from goldstein.solvers.logic import bundle_half, line_search, turns
 from goldstein.solvers.metric import DenseMetric
 from goldstein.solvers.tuning import TUNING
@@ -36,7 +36,7 @@ def next_uniform(words: Any) -> Any:
 
 @numba.njit
 def next_normal(words: Any, target: Any) -> Any:
-    return fill_normal(words, target)
+    return normal_numbers(words, target)
 
 
 class SameDraws:

@@ -137,7 +137,7 @@ class CountedOracle(Oracle):
 
     def _ask(self, question: Callable[[Vector], Any], at: Vector, what: str) -> Any:
         try:
-            return question(self._lent(at))
+            return question(at.copy() if at.size < _LARGE else self._lent(at))
         except GoldsteinError:  # a kink, a refused checkpoint: messages of our own
             raise
         except Exception as failure:
@@ -147,11 +147,9 @@ class CountedOracle(Oracle):
     def _lent(self, x: Vector) -> Vector:
         """A copy for the user: a function that works in place must not move our points.
 
-        A large copy is lent again once nobody but us holds it; fresh memory costs more than the
+        It is large, and lent again once nobody but us holds it; fresh memory costs more than the
         copying.
         """
-        if x.size < _LARGE:
-            return x.copy()
         if self._spare is None or self._spare.size != x.size or sys.getrefcount(self._spare) > 2:
             self._spare = x.copy()
         else:

@@ -144,7 +144,7 @@ class AutoState(BallState):
         self.centre = self.x
         return math.sqrt(way.dot(way))
 
-    def at_centre(self) -> bool:
+    def is_centred(self) -> bool:
         return np.array_equal(self.centre, self.x)
 
     def return_to_centre(self) -> None:

@@ -111,32 +111,29 @@ class RoundSolver(Solver):
         return state
 
     def step(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
-        converse(oracle, state, self._first_question(state), self._told, _kinked)
+        known = state.m is not None and state.rejected is None
+        question = self._test(state) if known else self._open_round(state)
+        converse(oracle, state, question, self._told, _kinked)
 
-    def _first_question(self, state: RoundState) -> int:
-        if state.m is not None and state.rejected is None:
-            return self._test(state)
+    def _open_round(self, state: RoundState) -> int:
+        """Draw the first point of a round; give up where the theory says that is justified."""
         state.rejected = None
         state.m = None
-        self._open_round(state)
-        return NOTHING if state.status is not None else GRADIENT
-
-    def _open_round(self, state: RoundState) -> None:
-        """Draw the first point of a round; give up where the theory says that is justified."""
         if self.gap is not None:
             moves = descent_steps(self.gap, state.eps, state.delta)
             if state.steps >= moves:
                 state.status = Status.STEPS_EXHAUSTED
-                return
+                return NOTHING
             if state.rounds_here >= rounds(moves, self.gamma, self.round_failure):
                 state.status = Status.ROUNDS_EXHAUSTED
-                return
+                return NOTHING
         state.rounds_here += 1
         state.rounds_opened += 1
         state.rng = stream(state.seed, state.rounds_opened, self.name)
         state.failed_steps = 0
         state.point = uniform_in_ball(state.rng, state.x, state.delta)
         state.phase = FIRST
+        return GRADIENT
 
     def _told(self, state: RoundState) -> int:
         if state.phase == DESCENT:

@@ -56,7 +56,7 @@ def _answer_gradient(search: Any) -> None:
     """
     search.gradients += 1
     state = _asked(search, _GRADIENT)
-    found = vector(search.found, search.dim)
+    found = search.found
     copy(vector(search.answer, search.dim), found)
     search.entry = TOLD
     if state == _ANSWERED:
@@ -75,7 +75,7 @@ def _answer_gradient(search: Any) -> None:
 
 @kernel
 def _asked(search: Any, what: Any) -> Any:
-    copy(vector(search.point, search.dim), vector(search.lent, search.dim))
+    copy(search.point, vector(search.lent, search.dim))
     return answer_of(
         search.asking, search.lent, search.dim, search.answer, what, search.words, search.pair
     )

@@ -6,64 +6,53 @@ import math
 from typing import Any
 
 from goldstein.solvers.compiled import bundle, decisions  # noqa: F401
-from goldstein.solvers.compiled.draws import ball_point, conic_point
+from goldstein.solvers.compiled.draws import ball_point
 from goldstein.solvers.compiled.jit import method, unit
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
 from goldstein.solvers.compiled.vectors import copy, distance, dot, move
-from goldstein.solvers.compiled.views import search_at, vector, words
+from goldstein.solvers.compiled.views import search_at, vector
 from goldstein.solvers.logic import bundle_half
 
 
 @method
 def place_descent(search: Any) -> None:
     """Ask at the trial point of Algorithm 1."""
-    m = vector(search.aimed, search.dim)
-    copy(vector(search.hull.point, search.dim), m)
+    copy(vector(search.hull.point, search.dim), search.aimed)
     search.sparsely = 0
     size = -search.span * (1.0 - search.ratio / 8.0) / search.norm
-    move(vector(search.centre, search.dim), size, m, vector(search.point, search.dim))
+    move(search.centre, size, search.aimed, search.point)
 
 
 @method
 def place_farther(search: Any) -> None:
     """Ask at the end of a step of length `span`."""
-    way = vector(search.sparse if search.sparsely == 1 else search.aimed, search.dim)
-    size = -search.span / search.step_norm
-    move(vector(search.centre, search.dim), size, way, vector(search.point, search.dim))
+    way = search.sparse if search.sparsely == 1 else search.aimed
+    move(search.centre, -search.span / search.step_norm, way, search.point)
 
 
 @method
 def take_trial(search: Any) -> None:
-    copy(vector(search.point, search.dim), vector(search.x, search.dim))
+    copy(search.point, search.x)
 
 
 @method
 def draw_first(search: Any, radius: Any) -> None:
-    centre, point = vector(search.centre, search.dim), vector(search.point, search.dim)
-    ball_point(words(search.draws, 4), centre, radius, point)
-
-
-@method
-def draw_conic(search: Any) -> None:
-    """Ask at a random point of the tilted segment."""
-    centre, m = vector(search.centre, search.dim), vector(search.aimed, search.dim)
-    point, draws = vector(search.point, search.dim), words(search.draws, 4)
-    conic_point(draws, centre, m, search.norm, search.look_radius, search.ratio, point)
+    ball_point(search, search.centre, radius)
 
 
 @method
 def draw_midpoint(search: Any, radius: Any) -> None:
     """Ask near the middle of the interval; its exact middle is a point of the way."""
-    point, middle = vector(search.point, search.dim), vector(search.lent, search.dim)
+    middle = vector(search.lent, search.dim)
     size = -search.middle * search.look_radius / search.norm
-    move(vector(search.centre, search.dim), size, vector(search.aimed, search.dim), middle)
-    ball_point(words(search.draws, 4), middle, radius, point)
+    move(search.centre, size, search.aimed, middle)
+    ball_point(search, middle, radius)
 
 
 @method
 def found_along(search: Any) -> Any:
     """Return <g, m> for the gradient that was found."""
-    return dot(vector(search.found, search.dim), vector(search.aimed, search.dim))
+    return dot(search.found, search.aimed)
 
 
 @method
@@ -72,7 +61,7 @@ def find_sparse(search: Any, part: Any) -> Any:
 
     Return the length of that vector, or 0 where more than half of the entries are needed.
     """
-    m, sparse = vector(search.aimed, search.dim), vector(search.sparse, search.dim)
+    m, sparse = search.aimed, search.sparse
     wanted, have, count = part * dot(m, m), 0.0, 0
     for i in range(search.dim):
         sparse[i] = 0.0
@@ -93,25 +82,24 @@ def find_sparse(search: Any, part: Any) -> Any:
 @method
 def move_centre(search: Any) -> Any:
     """Move the centre to x; return how far that is, and a little more."""
-    x, centre = vector(search.x, search.dim), vector(search.centre, search.dim)
-    moved = distance(x, centre) * (1.0 + 1e-12)
-    copy(x, centre)
+    moved = distance(search.x, search.centre) * (1.0 + 1e-12)
+    copy(search.x, search.centre)
     return moved
 
 
 @method
-def at_centre(search: Any) -> Any:
-    return distance(vector(search.x, search.dim), vector(search.centre, search.dim)) == 0.0
+def is_centred(search: Any) -> Any:
+    return distance(search.x, search.centre) == 0.0
 
 
 @method
 def return_to_centre(search: Any) -> None:
-    copy(vector(search.centre, search.dim), vector(search.x, search.dim))
+    copy(search.centre, search.x)
 
 
 @method
 def follow_newton(search: Any) -> None:
-    copy(vector(search.newton.x, search.dim), vector(search.x, search.dim))
+    copy(search.newton.x, search.x)
 
 
 @unit

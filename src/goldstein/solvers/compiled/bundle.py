@@ -16,6 +16,9 @@ _GRAM_LIMIT = 1e-5
 _SLACK = 1e-12
 _NOISE = 2.0**-50
 
+#: What the bundle is to have: only what is near, or what is new.
+_NEAR, _NEW = 0, 1
+
 
 @method
 def bundle_size(search: Any) -> Any:
@@ -122,26 +125,24 @@ def _make_room(search: Any) -> None:
 
 @method
 def add_found(search: Any) -> None:
-    point, found = vector(search.point, search.dim), vector(search.found, search.dim)
-    add(search, point, found, 1, search.working)
+    add(search, search.point, search.found, 1, search.working)
 
 
 @method
 def keep_near(search: Any, moved: Any, radius: Any) -> None:
     """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
-    search.wanted_move, search.wanted_radius = moved, radius
-    call(search.keeping, search.address)
+    search.wanted, search.wanted_move, search.wanted_radius = _NEAR, moved, radius
+    call(search.tidying, search.address)
 
 
 @kernel
 def _keep_near(search: Any) -> None:
-    radius, centre = search.wanted_radius, vector(search.centre, search.dim)
-    count = search.hull.count
+    radius, count = search.wanted_radius, search.hull.count
     reach, places = vector(search.reach, count), integers(search.places, count)
     for index in range(count):
         reach[index] += search.wanted_move
         if reach[index] > radius:
-            reach[index] = distance(row(search.points, search.dim, index), centre)
+            reach[index] = distance(row(search.points, search.dim, index), search.centre)
         places[index] = 0 if reach[index] <= radius else -1
     _keep_placed(search)
 
@@ -160,15 +161,15 @@ def drop_unperturbed(search: Any) -> None:
 @method
 def gather(search: Any, radius: Any) -> None:
     """Let the bundle have what the ring knows within the radius and it was not offered."""
-    search.wanted_radius = radius
-    call(search.gathering, search.address)
+    search.wanted, search.wanted_radius = _NEW, radius
+    call(search.tidying, search.address)
 
 
 @kernel
 def _gather(search: Any) -> None:
     radius = search.wanted_radius
     perturbed = integers(search.ring_perturbed, search.ring_size)
-    ask_about(search, vector(search.centre, search.dim))
+    ask_about(search, search.centre)
     oldest = max(search.offered, search.added - search.ring_size)
     taken = 0
     for entry in range(search.added - 1, oldest - 1, -1):
@@ -253,20 +254,15 @@ def MEASURE(stamp: str) -> Any:
 
 
 @unit
-def KEEP(stamp: str) -> Any:
-    def keep(address: Any) -> Any:
+def TIDY(stamp: str) -> Any:
+    def tidy(address: Any) -> Any:
+        """Let gradients go, or come."""
         stamp  # noqa: B018
-        _keep_near(search_at(address))
+        search = search_at(address)
+        if search.wanted == _NEAR:
+            _keep_near(search)
+        else:
+            _gather(search)
         return 0
 
-    return keep
-
-
-@unit
-def GATHER(stamp: str) -> Any:
-    def gather_unit(address: Any) -> Any:
-        stamp  # noqa: B018
-        _gather(search_at(address))
-        return 0
-
-    return gather_unit
+    return tidy

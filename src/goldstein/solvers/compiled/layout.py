@@ -25,6 +25,11 @@ PAUSED, EVIDENCE, OUT_OF_CALLS, BAD_VALUE, BAD_GRADIENT, GIVEN_UP = range(6)
 BEGINS, TOLD, KINKED = range(3)
 
 
+def addresses(vectors: str) -> str:
+    """Return the names of the fields that say where vectors are."""
+    return " ".join(f"at_{name}" for name in vectors.split())
+
+
 def _record(floats: str, integers: str, *nested: tuple[str, Any]) -> np.dtype[Any]:
     fields = [(name, "f8") for name in floats.split()]
     return np.dtype([*fields, *((name, "i8") for name in integers.split()), *nested])
@@ -39,12 +44,16 @@ FACE = _record(
     " count capacity width active valid exact",
 )
 
-#: Arrays of the fast half: rows of `images` are the matrix times the pieces; the rest is room.
-_NEWTON_ARRAYS = "x g y p best step change along rises falls matrix images levels travel stale"
+#: Vectors of both halves: a record has their addresses, and `views` makes attributes of them.
+SEARCH_VECTORS = "x centre point found aimed sparse ring_asked"
+NEWTON_VECTORS = "x g y p best step change along point found"
+
+#: Arrays of the fast half: rows of `images` are the matrix times the pieces.
+_NEWTON_ARRAYS = "rises falls matrix images levels travel stale"
 NEWTON = _record(
     "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy",
-    # the record this one is in; where the question and the answer are
-    f"owner dim point found {_NEWTON_ARRAYS}"
+    # the record this one is in
+    f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
     " phase aside attempt trials best_slot pieces capacity null_steps"
     " known moved stuck scaled noting has_model limited extrapolates"
     # the piece whose products are next computed afresh
@@ -53,14 +62,12 @@ NEWTON = _record(
 )
 
 _ARRAYS = (
-    # best point, centre, the question and the answer, what the user's function gets and may spoil
-    "x centre point found answer lent"
-    # m when the step began; its largest entries
-    " aimed sparse"
+    # what the user's function answers, and what it gets and may spoil
+    "answer lent"
     # random words; extra arguments of the user's functions; the latest pair (value, gradient)
     " draws words pair"
     # the ring of gradients: distances from `ring_asked` lie between near and far
-    " ring_points ring_gradients ring_perturbed ring_near ring_far ring_asked"
+    " ring_points ring_gradients ring_perturbed ring_near ring_far"
     # the bundle, beside its hull: no point is farther from the centre than its reach
     " points perturbed reach sources places"
 )
@@ -73,7 +80,7 @@ SEARCH = _record(
     " wanted_move wanted_radius",
     "address dim"
     # the code of the user's functions and of the units
-    " asking minimising measuring keeping gathering modelling learning fast guaranteed"
+    " asking minimising measuring tidying modelling learning fast guaranteed"
     # calls made; how many may be made; when to report to Python
     " values gradients ceiling pause"
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks
@@ -83,9 +90,9 @@ SEARCH = _record(
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
     # rows that the last solve has seen; their weights are optimal; the step is along `sparse`
-    " solved clean sparsely"
+    " solved clean sparsely wanted"
     # what the judge asked again
-    f" fresh_count fresh_points fresh_gradients {_ARRAYS}",
+    f" fresh_count fresh_points fresh_gradients {addresses(SEARCH_VECTORS)} {_ARRAYS}",
     ("hull", FACE),
     ("newton", NEWTON),
 )
@@ -106,7 +113,7 @@ def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
     """Return the memory of a run that begins at x0."""
     d = x0.size
     room, kept = max(TUNING.gather, d + 2), 4 * min(d, 200) + 100
-    arrays: Arrays = {name: np.zeros(d) for name in _ARRAYS.split()}
+    arrays: Arrays = {name: np.zeros(d) for name in f"{SEARCH_VECTORS} {_ARRAYS}".split()}
     arrays.update({name: x0.copy() for name in ("x", "centre")})
     arrays.update(draws=draws.copy(), words=words, pair=np.zeros(2 * d + 2))
     arrays.update({name: np.zeros((kept, d)) for name in ("ring_points", "ring_gradients")})
@@ -121,18 +128,17 @@ def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
     record["dim"], record["ring_size"] = d, kept
     _point(record, arrays)
     hull = _face(search["hull"], room, d)
-    newton = _newton(record["newton"], x0)
+    newton = _newton(record["newton"], x0, arrays)
     model = _face(search["newton"]["model"], int(record["newton"]["capacity"]), d)
-    for name in ("point", "found"):
-        record["newton"][name] = record[name]
     record["newton"]["owner"] = record["address"]
     return Memory(search, arrays, hull, newton, model)
 
 
-def _newton(record: Any, x0: Vector) -> Arrays:
-    """Give the fast half its arrays."""
+def _newton(record: Any, x0: Vector, outer: Arrays) -> Arrays:
+    """Give the fast half its arrays; the question and the answer are those of the search."""
     d, planes = x0.size, min(x0.size + 10, TUNING.planes)
-    arrays: Arrays = {name: np.zeros(d) for name in _NEWTON_ARRAYS.split()}
+    arrays: Arrays = {name: np.zeros(d) for name in NEWTON_VECTORS.split()}
+    arrays.update(point=outer["point"], found=outer["found"])
     arrays.update({name: np.zeros(planes) for name in ("rises", "falls", "levels", "travel")})
     arrays.update(x=x0.copy(), matrix=np.zeros((d, d)), images=np.zeros((planes, d)))
     arrays.update(stale=np.ones(planes, dtype=np.int64))
@@ -163,4 +169,4 @@ def _face(records: NDArray[Any], capacity: int, width: int) -> Arrays:
 def _point(record: Any, arrays: Arrays) -> None:
     """Tell a record where its arrays are."""
     for name, array in arrays.items():
-        record[name] = array.ctypes.data
+        record[name if name in record.dtype.names else f"at_{name}"] = array.ctypes.data

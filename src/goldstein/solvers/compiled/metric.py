@@ -49,8 +49,8 @@ def learn(newton: Any, sy: Any) -> None:
 @kernel
 def _learn(newton: Any) -> None:
     size, sy = newton.dim, newton.sy
-    s, change = vector(newton.step, size), vector(newton.change, size)
-    along = vector(newton.along, size)
+    s, change = newton.step, newton.change
+    along = newton.along
     if newton.scaled == 0:
         _begin(newton, sy / dot(change, change))
     apply(newton, change, along)

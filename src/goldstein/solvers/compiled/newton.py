@@ -13,7 +13,7 @@ from goldstein.solvers.compiled.metric import apply, renew
 from goldstein.solvers.compiled.simplex import collect, combine, square, start_at
 from goldstein.solvers.compiled.vectors import copy, dot, length, move, scale
 from goldstein.solvers.compiled.vectors import largest as largest_of
-from goldstein.solvers.compiled.views import call, integers, row, search_at, vector, words
+from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.tuning import TUNING
 
@@ -22,64 +22,57 @@ from goldstein.solvers.tuning import TUNING
 
 @method
 def stay(newton: Any) -> None:
-    copy(vector(newton.x, newton.dim), vector(newton.y, newton.dim))
+    copy(newton.x, newton.y)
 
 
 @method
 def place_trial(newton: Any, trial: Any) -> None:
-    y = vector(newton.y, newton.dim)
-    move(vector(newton.x, newton.dim), trial, vector(newton.p, newton.dim), y)
-    copy(y, vector(newton.point, newton.dim))
+    move(newton.x, trial, newton.p, newton.y)
+    copy(newton.y, newton.point)
 
 
 @method
 def near_trial(newton: Any) -> None:
-    y, point = vector(newton.y, newton.dim), vector(newton.point, newton.dim)
     if newton.jitter > 0.0:
-        ball_point(words(search_at(newton.owner).draws, 4), y, newton.jitter, point)
+        ball_point(search_at(newton.owner), newton.y, newton.jitter)
     else:
-        copy(y, point)
+        copy(newton.y, newton.point)
 
 
 @method
 def step_aside(newton: Any, share: Any) -> None:
-    y, point = vector(newton.y, newton.dim), vector(newton.point, newton.dim)
-    fill_normal(words(search_at(newton.owner).draws, 4), point)
-    hair = share * max(1.0, largest_of(y))
-    for i in range(newton.dim):
-        point[i] = y[i] + hair * point[i]
+    fill_normal(search_at(newton.owner), newton.point)
+    move(newton.y, share * max(1.0, largest_of(newton.y)), newton.point, newton.point)
 
 
 @method
 def keep_trial(newton: Any) -> None:
-    copy(vector(newton.y, newton.dim), vector(newton.best, newton.dim))
+    copy(newton.y, newton.best)
 
 
 @method
 def return_to_best(newton: Any) -> None:
-    copy(vector(newton.best, newton.dim), vector(newton.y, newton.dim))
+    copy(newton.best, newton.y)
 
 
 @method
 def take_best(newton: Any) -> None:
-    copy(vector(newton.best, newton.dim), vector(newton.x, newton.dim))
+    copy(newton.best, newton.x)
 
 
 @method
 def adopt_gradient(newton: Any) -> None:
-    copy(vector(newton.found, newton.dim), vector(newton.g, newton.dim))
+    copy(newton.found, newton.g)
 
 
 @method
 def restart_newton(search: Any) -> None:
     """Continue from the best point; the metric and the pieces are kept."""
     newton = search.newton
-    x, here = vector(search.x, search.dim), vector(newton.x, newton.dim)
     if newton.pieces > 0:
-        step = vector(newton.step, newton.dim)
-        move(x, -1.0, here, step)
-        shift_pieces(newton, length(step))
-    copy(x, here)
+        move(search.x, -1.0, newton.x, newton.step)
+        shift_pieces(newton, length(newton.step))
+    copy(search.x, newton.x)
     newton.fx = search.fx
     newton.known = 0
     newton.stuck = 0
@@ -102,44 +95,41 @@ def minimise_model(newton: Any) -> Any:
 
 @kernel
 def _minimise_model(search: Any) -> None:
-    newton = search.newton
+    newton, model = search.newton, search.newton.model
     renew(newton)
     _prepare_model(newton)
-    model = newton.model
     call(search.minimising, model.address)
-    p, combination = vector(newton.p, newton.dim), vector(model.point, newton.dim)
+    combination = vector(model.point, newton.dim)
     combine(model, model.rows, combination)
-    combine(model, newton.images, p)
-    scale(-1.0, p)
-    newton.slope = dot(combination, p)
+    combine(model, newton.images, newton.p)
+    scale(-1.0, newton.p)
+    newton.slope = dot(combination, newton.p)
 
 
 @method
 def follow_metric(newton: Any) -> Any:
     if newton.scaled == 0:
         return follow_gradient(newton)
-    p, g = vector(newton.p, newton.dim), vector(newton.g, newton.dim)
-    apply(newton, g, p)
-    scale(-1.0, p)
-    return dot(p, g)
+    apply(newton, newton.g, newton.p)
+    scale(-1.0, newton.p)
+    return dot(newton.p, newton.g)
 
 
 @method
 def follow_gradient(newton: Any) -> Any:
-    p, g = vector(newton.p, newton.dim), vector(newton.g, newton.dim)
-    copy(g, p)
-    scale(-1.0, p)
-    return dot(p, g)
+    copy(newton.g, newton.p)
+    scale(-1.0, newton.p)
+    return dot(newton.p, newton.g)
 
 
 @method
 def direction_length(newton: Any) -> Any:
-    return length(vector(newton.p, newton.dim))
+    return length(newton.p)
 
 
 @method
 def largest(newton: Any) -> Any:
-    return largest_of(vector(newton.x, newton.dim))
+    return largest_of(newton.x)
 
 
 # ---------------------------------------------------------------- the model
@@ -147,14 +137,14 @@ def largest(newton: Any) -> Any:
 
 @method
 def slope_found(newton: Any) -> Any:
-    return dot(vector(newton.found, newton.dim), vector(newton.p, newton.dim))
+    return dot(newton.found, newton.p)
 
 
 @method
 def store_piece(newton: Any, slot: Any, level: Any, travel: Any) -> None:
     model = newton.model
     model.count = min(newton.pieces, newton.capacity)
-    copy(vector(newton.found, newton.dim), row(model.rows, newton.dim, slot))
+    copy(newton.found, row(model.rows, newton.dim, slot))
     vector(newton.levels, model.count)[slot] = level
     vector(newton.travel, model.count)[slot] = travel
     vector(model.weights, model.count)[slot] = TUNING.hope
@@ -170,7 +160,7 @@ def settle_piece(newton: Any, slot: Any, level: Any) -> None:
 @method
 def shift_pieces(newton: Any, by: Any) -> None:
     """x moves by a step of this length: find what the pieces are at the new x."""
-    model, step = newton.model, vector(newton.step, newton.dim)
+    model, step = newton.model, newton.step
     levels, travel = vector(newton.levels, model.count), vector(newton.travel, model.count)
     rises = vector(newton.rises, model.count)
     for slot in range(model.count):
@@ -182,16 +172,16 @@ def shift_pieces(newton: Any, by: Any) -> None:
 @method
 def measure_change(newton: Any, trial: Any) -> Any:
     """Return s'y for the step s to the best trial and the change y of the gradient."""
-    step, change = vector(newton.step, newton.dim), vector(newton.change, newton.dim)
-    copy(vector(newton.p, newton.dim), step)
+    step, change = newton.step, newton.change
+    copy(newton.p, step)
     scale(trial, step)
-    move(vector(newton.found, newton.dim), -1.0, vector(newton.g, newton.dim), change)
+    move(newton.found, -1.0, newton.g, change)
     return dot(step, change)
 
 
 @method
 def change_counts(newton: Any) -> Any:
-    change = vector(newton.change, newton.dim)
+    change = newton.change
     return dot(change, change) > 0.0
 
 

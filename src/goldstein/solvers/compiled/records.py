@@ -16,9 +16,11 @@ class StateRecord(types.Record):
 register_model(StateRecord)(models.RecordModel)
 
 
-def state_record(dtype: Any) -> StateRecord:
-    """Return the type of such records, records inside them included."""
+def state_record(dtype: Any) -> Any:
+    """Return the type of such a record and of those inside it; without a `dim` it stays plain."""
     plain = numba.from_dtype(dtype)
+    if "dim" not in dtype.names:
+        return plain
     fields: list[Any] = []
     for name, field in plain.fields.items():
         nested = dtype[name].names is not None

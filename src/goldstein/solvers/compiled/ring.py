@@ -27,17 +27,19 @@ def remember(search: Any, point: Any, gradient: Any, perturbed: Any) -> None:
 
 
 @kernel
+def _bounds(search: Any) -> Any:
+    size = search.ring_size
+    return vector(search.ring_near, size), vector(search.ring_far, size)
+
+
+@kernel
 def ask_about(search: Any, x: Any) -> None:
     """Shift the bounds on distances to those from x."""
-    asked = vector(search.ring_asked, search.dim)
-    moved = distance(x, asked) * (1.0 + 1e-12)
+    moved = distance(x, search.ring_asked) * (1.0 + 1e-12)
     if moved == 0.0:
         return
-    copy(x, asked)
-    near, far = (
-        vector(search.ring_near, search.ring_size),
-        vector(search.ring_far, search.ring_size),
-    )
+    copy(x, search.ring_asked)
+    near, far = _bounds(search)
     for index in range(search.ring_size):
         near[index] -= moved
         far[index] += moved
@@ -46,15 +48,12 @@ def ask_about(search: Any, x: Any) -> None:
 @kernel
 def is_near(search: Any, index: Any, radius: Any) -> Any:
     """Is this entry within the radius of the point last asked about?"""
-    near, far = (
-        vector(search.ring_near, search.ring_size),
-        vector(search.ring_far, search.ring_size),
-    )
+    near, far = _bounds(search)
     if near[index] > radius:
         return False
     if far[index] > radius:
         point = row(search.ring_points, search.dim, index)
-        far[index] = distance(point, vector(search.ring_asked, search.dim))
+        far[index] = distance(point, search.ring_asked)
         near[index] = far[index]
     return far[index] <= radius
 
@@ -71,7 +70,7 @@ def forget(search: Any, spared: Any) -> None:
 
 @method
 def remember_found(search: Any) -> None:
-    remember(search, vector(search.point, search.dim), vector(search.found, search.dim), 1)
+    remember(search, search.point, search.found, 1)
 
 
 @method
@@ -90,5 +89,5 @@ def clear_memory(search: Any) -> None:
 @method
 def note(newton: Any) -> None:
     """Let the other half know of the gradient."""
-    point, found = vector(newton.point, newton.dim), vector(newton.found, newton.dim)
-    remember(search_at(newton.owner), point, found, 1 if newton.jitter > 0.0 else 0)
+    drawn = 1 if newton.jitter > 0.0 else 0
+    remember(search_at(newton.owner), newton.point, newton.found, drawn)

@@ -119,8 +119,7 @@ def connect(record: Any) -> None:
     """Tell a record where the units are."""
     record["minimising"] = MINIMISE.address
     record["measuring"] = bundle.MEASURE.address
-    record["keeping"] = bundle.KEEP.address
-    record["gathering"] = bundle.GATHER.address
+    record["tidying"] = bundle.TIDY.address
     record["modelling"] = newton.MODEL.address
     record["learning"] = metric.LEARN.address
     record["fast"] = newton.FAST.address

@@ -44,7 +44,7 @@ def recentre(s: Any, radius: Any) -> None:
 
 def close_in(s: Any) -> None:
     """Gather what is known within delta of the best point, for the last word."""
-    if s.working > s.delta or not s.at_centre():
+    if s.working > s.delta or not s.is_centred():
         s.working = s.delta
         recentre(s, s.delta)
 
