@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,22 @@ from goldstein.solvers.schedules import CHEAP_ROUND_FAILURE
 Vector = NDArray[np.float64]
 
 
-@dataclass(slots=True)
+@dataclass(kw_only=True, slots=True)
 class BundleState(RoundState):
-    bundle: PointBundle | None = None
+    bundle: PointBundle
+
+    def begin(self) -> None:
+        self.bundle.clear()
+        self.bundle.add(self.point, self.found)
+        self.m = self.found
+
+    def include(self) -> None:
+        self.bundle.add(self.point, self.found)
+        self.m = self.bundle.shortest()
+
+    def gathered(self) -> Evidence:
+        self.bundle.shortest()
+        return self.bundle.evidence(self.x)
 
 
 class BundlePINGD(RoundSolver):
@@ -72,22 +84,3 @@ class BundlePINGD(RoundSolver):
         bundle = PointBundle(x0.size, capacity)
         state = BundleState(x=x0.copy(), fx=oracle.value(x0), bundle=bundle)
         return self._started(state, request)
-
-    def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
-        bundle = cast(BundleState, state).bundle
-        assert bundle is not None
-        bundle.clear()
-        bundle.add(y, g)
-        state.m = g
-
-    def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
-        bundle = cast(BundleState, state).bundle
-        assert bundle is not None
-        bundle.add(y, g)
-        state.m = bundle.shortest()
-
-    def _evidence(self, state: RoundState) -> Evidence:
-        bundle = cast(BundleState, state).bundle
-        assert bundle is not None
-        bundle.shortest()
-        return bundle.evidence(state.x)

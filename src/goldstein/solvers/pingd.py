@@ -58,6 +58,18 @@ class RoundState(BallState):
     max_steps: int = 1
     informed: bool = False  # some gradient near the current x is known
 
+    def begin(self) -> None:
+        """Let m be the gradient that was found."""
+        raise NotImplementedError
+
+    def include(self) -> None:
+        """Make m shorter with the gradient that was found."""
+        raise NotImplementedError
+
+    def gathered(self) -> Evidence:
+        """Return the points behind m."""
+        raise NotImplementedError
+
 
 @dataclass(slots=True)
 class PingdState(RoundState):
@@ -65,6 +77,30 @@ class PingdState(RoundState):
     gradients: list[Vector] = field(default_factory=list)
     #: beta of each averaging step: all weights follow from them.
     decays: list[float] = field(default_factory=list)
+
+    def begin(self) -> None:
+        self.points, self.gradients, self.decays = [self.point], [self.found], []
+        self.m = self.found
+
+    def include(self) -> None:
+        assert self.m is not None
+        beta = averaging_weight(self.ratio)
+        self.m = beta * self.m + (1.0 - beta) * self.found
+        self.points.append(self.point)
+        self.gradients.append(self.found)
+        self.decays.append(beta)
+
+    def gathered(self) -> Evidence:
+        points, gradients = np.array(self.points), np.array(self.gradients)
+        decays = np.array([0.0, *self.decays])
+        # A gradient enters with 1 - beta and shrinks with every later step.
+        later = np.append(np.cumprod(decays[:0:-1])[::-1], 1.0)
+        averaged = (1.0 - decays) * later
+        # Thousands of averaged gradients prove no more than d + 1 of them.
+        weights = sparse_weights(averaged, gradients)
+        used = np.flatnonzero(weights > 0)
+        safe = np.ones(used.size, dtype=bool)
+        return Evidence(self.x.copy(), points[used], weights[used], safe, gradients[used])
 
 
 class RoundSolver(Solver):
@@ -142,16 +178,15 @@ class RoundSolver(Solver):
             return told_farther(state)
         if state.phase == HALF:
             return told_half(state)
-        y, g = state.point, state.found
-        raised = self._observe(state, g)
+        raised = self._observe(state)
         if state.phase == FIRST:
-            self._begin(state, y, g)
+            state.begin()
             state.informed = True
             return self._test(state)
         if raised and self._restart_when_raised:
             state.m = None
             return NOTHING
-        self._include(state, y, g, state.ratio)
+        state.include()
         return looked(state)
 
     def _test(self, state: RoundState) -> int:
@@ -161,7 +196,7 @@ class RoundSolver(Solver):
         state.bound, state.radius = norm, state.delta
         # The first test: nothing divides by |m| before it.
         if norm <= state.eps:
-            state.evidence = self._evidence(state)
+            state.evidence = state.gathered()
             return NOTHING
         state.centre, state.centre_value = state.x, state.fx
         aim(state, norm, state.delta, min(norm / state.guard.value, 1.0))
@@ -181,25 +216,17 @@ class RoundSolver(Solver):
             return NOTHING
         return look(state, state.delta, state.reply)
 
-    def _observe(self, state: RoundState, g: Vector) -> bool:
+    def _observe(self, state: RoundState) -> bool:
+        g = state.found
         raised = state.guard.observe(math.sqrt(g.dot(g)))
         if raised or state.failed_steps == 0:
             level = max(state.guard.value, state.eps)
             state.max_steps = steps_per_round(level, state.eps, self.round_failure)
         return raised
 
-    def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
-        raise NotImplementedError
-
-    def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
-        raise NotImplementedError
-
-    def _evidence(self, state: RoundState) -> Evidence:
-        raise NotImplementedError
-
     def best_evidence(self, state: RoundState) -> Evidence | None:
         # After a failed round its gradients still speak about this x; after a move they do not.
-        return self._evidence(state) if state.informed else None
+        return state.gathered() if state.informed else None
 
     _restart_when_raised = True
     line: Line = "random"
@@ -231,30 +258,3 @@ class PINGD(RoundSolver):
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> PingdState:
         return self._started(PingdState(x=x0.copy(), fx=oracle.value(x0)), request)
-
-    def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
-        assert isinstance(state, PingdState)
-        state.points, state.gradients, state.decays = [y], [g], []
-        state.m = g
-
-    def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
-        assert isinstance(state, PingdState)
-        assert state.m is not None
-        beta = averaging_weight(ratio)
-        state.m = beta * state.m + (1.0 - beta) * g
-        state.points.append(y)
-        state.gradients.append(g)
-        state.decays.append(beta)
-
-    def _evidence(self, state: RoundState) -> Evidence:
-        assert isinstance(state, PingdState)
-        points, gradients = np.array(state.points), np.array(state.gradients)
-        decays = np.array([0.0, *state.decays])
-        # A gradient enters with 1 - beta and shrinks with every later step.
-        later = np.append(np.cumprod(decays[:0:-1])[::-1], 1.0)
-        averaged = (1.0 - decays) * later
-        # Thousands of averaged gradients prove no more than d + 1 of them.
-        weights = sparse_weights(averaged, gradients)
-        used = np.flatnonzero(weights > 0)
-        safe = np.ones(used.size, dtype=bool)
-        return Evidence(state.x.copy(), points[used], weights[used], safe, gradients[used])
