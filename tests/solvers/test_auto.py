@@ -11,7 +11,10 @@ import goldstein as gs
 from goldstein.errors import KinkError
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers import Auto, Request
-from goldstein.solvers.quasi_newton import QuasiNewton, Way, gradient_near
+from goldstein.solvers.logic import turns
+from goldstein.solvers.memory import GradientMemory
+from goldstein.solvers.quasi_newton import QuasiNewton
+from goldstein.solvers.tuning import TUNING
 
 PROBLEMS = [
     ("maxq", 6),
@@ -25,30 +28,32 @@ PROBLEMS = [
 class Saboteur(QuasiNewton):
     """Proposes directions that a careless caller would regret."""
 
-    def __init__(self, dim: int, kind: str) -> None:
-        super().__init__(dim)
+    def __init__(self, kind: str, *given: Any) -> None:
+        super().__init__(*given)
         self.kind = kind
 
-    def _direction(self) -> Way:
+    def follow_metric(self) -> float:
         g = self.g
-        assert g is not None
-        p, slope = 1e3 * np.cos(np.arange(g.size) + self.fx), -1.0
+        self.p, slope = 1e3 * np.cos(np.arange(g.size) + self.fx), -1.0
         if self.kind == "ascent":
-            p, slope = g, -float(g @ g)  # claims to go down
+            self.p, slope = g, -float(g @ g)  # claims to go down
         if self.kind == "nan":
-            p = np.full(g.size, np.nan)
+            self.p = np.full(g.size, np.nan)
         if self.kind == "zero":
-            p, slope = np.zeros(g.size), 0.0
-        return Way(p, slope, float(np.linalg.norm(p)))
+            self.p, slope = np.zeros(g.size), 0.0
+        return slope
+
+    minimise_model = follow_gradient = follow_metric
 
 
 class Climber(QuasiNewton):
     """Ends every step at a higher point and calls that progress."""
 
-    def step(self, oracle: CountedOracle, rng: np.random.Generator, seen: Any) -> bool:
-        self.x = self.x + rng.standard_normal(self.x.size)
+    def step(self, oracle: CountedOracle) -> bool:
+        self.x = self.x + self.rng.standard_normal(self.x.size)
         self.fx = oracle.value(self.x)
         self.length = 1e-9
+        self.moved = True
         return True
 
 
@@ -57,8 +62,12 @@ class SabotagedAuto(Auto):
         super().__init__()
         self.kind = kind
 
-    def _quasi_newton(self, dim: int) -> QuasiNewton:
-        return Climber(dim) if self.kind == "climb" else Saboteur(dim, self.kind)
+    def _quasi_newton(
+        self, dim: int, rng: np.random.Generator, memory: GradientMemory
+    ) -> QuasiNewton:
+        if self.kind == "climb":
+            return Climber(dim, rng, memory)
+        return Saboteur(self.kind, dim, rng, memory)
 
 
 def solved(name: str, dim: int, method: Any, seed: int = 0) -> gs.Result:
@@ -111,13 +120,15 @@ def test_a_kink_at_an_iterate_is_answered_by_a_step_aside() -> None:
         return np.sign(x)
 
     oracle = CountedOracle(as_oracle(value, gradient))
-    seen: list[tuple[np.ndarray, np.ndarray]] = []
+    memory = GradientMemory(2, 10)
     x = np.array([0.0, 1.0])
-    g = gradient_near(oracle, x, np.random.default_rng(0), seen)
-    ((point, found),) = seen
+    newton = QuasiNewton(2, np.random.default_rng(0), memory)
+    newton.restart(x, value(x))
+    newton.step(oracle)
+    point = memory.points[0]
     assert np.array_equal(asked[0], x)
-    assert np.array_equal(g, found)
-    assert np.array_equal(found, np.sign(point))  # the gradient of that point, not of x
+    assert np.array_equal(asked[1], point)
+    assert np.array_equal(memory.gradients[0], np.sign(point))  # of that point, not of x
     assert 0 < np.abs(point - x).max() < 1e-9
 
     res = gs.minimize(value, [0.0, 1.0], gradient, eps=1e-3, delta=1e-3, rng=0)
@@ -188,14 +199,14 @@ def test_what_was_refuted_is_not_offered_again() -> None:
 def test_plain_bfgs_takes_over_where_the_model_has_not_succeeded(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goldstein.solvers.auto._PLAIN_AFTER", 1)
-    monkeypatch.setattr("goldstein.solvers.auto.DENSE_LIMIT", 10)
+    monkeypatch.setattr(turns, "TUNING", TUNING._replace(plain_after=1))
     problem = gs.problems.get(name, d=30)
     plain: list[QuasiNewton] = []
     original = QuasiNewton.__init__
 
     def watch(self: QuasiNewton, *args: Any, model: bool = True, **rest: Any) -> None:
         original(self, *args, model=model, **rest)
+        self.limited = model  # as in many more variables
         if not model:
             plain.append(self)
 
@@ -209,10 +220,9 @@ def test_plain_bfgs_takes_over_where_the_model_has_not_succeeded(
 def test_plain_bfgs_reaches_a_minimum_with_a_curved_kink_per_variable() -> None:
     problem = gs.problems.get("chained_mifflin_2", d=100)
     oracle = CountedOracle(problem)
-    search = QuasiNewton(100, model=False)
+    search = QuasiNewton(100, np.random.default_rng(0), model=False)
     search.restart(problem.x0, oracle.value(problem.x0))
-    rng = np.random.default_rng(0)
-    while oracle.calls < 8000 and search.step(oracle, rng, []):
+    while oracle.calls < 8000 and search.step(oracle):
         pass
     assert search.fx <= problem.best_value + 1e-3
 

@@ -75,7 +75,9 @@ def solve(
 def test_finds_the_minimum_and_proves_it(eps: float) -> None:
     res, _ = solve(eps=eps)
     assert res.success
-    assert res.method == "auto"
+    assert res.method == "auto (compiled)"
+    assert res.method in str(res)
+    assert res.certificate.meta["method"] == res.method
     assert np.abs(res.x).max() <= 10 * eps
     assert res.certificate.eps <= eps
     fresh = np.zeros(2, dtype=np.int64)
@@ -154,7 +156,7 @@ class Sabotaged(CompiledAuto):
         self.kind = kind
 
     def step(self, oracle: Any, state: CompiledState, request: Request) -> None:
-        arrays, size = state.arrays, state.x.size
+        arrays, size = state.memory.newton, state.x.size
         matrix = arrays["matrix"]
         if self.kind == "ascent":
             matrix[:] = -np.eye(size)
@@ -165,8 +167,8 @@ class Sabotaged(CompiledAuto):
         elif self.kind == "noise":
             matrix[:] = 1e3 * np.cos(np.arange(size * size).reshape(size, size) + state.fx)
         else:  # it believes to stand elsewhere, and to stand well there
-            arrays["newton_x"][:] += 1.0
-            state.record["newton_fx"] = -1e9
+            arrays["x"][:] += 1.0
+            state.record["newton"]["fx"] = -1e9
         arrays["levels"][:] += 1.0
         arrays["stale"][:] = 1
         super().step(oracle, state, request)

@@ -19,7 +19,7 @@ class Programme:
     def __init__(self) -> None:
         words = np.zeros(1, dtype=np.int64)
         self.memory = layout.allocate(np.zeros(50), words, np.arange(4, dtype=np.uint64))
-        self.record = self.memory.search[0]["model"]
+        self.record = self.memory.search[0]["newton"]["model"]
         self.arrays = self.memory.model
 
     def solve(self, rows: Any, linear: Any, weights: Any, exact: bool = False) -> np.ndarray:

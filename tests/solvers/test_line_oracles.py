@@ -8,9 +8,38 @@ import pytest
 import goldstein as gs
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle, as_oracle
-from goldstein.solvers.line_oracles import gradients_along
+from goldstein.solvers.ball_state import BallState
+from goldstein.solvers.converse import converse
+from goldstein.solvers.line import LINES
+from goldstein.solvers.logic.algorithm_one import HALF, aim, look, looked, told_half
+from goldstein.solvers.logic.questions import NOTHING
 
-LINES = ["random", "bisection", "hybrid"]
+
+def gradients_along(
+    line: str,
+    oracle: CountedOracle,
+    rng: np.random.Generator,
+    x: np.ndarray,
+    fx: float,
+    m: np.ndarray,
+    norm: float,
+    radius: float,
+    ratio: float,
+    end_value: float,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """All points asked for after a step along -m that ended at `end_value`, with gradients."""
+    ball = BallState(x=x, fx=fx, centre=x, centre_value=fx, m=m, rng=rng, line=LINES.index(line))
+    found = []
+
+    def told(ball: BallState) -> int:
+        if ball.phase == HALF:
+            return told_half(ball)
+        found.append((ball.point, ball.found))
+        return looked(ball)
+
+    aim(ball, norm, radius, ratio)
+    converse(oracle, ball, look(ball, radius, end_value), told, lambda ball: NOTHING)
+    return found
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -59,8 +88,8 @@ def test_bisection_finds_the_kink_of_a_convex_function_in_logarithmic_time() -> 
 
     oracle = CountedOracle(as_oracle(lambda x: abs(-x[0] - kink), gradient))
     rng = np.random.default_rng(0)
-    found = list(
-        gradients_along("bisection", oracle, rng, np.zeros(1), kink, np.ones(1), 1.0, 1.0, 1.0, 0.8)
+    found = gradients_along(
+        "bisection", oracle, rng, np.zeros(1), kink, np.ones(1), 1.0, 1.0, 1.0, 0.8
     )
     assert len(found) == 1
     # The other way round the good piece is the last hundredth, and every halving leads to it.
@@ -76,8 +105,8 @@ def test_bisection_finds_the_kink_of_a_convex_function_in_logarithmic_time() -> 
 
     oracle = CountedOracle(as_oracle(late_value, late_gradient))
     end = late_value(np.array([-0.875]))
-    found = list(
-        gradients_along("bisection", oracle, rng, np.zeros(1), 0.0, np.ones(1), 1.0, 1.0, 1.0, end)
+    found = gradients_along(
+        "bisection", oracle, rng, np.zeros(1), 0.0, np.ones(1), 1.0, 1.0, 1.0, end
     )
     assert found[-1][1][0] == -40.0
     assert np.all(np.diff(asked) > 0)
@@ -89,11 +118,7 @@ def test_hybrid_falls_back_on_a_random_point_when_bisection_fails() -> None:
     x, m = np.zeros(2), np.array([1.0, 0.0])
     count = {
         line: len(
-            list(
-                gradients_along(
-                    line, oracle, np.random.default_rng(0), x, 0.0, m, 1.0, 1.0, 1.0, 1.0
-                )
-            )
+            gradients_along(line, oracle, np.random.default_rng(0), x, 0.0, m, 1.0, 1.0, 1.0, 1.0)
         )
         for line in LINES
     }

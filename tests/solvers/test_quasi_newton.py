@@ -146,11 +146,11 @@ def test_minimises_a_maximum_of_quadratics(limit: int) -> None:
         return 2.0 * (x - shifts[((x - shifts) ** 2).sum(1).argmax()])
 
     oracle = CountedOracle(as_oracle(value, gradient))
-    newton = QuasiNewton(DIM, dense_limit=limit)
+    newton = QuasiNewton(DIM, rng, dense_limit=limit)
     newton.restart(np.full(DIM, 5.0), value(np.full(DIM, 5.0)))
     values = [newton.fx]
     for _ in range(60):
-        if not newton.step(oracle, rng, []):
+        if not newton.step(oracle):
             break
         values.append(newton.fx)
     assert (np.diff(values) < 0).all()

@@ -10,6 +10,9 @@ from scipy.linalg.blas import ddot
 
 from goldstein.oracles.base import Vector
 
+#: What a value usually is.
+_NUMBERS = (float, int)
+
 
 class BadAnswer(Exception):
     """Says in words what is wrong with an answer; the guard adds the point and the call.
@@ -32,7 +35,7 @@ def as_value(raw: Any) -> float:
     >>> as_value(np.array([2.0]))
     2.0
     """
-    if not isinstance(raw, float | int):
+    if not isinstance(raw, _NUMBERS):
         array = _as_array(raw, "value", "a number")
         if array.size != 1:
             raise BadAnswer(

@@ -72,14 +72,19 @@ class CountedOracle(Oracle):
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls("value")
         self.values += 1
-        raw = self._ask(self.inner.value, x, "value")
+        try:
+            raw = self.inner.value(x.copy() if x.size < _LARGE else self._lent(x))
+        except GoldsteinError:  # a refused checkpoint: messages of our own
+            raise
+        except Exception as failure:
+            raise self._raised(failure, x, "value") from failure
         try:
             self.last_value = as_value(raw)
             return self.last_value
         except BadAnswer as bad:
-            failure = self._error(str(bad), x, bad.advice or self._finite(self.values == 1))
-            failure.value = bad.value
-            raise failure from None
+            error = self._error(str(bad), x, bad.advice or self._finite(self.values == 1))
+            error.value = bad.value
+            raise error from None
 
     @np.errstate(over="ignore", invalid="ignore")
     def trial_value(self, x: Vector) -> float:
@@ -105,7 +110,12 @@ class CountedOracle(Oracle):
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls(what)
         self.gradients += 1
-        raw = self._ask(question, y, what)
+        try:
+            raw = question(y.copy() if y.size < _LARGE else self._lent(y))
+        except GoldsteinError:  # a kink, a refused checkpoint: messages of our own
+            raise
+        except Exception as failure:
+            raise self._raised(failure, y, what) from failure
         dtype = getattr(raw, "dtype", None)
         if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8:
             self.coarse = dtype.name
@@ -149,28 +159,21 @@ class CountedOracle(Oracle):
                 f"radius {delta:g}; compute in float64, or ask for delta >= {floor:.2g}."
             )
 
-    def _ask(self, question: Callable[[Vector], Any], at: Vector, what: str) -> Any:
-        try:
-            return question(self._lent(at))
-        except GoldsteinError:  # a kink, a refused checkpoint: messages of our own
-            raise
-        except Exception as failure:
-            raised = f"{what} raised {type(failure).__name__}: {failure}"
-            raise self._error(raised, at, self._mend(failure, at)) from failure
-
     def _lent(self, x: Vector) -> Vector:
         """A copy for the user: a function that works in place must not move our points.
 
-        A large copy is lent again once nobody but us holds it; fresh memory costs more than the
+        It is large, and lent again once nobody but us holds it; fresh memory costs more than the
         copying.
         """
-        if x.size < _LARGE:
-            return x.copy()
         if self._spare is None or self._spare.size != x.size or sys.getrefcount(self._spare) > 2:
             self._spare = x.copy()
         else:
             np.copyto(self._spare, x)
         return self._spare
+
+    def _raised(self, failure: Exception, at: Vector, what: str) -> OracleError:
+        raised = f"{what} raised {type(failure).__name__}: {failure}"
+        return self._error(raised, at, self._mend(failure, at))
 
     def _error(self, what: str, at: Vector, advice: str) -> OracleError:
         shown = np.array2string(at, threshold=8, edgeitems=3, precision=6)

@@ -54,7 +54,7 @@ class Evidence:
     gradients: Matrix | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class State:
     """Where a solver stands. Solvers subclass it with what they remember.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +10,7 @@ from numpy.typing import NDArray
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.base import Evidence, Request
-from goldstein.solvers.expand import expand
-from goldstein.solvers.line_oracles import check_line
+from goldstein.solvers.line import check_line
 from goldstein.solvers.pingd import RoundSolver, RoundState
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.schedules import CHEAP_ROUND_FAILURE
@@ -20,9 +18,22 @@ from goldstein.solvers.schedules import CHEAP_ROUND_FAILURE
 Vector = NDArray[np.float64]
 
 
-@dataclass
+@dataclass(kw_only=True, slots=True)
 class BundleState(RoundState):
-    bundle: PointBundle | None = None
+    bundle: PointBundle
+
+    def begin(self) -> None:
+        self.bundle.clear()
+        self.bundle.add(self.point, self.found)
+        self.m = self.found
+
+    def include(self) -> None:
+        self.bundle.add(self.point, self.found)
+        self.m = self.bundle.shortest()
+
+    def gathered(self) -> Evidence:
+        self.bundle.shortest()
+        return self.bundle.evidence(self.x)
 
 
 class BundlePINGD(RoundSolver):
@@ -70,43 +81,6 @@ class BundlePINGD(RoundSolver):
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> BundleState:
         # Room for the d + 1 rows that can matter, and for as many new ones before tidying up.
         capacity = self.capacity or min(2 * x0.size + 20, 200)
-        return BundleState(
-            x=x0.copy(),
-            fx=oracle.value(x0),
-            guard=self._guard(request),
-            bundle=PointBundle(x0.size, capacity),
-        )
-
-    def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
-        bundle = cast(BundleState, state).bundle
-        assert bundle is not None
-        bundle.clear()
-        bundle.add(y, g)
-        state.m = g
-
-    def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
-        bundle = cast(BundleState, state).bundle
-        assert bundle is not None
-        bundle.add(y, g)
-        state.m = bundle.shortest()
-
-    def _evidence(self, state: RoundState) -> Evidence:
-        bundle = cast(BundleState, state).bundle
-        assert bundle is not None
-        bundle.shortest()
-        return bundle.evidence(state.x)
-
-    def _move(
-        self,
-        oracle: CountedOracle,
-        state: RoundState,
-        trial: Vector,
-        value: float,
-        m: Vector,
-        norm: float,
-        request: Request,
-    ) -> None:
-        origin, start_value = state.x, state.fx
-        super()._move(oracle, state, trial, value, m, norm, request)
-        if self.expand:
-            expand(oracle, state, origin, start_value, m, norm, request.delta)
+        bundle = PointBundle(x0.size, capacity)
+        state = BundleState(x=x0.copy(), fx=oracle.value(x0), bundle=bundle)
+        return self._started(state, request)

@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.oracles.lipschitz import LipschitzGuard
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -23,10 +25,13 @@ class GradientMemory:
         True for points drawn at random.
     added : int
         Entries seen so far.
+    guard : LipschitzGuard
+        A Lipschitz constant that no gradient seen so far contradicts.
     """
 
-    def __init__(self, dim: int, capacity: int) -> None:
+    def __init__(self, dim: int, capacity: int, lipschitz: float | None = None) -> None:
         self.capacity = capacity
+        self.guard = LipschitzGuard(lipschitz)
         self.points: Matrix = np.empty((capacity, dim))
         self.gradients: Matrix = np.empty((capacity, dim))
         self.perturbed = np.zeros(capacity, dtype=bool)
@@ -38,6 +43,7 @@ class GradientMemory:
 
     def add(self, point: Vector, gradient: Vector, perturbed: bool) -> None:
         """Store a pair."""
+        self.guard.observe(math.sqrt(gradient.dot(gradient)))
         row = self.added % self.capacity
         self.points[row] = point
         self.gradients[row] = gradient

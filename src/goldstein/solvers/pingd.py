@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,29 @@ from numpy.typing import NDArray
 from goldstein.errors import InputError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.numerics.cone import trial_point
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
-from goldstein.solvers.base import Evidence, Request, Solver, State
-from goldstein.solvers.line_oracles import Line, gradients_along
+from goldstein.solvers.ball_state import BallState
+from goldstein.solvers.base import Evidence, Request, Solver
+from goldstein.solvers.converse import converse
+from goldstein.solvers.line import LINES, Line
+from goldstein.solvers.logic.algorithm_one import (
+    DESCENT,
+    FARTHER,
+    FIRST,
+    HALF,
+    aim,
+    descends,
+    look,
+    looked,
+    move,
+    told_farther,
+    told_half,
+    try_farther,
+)
+from goldstein.solvers.logic.questions import GRADIENT, NOTHING, VALUE
 from goldstein.solvers.schedules import (
     CHEAP_ROUND_FAILURE,
     averaging_weight,
@@ -27,29 +44,63 @@ from goldstein.solvers.schedules import (
 )
 
 Vector = NDArray[np.float64]
+S = TypeVar("S", bound="RoundState")
 
 
-@dataclass
-class RoundState(State):
+@dataclass(slots=True)
+class RoundState(BallState):
     """State shared by the methods that work in rounds at one point."""
 
     guard: LipschitzGuard = field(default_factory=lambda: LipschitzGuard(None))
-    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    seed: int = 0
     rounds_opened: int = 0
     rounds_here: int = 0
-    failed_steps: int = 0
     max_steps: int = 1
-    m: Vector | None = None
     informed: bool = False  # some gradient near the current x is known
-    spare: Vector | None = None  # memory of the last trial point that failed
+
+    def begin(self) -> None:
+        """Let m be the gradient that was found."""
+        raise NotImplementedError
+
+    def include(self) -> None:
+        """Make m shorter with the gradient that was found."""
+        raise NotImplementedError
+
+    def gathered(self) -> Evidence:
+        """Return the points behind m."""
+        raise NotImplementedError
 
 
-@dataclass
+@dataclass(slots=True)
 class PingdState(RoundState):
     points: list[Vector] = field(default_factory=list)
     gradients: list[Vector] = field(default_factory=list)
     #: beta of each averaging step: all weights follow from them.
     decays: list[float] = field(default_factory=list)
+
+    def begin(self) -> None:
+        self.points, self.gradients, self.decays = [self.point], [self.found], []
+        self.m = self.found
+
+    def include(self) -> None:
+        assert self.m is not None
+        beta = averaging_weight(self.ratio)
+        self.m = beta * self.m + (1.0 - beta) * self.found
+        self.points.append(self.point)
+        self.gradients.append(self.found)
+        self.decays.append(beta)
+
+    def gathered(self) -> Evidence:
+        points, gradients = np.array(self.points), np.array(self.gradients)
+        decays = np.array([0.0, *self.decays])
+        # A gradient enters with 1 - beta and shrinks with every later step.
+        later = np.append(np.cumprod(decays[:0:-1])[::-1], 1.0)
+        averaged = (1.0 - decays) * later
+        # Thousands of averaged gradients prove no more than d + 1 of them.
+        weights = sparse_weights(averaged, gradients)
+        used = np.flatnonzero(weights > 0)
+        safe = np.ones(used.size, dtype=bool)
+        return Evidence(self.x.copy(), points[used], weights[used], safe, gradients[used])
 
 
 class RoundSolver(Solver):
@@ -87,103 +138,104 @@ class RoundSolver(Solver):
         self.gap = gap
         self.round_failure = round_failure
 
-    def _guard(self, request: Request) -> LipschitzGuard:
-        return LipschitzGuard(self.lipschitz if self.lipschitz is not None else request.lipschitz)
-
-    def _open_round(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
-        """Draw the first point of a round; give up where the theory says that is justified."""
-        if self.gap is not None:
-            moves = descent_steps(self.gap, request.eps, request.delta)
-            if state.steps >= moves:
-                state.status = Status.STEPS_EXHAUSTED
-                return
-            if state.rounds_here >= rounds(moves, self.gamma, self.round_failure):
-                state.status = Status.ROUNDS_EXHAUSTED
-                return
-        state.rounds_here += 1
-        state.rounds_opened += 1
-        state.rng = stream(request.seed, state.rounds_opened, self.name)
-        state.failed_steps = 0
-        y = uniform_in_ball(state.rng, state.x, request.delta)
-        g = oracle.gradient(y)
-        self._observe(state, g, request)
-        self._begin(state, y, g)
-        state.informed = True
-
-    def _observe(self, state: RoundState, g: Vector, request: Request) -> bool:
-        raised = state.guard.observe(math.sqrt(g.dot(g)))
-        if raised or state.failed_steps == 0:
-            level = max(state.guard.value, request.eps)
-            state.max_steps = steps_per_round(level, request.eps, self.round_failure)
-        return raised
-
-    def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
-        raise NotImplementedError
-
-    def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
-        raise NotImplementedError
-
-    def _evidence(self, state: RoundState) -> Evidence:
-        raise NotImplementedError
-
-    def best_evidence(self, state: RoundState) -> Evidence | None:
-        # After a failed round its gradients still speak about this x; after a move they do not.
-        return self._evidence(state) if state.informed else None
+    def _started(self, state: S, request: Request) -> S:
+        """Fill in what all these methods begin with."""
+        given = self.lipschitz if self.lipschitz is not None else request.lipschitz
+        state.guard = LipschitzGuard(given)
+        state.eps, state.delta, state.seed = request.eps, request.delta, request.seed
+        state.line = LINES.index(self.line)
+        return state
 
     def step(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
-        if state.m is None or state.rejected is not None:
-            state.rejected = None
+        known = state.m is not None and state.rejected is None
+        question = self._test(state) if known else self._open_round(state)
+        converse(oracle, state, question, self._told, _kinked)
+
+    def _open_round(self, state: RoundState) -> int:
+        """Draw the first point of a round; give up where the theory says that is justified."""
+        state.rejected = None
+        state.m = None
+        if self.gap is not None:
+            moves = descent_steps(self.gap, state.eps, state.delta)
+            if state.steps >= moves:
+                state.status = Status.STEPS_EXHAUSTED
+                return NOTHING
+            if state.rounds_here >= rounds(moves, self.gamma, self.round_failure):
+                state.status = Status.ROUNDS_EXHAUSTED
+                return NOTHING
+        state.rounds_here += 1
+        state.rounds_opened += 1
+        state.rng = stream(state.seed, state.rounds_opened, self.name)
+        state.failed_steps = 0
+        state.point = uniform_in_ball(state.rng, state.x, state.delta)
+        state.phase = FIRST
+        return GRADIENT
+
+    def _told(self, state: RoundState) -> int:
+        if state.phase == DESCENT:
+            return self._after_trial(state)
+        if state.phase == FARTHER:
+            return told_farther(state)
+        if state.phase == HALF:
+            return told_half(state)
+        raised = self._observe(state)
+        if state.phase == FIRST:
+            state.begin()
+            state.informed = True
+            return self._test(state)
+        if raised and self._restart_when_raised:
             state.m = None
-            self._open_round(oracle, state, request)
-            if state.m is None or state.status is not None:
-                return
+            return NOTHING
+        state.include()
+        return looked(state)
+
+    def _test(self, state: RoundState) -> int:
         m = state.m
+        assert m is not None
         norm = math.sqrt(m.dot(m))
-        state.bound, state.radius = norm, request.delta
+        state.bound, state.radius = norm, state.delta
         # The first test: nothing divides by |m| before it.
-        if norm <= request.eps:
-            state.evidence = self._evidence(state)
-            return
-        ratio = min(norm / state.guard.value, 1.0)
-        trial = trial_point(state.x, m, norm, request.delta, ratio, out=state.spare)
-        value = oracle.value(trial)
-        state.spare = trial
-        if value - state.fx < -0.25 * request.delta * norm:
-            state.spare = None  # it becomes x
-            self._move(oracle, state, trial, value, m, norm, request)
-            return
+        if norm <= state.eps:
+            state.evidence = state.gathered()
+            return NOTHING
+        state.centre, state.centre_value = state.x, state.fx
+        aim(state, norm, state.delta, min(norm / state.guard.value, 1.0))
+        return VALUE
+
+    def _after_trial(self, state: RoundState) -> int:
+        if descends(state):
+            move(state)
+            state.rounds_here = 0
+            state.m = None
+            state.informed = False
+            return try_farther(state) if self.expand else NOTHING
+        state.spare = state.point
         state.failed_steps += 1
         if state.failed_steps >= state.max_steps:
             state.m = None  # a gradient whose m is never tested would be wasted
-            return
-        for y, g in gradients_along(
-            self.line, oracle, state.rng, state.x, state.fx, m, norm, request.delta, ratio, value
-        ):
-            raised = self._observe(state, g, request)
-            if raised and self._restart_when_raised:
-                state.m = None
-                return
-            self._include(state, y, g, ratio)
+            return NOTHING
+        return look(state, state.delta, state.reply)
+
+    def _observe(self, state: RoundState) -> bool:
+        g = state.found
+        raised = state.guard.observe(math.sqrt(g.dot(g)))
+        if raised or state.failed_steps == 0:
+            level = max(state.guard.value, state.eps)
+            state.max_steps = steps_per_round(level, state.eps, self.round_failure)
+        return raised
+
+    def best_evidence(self, state: RoundState) -> Evidence | None:
+        # After a failed round its gradients still speak about this x; after a move they do not.
+        return state.gathered() if state.informed else None
 
     _restart_when_raised = True
     line: Line = "random"
+    expand = False
 
-    def _move(
-        self,
-        oracle: CountedOracle,
-        state: RoundState,
-        trial: Vector,
-        value: float,
-        m: Vector,
-        norm: float,
-        request: Request,
-    ) -> None:
-        state.x, state.fx = trial, value
-        state.steps += 1
-        state.rounds_here = 0
-        state.moved = True
-        state.m = None
-        state.informed = False
+
+def _kinked(state: RoundState) -> int:
+    """In floating point a random point may be a kink; the next draw is another."""
+    return NOTHING
 
 
 class PINGD(RoundSolver):
@@ -205,31 +257,4 @@ class PINGD(RoundSolver):
     name = "pingd"
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> PingdState:
-        return PingdState(x=x0.copy(), fx=oracle.value(x0), guard=self._guard(request))
-
-    def _begin(self, state: RoundState, y: Vector, g: Vector) -> None:
-        assert isinstance(state, PingdState)
-        state.points, state.gradients, state.decays = [y], [g], []
-        state.m = g
-
-    def _include(self, state: RoundState, y: Vector, g: Vector, ratio: float) -> None:
-        assert isinstance(state, PingdState)
-        assert state.m is not None
-        beta = averaging_weight(ratio)
-        state.m = beta * state.m + (1.0 - beta) * g
-        state.points.append(y)
-        state.gradients.append(g)
-        state.decays.append(beta)
-
-    def _evidence(self, state: RoundState) -> Evidence:
-        assert isinstance(state, PingdState)
-        points, gradients = np.array(state.points), np.array(state.gradients)
-        decays = np.array([0.0, *state.decays])
-        # A gradient enters with 1 - beta and shrinks with every later step.
-        later = np.append(np.cumprod(decays[:0:-1])[::-1], 1.0)
-        averaged = (1.0 - decays) * later
-        # Thousands of averaged gradients prove no more than d + 1 of them.
-        weights = sparse_weights(averaged, gradients)
-        used = np.flatnonzero(weights > 0)
-        safe = np.ones(used.size, dtype=bool)
-        return Evidence(state.x.copy(), points[used], weights[used], safe, gradients[used])
+        return self._started(PingdState(x=x0.copy(), fx=oracle.value(x0)), request)

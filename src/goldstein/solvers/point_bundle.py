@@ -14,7 +14,7 @@ from goldstein.solvers.base import Evidence
 Vector = NDArray[np.float64]
 
 
-@dataclass
+@dataclass(slots=True)
 class Origin:
     """The points a row stands for, whether each was drawn at random, and their shares."""
 

@@ -6,77 +6,76 @@ import math
 from typing import Any
 
 from goldstein.solvers.compiled.jit import kernel
-from goldstein.solvers.compiled.layout import BAD_GRADIENT, BAD_VALUE, OUT_OF_CALLS
+from goldstein.solvers.compiled.layout import (
+    BAD_GRADIENT,
+    BAD_VALUE,
+    KINKED,
+    OUT_OF_CALLS,
+    TOLD,
+)
 from goldstein.solvers.compiled.vectors import copy, dot
 from goldstein.solvers.compiled.views import answer_of, vector
+from goldstein.solvers.logic.questions import GRADIENT, TRIAL
 
-#: What is asked for, and what came back.
-VALUE, GRADIENT = 0, 1
-ANSWERED, RAISED = 0, 1
+#: What the adapter of the user's functions is asked for, and what it says.
+_VALUE, _GRADIENT = 0, 1
+_ANSWERED, _RAISED = 0, 1
 
 
 @kernel
-def trial_value(search: Any, x: Any) -> Any:
-    """Return f(x); overflow and NaN only mean: too far (infinity).
-
-    `search.stop` is set when no answer can be had.
-    """
+def answer(search: Any) -> None:
+    """Answer the open question; `search.entry` says how, `search.stop` is set where that fails."""
     if search.values + search.gradients >= search.ceiling:
         search.stop = OUT_OF_CALLS
-        return math.inf
+    elif search.question == GRADIENT:
+        _answer_gradient(search)
+    else:
+        _answer_value(search)
+
+
+@kernel
+def _answer_value(search: Any) -> None:
+    """Overflow and NaN at a trial point only mean: too far (infinity)."""
     search.values += 1
-    if _asked(search, x, vector(search.answer, search.dim), VALUE) == ANSWERED:
-        found = vector(search.answer, 1)[0]
-        return found if math.isfinite(found) else math.inf
-    search.stop = BAD_VALUE
-    copy(x, vector(search.culprit, search.dim))
-    return math.inf
-
-
-@kernel
-def value(search: Any, x: Any) -> Any:
-    """Return f(x), which must be finite: `search.stop` is set where it is not."""
-    found = trial_value(search, x)
-    if found == math.inf and search.stop == 0:
+    search.entry = TOLD
+    answered = _asked(search, _VALUE) == _ANSWERED
+    search.reply = vector(search.answer, 1)[0]
+    if not answered:
         search.stop = BAD_VALUE
-        copy(x, vector(search.culprit, search.dim))
-    return found
+    elif not math.isfinite(search.reply):
+        search.reply = math.inf
+        if search.question != TRIAL:
+            search.stop = BAD_VALUE
 
 
 @kernel
-def gradient(search: Any, y: Any, target: Any) -> Any:
-    """Set target to the gradient and return True; where there is none, return False.
+def _answer_gradient(search: Any) -> None:
+    """A function that raises stops the stretch: Python asks it again whether that was a kink.
 
-    A function that raises stops the stretch: Python asks it again to see whether that was a kink.
-    Once it was, `search.kinks` is set and the search itself steps aside.
+    Once it was, `search.kinks` is set and the search goes on by itself.
     """
-    if search.values + search.gradients >= search.ceiling:
-        search.stop = OUT_OF_CALLS
-        return False
     search.gradients += 1
-    state = _asked(search, y, target, GRADIENT)
-    if state == ANSWERED:
-        if math.isfinite(dot(target, target)):
-            return True
+    state = _asked(search, _GRADIENT)
+    found = search.found
+    copy(vector(search.answer, search.dim), found)
+    search.entry = TOLD
+    if state == _ANSWERED:
+        if math.isfinite(dot(found, found)):
+            return
         finite = True
-        for i in range(target.size):
-            finite = finite and math.isfinite(target[i])
+        for i in range(found.size):
+            finite = finite and math.isfinite(found[i])
         if finite:
-            return True
-    elif state == RAISED and search.kinks == 1:
-        return False
+            return
+    elif state == _RAISED and search.kinks == 1:
+        search.entry = KINKED
+        return
     search.stop = BAD_GRADIENT
-    copy(y, vector(search.culprit, search.dim))
-    return False
 
 
 @kernel
-def _asked(search: Any, x: Any, target: Any, question: Any) -> Any:
-    copy(x, vector(search.lent, search.dim))
-    answer = vector(search.answer, search.dim)
-    state = answer_of(
-        search.asking, search.lent, search.dim, search.answer, question, search.words, search.pair
+def _asked(search: Any, what: Any) -> Any:
+    copy(search.point, vector(search.lent, search.dim))
+    return answer_of(
+        search.asking, search.lent, search.dim, search.answer, what, search.words, search.pair
     )
-    if question == GRADIENT:
-        copy(answer, target)
-    return state

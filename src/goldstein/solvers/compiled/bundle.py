@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from goldstein.solvers.compiled.jit import kernel, unit
+from goldstein.solvers.compiled.jit import kernel, method, unit
+from goldstein.solvers.compiled.ring import ask_about, forget, is_near
 from goldstein.solvers.compiled.simplex import combine, remove, shortest_row, square, start_at
 from goldstein.solvers.compiled.vectors import copy, distance, dot
 from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
@@ -15,19 +16,30 @@ _GRAM_LIMIT = 1e-5
 _SLACK = 1e-12
 _NOISE = 2.0**-50
 
+#: What the bundle is to have: only what is near, or what is new.
+_NEAR, _NEW = 0, 1
 
-@kernel
-def clear(search: Any) -> None:
+
+@method
+def bundle_size(search: Any) -> Any:
+    return search.hull.count
+
+
+@method
+def clear_bundle(search: Any) -> None:
     search.hull.count = 0
     search.hull.active = 0
     search.hull.valid = 0
-    search.settled = 0
+    search.solved = 0
     search.clean = 0
 
 
-@kernel
-def shortest(search: Any) -> Any:
-    """Leave the shortest vector of the hull in its `point`; return its length."""
+@method
+def shortest(search: Any, goal: Any) -> Any:
+    """Leave the shortest vector of the hull in its `point`; return its length.
+
+    It is that short however far it is from the goal.
+    """
     call(search.measuring, search.address)
     point = vector(search.hull.point, search.dim)
     return math.sqrt(dot(point, point))
@@ -41,14 +53,14 @@ def _find_shortest(search: Any) -> None:
     if hull.active == 0:
         start_at(hull, shortest_row(hull))
         search.clean = 0
-    if search.clean == 1 and search.settled >= count - 1:
+    if search.clean == 1 and search.solved >= count - 1:
         squared = dot(point, point)
-        if search.settled == count:
+        if search.solved == count:
             return
         # One newcomer: it alone can have changed anything.
         noise = _NOISE * math.sqrt(squared * square(hull, count - 1))
         if not dot(row(hull.rows, hull.width, count - 1), point) < squared * (1 - _SLACK) - noise:
-            search.settled = count
+            search.solved = count
             return
     hull.relative, hull.noise, hull.exact = _SLACK, _NOISE, 0
     for _ in range(2):
@@ -67,7 +79,7 @@ def _find_shortest(search: Any) -> None:
         # Only rounding among rows of very different lengths can do this.
         start_at(hull, best)
         copy(row(hull.rows, hull.width, best), point)
-    search.settled = count
+    search.solved = count
     search.clean = 1
 
 
@@ -98,7 +110,7 @@ def _make_room(search: Any) -> None:
     The active rows are affinely independent, so there are at most d + 1 of them, fewer than the
     bundle has room for. Should rounding fill it nevertheless, the lightest row goes.
     """
-    shortest(search)
+    call(search.measuring, search.address)
     hull = search.hull
     weights, places = vector(hull.weights, hull.count), integers(search.places, hull.count)
     lightest = 0
@@ -111,22 +123,62 @@ def _make_room(search: Any) -> None:
     _keep_placed(search)
 
 
-@kernel
-def recentre(search: Any, centre: Any, moved: Any, radius: Any) -> None:
-    """Drop the rows with points outside the ball around the centre, which moved by `moved`.
+@method
+def add_found(search: Any) -> None:
+    add(search, search.point, search.found, 1, search.working)
 
-    After a refutation, those with points that were not drawn at random are dropped too.
-    """
-    count = search.hull.count
+
+@method
+def keep_near(search: Any, moved: Any, radius: Any) -> None:
+    """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
+    search.wanted, search.wanted_move, search.wanted_radius = _NEAR, moved, radius
+    call(search.tidying, search.address)
+
+
+@kernel
+def _keep_near(search: Any) -> None:
+    radius, count = search.wanted_radius, search.hull.count
     reach, places = vector(search.reach, count), integers(search.places, count)
-    perturbed = integers(search.perturbed, count)
     for index in range(count):
-        reach[index] += moved
+        reach[index] += search.wanted_move
         if reach[index] > radius:
-            reach[index] = distance(row(search.points, search.dim, index), centre)
-        trusted = search.jitter == 0.0 or perturbed[index] == 1
-        places[index] = 0 if trusted and reach[index] <= radius else -1
+            reach[index] = distance(row(search.points, search.dim, index), search.centre)
+        places[index] = 0 if reach[index] <= radius else -1
     _keep_placed(search)
+
+
+@method
+def drop_unperturbed(search: Any) -> None:
+    """Forget what rests on a point that was not drawn at random."""
+    count = search.hull.count
+    places, perturbed = integers(search.places, count), integers(search.perturbed, count)
+    for index in range(count):
+        places[index] = 0 if perturbed[index] == 1 else -1
+    _keep_placed(search)
+    forget(search, True)
+
+
+@method
+def gather(search: Any, radius: Any) -> None:
+    """Let the bundle have what the ring knows within the radius and it was not offered."""
+    search.wanted, search.wanted_radius = _NEW, radius
+    call(search.tidying, search.address)
+
+
+@kernel
+def _gather(search: Any) -> None:
+    radius = search.wanted_radius
+    perturbed = integers(search.ring_perturbed, search.ring_size)
+    ask_about(search, search.centre)
+    oldest = max(search.offered, search.added - search.ring_size)
+    taken = 0
+    for entry in range(search.added - 1, oldest - 1, -1):
+        index = entry % search.ring_size
+        if taken < search.hull.capacity and is_near(search, index, radius):
+            taken += 1
+            point = row(search.ring_points, search.dim, index)
+            gradient = row(search.ring_gradients, search.dim, index)
+            add(search, point, gradient, perturbed[index], radius)
 
 
 @kernel
@@ -144,7 +196,7 @@ def _keep_placed(search: Any) -> None:
     if kept == count:
         return
     if kept == 0:
-        clear(search)
+        clear_bundle(search)
         return
     leaving = _drop_active(search)
     weights, reach = vector(hull.weights, count), vector(search.reach, count)
@@ -163,13 +215,13 @@ def _keep_placed(search: Any) -> None:
             copy(row(hull.rows, hull.width, source), row(hull.rows, hull.width, index))
             perturbed[index] = perturbed[source]
             reach[index] = reach[source]
-    if leaving > 0 or search.settled < count:
+    if leaving > 0 or search.solved < count:
         search.clean = 0
     if hull.active > 0:
         for index in range(kept):
             weights[index] /= total
     hull.count = kept
-    search.settled = kept
+    search.solved = kept
 
 
 @kernel
@@ -199,3 +251,18 @@ def MEASURE(stamp: str) -> Any:
         return 0
 
     return measure
+
+
+@unit
+def TIDY(stamp: str) -> Any:
+    def tidy(address: Any) -> Any:
+        """Let gradients go, or come."""
+        stamp  # noqa: B018
+        search = search_at(address)
+        if search.wanted == _NEAR:
+            _keep_near(search)
+        else:
+            _gather(search)
+        return 0
+
+    return tidy

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.solvers.compiled.jit import kernel
-from goldstein.solvers.compiled.vectors import dot
+from goldstein.solvers.compiled.jit import kernel, method
+from goldstein.solvers.compiled.vectors import dot, length, move
+from goldstein.solvers.compiled.views import words
 
 _ROOM = 2.0**-40
 
@@ -37,8 +38,13 @@ def uniform(state: Any) -> Any:
 
 
 @kernel
-def fill_normal(state: Any, target: Any) -> Any:
+def fill_normal(search: Any, target: Any) -> Any:
     """Fill with independent standard normal numbers, and return one more."""
+    return normal_numbers(words(search.draws, 4), target)
+
+
+@kernel
+def normal_numbers(state: Any, target: Any) -> Any:
     spare = 0.0
     have = False
     for i in range(target.size + 1):
@@ -69,26 +75,26 @@ def inner_radius(centre: Any, radius: Any) -> Any:
 
 
 @kernel
-def ball_point(state: Any, centre: Any, radius: Any, y: Any) -> None:
-    """Set y to a uniform point of the ball."""
-    fill_normal(state, y)
-    norm = math.sqrt(dot(y, y))
-    share = uniform(state) ** (1.0 / centre.size)
-    scale = inner_radius(centre, radius) * share / (norm if norm > 0.0 else 1.0)
-    for i in range(y.size):
-        y[i] = centre[i] + scale * y[i]
+def ball_point(search: Any, centre: Any, radius: Any) -> None:
+    """Ask at a uniform point of the ball."""
+    y = search.point
+    fill_normal(search, y)
+    norm = length(y)
+    share = uniform(words(search.draws, 4)) ** (1.0 / centre.size)
+    move(centre, inner_radius(centre, radius) * share / (norm if norm > 0.0 else 1.0), y, y)
 
 
-@kernel
-def conic_point(state: Any, x: Any, m: Any, norm: Any, radius: Any, ratio: Any, y: Any) -> None:
-    """Set y to a random point of the tilted segment of Algorithm 1 (see `numerics.cone`)."""
-    reach = inner_radius(x, radius) * (1.0 - uniform(state))
-    last = fill_normal(state, y)
+@method
+def draw_conic(search: Any) -> None:
+    """Ask at a random point of the tilted segment of Algorithm 1 (see `numerics.cone`)."""
+    x, m, y, norm = search.centre, search.aimed, search.point, search.norm
+    reach = inner_radius(x, search.look_radius) * (1.0 - uniform(words(search.draws, 4)))
+    last = fill_normal(search, y)
     share = 0.0
     along = 0.0
     if y.size > 1:
-        share = reach * ratio / 8.0 / math.sqrt(dot(y, y) + last * last)
+        share = reach * search.ratio / 8.0 / math.sqrt(dot(y, y) + last * last)
         along = (dot(y, m) / norm) / norm
-    back = share * along + reach * (1.0 - ratio / 8.0) / norm
+    back = share * along + reach * (1.0 - search.ratio / 8.0) / norm
     for i in range(y.size):
         y[i] = x[i] + share * y[i] - back * m[i]

@@ -4,67 +4,73 @@ from __future__ import annotations
 
 from typing import Any
 
-from goldstein.solvers.compiled.jit import kernel
+from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.vectors import dot
-from goldstein.solvers.compiled.views import integers, row, vector
+from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
 
 
 @kernel
-def apply(search: Any, g: Any, target: Any) -> None:
+def apply(newton: Any, g: Any, target: Any) -> None:
     """Set target = H g."""
-    for i in range(search.dim):
-        target[i] = dot(row(search.matrix, search.dim, i), g)
+    for i in range(newton.dim):
+        target[i] = dot(row(newton.matrix, newton.dim, i), g)
 
 
 @kernel
-def renew(search: Any) -> None:
+def renew(newton: Any) -> None:
     """Bring the images and products of new pieces up to date.
 
     One other piece per step is computed afresh too, to forget the rounding errors of its updates.
     """
-    model = search.model
-    stale = integers(search.stale, model.count)
-    search.next_renewed += 1
-    stale[search.next_renewed % model.count] = 1
+    model = newton.model
+    stale = integers(newton.stale, model.count)
+    newton.next_renewed += 1
+    stale[newton.next_renewed % model.count] = 1
     for slot in range(model.count):
         if stale[slot] == 1:
-            image = row(search.images, search.dim, slot)
-            apply(search, row(model.rows, search.dim, slot), image)
+            image = row(newton.images, newton.dim, slot)
+            apply(newton, row(model.rows, newton.dim, slot), image)
             products = row(model.gram, model.capacity, slot)
             for other in range(model.count):
-                product = dot(row(model.rows, search.dim, other), image)
+                product = dot(row(model.rows, newton.dim, other), image)
                 products[other] = product
                 row(model.gram, model.capacity, other)[slot] = product
     for slot in range(model.count):
         stale[slot] = 0
 
 
-@kernel
-def update(search: Any, sy: Any) -> None:
+@method
+def learn(newton: Any, sy: Any) -> None:
     """BFGS: learn from the step and the change of the gradient; their product is `sy`."""
-    size = search.dim
-    s, change = vector(search.step, size), vector(search.change, size)
-    along = vector(search.along, size)
-    if search.scaled == 0:
-        _begin(search, sy / dot(change, change))
-    apply(search, change, along)
+    newton.sy = sy
+    call(search_at(newton.owner).learning, newton.owner)
+
+
+@kernel
+def _learn(newton: Any) -> None:
+    size, sy = newton.dim, newton.sy
+    s, change = newton.step, newton.change
+    along = newton.along
+    if newton.scaled == 0:
+        _begin(newton, sy / dot(change, change))
+    apply(newton, change, along)
     # H + (sy + y'Hy)/sy^2 ss' - (Hy s' + s Hy')/sy, as one symmetric update of rank two.
     factor = 0.5 * (1.0 + dot(change, along) / sy) / sy
     for i in range(size):
         along[i] = factor * s[i] - along[i] / sy
     for i in range(size):
-        entries = row(search.matrix, size, i)
+        entries = row(newton.matrix, size, i)
         one, other = s[i], along[i]
         for j in range(size):
             entries[j] += one * along[j] + other * s[j]
-    model = search.model
-    stale = integers(search.stale, model.count)
-    rises, falls = vector(search.rises, model.count), vector(search.falls, model.count)
+    model = newton.model
+    stale = integers(newton.stale, model.count)
+    rises, falls = vector(newton.rises, model.count), vector(newton.falls, model.count)
     for slot in range(model.count):
         falls[slot] = dot(row(model.rows, size, slot), along)
     for slot in range(model.count):
         if stale[slot] == 0:
-            image, products = row(search.images, size, slot), row(model.gram, model.capacity, slot)
+            image, products = row(newton.images, size, slot), row(model.gram, model.capacity, slot)
             one, other = rises[slot], falls[slot]
             for i in range(size):
                 image[i] += one * along[i] + other * s[i]
@@ -73,14 +79,23 @@ def update(search: Any, sy: Any) -> None:
 
 
 @kernel
-def _begin(search: Any, scale: Any) -> None:
+def _begin(newton: Any, scale: Any) -> None:
     """Start from a multiple of the identity."""
-    for i in range(search.dim):
-        entries = row(search.matrix, search.dim, i)
-        for j in range(search.dim):
+    for i in range(newton.dim):
+        entries = row(newton.matrix, newton.dim, i)
+        for j in range(newton.dim):
             entries[j] = 0.0
         entries[i] = scale
-    stale = integers(search.stale, search.model.count)
-    for slot in range(search.model.count):
+    stale = integers(newton.stale, newton.model.count)
+    for slot in range(newton.model.count):
         stale[slot] = 1
-    search.scaled = 1
+
+
+@unit
+def LEARN(stamp: str) -> Any:
+    def learn_unit(address: Any) -> Any:
+        stamp  # noqa: B018
+        _learn(search_at(address).newton)
+        return 0
+
+    return learn_unit

@@ -18,7 +18,9 @@ from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.compiled import layout
-from goldstein.solvers.compiled.constants import CLOSE, SHARE, SHORT
+from goldstein.solvers.line import LINES, check_line
+from goldstein.solvers.logic.turns import BUNDLE, NEWTON
+from goldstein.solvers.tuning import TUNING
 
 Vector = NDArray[np.float64]
 
@@ -54,6 +56,8 @@ class CompiledAuto(Solver):
     ----------
     newton : bool
         Switch the quasi-Newton half off to see Bundle-PINGD with a working radius alone.
+    line : {"random", "bisection", "hybrid"}
+        Where the bundle half looks after a failed step; see `BundlePINGD`.
     stretch : int
         Calls between two returns to Python: only there callbacks are called, the clock is looked
         at, and the history grows. It does not change the search.
@@ -71,13 +75,14 @@ class CompiledAuto(Solver):
     True
     """
 
-    name = "auto"
+    name = "auto (compiled)"
     keeps_journal = False
 
-    def __init__(self, *, newton: bool = True, stretch: int = 100) -> None:
+    def __init__(self, *, newton: bool = True, line: str = "random", stretch: int = 100) -> None:
         if isinstance(stretch, bool) or not isinstance(stretch, int) or stretch < 1:
             raise InputError(f"stretch must be a positive integer, got {stretch!r}.")
         self.newton = newton
+        self.line = check_line(line)
         self.stretch = stretch
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> CompiledState:
@@ -90,61 +95,68 @@ class CompiledAuto(Solver):
         draws = stream(request.seed, 0, "compiled").integers(2**64, size=4, dtype=np.uint64)
         memory = layout.allocate(x0, words, draws)
         fx = oracle.value(x0)
-        guard = LipschitzGuard(request.lipschitz)
         record = memory.search[0]
-        for name in ("bound", "radius", "centre_value", "newton_length", "turn_value",
-                     "counted_value", "progress_value", "progress_bound"):  # fmt: skip
+        for name in ("bound", "radius", "centre_value", "turn_value", "counted_value",
+                     "progress_value", "progress_bound"):  # fmt: skip
             record[name] = math.inf
+        record["newton_rate"] = record["bundle_rate"] = math.nan
+        record["newton"]["length"] = math.inf
         record["eps"], record["delta"], record["fx"] = request.eps, request.delta, fx
-        record["lipschitz"] = guard.value
+        record["lipschitz"] = LipschitzGuard(request.lipschitz).value
         record["working"] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
-        record["share"], record["close"], record["short"] = SHARE, CLOSE, SHORT
-        record["newton"] = self.newton
-        record["turn"] = layout.NEWTON if self.newton else layout.BUNDLE
+        record["share"], record["close"] = TUNING.share, TUNING.close
+        record["short"], record["line"] = TUNING.short, LINES.index(self.line)
+        record["two_halves"] = self.newton
+        record["turn"] = NEWTON if self.newton else BUNDLE
         record["asking"] = answer.address
         kernels = _kernels()
         kernels.connect(record)
+        _count(record, oracle)
         kernels.BEGIN.ctypes(record["address"])
         return CompiledState(x=x0.copy(), fx=fx, memory=memory, alive=(answer, alive))
 
     def step(self, oracle: CountedOracle, state: CompiledState, request: Request) -> None:
         kernels, record = _kernels(), state.record
+        _count(record, oracle)
         if state.rejected is not None:
             points, fresh = (np.ascontiguousarray(part) for part in state.rejected)
             state.rejected = None
             record["fresh_count"] = len(points)
             record["fresh_points"] = points.ctypes.data
             record["fresh_gradients"] = fresh.ctypes.data
-            kernels.LEARN.ctypes(record["address"])
-        values, gradients = int(record["values"]), int(record["gradients"])
-        calls = values + gradients
-        left = min(oracle.limit - oracle.calls, _FOREVER)
-        record["ceiling"] = calls + int(left)
-        record["pause"] = calls + self.stretch
+            kernels.REFUTED.ctypes(record["address"])
+        record["ceiling"] = min(oracle.limit, _FOREVER)
+        record["pause"] = oracle.calls + self.stretch
         reason = kernels.STRETCH.ctypes(record["address"])
-        oracle.spend(int(record["values"]) - values, int(record["gradients"]) - gradients)
+        oracle.spend(
+            int(record["values"]) - oracle.values, int(record["gradients"]) - oracle.gradients
+        )
         _take_over(state)
         if reason == layout.OUT_OF_CALLS:
             raise OutOfCalls("value")
         if reason == layout.EVIDENCE:
             state.evidence = _evidence(state)
-        elif reason == layout.STALLED:
+        if reason == layout.GIVEN_UP or record["stalled"]:
             state.status = Status.STALLED
-        elif reason == layout.BAD_VALUE:
-            oracle.value(state.arrays["culprit"].copy())  # says what is wrong
+        # An answer that compiled code could not make sense of: Python asks again.
+        point = state.arrays["point"].copy()
+        if reason == layout.BAD_VALUE:
+            record["reply"] = oracle.value(point)
         elif reason == layout.BAD_GRADIENT:
             try:
-                oracle.gradient(state.arrays["culprit"].copy())
+                state.arrays["found"][:] = oracle.gradient(point)
             except KinkError:
-                record["kinks"] = 1
+                record["kinks"], record["entry"] = 1, layout.KINKED
 
     def best_evidence(self, state: CompiledState) -> Evidence | None:
-        if state.record["hull"]["count"] == 0:
+        if _kernels().LAST.ctypes(state.record["address"]) == 0:
             return None
-        if not np.array_equal(state.arrays["centre"], state.x):
-            return None
-        _kernels().bundle.MEASURE.ctypes(state.record["address"])
         return _evidence(state)
+
+
+def _count(record: Any, oracle: CountedOracle) -> None:
+    """Let compiled code know of all calls, those of the judge among them."""
+    record["values"], record["gradients"] = oracle.values, oracle.gradients
 
 
 def _kernels() -> Any:

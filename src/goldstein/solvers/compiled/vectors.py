@@ -42,6 +42,12 @@ def add_multiple(factor: Any, a: Any, target: Any) -> None:
 
 
 @kernel
+def scale(factor: Any, target: Any) -> None:
+    for i in range(target.size):
+        target[i] *= factor
+
+
+@kernel
 def move(x: Any, factor: Any, direction: Any, target: Any) -> None:
     """Set target = x + factor direction."""
     for i in range(x.size):

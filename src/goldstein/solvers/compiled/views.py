@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, overload_attribute
 
-from goldstein.solvers.compiled.jit import kernel
-from goldstein.solvers.compiled.layout import FACE, SEARCH
+from goldstein.solvers.compiled.jit import DECISIONS, kernel
+from goldstein.solvers.compiled.layout import FACE, NEWTON_VECTORS, SEARCH, SEARCH_VECTORS
+from goldstein.solvers.compiled.records import StateRecord, state_record
 
 _WORD = 8
 
@@ -24,6 +25,8 @@ def view_of(item: Any) -> Any:
     """Return an intrinsic (address, size) -> array of items of this type."""
 
     def view(typing: Any, address: Any, size: Any) -> Any:
+        if not isinstance(address, types.Integer):
+            raise TypingError(f"an address is an integer, not {address}")
         array = types.Array(item, 1, "C")
 
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -46,7 +49,7 @@ def view_of(item: Any) -> Any:
 
 
 def _record_of(dtype: Any) -> Any:
-    record = numba.from_dtype(dtype)
+    record = state_record(dtype)
 
     def at(typing: Any, address: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -87,6 +90,21 @@ face_at = _record_of(FACE)
 #: call(address of a unit, address of a record); answer_of(address of an adapter, its arguments)
 call = _call_with(1)
 answer_of = _call_with(6)
+
+
+def _vector_attribute(name: str) -> None:
+    """Let a record have a vector of all variables as an attribute, where it says the vector is."""
+    field = f"at_{name}"
+
+    def get(record: Any) -> Any:
+        return vector(getattr(record, field), record.dim)
+
+    attribute: Any = overload_attribute  # type checkers do not know what it takes
+    attribute(StateRecord, name, jit_options=DECISIONS, strict=False)(lambda record: get)
+
+
+for _name in sorted({*SEARCH_VECTORS.split(), *NEWTON_VECTORS.split()}):
+    _vector_attribute(_name)
 
 
 @kernel

@@ -1,0 +1,96 @@
+"""The ball that Algorithm 1 works in: what a step remembers, and its arithmetic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.cone import conic_point, trial_point
+from goldstein.solvers.base import State
+from goldstein.solvers.logic.algorithm_one import RANDOM
+
+Vector = NDArray[np.float64]
+
+_EMPTY: Vector = np.zeros(0)
+
+
+@dataclass(slots=True)
+class BallState(State):
+    """A centre, a combination m of gradients from the ball around it, and a step along -m.
+
+    Attributes
+    ----------
+    eps, delta : the request
+    phase, point, reply, found : the question that is open, and the answer to it
+    centre, centre_value : the centre of the ball and f there
+    m : the combination of gradients
+    failed_steps : descent steps that failed since the last success
+    line : where to look after a failed step, see `logic.algorithm_one`
+    direction, step_norm, span : the step goes along -direction, whose length that is, so far
+    norm, ratio : length of m in this step, and its ratio q to the Lipschitz constant
+    look_radius : the part of the ball where gradients are asked for
+    """
+
+    eps: float = 0.0
+    delta: float = math.inf
+    phase: int = 0
+    point: Vector = field(default_factory=lambda: _EMPTY)
+    reply: float = math.inf
+    found: Vector = field(default_factory=lambda: _EMPTY)
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    centre: Vector = field(default_factory=lambda: _EMPTY)
+    centre_value: float = math.inf
+    m: Vector | None = None
+    failed_steps: int = 0
+    line: int = RANDOM
+    direction: Vector = field(default_factory=lambda: _EMPTY)
+    step_norm: float = 0.0
+    span: float = 0.0
+    norm: float = 0.0
+    ratio: float = 0.0
+    look_radius: float = 0.0
+    #: Memory for the next trial point.
+    spare: Vector | None = None
+    # The bisection: its interval, as parts of the radius, and the values at its ends.
+    left: float = 0.0
+    right: float = 0.0
+    middle: float = 0.0
+    left_value: float = 0.0
+    right_value: float = 0.0
+    halvings: int = 0
+    #: m as it was when the step began.
+    _aimed: Vector = field(default_factory=lambda: _EMPTY)
+
+    def place_descent(self) -> None:
+        """Ask at the trial point of Algorithm 1."""
+        m = self.m
+        assert m is not None
+        self._aimed = self.direction = m
+        self.point = trial_point(self.centre, m, self.norm, self.span, self.ratio, self.spare)
+        self.spare = None
+
+    def place_farther(self) -> None:
+        """Ask at the end of a step of length `span`."""
+        self.point = self.centre - (self.span / self.step_norm) * self.direction
+
+    def take_trial(self) -> None:
+        self.x = self.point
+
+    def draw_conic(self) -> None:
+        """Ask at a random point of the tilted segment."""
+        self.point = conic_point(
+            self.rng, self.centre, self._aimed, self.norm, self.look_radius, self.ratio
+        )
+
+    def draw_midpoint(self, radius: float) -> None:
+        """Ask near the middle of the interval."""
+        middle = self.centre - (self.middle * self.look_radius / self.norm) * self._aimed
+        self.point = uniform_in_ball(self.rng, middle, radius)
+
+    def found_along(self) -> float:
+        """Return <g, m> for the gradient that was found."""
+        return float(self.found @ self._aimed)

@@ -1,0 +1,56 @@
+"""Where the half with the guarantee stands, and the known gradients around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goldstein.solvers.tuning import TUNING
+
+
+def counts(s: Any, value: Any) -> bool:
+    """Is f at x so far below this value that the theorem counts it?"""
+    enough: bool = s.fx < value - 0.25 * s.delta * s.eps
+    return enough
+
+
+def may_recentre(s: Any) -> bool:
+    """May the fast half move the centre of the other one?
+
+    Always after a fall of f that counts in the theorem; otherwise only so often between two of
+    them, or falls too small to count could interrupt the bundle half for ever.
+    """
+    if counts(s, s.counted_value):
+        s.counted_value = s.fx
+        s.small_moves = 0
+        return True
+    s.small_moves += 1
+    return bool(s.small_moves <= TUNING.small_moves)
+
+
+def recentre(s: Any, radius: Any) -> None:
+    """Move the bundle half to the best point, with the gradients known around it."""
+    moved = s.move_centre()
+    s.centre_value = s.fx
+    s.failed_steps = 0
+    if radius <= s.gathered:
+        s.keep_near(moved, radius * TUNING.inside)
+    else:
+        s.clear_bundle()
+    if s.bundle_size() == 0:
+        s.offered = 0
+    offer(s, radius)
+    s.gathered = radius
+
+
+def close_in(s: Any) -> None:
+    """Gather what is known within delta of the best point, for the last word."""
+    if s.working > s.delta or not s.is_centred():
+        s.working = s.delta
+        recentre(s, s.delta)
+
+
+def offer(s: Any, radius: Any) -> None:
+    """Let the bundle have what the memory learned around the centre since it was last asked."""
+    if s.offered != s.added:
+        s.gather(radius * TUNING.inside)
+        s.offered = s.added

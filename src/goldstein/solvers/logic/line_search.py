@@ -1,0 +1,220 @@
+"""One step of the fast half: to the minimum of the model, then a weak Wolfe search by bisection.
+
+`n` is the quasi-Newton search: see `solvers.quasi_newton` for its attributes and its arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL, VALUE
+from goldstein.solvers.tuning import TUNING
+
+#: What the answer is for: the gradient of the start; f at the minimum of the model, and its
+#: gradient where the model was wrong; f at a later trial; the gradient at a good trial, and at the
+#: best one in the end; f where it does not seem to be finite.
+_START, _MODEL, _CORRECTION, _LATER, _GOOD, _BEST, _CONFIRM = range(7)
+
+
+def begin(n: Any) -> int:
+    """Begin a line search; return the first question."""
+    n.moved = False
+    n.attempt = 0
+    n.best_trial = 0.0
+    if n.known:
+        return _propose(n)
+    n.stay()
+    return _look(n, _START)
+
+
+def told(n: Any) -> int:
+    """Take note of the answer; return the next question. `n.moved` says how a search has ended."""
+    if n.phase == _MODEL:
+        return _after_model(n)
+    if n.phase == _LATER:
+        n.trial_value = n.reply
+        return _bisect(n)
+    if n.phase == _CONFIRM:
+        return _give_up(n)
+    if n.noting:
+        n.note()
+    if n.phase == _START:
+        n.adopt_gradient()
+        n.known = True
+        _add_piece(n, n.fx, 0.0)
+        return _propose(n)
+    slope = n.slope_found()
+    slot = _add_piece(n, n.trial_value - n.trial * slope, n.trial * n.reach)
+    if n.phase == _CORRECTION:
+        return _propose(n)
+    n.best_slot = slot
+    if n.phase == _BEST or slope >= _curvature(n) * n.slope:
+        return _conclude(n)
+    if n.high == math.inf and not n.extrapolates:
+        return _conclude(n)
+    n.low = n.trial
+    return _next_trial(n)
+
+
+def kinked(n: Any) -> int:
+    """There is no gradient: step aside at random, a little farther each time, never make one up."""
+    if n.aside == TUNING.aside:
+        return NOTHING
+    n.step_aside(10.0 ** (n.aside - 12.0))
+    n.aside += 1
+    return GRADIENT
+
+
+def cut_short(n: Any) -> None:
+    """The calls have run out in the midst of it: what has been gained is kept."""
+    if n.best_trial > 0.0:
+        n.take_best()
+        n.fx = n.best_value
+        n.known = False
+
+
+def forget(n: Any, room: Any) -> None:
+    """Start the model afresh: what it learned leads nowhere.
+
+    The next step is no longer than `room`, if that is not 0.
+    """
+    n.room = room
+    n.pieces = 0
+    n.scaled = False
+    n.clear_model()
+
+
+def _propose(n: Any) -> int:
+    """Ask for f where the model has its minimum."""
+    _find_direction(n)
+    if n.slope == 0.0:
+        n.stuck = True
+        return NOTHING
+    n.trial = 1.0
+    if not n.scaled:
+        # The first step has no scale: do not leave the neighbourhood of the start.
+        room = n.room if n.room > 0.0 else max(1.0, n.largest())
+        n.trial = min(1.0, room / n.reach)
+    return _try(n, _MODEL)
+
+
+def _find_direction(n: Any) -> None:
+    """With a single piece it is the quasi-Newton direction."""
+    if n.scaled and n.has_model and n.pieces > 1:
+        n.slope = n.minimise_model()
+    else:
+        n.slope = n.follow_metric()
+    if not (math.isfinite(n.slope) and n.slope < 0.0):
+        forget(n, 0.0)
+        n.slope = n.follow_gradient()
+    n.reach = n.direction_length()
+
+
+def _after_model(n: Any) -> int:
+    n.trial_value = n.reply
+    if not _low_enough(n):
+        too_far = n.trial_value - n.fx > TUNING.too_high * -n.slope
+        last = not n.has_model or n.attempt == n.null_steps
+        if n.scaled and not last and not too_far:
+            # A null step: the model was wrong there, so tell it what f looks like.
+            n.attempt += 1
+            return _look(n, _CORRECTION)
+    n.low = 0.0
+    n.high = math.inf
+    n.trials = 0
+    return _bisect(n)
+
+
+def _bisect(n: Any) -> int:
+    """The trial has a value: is it too far, or not far enough?"""
+    if n.trials == TUNING.trials:
+        return _conclude(n)
+    n.trials += 1
+    if not _low_enough(n):
+        n.high = n.trial
+        return _next_trial(n)
+    # While f falls this fast from one trial to the next, no need to look.
+    fall = _curvature(n) * n.slope * (n.trial - n.best_trial)
+    falling = n.best_trial > 0.0 and n.high == math.inf
+    steep = falling and n.trial_value - n.best_value < fall
+    n.best_trial = n.trial
+    n.best_value = n.trial_value
+    n.best_slot = -1
+    n.keep_trial()
+    if not steep:
+        return _look(n, _GOOD)
+    n.low = n.trial
+    return _next_trial(n)
+
+
+def _next_trial(n: Any) -> int:
+    bracketed = n.high < math.inf
+    n.trial = 0.5 * (n.low + n.high) if bracketed else 2.0 * n.low
+    if bracketed and n.high - n.low <= 1e-15 * n.high:
+        return _conclude(n)
+    return _try(n, _LATER)
+
+
+def _conclude(n: Any) -> int:
+    if n.best_trial == 0.0:
+        close = 1e-8 * max(1.0, n.largest())
+        if n.trial_value == math.inf and n.trial * n.reach <= close:
+            n.phase = _CONFIRM
+            return VALUE  # not finite arbitrarily close to x: say so
+        return _give_up(n)
+    if n.best_slot < 0:
+        n.trial = n.best_trial
+        n.trial_value = n.best_value
+        n.return_to_best()
+        return _look(n, _BEST)
+    sy = n.measure_change(n.best_trial)
+    n.length = n.best_trial * n.reach
+    n.shift_pieces(n.length)
+    n.settle_piece(n.best_slot, n.best_value)
+    # A change whose square underflows has no scale to learn.
+    if 1e-300 < sy < math.inf and n.change_counts():
+        n.learn(sy)
+        n.scaled = True
+    n.fx = n.best_value
+    n.adopt_gradient()
+    n.take_best()
+    n.moved = True
+    return NOTHING
+
+
+def _give_up(n: Any) -> int:
+    forget(n, 0.0)
+    n.stuck = True
+    return NOTHING
+
+
+def _low_enough(n: Any) -> bool:
+    low: bool = n.trial_value < n.fx + TUNING.armijo * n.trial * n.slope
+    return low
+
+
+def _curvature(n: Any) -> float:
+    return TUNING.curvature if n.has_model else TUNING.curvature_plain
+
+
+def _try(n: Any, phase: Any) -> int:
+    n.place_trial(n.trial)
+    n.phase = phase
+    return TRIAL
+
+
+def _look(n: Any, phase: Any) -> int:
+    """Ask for the gradient at the trial."""
+    n.aside = 0
+    n.near_trial()
+    n.phase = phase
+    return GRADIENT
+
+
+def _add_piece(n: Any, level: Any, travel: Any) -> int:
+    """Let the model have the gradient that was found; the oldest piece goes when it is full."""
+    slot: int = n.pieces % n.capacity
+    n.pieces += 1
+    n.store_piece(slot, level, travel)
+    return slot

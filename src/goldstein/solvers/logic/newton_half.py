@@ -1,0 +1,51 @@
+"""What becomes of a line search of the fast half."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goldstein.solvers.logic.centre import may_recentre, recentre
+
+
+def prepare(s: Any) -> None:
+    """Before a line search: are its gradients worth remembering?"""
+    n = s.newton
+    # Without its model it works so close to the kinks that no displaced point agrees.
+    n.noting = n.jitter > 0.0 or (n.has_model and not s.refuted)
+
+
+def ended(s: Any) -> None:
+    """After a line search: take its point, and try what is known around it as a certificate."""
+    n = s.newton
+    if not n.moved:
+        s.turn_ends = 0
+        return
+    if not adopt(s):
+        return
+    if n.length > s.delta or not may_recentre(s):
+        return
+    # The gradients around x are there already: trying them as a certificate costs no call.
+    recentre(s, s.delta)
+    if s.bundle_size() == 0:
+        return
+    norm = s.shortest(s.eps)
+    s.bound = norm
+    s.radius = s.delta
+    if norm <= s.eps:
+        s.proved = True
+    elif norm <= s.close * s.eps or n.length <= s.short * s.delta:
+        # Close in; should that fail, not again before things look better than now.
+        s.close = min(s.close, 0.5 * norm / s.eps)
+        s.short = min(s.short, 0.5 * n.length / s.delta)
+        s.working = s.delta
+        s.turn_ends = 0
+
+
+def adopt(s: Any) -> bool:
+    """Move to where the fast half is, if that is better; it never takes the other one up."""
+    s.moved = s.newton.fx < s.fx
+    if s.moved:
+        s.follow_newton()
+        s.fx = s.newton.fx
+        s.steps += 1
+    return bool(s.moved)

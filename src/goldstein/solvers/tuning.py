@@ -1,0 +1,105 @@
+"""Every constant of `auto`, each with its reason; interpreted and compiled runs have the same."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tuning(NamedTuple):
+    """A tuple, because compiled code can take one for a constant."""
+
+    # ------------------------------------------------------------ the turns of the two halves
+    #: Share of the calls that the fast half gets at the start.
+    share: float = 0.6
+    #: It never gets a smaller share than this: it may yet find its way.
+    least: float = 0.15
+    #: Nor a larger one: the half with the guarantee keeps the rest.
+    most: float = 0.85
+    #: The half that lowered f faster per call in its last turns gets better odds by this factor.
+    reward: float = 1.5
+    #: As long as its steps are this long against delta, the fast half is far from done.
+    far: float = 10.0
+    #: Its share as long as it is far from done.
+    far_share: float = 0.95
+    #: How often it corrects its model for one step as long as it is far from done.
+    far_null: int = 1
+    #: How often it corrects its model, else, before the step is cut.
+    null_steps: int = 2
+    #: Steps of the fast half that are this short against delta lead nowhere: it starts afresh.
+    crawl: float = 1e-3
+    #: After this many calls per variable a limited memory has had its chance: plain BFGS goes on.
+    plain_after: int = 4
+    #: Above this many variables plain BFGS would need too large a matrix.
+    plain_limit: int = 3000
+    #: Plain BFGS is done when its steps are this short against delta.
+    done: float = 1e-6
+
+    # ------------------------------------------------------------ the half with the guarantee
+    #: Points are taken this far inside the ball, to leave room for the checker's displacement.
+    inside: float = 1.0 - 4e-3
+    #: The first gradient in a ball is taken this close to the centre, where symmetries are kept.
+    first: float = 1e-3
+    #: The working radius shrinks by this when its ball is certified.
+    shrink: float = 0.3
+    #: The bundle has room for this many gradients in any dimension.
+    gather: int = 60
+    #: Every so many failed steps, try to step along the largest entries of m only.
+    sparse_every: int = 8
+    #: Those that make up this part of its squared length, with this share of the radius; in turn.
+    sparse: tuple[tuple[float, float], ...] = (
+        (0.9, 1.0),
+        (0.99, 1.0),
+        (0.7, 1.0),
+        (0.9, 0.125),
+        (0.99, 0.125),
+        (0.7, 0.125),
+    )
+    #: A gradient with <g, m> at most this share of |m|^2 is what a bisection looks for.
+    found: float = 0.5
+    #: Halvings before a bisection gives up.
+    halvings: int = 8
+    #: Midpoints are displaced at random by this share of the interval, off any kink.
+    displaced: float = 1e-3
+
+    # ------------------------------------------------------------ between the halves
+    #: When the bound that costs no call is this close to eps, the other half closes in.
+    close: float = 3.0
+    #: Or when the steps are this short against delta.
+    short: float = 0.1
+    #: Moves of the centre by the fast half between two falls of f that count in the theorem.
+    small_moves: int = 50
+    #: After a rejection the fast half asks for gradients this far (times delta) off its points.
+    jitter: float = 1e-3
+    #: Calls per variable without progress before a run that float64 cannot finish is ended.
+    patience: int = 100
+
+    # ------------------------------------------------------------ the fast half
+    #: Up to this dimension the quasi-Newton matrix is a small factor.
+    small_limit: int = 60
+    #: Up to this one it is dense.
+    dense_limit: int = 500
+    #: Linear pieces in the model of a step: d + 10, and at most this many.
+    planes: int = 80
+    #: At most this many with a limited metric.
+    planes_limited: int = 30
+    #: Pairs (step, change of gradient) of the limited metric.
+    pairs: int = 30
+    #: Pieces from far away count less, even where f happens to be linear.
+    locality: float = 1e-6
+    #: A step must gain this part of what the slope promises.
+    armijo: float = 1e-4
+    #: Weak Wolfe: the slope must shrink to this part.
+    curvature: float = 0.8
+    #: The same without a model, where nothing else shortens the steps.
+    curvature_plain: float = 0.5
+    #: Trials of one line search.
+    trials: int = 40
+    #: Where f rose by this many times what it should have fallen, its gradient teaches nothing.
+    too_high: float = 1e30
+    #: Weight of a new piece when the model is solved next: it is likely to matter.
+    hope: float = 1e-3
+    #: Steps aside from a kink, each ten times as long as the one before.
+    aside: int = 8
+
+
+TUNING = Tuning()
