@@ -112,7 +112,7 @@ def test_without_constraints_it_means_nothing():
 
 
 def test_the_option_is_true_or_false():
-    with pytest.raises(gs.InputTypeError, match="feasible. must be True or False"):
+    with pytest.raises(gs.InputTypeError, match=r"feasible. must be True or False"):
         gs.minimize(
             lambda x: abs(x[0]), [1.0], np.sign, eps=1e-3, delta=1e-3, options={"feasible": 1}
         )
