@@ -31,7 +31,7 @@ _NAMES = {
         "concatenate", "eps_insensitive", "gated_relu", "goldstein_target", "hard_tanh", "hinge",
         "huber", "leaky_relu", "linear", "log_sum", "logistic", "max", "max_affine", "maximum",
         "mcp", "min", "minimum", "norm1", "norm2", "pinball", "pseudo_huber", "ramp", "relu",
-        "relu6", "scad", "smooth_function", "soft_threshold", "softmax_cross_entropy", "softplus",
+        "relu6", "row_max", "scad", "smooth_function", "soft_threshold", "softmax_cross_entropy", "softplus",
         "span_test", "square", "squared_hinge", "stack", "sum", "sum_squares",
     ],
     "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],

@@ -113,6 +113,7 @@ from goldstein.calculus import (
 )
 from goldstein.calculus import (
     relu6 as relu6,
+    row_max as row_max,
 )
 from goldstein.calculus import (
     scad as scad,
