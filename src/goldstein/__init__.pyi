@@ -113,6 +113,8 @@ from goldstein.calculus import (
 )
 from goldstein.calculus import (
     relu6 as relu6,
+)
+from goldstein.calculus import (
     row_max as row_max,
 )
 from goldstein.calculus import (

@@ -110,10 +110,29 @@ class ConstrainedSearch:
         self._steps = 0
         self._rho: Vector = np.zeros(0)
         self._wall = 1.0
+        self._target = replace(
+            self.request, eps=SHARE * self.request.eps, delta=SHARE * self.request.delta
+        )
+        self._last: Answer | None = None
+        self._raises, self._feasible_known, self._given_up = 0, False, False
 
     def run(self, start: Vector) -> Answer:
         """Search from the point of the box nearest to `start`."""
         x = self.problem.box.clip(start)
+        answer = self._begin(x)
+        for stage in range(STAGES):
+            if answer is None:
+                x, answer = self._stage(x, stage)
+            if answer is not None or self._given_up:
+                break
+        if answer is not None:
+            return answer
+        if self._last is None:
+            return self._answer(x, Status.NOT_VERIFIED, None)
+        return replace(self._last, status=Status.NOT_VERIFIED)
+
+    def _begin(self, x: Vector) -> Answer | None:
+        """Return the answer where no penalty is needed for it; else choose the first weights."""
         if self.problem.box.fixed.all():
             return self._judged(x, None, Status.NOT_VERIFIED)
         wrong = self._wrong_constraint(x)
@@ -121,68 +140,70 @@ class ConstrainedSearch:
             return self._answer(x, Status.WRONG_GRADIENT, None, f"that of {wrong}")
         try:
             early = self._early(x)
-            if early is not None:
-                return early
-            self._first_weights(x)
+            if early is None:
+                self._first_weights(x)
         except OutOfCalls:
             return self._answer(x, Status.OUT_OF_CALLS, None)
-        request = replace(
-            self.request, eps=SHARE * self.request.eps, delta=SHARE * self.request.delta
-        )
-        last: Answer | None = None
-        raises, feasible_known = 0, False
-        for stage in range(STAGES):
-            penalised = Penalised(self.problem, self._rho, self._wall)
-            try:
-                outcome = self._solve(penalised, x, replace(request, seed=request.seed + stage))
-            except OracleError:
-                # Far outside the feasible set a function need not be defined.
-                if penalised.best is None or raises >= RAISES:
-                    raise
-                raises += 1
-                self._raise(np.ones(self._rho.size, dtype=bool), penalised)
-                x = penalised.best[1]
-                continue
-            if penalised.steepest > self._wall:
-                self._wall = 4.0 * penalised.steepest
-            if outcome.status in RUNAWAY:
-                if penalised.best is not None and penalised.best[0] < VALUE_LIMIT:
-                    return self._answer(penalised.best[1], Status.UNBOUNDED, None)
-                if raises >= RAISES:
-                    return self._answer(x, outcome.status, None)
-                raises += 1
-                self._raise(np.ones(self._rho.size, dtype=bool), penalised)
-                x = x if penalised.best is None else penalised.best[1]
-                continue
-            y = penalised.invert(outcome.state.x)
-            if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
-                return self._answer(y, outcome.status, None, self._blame(y, outcome.status))
-            last = self._judged(y, outcome, outcome.status, penalised)
-            if last.status in DECIDED or outcome.status in FINAL:
-                return last
-            x = last.x
-            if time.perf_counter() > self.deadline:
-                return replace(last, status=Status.OUT_OF_TIME)
-            excess = self._excess(y)
-            if self.problem.feasible(x):
-                # The claim failed for another reason: a smaller ball leaves more room for it.
-                if request.delta <= 2.0**-6 * self.request.delta:
-                    return replace(last, status=_unproved(outcome.status))
-                request = replace(request, eps=0.5 * request.eps, delta=0.25 * request.delta)
-                continue
-            raises += 1
-            if raises >= RAISES or (raises == DOUBT and not feasible_known):
-                infeasible, x = self._least_violation(x)
-                if infeasible is not None:
-                    return infeasible
-                feasible_known = True
-            if raises >= RAISES:
-                break
+        return early
+
+    def _stage(self, x: Vector, stage: int) -> tuple[Vector, Answer | None]:
+        """Minimise the penalised function once; return where to go on, or the answer."""
+        penalised = Penalised(self.problem, self._rho, self._wall)
+        target = replace(self._target, seed=self._target.seed + stage)
+        try:
+            outcome = self._solve(penalised, x, target)
+        except OracleError:
+            # Far outside the feasible set a function need not be defined.
+            if penalised.best is None or self._raises >= RAISES:
+                raise
+            return self._steeper(penalised, x), None
+        if penalised.steepest > self._wall:
+            self._wall = 4.0 * penalised.steepest
+        if outcome.status in RUNAWAY:
+            if penalised.best is not None and penalised.best[0] < VALUE_LIMIT:
+                return x, self._answer(penalised.best[1], Status.UNBOUNDED, None)
+            if self._raises >= RAISES:
+                return x, self._answer(x, outcome.status, None)
+            return self._steeper(penalised, x), None
+        y = penalised.invert(outcome.state.x)
+        if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
+            return y, self._answer(y, outcome.status, None, self._blame(y, outcome.status))
+        self._last = self._judged(y, outcome, outcome.status, penalised)
+        if self._last.status in DECIDED or outcome.status in FINAL:
+            return y, self._last
+        return self._next(penalised, y, outcome.status)
+
+    def _next(self, penalised: Penalised, y: Vector, ended: Status) -> tuple[Vector, Answer | None]:
+        """Decide what a claim that failed calls for: a smaller ball, or larger weights."""
+        last = self._last
+        assert last is not None
+        x = last.x
+        if time.perf_counter() > self.deadline:
+            return x, replace(last, status=Status.OUT_OF_TIME)
+        excess, target = self._excess(y), self._target
+        if self.problem.feasible(x):
+            # The claim failed for another reason: a smaller ball leaves more room for it.
+            if target.delta <= 2.0**-6 * self.request.delta:
+                return x, replace(last, status=_unproved(ended))
+            self._target = replace(target, eps=0.5 * target.eps, delta=0.25 * target.delta)
+            return x, None
+        self._raises += 1
+        if self._raises >= RAISES or (self._raises == DOUBT and not self._feasible_known):
+            infeasible, x = self._least_violation(x)
+            if infeasible is not None:
+                return x, infeasible
+            self._feasible_known = True
+        if self._raises >= RAISES:
+            self._given_up = True
+        else:
             self._raise(excess != 0.0, penalised)
-        assert last is not None or raises
-        if last is None:
-            return self._answer(x, Status.NOT_VERIFIED, None)
-        return replace(last, status=Status.NOT_VERIFIED)
+        return x, None
+
+    def _steeper(self, penalised: Penalised, x: Vector) -> Vector:
+        """Raise all weights and return the best point met."""
+        self._raises += 1
+        self._raise(np.ones(self._rho.size, dtype=bool), penalised)
+        return x if penalised.best is None else penalised.best[1]
 
     def _early(self, x: Vector) -> Answer | None:
         """Return the answer if a smooth search already finds it."""
