@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from goldstein.api.constrained import certify_constrained
 from goldstein.api.inputs import (
@@ -36,6 +36,7 @@ from goldstein.certificates import (
     NearKKTCertificate,
 )
 from goldstein.certificates.stating import Stating
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given
@@ -44,8 +45,6 @@ from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.solvers.enrich import Enrichment, enrich
-
-Vector = NDArray[np.float64]
 
 #: How often the search goes on after a claim that would not have survived.
 SEARCHES = 4

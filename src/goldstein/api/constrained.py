@@ -18,6 +18,7 @@ from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
 from goldstein.certificates.kkt_stating import Around, state_kkt
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.stating import NOISE, best_bound
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
 from goldstein.constrained.box import Box
 from goldstein.constrained.head_start import head_start
@@ -38,8 +39,6 @@ from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.loop import Outcome, adapt_callback, run
-
-Vector = NDArray[np.float64]
 
 #: Gradients without gain before the point of a head start is given up.
 EARLY_PATIENCE = 6

@@ -6,16 +6,14 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.api.constrained import DECIDED, FINAL, RUNAWAY, SHARE, Answer, ConstrainedSearch
 from goldstein.certificates.kkt_stating import Around
+from goldstein.checker.arrays import Vector
 from goldstein.constrained.improvement import Improvement, require_feasible
 from goldstein.errors import OutOfCalls
 from goldstein.result import Status
 from goldstein.solvers.base import VALUE_LIMIT
-
-Vector = NDArray[np.float64]
 
 #: Constraints count so many times their natural size, and so many times more where one of them
 #: stops a stage although its limit is so many deltas away: f may fall until limits are close.

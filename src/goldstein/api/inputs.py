@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.structure import Structure
 
-Vector = NDArray[np.float64]
 RNG = int | np.random.Generator | None
 
 #: Longest points, radii and gradients that a search computes with: it needs their squares.

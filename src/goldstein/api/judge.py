@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.stating import Stating, best_bound
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import (
@@ -30,9 +30,6 @@ from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.enrich import Enrichment, enrich
 from goldstein.solvers.loop import LONG, Outcome
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Points a solver queried at unperturbed places are displaced by this part of delta.
 JITTER = 1e-3

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.api.constrained import ConstrainedSearch
 from goldstein.api.feasible import FeasibleSearch
@@ -35,6 +34,7 @@ from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded
 from goldstein.constrained.system import given
@@ -48,8 +48,6 @@ from goldstein.oracles.structure import Structure
 from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS, Outcome, run
-
-Vector = NDArray[np.float64]
 
 
 class PrecisionWarning(UserWarning):

@@ -6,9 +6,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from goldstein.api.constrained import FINAL, Answer, ConstrainedSearch, certify_constrained
 from goldstein.api.inputs import smallest_delta
 from goldstein.api.near import near_targets
@@ -16,11 +13,10 @@ from goldstein.calculus.near_kkt import NearKKTSearch, search_near_kkt
 from goldstein.certificates.exact_parts import exact_parts
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
+from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.result import Status
-
-Vector = NDArray[np.float64]
 
 #: Targets that bring the proof no nearer, before one gives up: at a pivot that no rational is on,
 #: smaller balls do not help.

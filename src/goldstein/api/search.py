@@ -14,17 +14,16 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from goldstein.api.inputs import RNG, as_vector
 from goldstein.api.minimize import minimize
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle
 from goldstein.result import Result
 from goldstein.solvers import Solver
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from goldstein.calculus.expression import (
     Expression,
     IntegerRow,
     Jet,
-    Vector,
     as_expression,
     holds_expressions,
 )
 from goldstein.calculus.stillness import Still, products
+from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosures import Enclosure, scattered
 from goldstein.checker.rationals import common_denominator, fraction_upper
 from goldstein.checker.rounding import norm_upper

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.calculus.apriori.modulus import tree_of
 from goldstein.calculus.apriori.rules import levelled, nearest_kink
@@ -21,7 +20,8 @@ from goldstein.calculus.apriori.rules.compositions import row_norms_upper
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.row_maximum import RowMax
-from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.expression import Expression
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.exact_vector import ExactVector
 from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm
 from goldstein.checker.rounding import gamma
@@ -30,8 +30,6 @@ from goldstein.numerics.components import connected
 from goldstein.numerics.directed import product_up, quotient_down, root_sum_squares_up
 from goldstein.numerics.exact import exact_rank
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
-
-Matrix = NDArray[np.float64]
 
 
 class MissingAssumption(NotCertifiableError):

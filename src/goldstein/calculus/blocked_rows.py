@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosures import Enclosure
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 class BlockedRows(ABC):

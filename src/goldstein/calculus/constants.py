@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import nearest_float
 from goldstein.errors import InputError, InputTypeError
-
-Vector = NDArray[np.float64]
 
 #: Integers up to here are float64 numbers, all of them.
 _ALL_FLOATS = 2**53

@@ -25,14 +25,13 @@ from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.norms import Norm2
 from goldstein.calculus.atoms.row_maximum import RowMax
-from goldstein.calculus.expression import KinkNode, Vector
+from goldstein.calculus.expression import KinkNode
 from goldstein.calculus.kinks import Examination, KinkForm
 from goldstein.calculus.stationary import TINY, stationary
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import GoldsteinError, OutOfBudget
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import project_exact
-
-Matrix = NDArray[np.float64]
 
 #: Newton steps in float64 and in rationals; the digits of the latter double with each step.
 FLOAT_STEPS, EXACT_STEPS = 20, 6

@@ -15,12 +15,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.calculus.arithmetic import FLOAT, Arithmetic
 from goldstein.calculus.constants import exact_floats
 from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import common_denominator
 from goldstein.constrained.system import Comparison
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from goldstein.checker.enclosures import Enclosure
     from goldstein.checker.sides import Program
 
-Vector = NDArray[np.float64]
 Pieces = dict[int, Any]
 #: Polynomials in t: coefficient arrays by power, for the path y + t v.
 Jet = list[Any]

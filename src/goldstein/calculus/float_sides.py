@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.row_maximum import RowMax
-from goldstein.calculus.expression import KinkNode, Pieces, Tie, Vector
+from goldstein.calculus.expression import KinkNode, Pieces, Tie
 from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import dense
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import NotCertifiableError
-
-Matrix = NDArray[np.float64]
 
 #: Rates of change closer than this, relative to the rows, do not decide.
 UNDECIDED = 1e-11

@@ -39,10 +39,10 @@ from goldstein.calculus.expression import (
     Pieces,
     Tie,
     Variable,
-    Vector,
     kink_error,
 )
 from goldstein.calculus.stillness import Still
+from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.exact_vector import ExactVector
 from goldstein.checker.sides import RATIONAL_WORK
@@ -53,8 +53,6 @@ KEPT_ROW = 1000
 
 #: From this length on, rows of float64 data are multiplied as they are.
 LONG_ROW = 64
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.calculus.arithmetic import (
     ENCLOSURE,
@@ -24,13 +23,12 @@ from goldstein.calculus.arithmetic import (
     to_fraction,
 )
 from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.expression import Vector
 from goldstein.calculus.kinks import Examination, Kink
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.errors import NotCertifiableError
 
-Matrix = NDArray[np.float64]
 Row = dict[int, Fraction]
 
 

@@ -8,9 +8,8 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.expression import Expression
 from goldstein.calculus.kinks import Examination
 from goldstein.calculus.local_model import is_additive, local_model
 from goldstein.calculus.pivots import SLACK, PivotSearch
@@ -19,14 +18,13 @@ from goldstein.calculus.stationary import DENSE_DIM, curvature
 from goldstein.calculus.transport import Flat
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.checker.sides import Point
 from goldstein.errors import NotCertifiableError, OutOfBudget
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream
-
-Matrix = NDArray[np.float64]
 
 #: Newton steps below the spacing of floats.
 REFINEMENTS = 4

@@ -25,13 +25,11 @@ from goldstein.certificates.kkt import KKTCertificate, best_normal
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.near_kkt_check import ExactProblem, prove_near_kkt
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import limiting_gradients
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.conic_hull import conic_weights
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.
 RAISES, RAISE = 3, 8.0

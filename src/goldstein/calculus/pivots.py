@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.calculus.curved import CurvedKinks, Surface
-from goldstein.calculus.expression import Expression, Pieces, Vector
+from goldstein.calculus.expression import Expression, Pieces
 from goldstein.calculus.kinks import KinkForm
 from goldstein.calculus.local_model import is_additive, local_model
 from goldstein.calculus.shortest import box_shares
@@ -28,12 +28,12 @@ from goldstein.calculus.stationary import (
 )
 from goldstein.calculus.transport import Equation, Flat, KinkTable
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import nearest_float
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.budget import Budget
 
-Matrix = NDArray[np.float64]
 Sides = NDArray[np.bool_]
 
 #: Rounds of adding kinks that a projection crossed.

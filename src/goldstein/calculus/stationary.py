@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import root
 
-from goldstein.calculus.expression import Vector
+from goldstein.checker.arrays import Matrix, Vector
 
-Matrix = NDArray[np.float64]
 Slope = Callable[[Vector], Vector]
 
 #: Newton steps.

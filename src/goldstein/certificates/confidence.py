@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles.base import Oracle
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,14 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import exact_dot, to_fraction, to_fractions
 from goldstein.checker.sides import Point as PointOf
 from goldstein.checker.sides import limiting_gradients
 from goldstein.constrained.system import System
 from goldstein.errors import InputTypeError, NotCertifiableError
 
-Vector = NDArray[np.float64]
 Point = Sequence[Fraction]
 
 #: Exact midpoints and radii of a gradient.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.near import Described
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.goldstein import check_goldstein, check_rounding
 from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
@@ -25,9 +26,6 @@ from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.oracles.structure import Structure
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @runtime_checkable

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.certificates.kkt import (
     DEGENERATE,
@@ -18,6 +17,7 @@ from goldstein.certificates.kkt import (
     qualification_of,
 )
 from goldstein.certificates.near import Described
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import ROUNDS, ROWS, SAME, beside, hair, rounding_slack
 from goldstein.checker.goldstein import SAME_SHARE, check_rounding
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
@@ -31,9 +31,6 @@ from goldstein.numerics.conic_hull import conic_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Weights chosen anew may use so many times the multipliers that are stated.
 MORE_WEIGHT = 4.0

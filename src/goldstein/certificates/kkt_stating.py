@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.certificates.kkt import KKTCertificate, best_normal, residual_upper
 from goldstein.certificates.kkt_check import CLOSE, displaced, qualification, survey_kkt
 from goldstein.certificates.stating import MARGIN
+from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.beside import hair, rounding_slack
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.constrained.problem import Problem, tolerances
@@ -24,10 +24,6 @@ from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
 from goldstein.numerics.conic_hull import conic_weights
 from goldstein.numerics.streams import stream
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: The combination is sought so much shorter than the claim, which has to survive beside it.
 SPARE = 0.9

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.near import Described, parse_pivot, written_pivot
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _FLOATS = (

@@ -15,6 +15,7 @@ from goldstein.certificates.exact_parts import ExactPart, Limit, exact_parts
 from goldstein.certificates.kkt import DEGENERATE, qualification_of
 from goldstein.certificates.near import CHANGE_OF_MACHINE, program_of
 from goldstein.certificates.near_kkt import NearKKTCertificate
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import (
     exact_combination,
     nearest_float,
@@ -30,8 +31,6 @@ from goldstein.constrained.system import System, as_system
 from goldstein.errors import GoldsteinError, NotCertifiableError
 from goldstein.numerics.streams import stream
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Point = tuple[Fraction, ...]
 
 #: Pairs of directions in which the gradients of constraints are looked at besides.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.checker import beside as checker
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import beside, differ, hair, rounding_slack
 from goldstein.checker.rounding import norm_upper, up
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls
@@ -22,8 +23,6 @@ from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 #: The bound that is stated allows for so many times the change that was seen a hair away.

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.errors import KinkError
 from goldstein.checker.rounding import (
     combination_norm_upper,
@@ -24,8 +24,6 @@ from goldstein.checker.rounding import (
     norm_upper,
 )
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 #: Asks the function for a gradient; a kink that it knows of is a `KinkError`.
 Gradient = Callable[[Vector], Vector]
 #: Proposes weights for which a convex combination of rows is short. Any answer is good enough:

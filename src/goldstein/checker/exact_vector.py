@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.checker.float_dot import float_dot
 from goldstein.checker.rationals import (
     are_floats,
@@ -19,7 +20,6 @@ from goldstein.checker.rationals import (
     to_fractions,
 )
 
-Vector = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 #: With fewer terms than this, Python's integers are faster.

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.checker.errors import InputError
 
-Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _DIGIT = 27

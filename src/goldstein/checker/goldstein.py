@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import (
     SAME,
     Gradient,
@@ -30,9 +31,6 @@ from goldstein.checker.rationals import squared_distance
 from goldstein.checker.rounding import combination_norm_upper, distance_upper
 from goldstein.checker.sides import Program, gradient_gap
 from goldstein.checker.verification import Label, Verification
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Another machine rounds the user's own code differently: by this part of the claimed eps.
 SAME_SHARE = 0.01

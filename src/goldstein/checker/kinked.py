@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.checker.arrays import Indices
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.nodes import (
     Args,
     Exact,
-    Indices,
     Node,
     Numbers,
     Paths,

@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
 from goldstein.checker.rationals import (
     exact_combination,
@@ -28,9 +28,6 @@ from goldstein.checker.rationals import (
 from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
 from goldstein.checker.sides import Limits, Point, Program
 from goldstein.checker.verification import Verification
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.checker.arrays import Indices, Mask
 from goldstein.checker.enclosures import Enclosure, enclose_function, joined, scattered
 from goldstein.checker.errors import InputError, NotCertifiableError
 from goldstein.checker.rationals import Polynomial, Q, combined, multiplied
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 Args = Sequence[Enclosure]
 Places = Iterable[int]
 #: Exact entries at some places: numbers, or polynomials in t.

@@ -11,10 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from goldstein.checker.arrays import Matrix, Vector
 
 UNIT = 2.0**-53
 _TINY = float(np.finfo(float).tiny)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.errors import InputError, NotCertifiableError
 from goldstein.checker.exact_vector import ExactVector
@@ -33,7 +34,6 @@ from goldstein.checker.rationals import (
 )
 from goldstein.checker.rounding import UNIT, norm_upper
 
-Matrix = NDArray[np.float64]
 Pause = Callable[[], None]
 
 #: Above this many multiplications per gradient, or ten times as many for all gradients, enclosures

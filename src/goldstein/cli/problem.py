@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein import problems
+from goldstein.checker.arrays import Vector
 from goldstein.cli.user_file import GRADIENTS, UserFile, run_file
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle, as_oracle
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

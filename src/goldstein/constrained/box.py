@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

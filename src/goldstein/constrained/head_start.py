@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
+from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
 from goldstein.errors import GoldsteinError, OutOfCalls
-
-Vector = NDArray[np.float64]
 
 #: Values and gradients at most: a few, and a few for each variable.
 CALLS, CALLS_PER_VARIABLE = 60, 4

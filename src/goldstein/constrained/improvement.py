@@ -14,11 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Boxed
 from goldstein.errors import InputError, KinkError
-
-Vector = NDArray[np.float64]
 
 
 class Improvement(Boxed):

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.constrained.box import Box, as_box
 from goldstein.constrained.system import System, as_system
 from goldstein.errors import InputTypeError
 from goldstein.oracles import CountedOracle, Oracle
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Equalities, and inequalities at the end of a search, may be violated by this much (relative to
 #: their limits, where these exceed 1); whatever is left is printed.

@@ -14,15 +14,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import System, as_system
 from goldstein.errors import BallTooSmallError
 from goldstein.oracles import Oracle
-
-Vector = NDArray[np.float64]
 
 #: Gradients of f that are kept.
 REMEMBERED = 1000

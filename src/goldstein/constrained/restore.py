@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem, tolerances
 from goldstein.errors import KinkError
 from goldstein.numerics.streams import stream
-
-Vector = NDArray[np.float64]
 
 #: Steps, and how many without visible gain before one gives up: a regular constraint is met up to
 #: rounding after a few, a degenerate one halves its violation again and again.

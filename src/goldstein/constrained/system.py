@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, OracleError
 from goldstein.oracles import Oracle
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _EXPECTED = (
     "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-Vector = NDArray[np.float64]
+from goldstein.checker.arrays import Vector
+
 Solver = Callable[[Vector, Vector], tuple[Vector, Vector]]
 
 #: Up to this many variables their own system is solved, however few the rows.

@@ -18,6 +18,7 @@ from scipy import sparse
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.stating import Stating
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.fitting.margin_finish import distinct_rows
 from goldstein.fitting.margin_newton import LocalMinimum
@@ -26,9 +27,6 @@ from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact_point import point_on
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Where there is no kink, the point of the certificate is this share of the way out.
 _LITTLE = 2.0**-10

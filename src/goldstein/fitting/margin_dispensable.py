@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.checker.arrays import Vector
 from goldstein.fitting.margin_finish import distinct_rows
 from goldstein.models.margin_problem import MarginProblem
 
-Vector = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 #: Part of eps that steps off kinks may use up.

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from goldstein.checker.arrays import Vector
 from goldstein.fitting.hinge_qp import solve_hinge_qp
 from goldstein.models.margin_problem import MarginProblem
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Most rows whose kink is kept in one convex subproblem.
 MOST_HINGES = 1500

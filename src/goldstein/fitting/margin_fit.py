@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.api import certify, minimize
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.checker.arrays import Vector
 from goldstein.errors import OutOfBudget
 from goldstein.fitting.margin_certificate import (
     goldstein_at,
@@ -32,8 +32,6 @@ from goldstein.fitting.near_proof import (
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.budget import Budget
-
-Vector = NDArray[np.float64]
 
 #: Rows times variables beyond which the guaranteed search gets few calls unless told otherwise.
 LARGE = 10**8

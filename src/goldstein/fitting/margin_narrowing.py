@@ -10,12 +10,10 @@ these rows look settled on one side.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.fitting.margin_truncated import conjugate_gradients, curvature_product
 from goldstein.models.margin_problem import MarginProblem
-
-Vector = NDArray[np.float64]
 
 #: Residual in units of the tolerance. Shares are gradients times the number of rows: a residual
 #: that is small for a gradient can be all of a share.

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.fitting.margin_dispensable import dispensable
 from goldstein.fitting.margin_finish import MOST_HINGES, REACH, settle_on_kinks
 from goldstein.fitting.margin_narrowing import narrowed
 from goldstein.fitting.margin_truncated import truncated_direction
 from goldstein.models.margin_problem import MarginProblem, Smoothing
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Up to this many variables the Newton system is solved directly.
 DIRECT_LIMIT = 300

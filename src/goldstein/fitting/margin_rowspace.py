@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.models.margin_problem import MarginProblem
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: The span is used where there are this many times more variables than rows.
 WIDE = 2

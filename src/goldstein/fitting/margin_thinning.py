@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.fitting.margin_certificate import free_radius
 from goldstein.fitting.margin_dispensable import dispensable
 from goldstein.fitting.margin_newton import LocalMinimum
 from goldstein.fitting.margin_rowspace import least_norm
 from goldstein.models.margin_problem import MarginProblem
-
-Vector = NDArray[np.float64]
 
 #: A row that left its kink is at least this far from it, in units of rho.
 _CLEARANCE = 1e-8

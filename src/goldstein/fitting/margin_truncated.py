@@ -12,9 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.models.margin_problem import MarginProblem, Smoothing
-
-Vector = NDArray[np.float64]
 
 #: A Newton system is solved to this part of its right-hand side.
 FORCING = 0.1

@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize as smooth_minimize
 
 from goldstein.api import certify, minimize
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.fitting.margin_fit import MarginFit
 from goldstein.fitting.near_proof import (
@@ -24,8 +24,6 @@ from goldstein.fitting.near_proof import (
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.result import Result
-
-Vector = NDArray[np.float64]
 
 #: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which
 #: is convex; then the flat part moves in; then the rounding shrinks.

@@ -8,12 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.jax.precision import require_double
-
-Vector = NDArray[np.float64]
 
 
 class Compiled:

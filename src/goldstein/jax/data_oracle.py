@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
-from goldstein.jax.compiled import Compiled, Vector, raveled
+from goldstein.jax.compiled import Compiled, raveled
 from goldstein.oracles.batches import Trees
 from goldstein.oracles.data_mean import DataMean, Reduction
 

@@ -9,8 +9,9 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
-from goldstein.jax.compiled import Compiled, Vector, raveled
+from goldstein.jax.compiled import Compiled, raveled
 from goldstein.oracles import Oracle
 
 

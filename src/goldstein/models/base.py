@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.calculus import sum_squares
@@ -24,13 +23,12 @@ from goldstein.calculus.constants import (
     own_sparse,
     positive,
 )
-from goldstein.calculus.expression import Bound, Expression, Jet, Vector
+from goldstein.calculus.expression import Bound, Expression, Jet
 from goldstein.calculus.stillness import Still
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
 from goldstein.numerics.streams import seed_from, stream
-
-Matrix = NDArray[np.float64]
 
 
 class Model(Expression):

@@ -21,8 +21,7 @@ from scipy import sparse
 from goldstein.calculus.affine import row_norms, size_upper
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import hand_over, hand_over_sparse
-
-Vector = NDArray[np.float64]
+from goldstein.checker.arrays import Vector
 
 #: Bytes of data per block: a block stays in the cache between its two products.
 BLOCK_BYTES = 2**19

@@ -12,7 +12,7 @@ from goldstein.calculus import Variable, ramp, sum
 from goldstein.calculus.affine import Linear, linear
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import exact_float
-from goldstein.calculus.expression import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError
 from goldstein.models.base import (

@@ -14,10 +14,10 @@ from scipy.special import logsumexp
 from goldstein.calculus import Variable, row_max, sum
 from goldstein.calculus.affine import row_norms
 from goldstein.calculus.constants import exact_float, hand_over
-from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.expression import Expression
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import (
-    Matrix,
     Model,
     data_matrix,
     exact_positive,

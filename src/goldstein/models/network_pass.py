@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from goldstein.calculus.affine import row_norms
-from goldstein.calculus.expression import Vector
-from goldstein.models.base import Matrix
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.models.losses import Loss
 from goldstein.numerics.long_sum import LongSum
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from goldstein.calculus import Variable, relu
 from goldstein.calculus.constants import exact_floats, own
-from goldstein.calculus.expression import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
-from goldstein.models.base import Matrix
 from goldstein.models.network_pass import Architecture
 from goldstein.models.networks import ReLUNetwork, Setting
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from goldstein.calculus import Variable, relu
 from goldstein.calculus.affine import linear
-from goldstein.calculus.expression import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.models.network_pass import Architecture
 from goldstein.models.networks import ReLUNetwork, Setting
 

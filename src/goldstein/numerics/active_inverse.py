@@ -8,13 +8,10 @@ residual keep it accurate.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv, dsyr
 from scipy.linalg.lapack import dpotrf, dpotri
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from goldstein.checker.arrays import Indices, Matrix, Vector
 
 #: Residual that is accepted after refinement.
 _RESIDUAL = 1e-5

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from goldstein.checker.arrays import Vector
 
 
 def shrink(dim: int) -> float:

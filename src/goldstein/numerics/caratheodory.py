@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.hull import min_norm_weights
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 def sparse_weights(weights: Vector, rows: Matrix) -> Vector:

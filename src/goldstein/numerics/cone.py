@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import daxpy
 
+from goldstein.checker.arrays import Vector
 from goldstein.numerics.ball import inner_radius
-
-Vector = NDArray[np.float64]
-
 
 #: Up to this dimension the cone is as wide as in Algorithm 1.
 WIDE = 10

@@ -10,11 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from goldstein.checker.arrays import Matrix, Vector
 
 
 def conic_weights(hull: Matrix, cone: Matrix) -> tuple[Vector, Vector]:

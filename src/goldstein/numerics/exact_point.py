@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from goldstein.checker.arrays import Matrix
 from goldstein.checker.rationals import RationalVector, distance_upper, exact_dot, to_fractions
 from goldstein.numerics.exact import Pause, project_exact
-
-Matrix = NDArray[np.float64]
 
 #: Rows whose triangular factor falls off by more than this count as dependent.
 CONDITION = 1e-10

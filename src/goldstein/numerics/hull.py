@@ -15,16 +15,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dgelsy, dposv
 
+from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.numerics.active_inverse import RIDGE, ActiveInverse
 from goldstein.numerics.nonnegative import convex_weights
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Below this ratio |m| / scale the Gram matrix has lost half of its digits: use the rows instead.
 GRAM_LIMIT = 1e-5

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from goldstein.checker.arrays import Vector
 
 
 class LongSum:

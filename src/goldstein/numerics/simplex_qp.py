@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.nonnegative import convex_weights
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _RIDGE = 1e-14
 _SLACK = 1e-9

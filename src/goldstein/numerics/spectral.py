@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.checker.arrays import Matrix
 from goldstein.checker.rounding import UNIT, gamma, up
 from goldstein.errors import InputError
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

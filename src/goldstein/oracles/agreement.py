@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import stream
-from goldstein.oracles.base import Vector
 from goldstein.oracles.counted import CountedOracle
 
 #: Steps relative to the radius: shortest and longest; and the second one relative to the first.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import ddot
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 
 #: What a value usually is.
 _NUMBERS = (float, int)

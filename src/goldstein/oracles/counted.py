@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import ddot
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value, too_long
-from goldstein.oracles.base import Oracle, Vector
+from goldstein.oracles.base import Oracle
 
 #: From this size on memory is worth saving.
 _LARGE = 10_000

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.long_sum import LongSum
-from goldstein.oracles.base import Oracle, Vector
+from goldstein.oracles.base import Oracle
 from goldstein.oracles.batches import KeptBatches, Trees
 from goldstein.oracles.mean_inspection import inspect_mean, uneven
 

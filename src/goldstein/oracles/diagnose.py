@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
 from goldstein.oracles.function import as_oracle
-
-Vector = NDArray[np.float64]
 
 #: Steps of the differences, relative to max(1, |x_i|).
 _STEPS = (6e-6, 1e-7, 1e-4)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles.base import Oracle, Vector
+from goldstein.oracles.base import Oracle
 
 #: Terms per block when the whole data set is visited: memory stays bounded for every n.
 BLOCK = 256

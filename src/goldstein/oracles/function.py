@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
-from goldstein.oracles.base import Oracle, Vector
+from goldstein.oracles.base import Oracle
 from goldstein.oracles.finite_sum import as_stochastic
 from goldstein.oracles.structure import Structure
 

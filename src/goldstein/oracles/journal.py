@@ -18,9 +18,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
-from goldstein.oracles.base import Oracle, Vector
+from goldstein.oracles.base import Oracle
 
 _MAGIC = b"goldstein journal 1\n"
 _HEAD = struct.Struct("<c8sq")  # kind, digest of the point, number of floats

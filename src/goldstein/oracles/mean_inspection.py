@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
-from goldstein.oracles.base import Vector
 from goldstein.oracles.batches import Trees
 
 #: Losses that differ by less than this, relative to their size, differ by rounding.

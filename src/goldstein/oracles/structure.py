@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles.base import Vector
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.fitting import el_attar_fit, el_attar_start
 from goldstein.problems.forms import largest, largest_modulus
 from goldstein.problems.minimax import FAMILY, SOURCE

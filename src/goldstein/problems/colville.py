@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 
 
 class ColvilleData(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import largest, largest_modulus
 from goldstein.problems.minimax import wong_3_polynomials
 from goldstein.problems.polynomials import Polynomial, SparsePolynomials, penalised

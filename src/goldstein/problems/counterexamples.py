@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.oracles.base import Vector
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import problem
 

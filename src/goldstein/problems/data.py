@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.extras import missing_extra
-from goldstein.oracles.base import Vector
 
 FOLDER = Path(__file__).parent / "data"
 

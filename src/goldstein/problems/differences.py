@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.data import bundled
 from goldstein.problems.forms import signs
 from goldstein.problems.haarala import ramp_start

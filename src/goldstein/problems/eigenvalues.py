@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.data import shipped
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import problem

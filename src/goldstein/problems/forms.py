@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.problem import Objective
 
 Pieces = Callable[[Vector], Vector]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import largest_modulus, signs, unit_vector
 from goldstein.problems.hilbert import hilbert_product, hilbert_row
 from goldstein.problems.problem import Instance, Objective

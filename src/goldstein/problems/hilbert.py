@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import Pieces
 
 #: Up to here the dense product is exact to the last bits and as fast as the FFT.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.data import bundled, shipped, standardised
 from goldstein.problems.forms import signs
 from goldstein.problems.problem import Instance, Objective

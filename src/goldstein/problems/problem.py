@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle
-from goldstein.oracles.base import Vector
 
 ValueFunction = Callable[[Vector], float]
 GradientFunction = Callable[[Vector], Vector]

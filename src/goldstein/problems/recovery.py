@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import signs, sum_of_moduli
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import AnyDimension, problem

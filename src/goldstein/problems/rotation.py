@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.oracles.base import Vector
 from goldstein.problems.problem import Objective, Problem
 
 #: A dense rotation needs d^2 numbers: 200 MB here.

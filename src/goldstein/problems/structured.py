@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.oracles.base import Vector
 from goldstein.problems.forms import Pieces, Pullback, Row, largest, signs, sum_of_moduli
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import AnyDimension, problem

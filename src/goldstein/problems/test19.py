@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.colville import colville_data
 from goldstein.problems.fitting import el_attar_fit, el_attar_start
 from goldstein.problems.forms import largest, signs, sum_of_moduli

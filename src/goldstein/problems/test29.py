@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from goldstein.oracles.base import Vector
+from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import largest_modulus, sum_of_moduli, unit_vector
 from goldstein.problems.hilbert import hilbert_product
 from goldstein.problems.problem import Instance, Objective

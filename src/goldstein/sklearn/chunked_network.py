@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.calculus.affine import row_norms
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.models.losses import Loss, make_loss
 from goldstein.models.network_pass import BLOCK, Architecture, Rows, Weights, rounding_slack
@@ -18,8 +19,6 @@ from goldstein.models.relu_one_layer import alternating_signs
 from goldstein.numerics.long_sum import LongSum
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import Oracle
-
-Vector = NDArray[np.float64]
 
 
 class ChunkedNetwork(Oracle):

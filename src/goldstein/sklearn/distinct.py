@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Vector = NDArray[np.float64]
+from goldstein.checker.arrays import Vector
 
 #: Entries up to which a sparse matrix is written out for it.
 WRITTEN_OUT = 2_000_000

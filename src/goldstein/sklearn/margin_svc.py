@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.fitting.margin_fit import MarginFit, fit_margin
 from goldstein.fitting.native_fit import fit_native
@@ -25,8 +26,6 @@ from goldstein.sklearn.chunked import ChunkedRows, checked_chunks, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
 from goldstein.sklearn.distinct import merged_rows
 from goldstein.sklearn.spread import spread
-
-Vector = NDArray[np.float64]
 
 #: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
 #: spread of the rows: chosen by benchmarks/studies/defaults.py.

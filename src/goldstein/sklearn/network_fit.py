@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.api import certify, minimize
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.checker.arrays import Vector
 from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
@@ -23,7 +23,6 @@ from goldstein.models.networks import ReLUNetwork
 from goldstein.oracles import Oracle
 from goldstein.sklearn.chunked_network import ChunkedNetwork
 
-Vector = NDArray[np.float64]
 Network = ReLUNetwork | ChunkedNetwork
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.models.network_pass import Weights
 from goldstein.models.networks import network_outputs
@@ -27,8 +28,6 @@ from goldstein.sklearn.chunked import checked_chunks, is_dask_array
 from goldstein.sklearn.chunked_network import ChunkedNetwork, chunked_outputs
 from goldstein.sklearn.convergence import warn_unless_reached
 from goldstein.sklearn.network_fit import Network, Training, fit_network
-
-Vector = NDArray[np.float64]
 
 
 class _ReLUNet(BaseEstimator):  # type: ignore[misc]

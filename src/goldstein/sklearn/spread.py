@@ -6,12 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from goldstein.checker.arrays import Vector
 from goldstein.sklearn.chunked import is_dask_array
-
-Vector = NDArray[np.float64]
 
 #: Rows that are centred at a time.
 BLOCK = 4096

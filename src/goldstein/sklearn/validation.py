@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_array, check_consistent_length
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-
-Vector = NDArray[np.float64]
 
 
 def positive(name: str, value: Any) -> float:

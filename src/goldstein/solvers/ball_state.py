@@ -6,14 +6,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, trial_point
 from goldstein.solvers.base import State
 from goldstein.solvers.logic.algorithm_one import RANDOM
-
-Vector = NDArray[np.float64]
 
 _EMPTY: Vector = np.zeros(0)
 

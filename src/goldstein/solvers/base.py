@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Below this value a function is called unbounded.
 VALUE_LIMIT = -1e100

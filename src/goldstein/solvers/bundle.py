@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.base import Evidence, Request
@@ -14,8 +12,6 @@ from goldstein.solvers.line import check_line
 from goldstein.solvers.pingd import RoundSolver, RoundState
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.schedules import CHEAP_ROUND_FAILURE
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, slots=True)

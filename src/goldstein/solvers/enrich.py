@@ -6,18 +6,13 @@ import math
 import time
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow, trial_point
 from goldstein.numerics.hull import Hull
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: A bound this small relative to the gradients is rounding error: nothing more to gain.
 _FLOOR = 1e-14

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import (
     BallTooSmallError,
     KinkError,
@@ -23,8 +23,6 @@ from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
 from goldstein.solvers.logic.progress import IDLE_LIMIT
-
-Vector = NDArray[np.float64]
 
 #: Seconds between two calls of `progress`.
 _PROGRESS_EVERY = 0.1

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.oracles.lipschitz import LipschitzGuard
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class GradientMemory:

@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dsymm, dsymv, dsyr2
 from scipy.linalg.lapack import dtrtrs
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.simplex_qp import minimise_on_simplex
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: After this many updates the products are computed afresh, to forget rounding errors.
 _REFRESH = 30

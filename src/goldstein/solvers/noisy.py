@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import min_norm_weights
@@ -18,8 +18,6 @@ from goldstein.oracles import CountedOracle
 from goldstein.result import Status
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.enrich import Enrichment, enrich
-
-Vector = NDArray[np.float64]
 
 #: Length of the first stage; each further stage is twice as long.
 FIRST_STAGE = 500

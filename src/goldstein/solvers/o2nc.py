@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import stream
@@ -22,8 +22,6 @@ from goldstein.solvers.stochastic_schedules import (
     o2nc_parameter_free,
     o2nc_practice,
 )
-
-Vector = NDArray[np.float64]
 
 #: Radius of the jitter of the start, as a share of the longest step.
 JITTER = 1e-3

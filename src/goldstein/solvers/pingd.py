@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.caratheodory import sparse_weights
@@ -43,7 +43,6 @@ from goldstein.solvers.schedules import (
     steps_per_round,
 )
 
-Vector = NDArray[np.float64]
 S = TypeVar("S", bound="RoundState")
 
 

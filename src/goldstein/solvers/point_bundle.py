@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from goldstein.checker.arrays import Vector
 from goldstein.numerics.hull import Hull
 from goldstein.solvers.base import Evidence
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(slots=True)

@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.numerics.ball import sphere_shadow, uniform_in_ball
 from goldstein.numerics.cone import tilt
@@ -22,9 +20,6 @@ from goldstein.solvers.stochastic_schedules import (
     psingd_practice,
     psingd_theory,
 )
-
-Vector = NDArray[np.float64]
-
 
 #: Weight of the past in the measured scale of the gradients.
 SCALE_MEMORY = 0.98

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.converse import converse
@@ -20,9 +20,6 @@ from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric
 from goldstein.solvers.small_metric import SmallMetric
 from goldstein.solvers.tuning import TUNING
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 class QuasiNewton:

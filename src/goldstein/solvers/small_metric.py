@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dger
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.simplex_qp import SquaresOnSimplex, minimise_on_simplex
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 class SmallMetric:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.numerics.long_sum import LongSum
 from goldstein.oracles.data_mean import DataMean, Reduction
@@ -27,7 +28,7 @@ from goldstein.torch.replicas import (
     require_processes,
     unwrap,
 )
-from goldstein.torch.vectors import Vector, flatten, require_real, trainable, unflatten
+from goldstein.torch.vectors import flatten, require_real, trainable, unflatten
 
 
 class DataOracle(DataMean):

@@ -9,11 +9,11 @@ import torch
 import torch.distributed as dist
 from numpy.typing import ArrayLike
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.numerics.long_sum import LongSum
 from goldstein.oracles import Oracle
 from goldstein.torch.replicas import compare, reduce_sum, require_processes
-from goldstein.torch.vectors import Vector
 
 
 class RankSum(Oracle):

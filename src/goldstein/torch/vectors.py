@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-
-Vector = NDArray[np.float64]
 
 
 def flatten(tensors: Sequence[torch.Tensor]) -> Vector:

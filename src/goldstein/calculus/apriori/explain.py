@@ -28,7 +28,8 @@ from goldstein.calculus.apriori.rules import (
 from goldstein.calculus.apriori.rules.checks import positive
 from goldstein.calculus.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
 from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.expression import Expression
+from goldstein.checker.arrays import Vector
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.directed import product_up
 

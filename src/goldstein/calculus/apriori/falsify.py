@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import squared_distance
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.hull import min_norm_weights
 
-Vector = NDArray[np.float64]
 #: Returns the vertices of dF(z), one per row: dF(z) is their convex hull.
 Subdifferential = Callable[[Vector], ArrayLike]
 PivotMap = Callable[[Vector], ArrayLike]

@@ -21,8 +21,9 @@ from goldstein.calculus.atoms.base import Elementwise, interval
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.norms import Norm2, SumSquares
 from goldstein.calculus.atoms.softmax import SoftmaxCrossEntropy
-from goldstein.calculus.expression import Ball, Expression, Variable, Vector
+from goldstein.calculus.expression import Ball, Expression, Variable
 from goldstein.calculus.stacking import Concatenate
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, NotCertifiableError
 
 #: Covers the rounding of the short chains of float operations below.

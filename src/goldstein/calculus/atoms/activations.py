@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus.affine import multiply
-from goldstein.calculus.atoms.base import Elementwise, Indices, PiecewisePolynomial
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.constants import exact_number, positive
-from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.expression import Expression
+from goldstein.checker.arrays import Indices, Vector
 
 
 class Relu(PiecewisePolynomial):

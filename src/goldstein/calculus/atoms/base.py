@@ -24,17 +24,15 @@ from goldstein.calculus.expression import (
     KinkNode,
     Leading,
     Tie,
-    Vector,
     as_expression,
     leading_sign,
 )
 from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
+from goldstein.checker.arrays import Indices, Vector
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, InputTypeError
-
-Indices = NDArray[np.intp]
 
 
 class ScalarFunction(SetOnce, ABC):

@@ -19,10 +19,10 @@ from goldstein.calculus.expression import (
     KinkNode,
     Leading,
     Tie,
-    Vector,
     as_expression,
 )
 from goldstein.calculus.stillness import Still
+from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosures import Enclosure
 from goldstein.errors import InputError, NotCertifiableError
 

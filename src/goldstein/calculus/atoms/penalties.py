@@ -18,13 +18,13 @@ from goldstein.calculus.arithmetic import (
 )
 from goldstein.calculus.atoms.base import (
     Elementwise,
-    Indices,
     PiecewisePolynomial,
     ScalarFunction,
     require_range,
 )
 from goldstein.calculus.constants import exact_number, positive
-from goldstein.calculus.expression import Expression, Vector
+from goldstein.calculus.expression import Expression
+from goldstein.checker.arrays import Indices, Vector
 from goldstein.checker.enclosures import Enclosure, enclose
 from goldstein.checker.rationals import fraction_lower, fraction_upper
 from goldstein.errors import InputError

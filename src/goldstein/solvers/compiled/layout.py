@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.solvers.tuning import TUNING
 
-Vector = NDArray[np.float64]
 Words = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 

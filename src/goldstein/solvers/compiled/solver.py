@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, KinkError, OutOfCalls
 from goldstein.extras import missing_extra
 from goldstein.numerics.streams import stream
@@ -21,8 +22,6 @@ from goldstein.solvers.compiled import layout
 from goldstein.solvers.line import LINES, check_line
 from goldstein.solvers.logic.turns import BUNDLE, NEWTON
 from goldstein.solvers.tuning import TUNING
-
-Vector = NDArray[np.float64]
 
 #: Above this many variables a matrix of all pairs of them is too much.
 DENSE_LIMIT = 1000

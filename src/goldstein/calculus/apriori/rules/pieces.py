@@ -7,14 +7,12 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.apriori.rules.checks import nonnegative, nonnegatives, positive
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import squared_norm, to_fractions
 from goldstein.errors import InputError, NotCertifiableError
-
-Vector = NDArray[np.float64]
 
 
 def pieces(pivot_radius: float, reach: float, piece_moduli: Sequence[float]) -> OuterLipschitz:

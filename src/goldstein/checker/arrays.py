@@ -1,0 +1,13 @@
+"""Names for the arrays of the library."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+__all__ = ["Indices", "Mask", "Matrix", "Vector"]
