@@ -40,7 +40,8 @@ def test_the_answer_of_the_literature_is_found_and_proved(name):
     res = gs.minimize(p, p.x0, eps=1e-3, delta=1e-3, rng=0, **p.limits)
     assert res.success, res.message
     assert res.violation <= 1e-9
-    assert res.fun == pytest.approx(p.best_value, rel=1e-4, abs=1e-4)
+    # The claim is about points within delta of x: f may be off by about the slope times delta.
+    assert res.fun == pytest.approx(p.best_value, rel=1e-3, abs=1e-3)
     assert res.certificate.verify(p, **p.limits).ok
 
 
