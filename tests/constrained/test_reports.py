@@ -131,3 +131,15 @@ def test_noise_is_named():
         eps=1e-4, delta=1e-3, rng=0, bounds=[(-1, 2)] * 2, max_calls=2000,
     )  # fmt: skip
     assert res.status is gs.Status.NOT_DETERMINISTIC
+
+
+def test_a_check_without_the_constraints_says_what_to_pass():
+    x = gs.Variable(2)
+    F, limit = gs.sum(gs.abs(x)), gs.sum(x) >= 1.0
+    for kind in ("goldstein", "near"):
+        res = gs.minimize(
+            F, [1.0, 1.0], eps=1e-3, delta=1e-3, rng=0, constraints=limit, stationarity=kind
+        )
+        assert res.success
+        (failed,) = [check for check in res.certificate.verify(F).checks if not check.ok]
+        assert "pass the constraints=" in failed.message

@@ -284,6 +284,12 @@ def _fields() -> tuple[str, ...]:
     return (*_NUMBERS, "label", "meta", "digest")
 
 
+def fit_message(multipliers: int, components: int) -> str:
+    """Say whether the constraints that a check was given can be those of the certificate."""
+    advice = "" if multipliers == components else "; pass the constraints= that minimize was given"
+    return f"{multipliers} multipliers for {components} components{advice}"
+
+
 def listed(multipliers: Vector) -> str:
     """Write the multipliers that are not 0, the first few of them."""
     used = np.flatnonzero(multipliers)

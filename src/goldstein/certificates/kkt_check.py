@@ -14,6 +14,7 @@ from goldstein.certificates.kkt import (
     KKTCertificate,
     best_normal,
     combined_upper,
+    fit_message,
     qualification_of,
 )
 from goldstein.certificates.near import Described
@@ -143,7 +144,7 @@ def _check_signs(found: Verification, cert: KKTCertificate, problem: Problem) ->
     if not found.add(
         "constraints",
         cert.multipliers.size == system.size and bool(((index >= 0) & (index < system.size)).all()),
-        f"{cert.multipliers.size} multipliers for {system.size} components",
+        fit_message(cert.multipliers.size, system.size),
     ):
         return False
     found.add("multipliers", *_signs_fit(cert, problem))

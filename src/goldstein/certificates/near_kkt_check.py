@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.exact_parts import ExactPart, Limit, exact_parts
-from goldstein.certificates.kkt import DEGENERATE, qualification_of
+from goldstein.certificates.kkt import DEGENERATE, fit_message, qualification_of
 from goldstein.certificates.near import CHANGE_OF_MACHINE, program_of
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.checker.arrays import Matrix, Vector
@@ -130,7 +130,7 @@ def _check_fit(found: Verification, cert: NearKKTCertificate, problem: ExactProb
     found.add(
         "constraints",
         cert.multipliers.size == size and bool(((index >= 0) & (index < size)).all()),
-        f"{cert.multipliers.size} multipliers for {size} components",
+        fit_message(cert.multipliers.size, size),
     )
     return found.ok
 
