@@ -14,6 +14,7 @@ def convex_weights(system: Matrix, target: Vector) -> Vector | None:
 
     Examples
     --------
+    >>> import numpy as np
     >>> convex_weights(np.array([[1.0, -3.0], [1.0, 1.0]]), np.array([0.0, 1.0]))
     array([0.75, 0.25])
     """
