@@ -5,6 +5,7 @@ The data are handed over as they are; nothing is computed here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,6 +24,7 @@ from goldstein.calculus.affine import (
     Shift,
     Sum,
 )
+from goldstein.calculus.atoms.activations import Abs, Relu
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.norms import Norm2, SumSquares
@@ -113,7 +115,7 @@ def _linear(made: _Builder, node: Linear, of: list[int]) -> int:
     A = node.A
     if sparse.issparse(A):
         A = sparse.csr_array(A)
-    return made.add(nodes.Linear, of, node.size, A, node.size // node.shape[0])
+    return made.add(nodes.Linear, of, node.size, A, math.prod(node.shape[1:]))
 
 
 def _gather(made: _Builder, node: Gather, of: list[int]) -> int:
@@ -185,7 +187,7 @@ def _softmax(made: _Builder, node: SoftmaxCrossEntropy, of: list[int]) -> int:
 
 
 def _elementwise(made: _Builder, node: Elementwise, of: list[int]) -> int:
-    write = next((w for kind, w in _FUNCTIONS if isinstance(node.function, kind)), None)
+    write = _FUNCTIONS.get(type(node.function))
     if write is None:
         raise _refusal(node.name)
     return write(made, node.function, of[0], node.size)
@@ -197,15 +199,13 @@ def _polynomial(made: _Builder, function: PiecewisePolynomial, of: int, size: in
 
 def _softplus(made: _Builder, function: Softplus, of: int, size: int) -> int:
     """log(exp(0) + exp(sign u)), from rows (0, sign u)."""
-    return made.add(nodes.LogSumExp, [_pairs(made, of, function.sign, 0.0)], size, 2)
+    twice = made.add(nodes.Take, [of], 2 * size, np.repeat(np.arange(size), 2))
+    rows = made.same(nodes.Scale, twice, np.tile([0.0, float(function.sign)], size))
+    return made.add(nodes.LogSumExp, [rows], size, 2)
 
 
 def _pseudo_huber(made: _Builder, function: PseudoHuber, of: int, size: int) -> int:
-    """t |(t, u)| - t^2, from rows (t, u)."""
-    t = float(function.threshold)
-    norms = made.add(kinked.Norm2, [_pairs(made, of, 1.0, t)], size, 2)
-    scaled = made.same(nodes.Scale, norms, np.full(size, t))
-    return made.polynomial(scaled, [], [[-(function.threshold**2), 1]])
+    return made.same(nodes.PseudoHuber, of, Fraction(function.threshold))
 
 
 def _log_sum(made: _Builder, function: LogSum, of: int, size: int) -> int:
@@ -214,20 +214,14 @@ def _log_sum(made: _Builder, function: LogSum, of: int, size: int) -> int:
     return made.same(nodes.Scale, made.same(nodes.Log, inner), Fraction(function.lam))
 
 
-def _pairs(made: _Builder, of: int, factor: float, first: float) -> int:
-    """Append rows (first, factor u)."""
-    size = made.nodes[of].size
-    twice = made.add(nodes.Take, [of], 2 * size, np.repeat(np.arange(size), 2))
-    masked = made.same(nodes.Scale, twice, np.tile([0.0, factor], size))
-    return made.same(nodes.Shift, masked, np.tile([first, 0.0], size))
-
-
-_FUNCTIONS: list[tuple[type, Callable[..., int]]] = [
-    (PiecewisePolynomial, _polynomial),
-    (Softplus, _softplus),
-    (PseudoHuber, _pseudo_huber),
-    (LogSum, _log_sum),
-]
+_FUNCTIONS: dict[type, Callable[..., int]] = {
+    PiecewisePolynomial: _polynomial,
+    Abs: _polynomial,
+    Relu: _polynomial,
+    Softplus: _softplus,
+    PseudoHuber: _pseudo_huber,
+    LogSum: _log_sum,
+}
 
 #: How the nodes of the library are written. The exact type counts: a subclass may mean more.
 _WRITERS: dict[type, Callable[..., int]] = {

@@ -121,6 +121,17 @@ def _log(out: _Writer, node: nodes.Node, of: list[int]) -> int:
     return out.add("log", of)
 
 
+def _pseudo_huber(out: _Writer, node: nodes.PseudoHuber, of: list[int]) -> int:
+    """t |(t, u)| - t^2, from rows (t, u)."""
+    t, size = node.threshold, node.size
+    at = [place for i in range(size) for place in ([], [i])]
+    offset = [written(c) for _ in range(size) for c in (t, Fraction(0))]
+    pairs = out.affine(of[0], size, at=at, offset=offset)
+    norms = out.add("norm2", [pairs], columns=2)
+    rows, places = [[written(t)]] * size, [[i] for i in range(size)]
+    return out.affine(norms, size, rows=rows, at=places, offset=[written(-t * t)] * size)
+
+
 def _rowwise(out: _Writer, node: nodes.Rowwise, of: list[int]) -> int:
     return out.add(node.name, of, columns=node.columns)
 
@@ -136,6 +147,7 @@ _WRITERS: dict[type, Callable[..., int]] = {
     nodes.Multiply: _multiply,
     nodes.Product: _product,
     nodes.Log: _log,
+    nodes.PseudoHuber: _pseudo_huber,
     nodes.LogSumExp: _rowwise,
     kinked.Piecewise: _piecewise,
     kinked.Max: _rowwise,

@@ -35,6 +35,12 @@ class NotCertifiableError(GoldsteinError, ValueError):
     __module__ = "goldstein.errors"
 
 
+class Irrational(NotCertifiableError):
+    """A value has no rational form that is short enough to compute with."""
+
+    __module__ = "goldstein.errors"
+
+
 class CertificateFileError(GoldsteinError, ValueError):
     """A certificate file is damaged, truncated, altered or of an unknown kind."""
 

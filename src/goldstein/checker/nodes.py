@@ -25,7 +25,7 @@ from scipy import sparse
 
 from goldstein.checker.arrays import Indices, Mask
 from goldstein.checker.enclosures import Enclosure, enclose_function, joined, scattered
-from goldstein.checker.errors import InputError, NotCertifiableError
+from goldstein.checker.errors import InputError, Irrational
 from goldstein.checker.rationals import Polynomial, Q, combined, multiplied
 
 Floats = NDArray[np.float64]
@@ -35,10 +35,6 @@ Places = Iterable[int]
 Numbers = dict[int, Any]
 Exact = Sequence[Callable[[Places], list[Any]]]
 Paths = dict[int, Polynomial]
-
-
-class Irrational(NotCertifiableError):
-    """The value has no exact rational form."""
 
 
 class Still(NamedTuple):
@@ -70,7 +66,7 @@ class Node:
     decides = False
 
     def __post_init__(self) -> None:
-        if not (self.size > 0 and self.fits()):
+        if not self.fits():
             raise InputError(f"a node `{self.name}` does not fit its arguments.")
 
     @property
@@ -444,8 +440,35 @@ class Log(Node):
     def backward(self, g: Enclosure, args: Args, piece: Any) -> list[Enclosure]:
         return [g / args[0]]
 
+    def pull(self, g: Numbers, exact: Exact, piece: Any) -> list[Numbers]:
+        return [{p: c / u for (p, c), u in zip(g.items(), exact[0](g))}]
+
     def still(self, args: Sequence[Still], piece: Any, loose: Any) -> Still:
         return Still(args[0].constant, np.zeros(self.size, bool))
+
+
+@dataclass(frozen=True, eq=False)
+class PseudoHuber(Node):
+    """T^2 (sqrt(1 + (u/T)^2) - 1), written as u^2 / (1 + sqrt(...)): nothing cancels."""
+
+    threshold: Fraction
+    affine = flat = False
+
+    def fits(self) -> bool:
+        return super().fits() and self.threshold > 0
+
+    def _root(self, u: Enclosure) -> Enclosure:
+        ratio = u * Enclosure.from_fractions([1 / self.threshold])
+        return (ratio * ratio + 1.0).root()
+
+    def forward(self, args: Args, piece: Any) -> Enclosure:
+        return args[0] * args[0] / (self._root(args[0]) + 1.0)
+
+    def backward(self, g: Enclosure, args: Args, piece: Any) -> list[Enclosure]:
+        return [g * args[0] / self._root(args[0])]
+
+    def still(self, args: Sequence[Still], piece: Any, loose: Any) -> Still:
+        return args[0]
 
 
 @dataclass(frozen=True, eq=False)

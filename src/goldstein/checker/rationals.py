@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.errors import InputError, NotCertifiableError
+from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
 from goldstein.checker.float_dot import float_dot
 
 Rational = Fraction | float | int
@@ -27,6 +27,9 @@ Polynomial = list[Any]
 
 #: Polynomials of a higher degree are refused: their coefficients grow without bounds.
 MAX_DEGREE = 64
+
+#: Longer numbers are not multiplied, in bits: nested squares double them with every step.
+MAX_BITS = 2**19
 
 
 # --- numbers ---------------------------------------------------------------------------------
@@ -271,6 +274,12 @@ def combined(terms: Iterable[tuple[Any, Polynomial]]) -> Polynomial:
     return total or [Q(0)]
 
 
+def _bits(number: Any) -> int:
+    if isinstance(number, int | Fraction):
+        return max(number.numerator.bit_length(), number.denominator.bit_length())
+    return max(int(number.p).bit_length(), int(number.q).bit_length())
+
+
 def multiplied(left: Polynomial, right: Polynomial) -> Polynomial:
     """Return the product of two polynomials.
 
@@ -281,6 +290,8 @@ def multiplied(left: Polynomial, right: Polynomial) -> Polynomial:
     """
     if len(left) + len(right) > MAX_DEGREE + 2:
         raise NotCertifiableError("along a direction a polynomial has too high a degree.")
+    if max(map(_bits, [*left, *right])) > MAX_BITS:
+        raise Irrational("a number of too many digits")
     total: Polynomial = [0] * (len(left) + len(right) - 1)
     for i, a in enumerate(left):
         for j, b in enumerate(right):

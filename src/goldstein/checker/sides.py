@@ -8,6 +8,7 @@ that stays constant near y (or beside it) may sit on a kink for good: the kink i
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -17,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.arrays import Matrix
+from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.enclosures import Enclosure
-from goldstein.checker.errors import InputError, NotCertifiableError
+from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
 from goldstein.checker.exact_vector import ExactVector
 from goldstein.checker.kinked import Max, Norm2, Piecewise
-from goldstein.checker.nodes import Irrational, Linear, Node, Shift, Still, Variable
+from goldstein.checker.nodes import Linear, Node, Product, Shift, Still, Variable
 from goldstein.checker.rationals import (
     Polynomial,
     Q,
@@ -88,8 +89,11 @@ class Program:
     def work(self) -> int:
         """Multiplications of one gradient, about."""
         matrices = (n for n in self.nodes if isinstance(n, Linear))
-        return sum(int(np.prod(n.matrix.shape)) * n.columns for n in matrices) + sum(
-            n.size for n in self.nodes
+        tables = (n for n in self.nodes if isinstance(n, Product))
+        return (
+            sum(int(np.prod(n.matrix.shape)) * n.columns for n in matrices)
+            + sum(n.size * n.inner for n in tables)
+            + sum(n.size for n in self.nodes)
         )
 
     def ancestors(self, k: int) -> list[int]:
@@ -115,18 +119,22 @@ class Line:
         """Return some entries of a node; what they depend on is computed, and nothing else."""
         wanted = list(places)
         needed: dict[int, set[int]] = {k: set(wanted)}
-        for b in range(k, 0, -1):
-            missing = needed.get(b, set()) - self.known.get(b, {}).keys()
-            needed[b] = missing
-            node = self.program.nodes[b]
-            if missing and not self._is_plain(node):
-                for a, some in zip(node.of, node.needs(missing, self.pieces.get(b))):
-                    needed.setdefault(a, set()).update(some)
-        for b in sorted(needed):
-            known = self.known.setdefault(b, {})
-            missing = needed[b] - known.keys()
-            if missing:
-                known.update(self._entries(b, missing))
+        missing: dict[int, set[int]] = {}
+        ahead = [-k]  # the nodes to visit, the last ones first
+        while ahead:
+            b = -heapq.heappop(ahead)
+            node, known = self.program.nodes[b], self.known.setdefault(b, {})
+            missing[b] = {p for p in needed[b] if p not in known}
+            if not missing[b] or self._is_plain(node):
+                continue
+            for a, some in zip(node.of, node.needs(missing[b], self.pieces.get(b))):
+                if a not in needed:
+                    needed[a] = set()
+                    heapq.heappush(ahead, -a)
+                needed[a].update(some)
+        for b in sorted(missing):
+            if missing[b]:
+                self.known[b].update(self._entries(b, missing[b]))
         return [self.known[k][p] for p in wanted]
 
     def _is_plain(self, node: Node) -> bool:
@@ -183,7 +191,7 @@ class Point:
         try:
             return [to_fraction(path[0]) for path in self.line.at(k, places)]
         except Irrational as what:
-            still = Side(self, None, [b for b in self.ties if b < k]).still(k).zero
+            still = Side(self, None, []).still(k).zero
             if still[list(places)].all():
                 return [Fraction(0)] * len(places)
             raise NotCertifiableError(
@@ -241,12 +249,18 @@ class Point:
         rows = self._rows(k, list(ties))
         if rows is None or not isinstance(node, Piecewise) or not self._affine_above(k):
             return None
+        # An entry whose row is 0 is constant, and stays on its breakpoint for good.
+        moving: Mask = np.asarray(rows.any(axis=1))
+        ties = {i: level for (i, level), moves in zip(ties.items(), moving) if moves}
+        rows = rows[moving]
+        if not ties:
+            return None
         jumps = [node.jumps[level] for level in ties.values()]
         if max(len(ties), len(ways)) * self.program.dim > WRITTEN_OUT or not all(jumps):
             return None
         sides = signs_of_products(ways, rows)
         if not sides.all():
-            raise NotCertifiableError("the direction stays on a kink.")
+            return None  # a direction that stays on a kink: to be looked at one by one
         base = Side(self, None, [])
         slopes = base.cotangents()
         weights = slopes[k][list(ties)] * Enclosure.from_fractions(jumps)
@@ -325,6 +339,11 @@ class Side:
         except Irrational as what:
             raise NotCertifiableError(f"{what} has no polynomial along a line.") from None
 
+    def _prepare(self, k: int, rows: dict[int, list[int]]) -> None:
+        """Compute the paths of all tied entries together, where there are any."""
+        with suppress(NotCertifiableError):
+            self._paths(k, [place for places in rows.values() for place in places])
+
     def _piecewise(self, k: int, node: Piecewise) -> None:
         (arg,) = node.of
         ties: dict[int, int] = self.loose[k]
@@ -353,6 +372,7 @@ class Side:
     def _max(self, k: int, node: Max) -> None:
         (arg,) = node.of
         piece, loose = self.pieces[k].copy(), {}
+        self._prepare(arg, self.loose[k])
         for row, tied in self.loose[k].items():
             if not self.program.affine[arg] and self.still(arg).constant[tied].all():
                 loose[row] = tied
@@ -377,6 +397,7 @@ class Side:
     def _norm(self, k: int, node: Norm2) -> None:
         (arg,) = node.of
         piece, loose = dict(self.pieces[k]), {}
+        self._prepare(arg, self.loose[k])
         for row, places in self.loose[k].items():
             still = not self.program.affine[arg] and self.still(arg).constant[places].all()
             paths = self._paths(arg, places) if not still else [[] for _ in places]
@@ -471,22 +492,23 @@ def limiting_gradients(
     return [(row, to_fractions(rad)) for row, rad in zip(rows, rads, strict=True)]
 
 
-def gradient_gap(program: Program, y: Matrix, stored: Matrix, allowed: float) -> float:
+def gradient_gap(program: Program, y: Vector, stored: Vector, allowed: float) -> tuple[float, bool]:
     """Return by how much a stored gradient at a point surely differs from the exact one.
 
     0 where it is proved to differ by at most `allowed`. Where sums cancel, enclosures are wide, and
-    rationals decide, if they are affordable.
+    rationals decide, if they are affordable; if not, the second answer is False: undecided.
     """
     side = Side(Point(program, y), None)
     g = side.gradient()
     if norm_upper(np.abs(stored - g.mid) + g.rad) <= allowed:
-        return 0.0
+        return 0.0, True
     if program.work <= RATIONAL_WORK:
         with suppress(Irrational):
             exact = side.exact_gradient()
-            return sqrt_upper(squared_distance(exact, to_fractions(stored)))
+            return sqrt_upper(squared_distance(exact, to_fractions(stored))), True
     gaps = np.abs(stored - g.mid) * (1.0 - 2.0**-50) - g.rad * (1.0 + 2.0**-50)
-    return float(np.linalg.norm(np.maximum(gaps, 0.0))) * (1.0 - 2.0**-40)
+    least = float(np.linalg.norm(np.maximum(gaps, 0.0))) * (1.0 - 2.0**-40)
+    return least, least > allowed
 
 
 @np.errstate(all="ignore")
