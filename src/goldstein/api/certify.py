@@ -27,7 +27,6 @@ from goldstein.api.inputs import (
     tolerance,
 )
 from goldstein.api.judge import describe
-from goldstein.api.near_kkt import certify_near_kkt
 from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.certificates import (
     GoldsteinCertificate,
@@ -196,6 +195,8 @@ def certify(
         if kind.require is not None:
             kind.require(oracle)
         if kind.strengthen is not None:
+            from goldstein.api.near_kkt import certify_near_kkt  # brings all of the calculus
+
             return certify_near_kkt(problem, point, float(delta), eps, seed, remarks, deadline)
         return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
     counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400), LONGEST)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from goldstein.api.constrained import ConstrainedSearch
+from goldstein.api.constrained import Answer, ConstrainedSearch
 from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
     LONGEST,
@@ -29,7 +29,6 @@ from goldstein.api.inputs import (
     smallest_delta,
 )
 from goldstein.api.judge import Judge, describe, last_calls
-from goldstein.api.near_kkt import run_near
 from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
@@ -256,7 +255,7 @@ def _minimize_constrained(
         kind = FeasibleSearch if feasible else ConstrainedSearch
         search = kind(problem, solver, request, meta, deadline, callback, watch, checked)
         with counted.reserved(1):
-            answer = run_near(search, start) if near else search.run(start)
+            answer = _run_near(search, start) if near else search.run(start)
     certificate = answer.certificate
     fun = counted.value(answer.x)
     # A certificate of infeasibility speaks of the violation: it has no multipliers.
@@ -282,6 +281,12 @@ def _minimize_constrained(
         constr_nfev=problem.system.nfev,
         constr_njev=problem.system.njev,
     )
+
+
+def _run_near(search: ConstrainedSearch, start: Vector) -> Answer:
+    from goldstein.api.near_kkt import run_near  # brings all of the calculus
+
+    return run_near(search, start)
 
 
 @dataclass
