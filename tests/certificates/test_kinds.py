@@ -96,3 +96,13 @@ def test_unknown_kinds_are_named() -> None:
         certificate_kind("nothing")
     with pytest.raises(gs.InputError, match="'goldstein' or 'near'"):
         gs.minimize(gs.sum(gs.abs(gs.Variable(1))), [1.0], eps=1.0, delta=1.0, stationarity="x")
+
+
+def test_remarks_too_deep_for_a_file_are_refused_in_words() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(gs.InputTypeError, match="meta must hold plain"):
+        gs.GoldsteinCertificate.from_gradients(
+            np.zeros(1), np.zeros((1, 1)), np.ones((1, 1)), meta={"deep": deep}
+        )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from goldstein.api.stationarity import Stationarity, register_stationarity
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.errors import InputTypeError, NotCertifiableError
 from goldstein.oracles import Oracle
@@ -61,9 +60,6 @@ def prove_near(
     return attempt_near(
         oracle, certificate, eps, delta, seed, deadline=deadline, max_work=max_work
     ).certificate
-
-
-NEAR = register_stationarity(Stationarity("near", require_structure, near_targets, prove_near))
 
 
 def attempt_near(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from goldstein.api.near import near_targets, prove_near, require_structure
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle
@@ -56,8 +57,6 @@ def stationarity_names() -> list[str]:
     >>> stationarity_names()
     ['goldstein', 'near']
     """
-    from goldstein.api import near  # noqa: F401 (registers itself)
-
     return sorted(_KINDS)
 
 
@@ -69,10 +68,10 @@ def stationarity_named(name: Any) -> Stationarity:
     return _KINDS[name]
 
 
-GOLDSTEIN = register_stationarity(Stationarity("goldstein"))
+register_stationarity(Stationarity("goldstein"))
+register_stationarity(Stationarity("near", require_structure, near_targets, prove_near))
 
 __all__ = [
-    "GOLDSTEIN",
     "Stationarity",
     "register_stationarity",
     "stationarity_named",

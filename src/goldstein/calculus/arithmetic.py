@@ -6,7 +6,6 @@ are: float64 to search, enclosures to prove quickly, rationals to prove exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.checker.enclosures import Enclosure, enclose_function
+from goldstein.checker.rationals import Q as rational
 from goldstein.checker.rationals import flint, to_fraction
 from goldstein.errors import GoldsteinError
 
@@ -103,24 +103,13 @@ ENCLOSURE = EnclosureArithmetic()
 RATIONAL = RationalArithmetic()
 
 
-def rational(value: Any) -> Any:
-    """Return one float, int or Fraction as an exact rational number."""
-    return _maker()(*value.as_integer_ratio())
-
-
 def rationals(values: Any) -> Any:
     """Return an array of exact rationals, or one for a scalar."""
     array = np.asarray(values, dtype=object) if not isinstance(values, np.ndarray) else values
     out = np.empty(array.shape, dtype=object)
-    make = _maker()
     for place, value in enumerate(array.ravel().tolist()):
-        out.flat[place] = make(*value.as_integer_ratio())
+        out.flat[place] = rational(value)
     return out
-
-
-def _maker() -> Callable[[int, int], Any]:
-    module = flint()
-    return Fraction if module is None else module.fmpq
 
 
 __all__ = [

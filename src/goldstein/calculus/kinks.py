@@ -45,7 +45,7 @@ from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.exact_vector import ExactVector
-from goldstein.checker.sides import RATIONAL_WORK
+from goldstein.checker.sides import RATIONAL_WORK, enclosed_point
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 
 #: Longest row of integers that is kept: a long one takes more memory than time.
@@ -81,7 +81,7 @@ class Examination:
 
     def __post_init__(self) -> None:
         #: Enclosures of the nodes' values, on demand.
-        self.values = _Values(self, ENCLOSURE, _enclosed_point(self.at))
+        self.values = _Values(self, ENCLOSURE, enclosed_point(self.at))
         #: Which entries of the nodes do not change near the point, on demand.
         self.still = _Stillness(self.form.root, self.pieces, self.touched)
 
@@ -447,14 +447,6 @@ def _stored_row(node: Expression, index: int) -> tuple[NDArray[np.intp], Vector]
     row = node.A[index]
     places = np.flatnonzero(row)
     return places, row[places]
-
-
-def _enclosed_point(exact: ExactVector) -> Enclosure:
-    """Enclose a rational point; coordinates that are floats stay exact."""
-    radius = np.zeros(len(exact))
-    rounded = exact.others
-    radius[rounded] = Enclosure.from_fractions([exact.fractions[k] for k in rounded.tolist()]).rad
-    return Enclosure(exact.floats, radius)
 
 
 __all__ = ["Examination", "Kink", "KinkForm"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +12,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.kinds import content_hash
 from goldstein.certificates.near import Described
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.goldstein import check_goldstein, check_rounding
@@ -263,18 +262,9 @@ class GoldsteinCertificate:
 
     def content_digest(self) -> str:
         """Return a hash of every field but the digest itself."""
-        h = hashlib.sha256()
-        for array in (self.x, self.points, self.gradients, self.weights, self.descent):
-            h.update(repr(None if array is None else array.shape).encode())
-            h.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+        arrays = (self.x, self.points, self.gradients, self.weights, self.descent)
         rest = [float(self.delta).hex(), float(self.eps).hex(), self.label, self.meta]
-        try:
-            h.update(json.dumps(rest, sort_keys=True).encode())
-        except (TypeError, ValueError) as failure:
-            raise InputTypeError(
-                f"meta must hold plain numbers, strings, lists and dicts: {failure}."
-            ) from failure
-        return h.hexdigest()
+        return content_hash(arrays, rest)
 
     def summary(self) -> str:
         """One line for people; what is not so comes first."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -11,7 +14,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.files import Arrays, read_record, write_record
 from goldstein.checker.verification import Label, Verification
-from goldstein.errors import InputError
+from goldstein.errors import InputError, InputTypeError
 
 
 @runtime_checkable
@@ -96,6 +99,25 @@ def certificate_kind(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+def content_hash(
+    arrays: Iterable[NDArray[Any] | None], rest: list[Any], texts: Iterable[str] = ()
+) -> str:
+    """Return a hash of what a certificate holds: arrays, exact numbers as texts, and the rest."""
+    h = hashlib.sha256()
+    for array in arrays:
+        h.update(repr(None if array is None else array.shape).encode())
+        h.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+    for text in texts:
+        h.update(text.encode())
+    try:
+        h.update(json.dumps(rest, sort_keys=True).encode())
+    except (TypeError, ValueError, RecursionError) as failure:
+        raise InputTypeError(
+            f"meta must hold plain numbers, strings, lists and dicts: {failure}."
+        ) from failure
+    return h.hexdigest()
+
+
 def save_certificate(certificate: Certificate, path: str | Path) -> Path:
     """Write a certificate to a file (suffix .cert is added if there is none), all or nothing."""
     return write_record(path, *certificate.to_record())
@@ -118,6 +140,7 @@ def load_certificate(path: str | Path) -> Any:
 __all__ = [
     "Certificate",
     "certificate_kind",
+    "content_hash",
     "load_certificate",
     "register",
     "save_certificate",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.kinds import content_hash
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import combination_norm_upper, up
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
@@ -244,19 +243,9 @@ class KKTCertificate:
 
     def content_digest(self) -> str:
         """Return a hash of every field but the digest itself."""
-        h = hashlib.sha256()
-        for name in (*_FLOATS, "constraint_index"):
-            array = getattr(self, name)
-            h.update(repr(array.shape).encode())
-            h.update(np.ascontiguousarray(array).tobytes())
+        arrays = [getattr(self, name) for name in (*_FLOATS, "constraint_index")]
         rest = [*(float(getattr(self, name)).hex() for name in _NUMBERS), self.label, self.meta]
-        try:
-            h.update(json.dumps(rest, sort_keys=True).encode())
-        except (TypeError, ValueError) as failure:
-            raise InputTypeError(
-                f"meta must hold plain numbers, strings, lists and dicts: {failure}."
-            ) from failure
-        return h.hexdigest()
+        return content_hash(arrays, rest)
 
     def summary(self) -> str:
         """A few words for people; what is not so comes first."""

@@ -8,8 +8,6 @@ The checker decides in exact arithmetic; it needs no constant and believes nothi
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +20,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.kinds import content_hash
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import check_near, combined_upper, nearest, show, unusable
 from goldstein.checker.rationals import (
@@ -290,20 +289,9 @@ class NearCertificate:
 
     def content_digest(self) -> str:
         """Return a hash of every field."""
-        h = hashlib.sha256()
-        for array in (self.x, self.directions, self.weights, self.gradients, self.errors):
-            h.update(repr(array.shape).encode())
-            h.update(np.ascontiguousarray(array).tobytes())
-        for q in self.exact_pivot:
-            h.update(f"{hex(q.numerator)}/{hex(q.denominator)};".encode())
+        arrays = (self.x, self.directions, self.weights, self.gradients, self.errors)
         rest = [float(self.delta).hex(), float(self.eps).hex(), self.label, self.meta]
-        try:
-            h.update(json.dumps(rest, sort_keys=True).encode())
-        except (TypeError, ValueError, RecursionError) as failure:
-            raise InputTypeError(
-                f"meta must hold plain numbers, strings, lists and dicts: {failure}."
-            ) from failure
-        return h.hexdigest()
+        return content_hash(arrays, rest, (f"{q};" for q in written_pivot(self.exact_pivot)))
 
     def summary(self) -> str:
         """One line for people."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,9 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.kinds import content_hash
 from goldstein.certificates.near import Described, parse_pivot, written_pivot
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.rationals import nearest_float, to_fractions
+from goldstein.checker.near import nearest
+from goldstein.checker.rationals import to_fractions
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
@@ -136,7 +136,7 @@ class NearKKTCertificate:
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return np.array([nearest_float(q) for q in self.exact_pivot])
+        return nearest(self.exact_pivot)
 
     @property
     def active(self) -> list[int]:
@@ -200,20 +200,9 @@ class NearKKTCertificate:
 
     def content_digest(self) -> str:
         """Return a hash of every field but the digest itself."""
-        h = hashlib.sha256()
-        for name in (*_FLOATS, "constraint_index"):
-            array = getattr(self, name)
-            h.update(repr(array.shape).encode())
-            h.update(np.ascontiguousarray(array).tobytes())
-        h.update(";".join(written_pivot(self.exact_pivot)).encode())
+        arrays = [getattr(self, name) for name in (*_FLOATS, "constraint_index")]
         rest = [*(float(getattr(self, name)).hex() for name in _NUMBERS), self.label, self.meta]
-        try:
-            h.update(json.dumps(rest, sort_keys=True).encode())
-        except (TypeError, ValueError, RecursionError) as failure:
-            raise InputTypeError(
-                f"meta must hold plain numbers, strings, lists and dicts: {failure}."
-            ) from failure
-        return h.hexdigest()
+        return content_hash(arrays, rest, [";".join(written_pivot(self.exact_pivot))])
 
     def summary(self) -> str:
         """One line for people."""

@@ -166,7 +166,7 @@ class Point:
         self.pieces: dict[int, Any] = {}
         self.ties: dict[int, Any] = {}
         self.line = Line(program, self.y, None, self.pieces)
-        self._values: dict[int, Enclosure] = {0: _enclosed(self.y)}
+        self._values: dict[int, Enclosure] = {0: enclosed_point(self.y)}
         for k, node in enumerate(program.nodes):
             if isinstance(node, Piecewise | Max | Norm2):
                 (arg,) = node.of
@@ -378,8 +378,7 @@ class Side:
                 loose[row] = tied
                 continue
             paths = self._paths(arg, tied)
-            length = max(len(path) for path in paths)
-            padded = [[*path, *[Q(0)] * (length - len(path))] for path in paths]
+            padded = _padded(paths)
             best = max(padded)
             winner, *same = [i for i, path in zip(tied, padded) if path == best]
             if same and not (self.program.affine[arg] and self._agree(arg, winner, same)):
@@ -528,7 +527,7 @@ def signs_of_products(left: Matrix, right: Matrix) -> NDArray[np.int8]:
     return signs
 
 
-def _enclosed(exact: ExactVector) -> Enclosure:
+def enclosed_point(exact: ExactVector) -> Enclosure:
     """Enclose a rational point; coordinates that are floats stay exact."""
     radius = np.zeros(len(exact))
     rounded = exact.others
@@ -538,7 +537,7 @@ def _enclosed(exact: ExactVector) -> Enclosure:
 
 def _padded(paths: list[Polynomial]) -> list[Polynomial]:
     length = max(len(path) for path in paths)
-    return [[*path, *[0] * (length - len(path))] for path in paths]
+    return [[*path, *[Q(0)] * (length - len(path))] for path in paths]
 
 
 def _added(total: dict[int, Any], part: dict[int, Any]) -> dict[int, Any]:
@@ -567,6 +566,7 @@ __all__ = [
     "Point",
     "Program",
     "Side",
+    "enclosed_point",
     "gradient_gap",
     "limiting_gradients",
     "signs_of_products",
