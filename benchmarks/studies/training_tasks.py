@@ -130,7 +130,7 @@ def tasks() -> dict[str, Task]:
         "mnist": Task(lambda: dense(784, 32, 10), entropy, *large, 800, 64),
         "convolutional": Task(convolutional, entropy, *small, 600, 64),
         "transformer": Task(
-            lambda: Transformer(letters, 32), entropy, *split(windows, 256), 600, 32
+            lambda: Transformer(letters, 32), entropy, *split(windows, 256), 400, 32
         ),
         "robust regression": Task(
             lambda: dense(10, 32, 1), nn.functional.l1_loss, *split(robust(), 100), 1000, 32,

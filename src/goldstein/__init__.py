@@ -38,7 +38,7 @@ _NAMES = {
     "goldstein.constrained": ["Violation"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
-    "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
+    "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "AdamO2NC", "BundlePINGD", "Solver"],
     "goldstein.errors": [
         "CertificateFileError", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
         "MissingExtraError", "NotCertifiableError", "NotDeterministicError", "OracleError",
