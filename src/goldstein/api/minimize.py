@@ -182,9 +182,8 @@ def minimize(
         recorded = seed_in(checkpoint)
         seed = seed if recorded is None else recorded
     identity = {
-        "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
-        "eps": eps, "rel_eps": rel_eps, "delta": float(delta),
-        "method": solver.name, "options": repr(sorted(vars(solver).items())), "seed": seed,
+        "function": oracle.name, "x0": start, "eps": eps, "rel_eps": rel_eps,
+        "delta": float(delta), "method": solver.name, "options": vars(solver), "seed": seed,
         "stationarity": stationarity, "lipschitz": lipschitz, "check_gradient": checked,
     }  # fmt: skip
     with _journalled(oracle, checkpoint, identity) as base:
@@ -461,6 +460,8 @@ def _journalled(
     if path is None:
         yield oracle
         return
+    start, options = identity["x0"].tobytes(), sorted(identity["options"].items())
+    identity.update(x0=hashlib.sha256(start).hexdigest(), options=repr(options))
     journal = JournalOracle(oracle, path, identity)
     try:
         yield journal
