@@ -18,7 +18,8 @@ MACHINES := OPENBLAS_CORETYPE=Prescott OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU
 SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 	tests/certificates/test_goldstein.py tests/sklearn/test_chunked_networks.py
 
-.PHONY: demo test lint types layers pytest machines test-as format readme overhead bench clean
+.PHONY: demo test lint types layers pytest machines test-as format readme overhead bench clean \
+	kill fuzz
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
@@ -62,6 +63,13 @@ overhead: $(VENV)/.test
 bench: $(VENV)/.test
 	sh benchmarks/peers/setup.sh
 	$(BIN)/python -m benchmarks.run --methods all
+
+# For a night: 200 runs killed at random moments, 100,000 damaged files.
+kill: $(VENV)/.test
+	$(BIN)/python -m benchmarks.kill --kills 200
+
+fuzz: $(VENV)/.test
+	$(BIN)/python -m benchmarks.fuzz --files 100000
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -38,11 +38,12 @@ _NAMES = {
     "goldstein.constrained": ["Violation"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
+    "goldstein.oracles.journal": ["CheckpointWarning"],
     "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
     "goldstein.errors": [
-        "CertificateFileError", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
-        "MissingExtraError", "NotCertifiableError", "NotDeterministicError", "OracleError",
-        "WrongGradientError",
+        "CertificateFileError", "CheckpointError", "GoldsteinError", "InputError",
+        "InputTypeError", "KinkError", "MissingExtraError", "NotCertifiableError",
+        "NotDeterministicError", "OracleError", "WrongGradientError",
     ],
 }  # fmt: skip
 _MODULES = ["calculus", "models", "problems"]

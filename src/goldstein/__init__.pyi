@@ -187,6 +187,9 @@ from goldstein.errors import (
     CertificateFileError as CertificateFileError,
 )
 from goldstein.errors import (
+    CheckpointError as CheckpointError,
+)
+from goldstein.errors import (
     GoldsteinError as GoldsteinError,
 )
 from goldstein.errors import (
@@ -230,6 +233,9 @@ from goldstein.oracles.diagnose import (
 )
 from goldstein.oracles.diagnose import (
     check_gradient as check_gradient,
+)
+from goldstein.oracles.journal import (
+    CheckpointWarning as CheckpointWarning,
 )
 from goldstein.result import (
     History as History,

@@ -40,6 +40,10 @@ class OracleError(GoldsteinError):
         self.value: float | None = None
 
 
+class CheckpointError(InputError):
+    """A checkpoint cannot be used: of another run, in use, not a journal, or not writable."""
+
+
 class OutOfBudget(GoldsteinError):
     """Control flow inside a search for a proof: its steps or its seconds are used up."""
 
@@ -80,6 +84,7 @@ class BallTooSmallError(GoldsteinError):
 __all__ = [
     "BallTooSmallError",
     "CertificateFileError",
+    "CheckpointError",
     "GoldsteinError",
     "InputError",
     "InputTypeError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import Verification
+from goldstein.checker.files import replacing
 from goldstein.result import Result
 
 #: The files of a run.
@@ -75,14 +77,19 @@ def verification_facts(found: Verification) -> dict[str, Any]:
 
 
 def write_run(folder: Path, result: Result, request: dict[str, Any]) -> None:
-    """Write what was asked for and what came of it: result.json, certificate.cert, history.csv."""
-    (folder / CERTIFICATE).unlink(missing_ok=True)  # of a part of this run
+    """Write what was asked for and what came of it: certificate.cert, history.csv, result.json.
+
+    Each appears under its name when it is whole, and result.json, which speaks of all, last.
+    """
     if result.certificate is not None:
         result.certificate.save(folder / CERTIFICATE)
-    with open(folder / HISTORY, "w", newline="") as file:
-        columns = result.history.as_arrays()
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*(column.tolist() for column in columns.values())))
+    else:
+        (folder / CERTIFICATE).unlink(missing_ok=True)  # of a part of this run
+    columns = result.history.as_arrays()
+    rows = io.StringIO(newline="")
+    csv.writer(rows).writerows([columns, *zip(*(c.tolist() for c in columns.values()))])
     facts = {"request": request, **result_facts(result)}
-    (folder / RESULT).write_text(json.dumps(plain(facts), allow_nan=False, indent=1) + "\n")
+    text = json.dumps(plain(facts), allow_nan=False, indent=1) + "\n"
+    for name, content in ((HISTORY, rows.getvalue()), (RESULT, text)):
+        with replacing(folder / name) as file:
+            file.write(content.encode())

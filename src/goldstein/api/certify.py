@@ -186,7 +186,7 @@ def certify(
     oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
     if bounds is not None or given(constraints):
-        check_constrained(structure, None)
+        check_constrained(structure)
         budget = call_budget(max_calls, 8 * point.size + 400)
         problem = Problem.of(oracle, point, bounds, constraints, budget)
         remarks = describe(oracle, "certify", seed, x)

@@ -7,13 +7,14 @@ import hashlib
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from goldstein import __version__
 from goldstein.api.constrained import Answer, ConstrainedSearch
 from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
@@ -35,14 +36,15 @@ from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Folded
+from goldstein.constrained.reduction import Folded, Violation
 from goldstein.constrained.system import given
-from goldstein.errors import InputError, InputTypeError, OutOfCalls
+from goldstein.errors import CheckpointError, InputError, InputTypeError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.diagnose import check_gradient
-from goldstein.oracles.journal import JournalOracle, seed_in
+from goldstein.oracles.journal import Journal, journal_at, seed_in
+from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
 from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
@@ -156,7 +158,7 @@ def minimize(
     kind = stationarity_named(stationarity)
     bounded = bounds is not None or given(constraints)
     if bounded:
-        check_constrained(structure, checkpoint)
+        check_constrained(structure)
     budget = call_budget(max_calls, 50_000 + 100 * start.size)
     begin, deadline = time.perf_counter(), deadline_after(max_time)
     if callback is not None and not callable(callback):
@@ -175,30 +177,41 @@ def minimize(
     if kind.require is not None:
         kind.require(oracle)
     seed = seed_from(rng)
-    if bounded:
-        problem = Problem.of(oracle, start, bounds, constraints, budget)
-        return _minimize_constrained(
-            problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
-            describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress, checked,
-            near=kind.strengthen is not None, feasible=own.feasible,
-        )  # fmt: skip
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
         seed = seed if recorded is None else recorded
     identity = {
+        "goldstein": __version__,
         "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
         "eps": eps, "rel_eps": rel_eps, "delta": float(delta),
         "method": solver.name, "options": repr(sorted(vars(solver).items())), "seed": seed,
         "stationarity": stationarity, "lipschitz": lipschitz, "check_gradient": checked,
     }  # fmt: skip
-    with _journalled(oracle, checkpoint, identity) as base:
+    if bounded:
+        identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
+    with journal_at(checkpoint, identity) as journal:
+        base = oracle if journal is None else JournalOracle(oracle, journal)
+        if bounded:
+            problem = Problem.of(base, start, bounds, constraints, budget, journal)
+            result = _minimize_constrained(
+                problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
+                describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress,
+                checked, near=kind.strengthen is not None, feasible=own.feasible,
+            )  # fmt: skip
+            about = oracle
+            if result.status is Status.INFEASIBLE:
+                about, constraints = Violation(constraints, problem.box.clip(start)), ()
+            _check_replayed(
+                result.certificate, about, journal, bounds=bounds, constraints=constraints
+            )
+            return result
         counted = CountedOracle(base, budget, LONGEST)
         if eps is None:
             eps = _relative(counted, start, float(delta), seed, rel_eps)
         request = Request(float(eps), float(delta), seed, lipschitz)
         with reporter(progress, budget, request.eps) as watch:
             search = _Search(
-                oracle, base, counted, solver, request,
+                oracle, counted, solver, request,
                 meta=describe(oracle, solver.name, seed, x0, structure),
                 deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
                 checked=checked,
@@ -208,8 +221,7 @@ def minimize(
         weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
         if status is Status.NOT_VERIFIED and weaker:
             detail = "no pivot was found within delta, so the certificate is a Goldstein one"
-        if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
-            _check_replayed(certificate, oracle, base)
+        _check_replayed(certificate, oracle, journal)
     state = outcome.state
     _warn_of_precision(request, state.fx, status)
     return Result(
@@ -294,7 +306,6 @@ class _Search:
     """One run of a solver, or several at shrinking targets, until the claim is proved."""
 
     oracle: Oracle
-    base: Oracle
     counted: CountedOracle
     solver: Solver
     request: Request
@@ -330,9 +341,7 @@ class _Search:
         certificate, status = outcome.certificate, outcome.status
         if certificate is None:
             try:
-                # A longer run would not ask these questions.
-                with getattr(self.base, "off_the_record", contextlib.nullcontext)():
-                    certificate = judge.last_word(self.solver, outcome)
+                certificate = judge.last_word(self.solver, outcome)
             except tuple(ENDINGS) as ending:
                 status = ENDINGS[type(ending)]
             if certificate is not None and certificate.eps <= target.eps:
@@ -449,24 +458,14 @@ def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
         )
 
 
-def _check_replayed(certificate: Any, oracle: Oracle, journal: JournalOracle) -> None:
+def _check_replayed(
+    certificate: Any, oracle: Oracle, journal: Journal | None, **limits: Any
+) -> None:
     """What rests on a checkpoint is believed only after asking the function itself."""
-    if not certificate.verify(oracle).ok:
-        raise InputError(
+    if certificate is None or journal is None or not journal.recalled:
+        return
+    if not certificate.verify(oracle, **limits).ok:
+        raise CheckpointError(
             f"checkpoint {journal.path} was made with another function: the certificate does not "
             "hold for this one. Name another file, or delete it to start afresh."
         )
-
-
-@contextlib.contextmanager
-def _journalled(
-    oracle: Oracle, path: str | Path | None, identity: dict[str, Any]
-) -> Iterator[Oracle]:
-    if path is None:
-        yield oracle
-        return
-    journal = JournalOracle(oracle, path, identity)
-    try:
-        yield journal
-    finally:
-        journal.close()

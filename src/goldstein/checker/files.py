@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import math
 import os
+import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,16 +41,32 @@ def write_record(path: str | Path, kind: str, arrays: Arrays, fields: dict[str, 
     blobs = {f"{name}.npy": _npy(array) for name, array in arrays.items()}
     header = {"schema": SCHEMA, "kind": kind, "arrays": sorted(arrays), "fields": fields}
     header["sha256"] = _digest(header, blobs)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_HEADER, json.dumps(header, sort_keys=True, indent=1))
-            for name, blob in sorted(blobs.items()):
-                archive.writestr(name, blob)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_HEADER, json.dumps(header, sort_keys=True, indent=1))
+        for name, blob in sorted(blobs.items()):
+            archive.writestr(name, blob)
     return target
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """Write a file all or nothing: under its own name only once it is whole and on the disk."""
+    who = f"{os.getpid()}-{threading.get_ident()}"  # no two writers in each other's way
+    partial = target.with_name(f".{target.name}.{who}.partial")
+    try:
+        with open(partial, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except OSError as failure:
+        said = failure.strerror or str(failure)
+        raise OSError(
+            failure.errno, f"{said}; nothing was written or changed under this name", str(target)
+        ) from failure
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def read_record(path: str | Path, make: Callable[[str, Arrays, dict[str, Any]], Any]) -> Any:
