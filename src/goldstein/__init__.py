@@ -18,8 +18,8 @@ __version__ = "0.1.0"
 # names stand in `__init__.pyi` for editors and type checkers.
 _NAMES = {
     "goldstein.api": [
-        "PrecisionWarning", "StationarityCurve", "Target", "certify", "minimize",
-        "stationarity_curve", "suggest_target",
+        "PrecisionWarning", "Question", "Search", "StationarityCurve", "Target", "certify",
+        "certify_result", "minimize", "stationarity_curve", "suggest_target",
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
@@ -47,6 +47,8 @@ _NAMES = {
     ],
 }  # fmt: skip
 _MODULES = ["calculus", "models", "problems"]
+#: Found as attributes too, but not by a star import, which would hide the package of that name.
+_ECOSYSTEMS = ["scipy"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])
@@ -57,7 +59,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_WHERE[name]), name)
         globals()[name] = value
         return value
-    if name in _MODULES:
+    if name in _MODULES or name in _ECOSYSTEMS:
         return importlib.import_module(f"goldstein.{name}")
     raise AttributeError(f"module 'goldstein' has no attribute {name!r}")
 

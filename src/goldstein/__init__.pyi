@@ -7,6 +7,12 @@ from goldstein.api import (
     PrecisionWarning as PrecisionWarning,
 )
 from goldstein.api import (
+    Question as Question,
+)
+from goldstein.api import (
+    Search as Search,
+)
+from goldstein.api import (
     StationarityCurve as StationarityCurve,
 )
 from goldstein.api import (
@@ -14,6 +20,9 @@ from goldstein.api import (
 )
 from goldstein.api import (
     certify as certify,
+)
+from goldstein.api import (
+    certify_result as certify_result,
 )
 from goldstein.api import (
     minimize as minimize,
