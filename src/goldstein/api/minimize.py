@@ -44,7 +44,7 @@ from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.journal import JournalOracle, seed_in
 from goldstein.oracles.structure import Structure
-from goldstein.result import Result, Status
+from goldstein.result import Question, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS, Outcome, run
 
@@ -177,10 +177,12 @@ def minimize(
     seed = seed_from(rng)
     if bounded:
         problem = Problem.of(oracle, start, bounds, constraints, budget)
+        limits = {"bounds": bounds, "constraints": constraints}
         return _minimize_constrained(
             problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
             describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress, checked,
             near=kind.strengthen is not None, feasible=own.feasible,
+            question=Question(math.nan, float(delta), stationarity, oracle, limits),
         )  # fmt: skip
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
@@ -227,6 +229,7 @@ def minimize(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
+        question=Question(request.eps, request.delta, stationarity, oracle),
     )
 
 
@@ -245,6 +248,7 @@ def _minimize_constrained(
     checked: bool,
     near: bool,
     feasible: bool,
+    question: Question,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -280,6 +284,7 @@ def _minimize_constrained(
         violation=problem.system.violation(answer.x),
         constr_nfev=problem.system.nfev,
         constr_njev=problem.system.njev,
+        question=replace(question, eps=request.eps),
     )
 
 

@@ -15,6 +15,7 @@ from goldstein.certificates.kinds import content_hash
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import combination_norm_upper, up
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.conic_hull import conic_weights
@@ -35,7 +36,7 @@ _NUMBERS = ("delta", "eps", "feasibility", "qualification")
 
 
 @dataclass(frozen=True, eq=False)
-class KKTCertificate:
+class KKTCertificate(PlottedCertificate):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)
