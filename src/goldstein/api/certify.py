@@ -39,6 +39,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given
+from goldstein.display import Plotted
 from goldstein.errors import InputError, NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
@@ -274,7 +275,7 @@ def _certify_stronger(
 
 
 @dataclass(frozen=True)
-class StationarityCurve:
+class StationarityCurve(Plotted):
     """The certified eps as a function of delta, at one point.
 
     Attributes

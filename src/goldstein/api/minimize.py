@@ -46,7 +46,7 @@ from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.journal import Journal, journal_at, seed_in
 from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
-from goldstein.result import Result, Status
+from goldstein.result import Question, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS, Outcome, run
 
@@ -197,6 +197,10 @@ def minimize(
                 problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
                 describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress,
                 checked, near=kind.strengthen is not None, feasible=own.feasible,
+                question=Question(
+                    math.nan, float(delta), stationarity, oracle,
+                    {"bounds": bounds, "constraints": constraints},
+                ),
             )  # fmt: skip
             about = oracle
             if result.status is Status.INFEASIBLE:
@@ -239,6 +243,7 @@ def minimize(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
+        question=Question(request.eps, request.delta, stationarity, oracle),
     )
 
 
@@ -257,6 +262,7 @@ def _minimize_constrained(
     checked: bool,
     near: bool,
     feasible: bool,
+    question: Question,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -292,6 +298,7 @@ def _minimize_constrained(
         violation=problem.system.violation(answer.x),
         constr_nfev=problem.system.nfev,
         constr_njev=problem.system.njev,
+        question=replace(question, eps=request.eps),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -71,3 +72,11 @@ class Verification:
         return "\n".join(
             [head, *(f"  [{'ok' if c.ok else 'FAIL'}] {c.name}: {c.message}" for c in self.checks)]
         )
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        head, *_ = repr(self).splitlines()
+        cells = [("ok" if c.ok else "FAIL", c.name, c.message) for c in self.checks]
+        rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in cells]
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><caption>{escape(head)}</caption><tbody>{body}</tbody></table>"

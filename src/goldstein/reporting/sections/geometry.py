@@ -1,0 +1,76 @@
+"""What the certificate looks like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from goldstein.constrained.problem import Problem
+from goldstein.reporting.blocks import Figures, Section, Table, number
+from goldstein.reporting.geometry import Grid, grid_around
+from goldstein.reporting.pictures.certificate import draw_gradients, draw_points
+from goldstein.reporting.subject import Subject
+from goldstein.reporting.svg import figure
+
+#: Seconds for each grid of values.
+_SECONDS = 0.3
+_ZOOM = 1.6
+
+
+def geometry(subject: Subject) -> Section | None:
+    """Points and gradients, exactly in two variables, else in the most telling plane."""
+    certificate = subject.certificate
+    if certificate is None or not np.isfinite(certificate.delta):
+        return None
+    plane, half = subject.geometry, _ZOOM * float(certificate.delta)
+    levels, forbidden = None, None
+    if subject.value is not None:
+        levels = grid_around(plane, subject.x, subject.value, half, _SECONDS)
+    if subject.problem is not None:
+        forbidden = _broken(subject, subject.problem, half)
+    seen = "all there is" if plane.exact else "the plane of the shortest vector and of the widest"
+    words = f"Points of the ball and level lines of f, {seen}."
+    if forbidden is not None:
+        words += " The shaded part violates constraints or bounds."
+    square = (4.4, 4.1)
+    pictures = [figure(lambda ax: draw_points(ax, plane, _ZOOM, levels, forbidden), words, square)]
+    if len(plane.gradients):
+        words = (
+            "The gradients cancel: their hull comes as close to 0 as eps says."
+            if not plane.pushes
+            else "Gradients of f and the forces of constraints and bounds cancel up to eps."
+        )
+        draw = lambda ax: draw_gradients(ax, plane, float(certificate.eps))  # noqa: E731
+        pictures.append(figure(draw, words, square))
+    return Section("geometry", "What was found", [Figures(pictures), *_gradient_table(certificate)])
+
+
+def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
+    def broken(y: Any) -> float:
+        outside = float(np.abs(problem.box.clip(y) - y).max())
+        return max(outside, problem.system.violation(problem.box.clip(y)))
+
+    return grid_around(subject.geometry, subject.x, broken, half, _SECONDS)
+
+
+def _gradient_table(certificate: Any) -> list[Table]:
+    points, gradients = (
+        getattr(certificate, "points", None),
+        getattr(certificate, "gradients", None),
+    )
+    if gradients is None:
+        return []
+    weights = certificate.weights / max(float(certificate.weights.sum()), 1e-300)
+    away = None if points is None else np.linalg.norm(points - certificate.x, axis=1)
+    rows = [
+        (
+            j,
+            number(float(weights[j])),
+            number(float(np.linalg.norm(gradients[j]))),
+            "at the pivot" if away is None else number(float(away[j])),
+        )
+        for j in np.argsort(-weights).tolist()
+    ]
+    head = ("gradient", "weight", "length", "distance from x")
+    return [Table.of("The gradients", head, rows, folded=True)]
