@@ -35,6 +35,7 @@ PAGES = [
     DOCS / "running.md",
     DOCS / "accuracy.md",
     DOCS / "constraints.md",
+    DOCS / "many_starts.md",
 ]
 
 
@@ -89,7 +90,9 @@ def test_every_link_leads_somewhere() -> None:
 def test_every_name_on_the_page_exists() -> None:
     for name in set(re.findall(r"\bgs\.(\w+)", README.read_text())):
         assert hasattr(gs, name), name
-    for module, name in re.findall(r"`goldstein\.(sklearn|torch|jax)\.(\w+)", README.read_text()):
+    for module, name in re.findall(
+        r"`goldstein\.(sklearn|torch|jax|parallel)\.(\w+)", README.read_text()
+    ):
         assert hasattr(importlib.import_module(f"goldstein.{module}"), name), name
 
 
