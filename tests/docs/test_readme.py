@@ -36,6 +36,7 @@ PAGES = [
     DOCS / "accuracy.md",
     DOCS / "constraints.md",
     DOCS / "from_scipy.md",
+    DOCS / "many_starts.md",
 ]
 
 
@@ -91,7 +92,7 @@ def test_every_name_on_the_page_exists() -> None:
     for name in set(re.findall(r"\bgs\.(\w+)", README.read_text())):
         assert hasattr(gs, name), name
     for module, name in re.findall(
-        r"`goldstein\.(sklearn|torch|jax|scipy)\.(\w+)", README.read_text()
+        r"`goldstein\.(sklearn|torch|jax|scipy|parallel)\.(\w+)", README.read_text()
     ):
         assert hasattr(importlib.import_module(f"goldstein.{module}"), name), name
 

@@ -46,13 +46,16 @@ class StationaryPoint:
 
 
 def distinct(
-    results: Sequence[Result | None], value: Callable[[Vector], float] | None, eps: float
+    results: Sequence[Result | None],
+    value: Callable[[Vector], float] | None,
+    eps: float,
+    delta: float,
 ) -> list[StationaryPoint]:
     """Return the stationary points among verified results, best first.
 
-    Two answers are one point if their balls meet and their values agree, or if the function is flat
-    to within `eps` between them: an answer may be anywhere on such a plain. The values are asked
-    for there; without `value` only the balls count.
+    Two answers are one point if their balls of radius `delta` meet, or if the function is flat to
+    within `eps` between them: an answer may be anywhere on such a plain. The values are asked for
+    there; without `value` only the balls count.
 
     Parameters
     ----------
@@ -61,14 +64,17 @@ def distinct(
         f of a vector.
     eps : float
         Slopes up to here count as flat.
+    delta : float
     """
     found: list[tuple[StationaryPoint, Vector]] = []
     verified = [(k, res) for k, res in enumerate(results) if res is not None and res.success]
     for k, res in sorted(verified, key=lambda pair: (pair[1].fun, pair[0])):
         here = res.certificate.x
         for point, there in found:
-            reach = res.certificate.delta + point.certificate.delta
-            if _same(res.fun, here, point.fun, there, reach, eps, value):
+            far = float(np.linalg.norm(here - there))
+            if far <= 2.0 * delta or (
+                value is not None and _flat(res.fun, here, point.fun, there, eps * far, value)
+            ):
                 point.starts.append(k)
                 break
         else:
@@ -78,24 +84,13 @@ def distinct(
     return [point for point, _ in found]
 
 
-def _same(
-    f: float,
-    x: Vector,
-    g: float,
-    y: Vector,
-    reach: float,
-    eps: float,
-    value: Callable[[Vector], float] | None,
+def _flat(
+    f: float, x: Vector, g: float, y: Vector, rise: float, value: Callable[[Vector], float]
 ) -> bool:
-    far = float(np.linalg.norm(x - y))
-    flat = eps * max(far, reach)
-    if abs(f - g) > flat:
-        return False
-    if far <= reach:
-        return True
-    if value is None:
+    """Does the function stay within `rise` between x and y, as far as one sees?"""
+    if abs(f - g) > rise:
         return False
     try:
-        return all(value(y + t * (x - y)) <= max(f, g) + flat for t in BETWEEN)
+        return all(value(y + t * (x - y)) <= max(f, g) + rise for t in BETWEEN)
     except GoldsteinError:  # the function does not answer there
         return False

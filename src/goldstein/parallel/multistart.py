@@ -224,7 +224,7 @@ def _distinct(
         counted = CountedOracle(as_oracle(fun, jac, options.get("args", ())))
         value = counted.value if counted.has_value else None
     eps = options.get("eps")
-    return distinct(results, value, flat if eps is None else max(eps, flat))
+    return distinct(results, value, flat if eps is None else max(eps, flat), options["delta"])
 
 
 def _name(fun: Any) -> str:
