@@ -167,12 +167,8 @@ def minimize(
     checked = own.check_gradient
     if own.feasible and not bounded:
         raise InputError("options={'feasible': True} is about constraints, and there are none.")
-    solver = make_solver(method, options)
-    if checkpoint is not None and not solver.keeps_journal:
-        raise InputError(
-            "a checkpoint is the journal of all answers, and compiled code asks without Python; "
-            "drop checkpoint=, or options={'compiled': True}."
-        )
+    # A journal may be read on another machine: what it is a journal of must not depend on this one.
+    solver = make_solver(method, options, start.size if checkpoint is None else None)
     oracle = sized(as_oracle(fun, jac, args, structure), start)
     if kind.require is not None:
         kind.require(oracle)

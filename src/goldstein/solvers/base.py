@@ -88,9 +88,6 @@ class Solver(ABC):
     #: The string `minimize(method=...)` knows it by.
     name: str = ""
 
-    #: False where answers do not come through the oracle, so that no journal of them can be kept.
-    keeps_journal: bool = True
-
     @abstractmethod
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> Any:
         """Return the first state."""

@@ -1,0 +1,20 @@
+"""`goldstein warm-up`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from goldstein.solvers import compiled
+
+
+def warm_up(
+    off: Annotated[bool, typer.Option("--off", help="Run `auto` interpreted again.")] = False,
+) -> None:
+    """Compile the search for this machine; runs of `auto` are compiled from then on.
+
+    Needs the extra `fast`, and is needed again after an upgrade.
+    """
+    chosen = compiled.warm_up(automatic=not off)
+    typer.echo(f"method auto is {'compiled' if chosen else 'interpreted'} from now on")
