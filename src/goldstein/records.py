@@ -1,4 +1,4 @@
-"""Results, certificates and verifications as plain data, and the files of a run."""
+"""Results, certificates and verifications as plain data; the files of a run, out and in."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.certificates import Verification
-from goldstein.result import Result
+from goldstein.certificates import Verification, load_certificate
+from goldstein.errors import InputError
+from goldstein.result import History, Question, Result, Status
 
 #: The files of a run.
 RESULT, CERTIFICATE, HISTORY = "result.json", "certificate.cert", "history.csv"
@@ -86,3 +87,73 @@ def write_run(folder: Path, result: Result, request: dict[str, Any]) -> None:
         writer.writerows(zip(*(column.tolist() for column in columns.values())))
     facts = {"request": request, **result_facts(result)}
     (folder / RESULT).write_text(json.dumps(plain(facts), allow_nan=False, indent=1) + "\n")
+
+
+def read_run(folder: Path) -> Result:
+    """Read what `write_run` has written; the function itself is not in the files.
+
+    Raises
+    ------
+    InputError
+        With the file and what is wrong with it.
+    """
+    certificate = None
+    if (folder / CERTIFICATE).exists():
+        certificate = load_certificate(folder / CERTIFICATE)
+    try:
+        facts = json.loads((folder / RESULT).read_text())
+        return _result(facts, certificate, _read_history(folder / HISTORY))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as failure:
+        raise InputError(
+            f"{folder} is not a run as `goldstein solve --out` leaves it "
+            f"({type(failure).__name__}: {failure})."
+        ) from failure
+
+
+def _result(facts: dict[str, Any], certificate: Any, history: History) -> Result:
+    request = facts["request"]
+    counted: dict[str, Any] = {name: int(facts[name]) for name in ("nit", "nfev", "ngev", "seed")}
+    violation = facts.get("violation")
+    forces: dict[str, Any] = {
+        name: None if facts.get(name) is None else np.array(facts[name], dtype=np.float64)
+        for name in ("multipliers", "bound_multipliers")
+    }
+    return Result(
+        x=_point(facts["x"]),
+        fun=_number(facts["fun"]),
+        success=facts["success"] is True,
+        status=Status[facts["status"]],
+        message=str(facts["message"]),
+        certificate=certificate,
+        history=history,
+        time=_number(facts["time"]),
+        method=str(facts["method"]),
+        violation=None if violation is None else _number(violation),
+        question=Question(
+            _number(request["eps"]), _number(request["delta"]), str(request.get("stationarity"))
+        ),
+        **counted,
+        **forces,
+    )
+
+
+def _number(value: Any) -> float:
+    """A number as JSON has it; null stands for one that is not finite."""
+    return math.nan if value is None else float(value)
+
+
+def _point(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _point(part) for key, part in value.items()}
+    return np.array(value, dtype=np.float64)
+
+
+def _read_history(path: Path) -> History:
+    with open(path, newline="") as file:
+        names, *rows = list(csv.reader(file))
+    history = History()
+    columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(names)).T
+    for name, column in zip(names, columns):
+        known = getattr(history, name)
+        known.extend(column.tolist() if name != "calls" else column.astype(int).tolist())
+    return history

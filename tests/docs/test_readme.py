@@ -35,6 +35,7 @@ PAGES = [
     DOCS / "running.md",
     DOCS / "accuracy.md",
     DOCS / "constraints.md",
+    DOCS / "seeing.md",
 ]
 
 

@@ -49,6 +49,8 @@ def claim_of(certificate: Any) -> str:
 
 def trust_of(certificate: Any) -> str:
     """Return what must be believed besides."""
+    if certificate.label == "conditional" and getattr(certificate, "kind", "") == "kkt":
+        return "all algebra is checked; function and constraints are trusted to return gradients"
     return _TRUST.get(str(certificate.label), "")
 
 
