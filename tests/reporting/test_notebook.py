@@ -25,7 +25,7 @@ class Tags(HTMLParser):
         assert not [name for name, _ in attrs if name.startswith("on")]
 
 
-PLAIN = {"table", "caption", "tbody", "tr", "th", "td"}
+PLAIN = {"pre", "table", "caption", "tbody", "tr", "th", "td"}
 
 
 @pytest.mark.parametrize("name", ["plane", "constrained", "svm", "network", "near_constrained"])

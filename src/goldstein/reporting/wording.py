@@ -34,8 +34,8 @@ def claim_of(certificate: Any) -> str:
     >>> import goldstein as gs
     >>> cert = gs.certify(lambda x: abs(x[0]), [0.01], np.sign, delta=0.1, rng=0)
     >>> print(claim_of(cert))
-    some convex combination of gradients taken within delta = ... of x has length at most eps = 0:
-    x is (0, ...)-Goldstein stationary
+    some convex combination of gradients taken within delta = ... of x has length at most eps = ...:
+    x is (...)-Goldstein stationary
     """
     words = _CLAIMS.get(getattr(certificate, "kind", ""))
     if words is None:
