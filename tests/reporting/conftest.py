@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -64,3 +67,43 @@ def runs() -> dict[str, gs.Result]:
 def no_figures_stay_open() -> Iterator[None]:
     yield
     plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Headless Chromium, and where its downloads go; skipped loudly where there is none."""
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or chromedriver is None:
+        why = "NO BROWSER: chromium and chromedriver are missing; `make browser` installs them"
+        print(f"\n*** {why} ***", file=sys.__stderr__, flush=True)
+        pytest.skip(why)
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+    options = ChromeOptions()
+    options.binary_location = chromium
+    for flag in (
+        "headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
+        "disable-background-networking", "disable-component-update", "disable-sync",
+        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):  # fmt: skip
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(options=options, service=ChromeService(chromedriver))
+    driver.downloads = tmp_path_factory.mktemp("downloads")  # type: ignore[attr-defined]
+    driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior",
+        {"behavior": "allow", "downloadPath": str(driver.downloads)},  # type: ignore[attr-defined]
+    )
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core."""
+    source = Path(__file__).parents[2] / ".browser/node_modules/axe-core/axe.min.js"
+    if not source.is_file():
+        why = "NO AXE-CORE: accessibility is not tested; `make browser` fetches it from npm"
+        print(f"\n*** {why} ***", file=sys.__stderr__, flush=True)
+        pytest.skip(why)
+    return source.read_text()
