@@ -18,8 +18,8 @@ MACHINES := OPENBLAS_CORETYPE=Prescott OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU
 SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 	tests/certificates/test_goldstein.py tests/sklearn/test_chunked_networks.py
 
-.PHONY: demo test lint types layers pytest machines test-as format readme overhead bench clean \
-	kill fuzz
+.PHONY: demo test lint types layers pytest browser machines test-as format readme overhead bench \
+	clean kill fuzz docs
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
@@ -37,8 +37,12 @@ types: $(VENV)/.test
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.test
+pytest: $(VENV)/.test browser
 	$(BIN)/pytest -q -n 2
+
+# Pages are tested in a real browser; where none can be had this says so, loudly.
+browser:
+	sh tests/reporting/browser_setup.sh .browser
 
 machines: $(VENV)/.test
 	for machine in $(MACHINES); do \
@@ -84,4 +88,4 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) demo-run .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) demo-run .browser .mypy_cache .ruff_cache .pytest_cache

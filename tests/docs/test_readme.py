@@ -37,6 +37,7 @@ PAGES = [
     DOCS / "constraints.md",
     DOCS / "from_scipy.md",
     DOCS / "many_starts.md",
+    DOCS / "seeing.md",
 ]
 
 

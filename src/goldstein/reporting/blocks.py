@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 
 #: Rows of a table, at most; a note says how many there are.
 MOST_ROWS = 200
+#: Longer tables are folded away at first.
+LONG = 20
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Table:
     def of(
         cls, caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], folded: bool = False
     ) -> Table:
-        """Return the table of the first rows."""
-        return cls(caption, head, rows[:MOST_ROWS], len(rows), folded)
+        """Return the table of the first rows; a long one is folded."""
+        return cls(caption, head, rows[:MOST_ROWS], len(rows), folded or len(rows) > LONG)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _STYLE = {
     "ytick.labelcolor": _INK, "grid.color": _FAINT, "legend.facecolor": _PAPER,
     "legend.edgecolor": _FAINT, "legend.framealpha": 0.8, "axes.spines.top": False,
     "axes.spines.right": False, "font.size": 11, "svg.fonttype": "none",
-    "svg.hashsalt": "goldstein", "axes.titlesize": 11, "lines.linewidth": 1.6,
+    "axes.titlesize": 11, "lines.linewidth": 1.6,
     # Never a mathematical formula: what is written is what is meant.
     "text.parse_math": False,
 }  # fmt: skip
@@ -39,17 +39,38 @@ def figure(
     """Draw into an Axes and return the picture as part of a page."""
     mpl = matplotlib_for("a report")
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_STYLE)
+        # Names inside a picture are made of this: no two pictures of a page share any.
+        mpl.rcParams.update({**_STYLE, "svg.hashsalt": caption})
         canvas = Canvas(figsize=size, layout="constrained")
-        draw(canvas.subplots())
+        axes = canvas.subplots()
+        draw(axes)
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":
+                axis.set_major_formatter(FuncFormatter(_power))
+                axis.set_minor_formatter(NullFormatter())
         written = io.StringIO()
         canvas.savefig(
             written, format="svg", metadata={"Date": None, "Creator": None, "Type": None}
         )
     return Figure(_themed(written.getvalue(), caption), caption)
+
+
+def _power(value: float, place: int) -> str:
+    """Write a tick of a logarithmic axis without a formula.
+
+    Examples
+    --------
+    >>> _power(1e-13, 0), _power(10.0, 0)
+    ('1e-13', '10')
+    """
+    if 1e-2 <= value < 1e4:
+        return f"{value:g}"
+    mantissa, _, power = f"{value:.0e}".partition("e")
+    return f"{mantissa}e{int(power)}"
 
 
 def _themed(svg: str, caption: str) -> str:

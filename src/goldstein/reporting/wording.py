@@ -34,8 +34,8 @@ def claim_of(certificate: Any) -> str:
     >>> import goldstein as gs
     >>> cert = gs.certify(lambda x: abs(x[0]), [0.01], np.sign, delta=0.1, rng=0)
     >>> print(claim_of(cert))
-    some convex combination of gradients taken within delta = ... of x has length at most eps = 0:
-    x is (0, ...)-Goldstein stationary
+    some convex combination of gradients taken within delta = ... of x has length at most eps = ...:
+    x is (...)-Goldstein stationary
     """
     words = _CLAIMS.get(getattr(certificate, "kind", ""))
     if words is None:
@@ -49,6 +49,8 @@ def claim_of(certificate: Any) -> str:
 
 def trust_of(certificate: Any) -> str:
     """Return what must be believed besides."""
+    if certificate.label == "conditional" and getattr(certificate, "kind", "") == "kkt":
+        return "all algebra is checked; function and constraints are trusted to return gradients"
     return _TRUST.get(str(certificate.label), "")
 
 

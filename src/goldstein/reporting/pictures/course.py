@@ -35,43 +35,52 @@ def draw_value(ax: Any, history: History, against: str = "time") -> None:
     """Draw f; on a logarithmic scale where it falls through many decades."""
     columns = _columns(history)
     values = columns["fun"]
-    _line(ax, columns[against], values, color=palette().point)
+    _line(ax, _over(ax, columns, against), values, color=palette().point)
     finite = values[np.isfinite(values)]
     if finite.size and finite.min() > 0 and finite.max() > 1e3 * finite.min():
         ax.set_yscale("log")
     else:
         ax.ticklabel_format(axis="y", useOffset=False, style="plain" if _plain(finite) else "sci")
-    ax.set(xlabel=_ACROSS[against], ylabel="f(x)")
+    ax.set_ylabel("f(x)")
 
 
 def draw_bound(ax: Any, history: History, eps: float | None, against: str = "time") -> None:
     """Draw the bound of the search on its way to eps."""
     columns = _columns(history)
-    _line(ax, columns[against], columns["bound"], color=palette().gradient)
+    _line(ax, _over(ax, columns, against), columns["bound"], color=palette().gradient)
     _target(ax, eps)
     _logarithmic(ax)
-    ax.set(xlabel=_ACROSS[against], ylabel="length of the combination")
+    ax.set_ylabel("length of the combination")
 
 
 def draw_calls(ax: Any, history: History) -> None:
     """Draw the calls over time."""
     columns = _columns(history)
-    _line(ax, columns["time"], columns["calls"], color=palette().shortest)
-    ax.set(xlabel=_ACROSS["time"], ylabel=_ACROSS["calls"])
+    _line(ax, _over(ax, columns, "time"), columns["calls"], color=palette().shortest)
+    ax.set_ylabel(_ACROSS["calls"])
     ax.set_ylim(bottom=0)
 
 
 def draw_violation(ax: Any, history: History, against: str = "time") -> None:
     """Draw how much the constraints are violated; 0 cannot be seen on this scale."""
     columns = _columns(history)
-    _line(ax, columns[against], columns["violation"], color=palette().constraint)
+    _line(ax, _over(ax, columns, against), columns["violation"], color=palette().constraint)
     _logarithmic(ax)
-    ax.set(xlabel=_ACROSS[against], ylabel="largest violation")
+    ax.set_ylabel("largest violation")
 
 
 def _columns(history: History) -> dict[str, NDArray[np.float64]]:
     columns = {name: np.asarray(c, float) for name, c in history.as_arrays().items()}
     return thinned(columns, _MOST)
+
+
+def _over(ax: Any, columns: dict[str, NDArray[np.float64]], against: str) -> NDArray[np.float64]:
+    """Return what is drawn across, in a unit that suits it, and name it."""
+    across = columns[against]
+    short = against == "time" and float(np.nanmax(across, initial=0.0)) < 0.5
+    ax.set_xlabel("milliseconds" if short else _ACROSS[against])
+    ax.locator_params(axis="x", nbins=5)
+    return 1000 * across if short else across
 
 
 def _line(ax: Any, across: Any, up: Any, **style: Any) -> None:

@@ -29,8 +29,9 @@ def geometry(subject: Subject) -> Section | None:
         levels = grid_around(plane, subject.x, subject.value, half, _SECONDS)
     if subject.problem is not None:
         forbidden = _broken(subject, subject.problem, half)
-    seen = "all there is" if plane.exact else "the plane of the shortest vector and of the widest"
-    words = f"Points of the ball and level lines of f, {seen}."
+    seen = "" if plane.exact else f", projected on two directions: {' and '.join(plane.axes)}"
+    lines = "" if levels is None else " and level lines of f"
+    words = f"What was looked at in the ball{lines}{seen}."
     if forbidden is not None:
         words += " The shaded part violates constraints or bounds."
     square = (4.4, 4.1)
