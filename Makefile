@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-FOLDERS := src tests examples benchmarks
+FOLDERS := src tests examples benchmarks docs
 # No function with more than 12 branches: what people read first, and what they must believe.
 SIMPLE := src/goldstein/api src/goldstein/checker
 
@@ -24,7 +24,7 @@ SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
 
-test: lint types layers pytest machines
+test: lint types layers docs pytest machines
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check $(FOLDERS)
@@ -52,6 +52,10 @@ machines: $(VENV)/.test
 
 test-as: $(VENV)/.test
 	env $(MACHINE) $(BIN)/pytest -q -n 2
+
+# The site, with every example of the gallery run; a warning is an error.
+docs: $(VENV)/.test
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 format: $(VENV)/.test
 	$(BIN)/ruff format $(FOLDERS)
