@@ -171,10 +171,7 @@ def grid_around(
         return float(fun(x + a * geometry.basis[0][:d] + b * geometry.basis[1][:d]))
 
     try:
-        begin = time.perf_counter()
-        for _ in range(3):
-            ask(0.0, 0.0)
-        each = (time.perf_counter() - begin) / 3
+        each = seconds_per(lambda: ask(0.0, 0.0))
         n = int(min(_FINEST, np.sqrt(seconds / max(each, 1e-9))))
         if n < _COARSEST:
             return None
@@ -187,6 +184,16 @@ def grid_around(
     if not np.isfinite(values).any() or np.nanmin(values) == np.nanmax(values):
         return None
     return Grid(geometry.centre[0] + steps, geometry.centre[1] + steps, values)
+
+
+def seconds_per(call: Callable[[], Any]) -> float:
+    """Return what a call takes: the best of a few, the first of which may load something."""
+    times = []
+    for _ in range(4):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 def value_function(fun: Any) -> Callable[[Vector], Any]:

@@ -67,7 +67,7 @@ def draw_points(
     ax.set_title(f"points within delta = {delta:.2g} of x")
     away = "" if geometry.exact and not origin.any() else ", from x"
     ax.set(xlabel=geometry.axes[0] + away, ylabel=geometry.axes[1] + away)
-    ax.legend(loc="upper left", frameon=True, fontsize="small")
+    _legend(ax)
 
 
 def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
@@ -100,7 +100,7 @@ def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
     _square(ax, ends)
     ax.set_title("their gradients")
     ax.set(xlabel=geometry.axes[0], ylabel=geometry.axes[1])
-    ax.legend(loc="best", frameon=True, fontsize="small")
+    _legend(ax)
 
 
 def draw_multipliers(ax: Any, certificate: Any) -> None:
@@ -137,6 +137,11 @@ def _arrow(
     ax.annotate("", tip, tail, arrowprops=style, zorder=4 if strong else 2)
     if label:
         ax.plot([], [], color=colour, linewidth=2.2, label=label)
+
+
+def _legend(ax: Any) -> None:
+    """Below, where it covers nothing."""
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
 
 
 def _square(ax: Any, ends: Matrix) -> None:

@@ -64,7 +64,9 @@ def draw_calls(ax: Any, history: History) -> None:
 def draw_violation(ax: Any, history: History, against: str = "time") -> None:
     """Draw how much the constraints are violated; 0 cannot be seen on this scale."""
     columns = _columns(history)
-    _line(ax, _over(ax, columns, against), columns["violation"], color=palette().constraint)
+    across, broken = _over(ax, columns, against), columns["violation"]
+    ax.plot(across, np.where(broken > 0, broken, np.nan), ".", color=palette().constraint)
+    ax.set_xlim(0, 1.05 * float(across.max()) or 1.0)
     _logarithmic(ax)
     ax.set_ylabel("largest violation")
 
@@ -100,7 +102,7 @@ def _target(ax: Any, eps: float | None) -> None:
     colours = palette()
     ax.axhline(eps, color=colours.shortest, linestyle=":", label=f"asked for: {eps:.3g}")
     ax.annotate(
-        f"asked for: {eps:.3g}", (0.99, eps), (0, 4), textcoords="offset points", ha="right",
+        f"asked for: {eps:.3g}", (0.02, eps), (0, 4), textcoords="offset points", ha="left",
         xycoords=("axes fraction", "data"), color=colours.ink, fontsize="small",
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from goldstein.reporting.svg import figure
 from goldstein.reporting.thinning import thinned
 
 #: Rows of the table of numbers.
-_ROWS = 60
+_ROWS = 200
 
 
 def course(subject: Subject) -> Section | None:
@@ -31,8 +31,8 @@ def course(subject: Subject) -> Section | None:
     pictures.append(
         figure(lambda ax: draw_calls(ax, history), "Calls of f and its gradient so far.")
     )
-    if len(history.violation):
-        words = "The largest violation of a constraint; gaps are points without any."
+    if any(v > 0 for v in history.violation):
+        words = "The largest violation of a constraint, where there is any."
         pictures.append(figure(lambda ax: draw_violation(ax, history), words))
     return Section("course", "How it went", [Figures(pictures), _numbers(history)])
 

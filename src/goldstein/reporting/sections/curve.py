@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from goldstein.api import stationarity_curve
 from goldstein.errors import GoldsteinError
 from goldstein.reporting.blocks import Figures, Section, Table, Text, number
+from goldstein.reporting.geometry import seconds_per
 from goldstein.reporting.pictures.curve import draw_curve, slopes
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 
 #: Seconds for the whole curve; with fewer calls than this for each radius it says nothing.
-_SECONDS, _FEWEST = 0.5, 30
+_SECONDS, _FEWEST = 0.3, 30
 _DECADES, _RADII = 2, 9
 
 
@@ -26,10 +25,7 @@ def curve(subject: Subject) -> Section | None:
     middle = subject.asked[1] if subject.asked else float(certificate.delta)
     if not 0 < middle < np.inf:
         return None
-    begin = time.perf_counter()
-    for _ in range(3):
-        fun.value(subject.x)
-    each = (time.perf_counter() - begin) / 3 + 5e-5  # what a question costs us besides
+    each = seconds_per(lambda: fun.value(subject.x)) + 5e-5  # what a question costs us besides
     calls = int(_SECONDS / each)
     if calls < _FEWEST * _RADII:
         return Section("curve", "Other radii", [Text("The function is too slow to be asked.")])

@@ -14,7 +14,7 @@ from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 
 #: Seconds for each grid of values.
-_SECONDS = 0.3
+_SECONDS = 0.2
 _ZOOM = 1.6
 
 
@@ -33,7 +33,7 @@ def geometry(subject: Subject) -> Section | None:
     lines = "" if levels is None else " and level lines of f"
     words = f"What was looked at in the ball{lines}{seen}."
     if forbidden is not None:
-        words += " The shaded part violates constraints or bounds."
+        words += " The shaded part violates inequalities or bounds."
     square = (4.4, 4.1)
     pictures = [figure(lambda ax: draw_points(ax, plane, _ZOOM, levels, forbidden), words, square)]
     if len(plane.gradients):
@@ -48,9 +48,17 @@ def geometry(subject: Subject) -> Section | None:
 
 
 def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
+    box, system = problem.box, problem.system
+    sided = ~system.equal
+
     def broken(y: Any) -> float:
-        outside = float(np.abs(problem.box.clip(y) - y).max())
-        return max(outside, problem.system.violation(problem.box.clip(y)))
+        """How far y is beyond a limit; negative where all inequalities hold."""
+        outside = float(np.abs(box.clip(y) - y).max())
+        if outside > 0 or not sided.any():
+            return outside  # constraints are never asked there
+        values = system.values(y)
+        beyond = np.maximum(values - system.upper, system.lower - values)[sided]
+        return float(beyond.max())
 
     return grid_around(subject.geometry, subject.x, broken, half, _SECONDS)
 
