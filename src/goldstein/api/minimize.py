@@ -50,6 +50,9 @@ from goldstein.result import Question, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS, Outcome, run
 
+#: Part of the time limit that the last word of a run out of time may take besides.
+LAST_WORD = 0.1
+
 
 class PrecisionWarning(UserWarning):
     """The request is close to what float64 can distinguish."""
@@ -333,8 +336,8 @@ class _Search:
         return bool(certificate.verify(self.oracle, seed=self.request.seed).ok)
 
     def _goldstein(self, x: Vector, target: Request) -> tuple[Outcome, Any, Status]:
-        judge = Judge(self.counted, target, self.meta, self.checked)
         left = max(self.deadline - time.perf_counter(), 1e-3)
+        judge = Judge(self.counted, target, self.meta, self.checked, LAST_WORD * left)
         with self.counted.reserved(last_calls(self.counted, x.size)):
             outcome = run(
                 self.solver, self.counted, x, target, judge=judge, suspect=judge.suspect,

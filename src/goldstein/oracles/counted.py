@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from scipy.linalg.blas import ddot
 
 from goldstein.checker.arrays import Vector
-from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls
+from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls, OutOfTime
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value, too_long
 from goldstein.oracles.base import Oracle
 
@@ -52,6 +53,8 @@ class CountedOracle(Oracle):
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
+        #: When the last call may begin, as `time.perf_counter()` tells the time.
+        self.deadline = math.inf
         #: The value that was asked for last.
         self.last_value = 0.0
         #: Length of the first gradient: what a relative accuracy is relative to.
@@ -72,6 +75,8 @@ class CountedOracle(Oracle):
     def value(self, x: Vector) -> float:
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls("value")
+        if self.deadline < math.inf and time.perf_counter() > self.deadline:
+            raise OutOfTime("value")
         self.values += 1
         try:
             raw = self.inner.value(x.copy() if x.size < _LARGE else self._lent(x))
@@ -110,6 +115,8 @@ class CountedOracle(Oracle):
     def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls(what)
+        if self.deadline < math.inf and time.perf_counter() > self.deadline:
+            raise OutOfTime(what)
         self.gradients += 1
         try:
             raw = question(y.copy() if y.size < _LARGE else self._lent(y))
@@ -147,6 +154,15 @@ class CountedOracle(Oracle):
             yield
         finally:
             self.limit += calls
+
+    @contextlib.contextmanager
+    def until(self, deadline: float) -> Iterator[None]:
+        """Refuse calls after this time, as `time.perf_counter()` tells it."""
+        before, self.deadline = self.deadline, deadline
+        try:
+            yield
+        finally:
+            self.deadline = before
 
     def require_visible(self, x: Vector, delta: float) -> None:
         """Refuse a ball that a function computed in single precision cannot tell from its centre.

@@ -17,6 +17,7 @@ from goldstein.errors import (
     NotDeterministicError,
     OracleError,
     OutOfCalls,
+    OutOfTime,
     WrongGradientError,
 )
 from goldstein.oracles import CountedOracle
@@ -93,7 +94,7 @@ def run(
     it raises if the function is to blame.
     """
     begin = time.perf_counter()
-    deadline = np.inf if max_time is None else begin + max_time
+    deadline = float("inf") if max_time is None else begin + max_time
     history = History()
     notify = adapt_callback(callback)
     state: State | None = None
@@ -107,6 +108,7 @@ def run(
         history.append(oracle.calls, s.fx, s.bound, s.radius, time.perf_counter() - begin)
 
     try:
+        oracle.deadline = deadline
         state = solver.start(oracle, x0, request)
         record(state)
         while True:
@@ -150,6 +152,8 @@ def run(
             if now > deadline:
                 status = Status.OUT_OF_TIME
                 break
+    except OutOfTime:
+        status = Status.OUT_OF_TIME
     except OutOfCalls:
         status = Status.OUT_OF_CALLS
     except (StopIteration, KeyboardInterrupt):
@@ -159,6 +163,8 @@ def run(
     except OracleError as failure:
         failure.last_good = None if state is None else state.x.copy()
         raise
+    finally:
+        oracle.deadline = float("inf")
     if state is None:  # not even the start could be evaluated
         state = State(x=x0.copy(), fx=np.nan)
     if progress is not None:
