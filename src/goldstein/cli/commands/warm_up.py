@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from goldstein.cli.output import say
 from goldstein.solvers import compiled
 
 
@@ -17,4 +18,5 @@ def warm_up(
     Needs the extra `fast`, and is needed again after an upgrade.
     """
     chosen = compiled.warm_up(automatic=not off)
-    typer.echo(f"method auto is {'compiled' if chosen else 'interpreted'} from now on")
+    state = "compiled" if chosen else "interpreted"
+    say(f"method auto is {state} from now on")
