@@ -97,7 +97,9 @@ def test_no_block_of_any_page_is_left_out() -> None:
 def test_the_reference_names_everything_public() -> None:
     text = (DOCS / "reference.md").read_text()
     modules = ("models", "problems", "scipy", "parallel", "sklearn", "torch", "jax")
-    public = {"goldstein": {*gs.__all__} - {"__version__", "calculus", "models", "problems", "prox"}}
+    public = {
+        "goldstein": {*gs.__all__} - {"__version__", "calculus", "models", "problems", "prox"}
+    }
     for module in modules:
         found = importlib.import_module(f"goldstein.{module}")
         public[found.__name__] = {n for n in found.__all__ if callable(getattr(found, n))}
