@@ -41,7 +41,7 @@ copybutton_prompt_text = ">>> "
 html_theme = "furo"
 html_copy_source = False
 exclude_patterns = ["_build", "README.md"]
-suppress_warnings = ["config.cache"]
+suppress_warnings = ["config.cache", "ref.python"]
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
