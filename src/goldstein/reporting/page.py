@@ -57,16 +57,22 @@ def _head(subject: Subject) -> Head:
     facts = [
         ("f(x)", number(result.fun, 10)),
         ("variables", str(subject.x.size)),
-        ("calls", f"{result.nfev} values, {result.ngev} gradients"),
+        (
+            "calls",
+            str(subject.calls)
+            if subject.running
+            else f"{result.nfev} values, {result.ngev} gradients",
+        ),
         ("steps", str(result.nit)),
         ("time", f"{result.time:.3g} s"),
-        ("method", f"{result.method}, seed {result.seed}"),
+        ("method", result.method if subject.running else f"{result.method}, seed {result.seed}"),
     ]
     if subject.asked is not None:
         facts.insert(1, ("asked for", f"eps {number(subject.asked[0])}, delta "
                                       f"{number(subject.asked[1])}"))  # fmt: skip
     if subject.running:
         claim = "Nothing is proved before the run ends."
+        facts = facts if len(subject.history) else []
         return Head(subject.title, "Running", "", "", claim, "", "", "", facts)
     if certificate is None:
         claim = "Nothing was proved about this point."

@@ -36,6 +36,8 @@ class Subject:
         What the reader should know about this page; for instance why the function is missing.
     running : bool
         The run has not ended.
+    calls : int
+        So far, while it is running.
     starts : object or None
         What `multistart` returned, where the result is the best of it.
     """
@@ -47,6 +49,7 @@ class Subject:
     command: str = ""
     remark: str = ""
     running: bool = False
+    calls: int = 0
     starts: Any = None
 
     @property

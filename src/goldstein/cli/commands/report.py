@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +12,10 @@ from goldstein.cli import folder
 from goldstein.cli.arguments import Size
 from goldstein.cli.completion import complete_problem
 from goldstein.cli.output import say
+from goldstein.cli.page import subject_of
 from goldstein.cli.problem import Chosen, choose_for
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.oracles.structure import Structure
-from goldstein.reporting.report import write_page
-from goldstein.reporting.subject import Subject
-from goldstein.result import Result
 
 
 def report(
@@ -42,6 +39,8 @@ def report(
 
     The certificate is verified while the page is written; the problem is loaded for that.
     """
+    from goldstein.reporting.report import write_page  # no other command needs it
+
     request = folder.read_request(run)
     result = records.read_run(run)
     named = problem or folder.recorded_problem(request)
@@ -51,23 +50,6 @@ def report(
         chosen, remark = _loaded(named, d or request.get("d"), x, asked=problem is not None)
     written = write_page(subject_of(result, request, chosen, remark), out or run / "report.html")
     say(f"written: {written}")
-
-
-def subject_of(
-    result: Result, request: dict[str, Any], chosen: Chosen | None, remark: str = ""
-) -> Subject:
-    """What a page about a run of the command line shows."""
-    words = ["goldstein", "verify", records.CERTIFICATE, str(request["problem"])]
-    if request.get("d") is not None:
-        words += ["--d", str(request["d"])]
-    return Subject(
-        result,
-        title=str(request["problem"]),
-        fun=None if chosen is None else chosen.oracle,
-        limits={} if chosen is None else chosen.limits,
-        command=shlex.join(words),
-        remark=remark,
-    )
 
 
 def _loaded(name: str, d: Any, x: Any, asked: bool) -> tuple[Chosen | None, str]:
