@@ -474,3 +474,20 @@ def test_killed_runs_end_as_undisturbed_ones(number: int, tmp_path: Path) -> Non
         told, times = kill.killed_until_done(task, tmp_path, rng, whole=0.4)
         assert told == expected
         kills += times
+
+
+def test_an_exact_constrained_run_resumes(tmp_path: Path) -> None:
+    """The proof is about the expression, whatever journals its answers."""
+    z = gs.Variable(2)
+
+    def solve(path: Path | None) -> gs.Result:
+        return gs.minimize(
+            gs.abs(z[0]) + 2 * gs.abs(z[1]), [0.9, 0.9], constraints=z[0] >= 0.5, eps=1e-3,
+            delta=1e-3, rng=0, stationarity="near", checkpoint=path,
+        )  # fmt: skip
+
+    path = tmp_path / "run.journal"
+    whole = solve(None)
+    assert type(whole.certificate) is gs.NearKKTCertificate
+    for _ in range(2):
+        assert kill.outcome(solve(path)) == kill.outcome(whole)

@@ -27,7 +27,7 @@ from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem, tolerances
 from goldstein.constrained.reduction import Component, Folded
 from goldstein.constrained.system import System, as_system
-from goldstein.errors import GoldsteinError, KinkError, NotCertifiableError
+from goldstein.errors import CheckpointError, GoldsteinError, KinkError, NotCertifiableError
 from goldstein.numerics.conic_hull import conic_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
@@ -60,6 +60,8 @@ def check_kkt(
         return found
     try:
         problem = Problem.of(oracle, cert.x, bounds, constraints)
+    except CheckpointError:  # nothing about the claim
+        raise
     except GoldsteinError as failure:
         found.add("problem", False, f"bounds or constraints do not fit: {failure}")
         return found
@@ -74,12 +76,14 @@ def check_kkt(
             _check_qualification(found, cert, problem, seed)
         if found.ok and check_values:
             _check_values(found, cert, problem, seed)
-        plain = oracle.inner if isinstance(oracle, CountedOracle) else oracle
+        plain = oracle.plain
         if found.ok and isinstance(plain, Described):
             with contextlib.suppress(NotCertifiableError):  # user code: nothing more is known
                 check_rounding(found, cert, plain.program())
     except KinkError as kink:
         found.add("gradients", False, f"a function has a kink at a stored point: {kink}")
+    except CheckpointError:  # nothing about the claim
+        raise
     except GoldsteinError as failure:
         found.add("gradients", False, f"a function could not be evaluated: {failure}")
     return found

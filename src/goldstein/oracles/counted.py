@@ -52,6 +52,8 @@ class CountedOracle(Oracle):
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
+        #: Whether the function was given up.
+        self.closed = False
         #: The value that was asked for last.
         self.last_value = 0.0
         #: Length of the first gradient: what a relative accuracy is relative to.
@@ -59,6 +61,10 @@ class CountedOracle(Oracle):
         #: Set when gradients arrive in less than double precision: the name of that precision.
         self.coarse = ""
         self._spare: Vector | None = None
+
+    @property
+    def plain(self) -> Oracle:
+        return self.inner.plain
 
     @property
     def name(self) -> str:
@@ -138,6 +144,10 @@ class CountedOracle(Oracle):
         self.gradients += gradients
         if self.calls > self.limit:
             raise OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
+
+    def close(self) -> None:
+        """Ask nothing any more, whatever was kept back: the function does not return."""
+        self.closed, self.limit = True, -(10**18)
 
     @contextlib.contextmanager
     def reserved(self, calls: int) -> Iterator[None]:
