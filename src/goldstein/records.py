@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import Verification
-from goldstein.checker.files import replacing
+from goldstein.certificates.writing import replacing
 from goldstein.result import Result
 
 #: The files of a run.

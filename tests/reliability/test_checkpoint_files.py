@@ -491,3 +491,19 @@ def test_an_exact_constrained_run_resumes(tmp_path: Path) -> None:
     assert type(whole.certificate) is gs.NearKKTCertificate
     for _ in range(2):
         assert kill.outcome(solve(path)) == kill.outcome(whole)
+
+
+@pytest.mark.parametrize("room", [600, 700, 900, 1200, 1800, 2600, 4000])
+def test_a_full_disk_is_never_hidden(room: int, tmp_path: Path) -> None:
+    """Not by a head start, a check or a blame that live with errors of the function."""
+    path = tmp_path / "run.journal"
+    Mortal().solve(path)
+    assert path.stat().st_size > 4000
+    path.unlink()
+
+    def too_much() -> None:
+        with pytest.raises(gs.CheckpointError, match="cannot be written"):
+            Mortal().solve(path)
+
+    limited_to(room, too_much)
+    same(Mortal().solve(path), Mortal().solve(None))

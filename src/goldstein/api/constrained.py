@@ -21,6 +21,7 @@ from goldstein.certificates.stating import NOISE, best_bound
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
 from goldstein.constrained.box import Box
+from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.head_start import head_start
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Boxed, Component, Penalised, Violation
@@ -113,6 +114,7 @@ class ConstrainedSearch:
             self.request, eps=SHARE * self.request.eps, delta=SHARE * self.request.delta
         )
         self._last: Answer | None = None
+        self._along: Coordinates | None = None
         self._raises, self._feasible_known, self._given_up = 0, False, False
 
     def run(self, start: Vector) -> Answer:
@@ -147,7 +149,7 @@ class ConstrainedSearch:
 
     def _stage(self, x: Vector, stage: int) -> tuple[Vector, Answer | None]:
         """Minimise the penalised function once; return where to go on, or the answer."""
-        penalised = Penalised(self.problem, self._rho, self._wall)
+        penalised = Penalised(self.problem, self._rho, self._wall, self._coordinates(x))
         target = replace(self._target, seed=self._target.seed + stage)
         try:
             outcome = self._solve(penalised, x, target)
@@ -197,6 +199,11 @@ class ConstrainedSearch:
         else:
             self._raise(excess != 0.0, penalised)
         return x, None
+
+    def _coordinates(self, x: Vector) -> Coordinates:
+        if self._along is None:
+            self._along = Coordinates(self.problem, x)
+        return self._along
 
     def _steeper(self, penalised: Penalised, x: Vector) -> Vector:
         """Raise all weights and return the best point met."""

@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constraints import tolerances
 from goldstein.constrained.box import Box, as_box
 from goldstein.constrained.system import System, as_system, system_identity
 from goldstein.errors import InputTypeError
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.journal import Journal
-
-#: Equalities, and inequalities at the end of a search, may be violated by this much (relative to
-#: their limits, where these exceed 1); whatever is left is printed.
-FEASIBLE = 1e-9
 
 
 @dataclass(eq=False)
@@ -70,10 +67,3 @@ class Problem:
         system = self.system
         excess = np.abs(system.excess(system.values(x)))
         return self.box.contains(x) and bool((excess <= tolerances(system)).all())
-
-
-def tolerances(system: System) -> Vector:
-    """Return what each component may be violated by."""
-    sides = [np.abs(np.where(np.isfinite(s), s, 0.0)) for s in (system.lower, system.upper)]
-    found: Vector = FEASIBLE * np.maximum(1.0, np.maximum(*sides))
-    return found

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constraints import excess
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, OracleError
 from goldstein.oracles import Oracle
 from goldstein.oracles.journal import Journal
@@ -190,10 +191,7 @@ class System:
 
     def excess(self, values: Vector) -> Vector:
         """Return by how much each component is violated: positive above ub, negative below lb."""
-        above = np.maximum(values - self.upper, 0.0)
-        below = np.maximum(self.lower - values, 0.0)
-        found: Vector = above - below
-        return found
+        return excess(self, values)
 
     def violation(self, x: Vector) -> float:
         """Return the largest violation at x; 0 where all constraints hold."""
