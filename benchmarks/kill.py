@@ -179,7 +179,7 @@ def killed_until_done(task: Task, folder: Path, rng: random.Random, whole: float
         life = rng.uniform(0.0, 1.2 * whole) if kills < 12 else PATIENCE
         told = finished(task, checkpoint, life)
         if told is not None:
-            checkpoint.unlink()
+            checkpoint.unlink(missing_ok=True)
             return told, kills
         kills += 1
 

@@ -27,6 +27,7 @@ from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
 from goldstein.certificates import NearCertificate
+from goldstein.certificates.writing import npy
 from goldstein.checker import files
 
 SLOPES = np.array([1.0, 2.0])
@@ -100,10 +101,10 @@ class Specimen:
 
 def _sealed(kind: str, arrays: dict[str, Any], header_fields: dict[str, Any]) -> bytes:
     """Return a certificate file whose own hash is right, whatever it holds."""
-    blobs = {f"{name}.npy": files._npy(array) for name, array in arrays.items()}
+    blobs = {f"{name}.npy": npy(array) for name, array in arrays.items()}
     header: dict[str, Any] = {"schema": files.SCHEMA, "kind": kind, "arrays": sorted(arrays)}
     header["fields"] = header_fields
-    header["sha256"] = files._digest(header, blobs)
+    header["sha256"] = files.digest(header, blobs)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("header.json", json.dumps(header, sort_keys=True))

@@ -44,6 +44,10 @@ class CheckpointError(InputError):
     """A checkpoint cannot be used: of another run, in use, not a journal, or not writable."""
 
 
+class FunctionHangs(KeyboardInterrupt):
+    """Control flow inside a run: the function does not return, and is interrupted."""
+
+
 class OutOfBudget(GoldsteinError):
     """Control flow inside a search for a proof: its steps or its seconds are used up."""
 
@@ -89,6 +93,7 @@ __all__ = [
     "BallTooSmallError",
     "CertificateFileError",
     "CheckpointError",
+    "FunctionHangs",
     "GoldsteinError",
     "InputError",
     "InputTypeError",

@@ -13,7 +13,8 @@ import numpy as np
 
 from goldstein.certificates import Verification, load_certificate
 from goldstein.certificates.kinds import certificate_kind
-from goldstein.checker.files import Arrays, replacing
+from goldstein.certificates.writing import replacing
+from goldstein.checker.files import Arrays
 from goldstein.errors import InputError
 from goldstein.oracles.structure import Structure
 from goldstein.result import History, Question, Result, Status

@@ -474,3 +474,36 @@ def test_killed_runs_end_as_undisturbed_ones(number: int, tmp_path: Path) -> Non
         told, times = kill.killed_until_done(task, tmp_path, rng, whole=0.4)
         assert told == expected
         kills += times
+
+
+def test_an_exact_constrained_run_resumes(tmp_path: Path) -> None:
+    """The proof is about the expression, whatever journals its answers."""
+    z = gs.Variable(2)
+
+    def solve(path: Path | None) -> gs.Result:
+        return gs.minimize(
+            gs.abs(z[0]) + 2 * gs.abs(z[1]), [0.9, 0.9], constraints=z[0] >= 0.5, eps=1e-3,
+            delta=1e-3, rng=0, stationarity="near", checkpoint=path,
+        )  # fmt: skip
+
+    path = tmp_path / "run.journal"
+    whole = solve(None)
+    assert type(whole.certificate) is gs.NearKKTCertificate
+    for _ in range(2):
+        assert kill.outcome(solve(path)) == kill.outcome(whole)
+
+
+@pytest.mark.parametrize("room", [600, 700, 900, 1200, 1800, 2600, 4000])
+def test_a_full_disk_is_never_hidden(room: int, tmp_path: Path) -> None:
+    """Not by a head start, a check or a blame that live with errors of the function."""
+    path = tmp_path / "run.journal"
+    Mortal().solve(path)
+    assert path.stat().st_size > 4000
+    path.unlink()
+
+    def too_much() -> None:
+        with pytest.raises(gs.CheckpointError, match="cannot be written"):
+            Mortal().solve(path)
+
+    limited_to(room, too_much)
+    same(Mortal().solve(path), Mortal().solve(None))

@@ -94,7 +94,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(data=JSON, kind=st.sampled_from(["goldstein", "near", "kkt", "near-kkt", "?"]))
 def test_any_json_as_fields_of_a_certificate(data: Any, kind: str, folder: Path) -> None:
     header: dict[str, Any] = {"schema": 1, "kind": kind, "arrays": [], "fields": data}
-    header["sha256"] = files._digest(header, {})
+    header["sha256"] = files.digest(header, {})
     path = folder / "any.cert"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.json", json.dumps(header))
@@ -154,7 +154,7 @@ def sealed(arrays: dict[str, bytes], **fields: Any) -> bytes:
     blobs = {f"{name}.npy": blob for name, blob in arrays.items()}
     header: dict[str, Any] = {"schema": 1, "kind": "goldstein", "arrays": sorted(arrays)}
     header["fields"] = fields
-    header["sha256"] = files._digest(header, blobs)
+    header["sha256"] = files.digest(header, blobs)
     return packed({"header.json": json.dumps(header).encode(), **blobs})
 
 

@@ -33,6 +33,7 @@ from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
+from goldstein.api.watchdog import watched
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
@@ -110,7 +111,8 @@ def minimize(
     max_calls : int, optional
         Limit on values plus gradients. Default 50,000 + 100 d.
     max_time : float, optional
-        Limit in seconds.
+        Limit in seconds. It is looked at between two calls; a call that goes on for as long again
+        is interrupted, in the main thread of Unix systems.
     bounds : scipy.optimize.Bounds or list of pairs, optional
         Bounds of the variables; None or an infinity for none. `fun` and `jac` are never asked
         outside them. The certificate is then a `KKTCertificate`, or a `NearKKTCertificate` where
@@ -188,7 +190,7 @@ def minimize(
     }  # fmt: skip
     if bounded:
         identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
-    with journal_at(checkpoint, identity) as journal:
+    with journal_at(checkpoint, identity) as journal, watched(max_time):
         base = oracle if journal is None else JournalOracle(oracle, journal)
         if bounded:
             problem = Problem.of(base, start, bounds, constraints, budget, journal)
@@ -201,12 +203,8 @@ def minimize(
                     {"bounds": bounds, "constraints": constraints},
                 ),
             )  # fmt: skip
-            about = oracle
-            if result.status is Status.INFEASIBLE:
-                about, constraints = Violation(constraints, problem.box.clip(start)), ()
-            _check_replayed(
-                result.certificate, about, journal, bounds=bounds, constraints=constraints
-            )
+            about = _about(result, oracle, constraints, problem.box.clip(start))
+            _check_replayed(result.certificate, about[0], journal, bounds=bounds, **about[1])
             return result
         counted = CountedOracle(base, budget, LONGEST)
         if eps is None:
@@ -273,8 +271,10 @@ def _minimize_constrained(
         search = kind(problem, solver, request, meta, deadline, callback, watch, checked)
         with counted.reserved(1):
             answer = _run_near(search, start) if near else search.run(start)
+    if counted.closed:
+        answer = replace(answer, status=Status.OUT_OF_TIME)
     certificate = answer.certificate
-    fun = counted.value(answer.x)
+    fun = math.nan if counted.closed else counted.value(answer.x)
     # A certificate of infeasibility speaks of the violation: it has no multipliers.
     proved = None if answer.status is Status.INFEASIBLE else certificate
     return Result(
@@ -462,6 +462,15 @@ def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
             PrecisionWarning,
             stacklevel=4,
         )
+
+
+def _about(
+    result: Result, oracle: Oracle, constraints: Any, x: Vector
+) -> tuple[Oracle, dict[str, Any]]:
+    """Return the function and the constraints that the certificate of a result is about."""
+    if result.status is Status.INFEASIBLE:
+        return Violation(constraints, x), {}
+    return oracle, {"constraints": constraints}
 
 
 def _check_replayed(

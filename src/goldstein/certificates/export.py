@@ -13,8 +13,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.writing import replacing
 from goldstein.checker.beside import SAME, mean_length, rounding_slack
-from goldstein.checker.files import replacing
 from goldstein.checker.rationals import exact_combination, sqrt_upper, squared_norm
 from goldstein.checker.sides import Point
 from goldstein.errors import GoldsteinError, InputError, InputTypeError

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import math
-import os
-import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +17,7 @@ from numpy.typing import NDArray
 from goldstein.checker.errors import CertificateFileError, GoldsteinError
 
 SCHEMA = 1
-_HEADER = "header.json"
+HEADER = "header.json"
 #: Refused unread: a header or arrays beyond these sizes, or a small file that unpacks to much more
 #: than real points and gradients do.
 _HEADER_LIMIT = 64 * 2**20
@@ -31,42 +28,6 @@ _GROWTH_LIMIT = 50
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 Arrays = dict[str, NDArray[Any]]
-
-
-def write_record(path: str | Path, kind: str, arrays: Arrays, fields: dict[str, Any]) -> Path:
-    """Write a certificate's record (suffix .cert is added if there is none), all or nothing."""
-    target = Path(path)
-    if not target.suffix:
-        target = target.with_suffix(".cert")
-    blobs = {f"{name}.npy": _npy(array) for name, array in arrays.items()}
-    header = {"schema": SCHEMA, "kind": kind, "arrays": sorted(arrays), "fields": fields}
-    header["sha256"] = _digest(header, blobs)
-    with replacing(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_HEADER, json.dumps(header, sort_keys=True, indent=1))
-        for name, blob in sorted(blobs.items()):
-            archive.writestr(name, blob)
-    return target
-
-
-@contextlib.contextmanager
-def replacing(target: Path) -> Iterator[BinaryIO]:
-    """Write a file all or nothing: under its own name only once it is whole and on the disk."""
-    who = f"{os.getpid()}-{threading.get_ident()}"  # no two writers in each other's way
-    partial = target.with_name(f".{target.name}.{who}.partial")
-    try:
-        with open(partial, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, target)
-    except OSError as failure:
-        said = failure.strerror or str(failure)
-        raise OSError(
-            failure.errno, f"{said}; nothing was written or changed under this name", str(target)
-        ) from failure
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
 
 
 def read_record(path: str | Path, make: Callable[[str, Arrays, dict[str, Any]], Any]) -> Any:
@@ -94,7 +55,7 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
             raise CertificateFileError(f"{source} holds the same entry twice.")
         if any(info.compress_type not in _COMPRESSIONS for info in archive.infolist()):
             raise CertificateFileError(f"{source} is packed in an unknown way: refused.")
-        if sizes.get(_HEADER, _HEADER_LIMIT + 1) > _HEADER_LIMIT:
+        if sizes.get(HEADER, _HEADER_LIMIT + 1) > _HEADER_LIMIT:
             raise CertificateFileError(f"{source} has no usable header: not a certificate file.")
         total = sum(sizes.values())
         if total > min(_ARRAY_LIMIT, max(_FREE_SIZE, _GROWTH_LIMIT * source.stat().st_size)):
@@ -102,7 +63,7 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
                 f"{source} would unpack to {total} bytes, far more than a certificate of its size: "
                 "refused."
             )
-        header = json.loads(_entry(archive, _HEADER))
+        header = json.loads(_entry(archive, HEADER))
         if not isinstance(header, dict) or header.get("schema") != SCHEMA:
             found = header.get("schema") if isinstance(header, dict) else None
             raise CertificateFileError(
@@ -113,11 +74,11 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
         if not (isinstance(listed, list) and all(isinstance(name, str) for name in listed)):
             raise CertificateFileError(f"{source}: the header does not list its arrays.")
         names = [f"{name}.npy" for name in listed]
-        if sorted([*names, _HEADER]) != sorted(sizes):
+        if sorted([*names, HEADER]) != sorted(sizes):
             raise CertificateFileError(f"{source}: the entries do not match the header.")
         blobs = {name: _entry(archive, name) for name in names}
     claimed = header.pop("sha256", None)
-    if claimed != _digest(header, blobs):
+    if claimed != digest(header, blobs):
         raise CertificateFileError(
             f"{source}: the content does not match its hash; the file was altered or damaged."
         )
@@ -149,15 +110,7 @@ def _array(blob: bytes, what: str) -> NDArray[Any]:
     return array
 
 
-def _npy(array: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(
-        buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False
-    )
-    return buffer.getvalue()
-
-
-def _digest(header: dict[str, Any], blobs: dict[str, bytes]) -> str:
+def digest(header: dict[str, Any], blobs: dict[str, bytes]) -> str:
     h = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(blobs):
         h.update(name.encode())

@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, minimize
 
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
-from goldstein.errors import CheckpointError, GoldsteinError, OutOfCalls
+from goldstein.errors import GoldsteinError, OutOfCalls
 
 #: Values and gradients at most: a few, and a few for each variable.
 CALLS, CALLS_PER_VARIABLE = 60, 4
@@ -72,7 +72,7 @@ def head_start(problem: Problem, x: Vector, seen: Callable[[Vector, float], None
                 options={"ftol": 1e-7 * scale, "maxiter": 1000},
             )  # fmt: skip
         last = whole(np.asarray(found.x, dtype=np.float64))
-    except (OutOfCalls, CheckpointError):
+    except OutOfCalls:
         raise
     except (_Enough, GoldsteinError, ValueError):
         pass  # a kink, or a place where nothing is defined; what matters will be met again

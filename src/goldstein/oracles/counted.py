@@ -55,6 +55,8 @@ class CountedOracle(Oracle):
         self.limit = math.inf if max_calls is None else max_calls
         #: When the last call may begin, as `time.perf_counter()` tells the time.
         self.deadline = math.inf
+        #: Whether the function was given up.
+        self.closed = False
         #: The value that was asked for last.
         self.last_value = 0.0
         #: Length of the first gradient: what a relative accuracy is relative to.
@@ -62,6 +64,10 @@ class CountedOracle(Oracle):
         #: Set when gradients arrive in less than double precision: the name of that precision.
         self.coarse = ""
         self._spare: Vector | None = None
+
+    @property
+    def plain(self) -> Oracle:
+        return self.inner.plain
 
     @property
     def name(self) -> str:
@@ -145,6 +151,10 @@ class CountedOracle(Oracle):
         self.gradients += gradients
         if self.calls > self.limit:
             raise OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
+
+    def close(self) -> None:
+        """Ask nothing any more, whatever was kept back: the function does not return."""
+        self.closed, self.limit = True, -(10**18)
 
     @contextlib.contextmanager
     def reserved(self, calls: int) -> Iterator[None]:

@@ -79,6 +79,9 @@ class Journal:
         self.limit = LIMIT if limit is None else limit
         #: Answers taken from the journal so far.
         self.recalled = 0
+        #: Why the journal cannot be used any more; whatever a search does about an error of the
+        #: function must not hide it.
+        self.failure: CheckpointError | None = None
         self._known: dict[bytes, list[_Record]] = defaultdict(list)
         self._asked: dict[bytes, int] = defaultdict(int)
         self._last: _Record | None = None
@@ -185,8 +188,19 @@ class Journal:
         number = self._asked[digest]
         self._asked[digest] += 1
         known = self._known.get(digest, ())
-        if number < len(known):
-            return self._recalled(known[number], what, x, question)
+        try:
+            if self.failure is not None:
+                raise self.failure
+            if number < len(known):
+                return self._recalled(known[number], what, x, question)
+            return self._asked_now(digest, x, question)
+        except CheckpointError as failure:
+            self.failure = failure
+            raise
+
+    def _asked_now(
+        self, digest: bytes, x: Vector, question: Callable[[Vector], NDArray[Any]]
+    ) -> NDArray[Any]:
         try:
             answer = question(x)
         except KinkError:
@@ -285,6 +299,8 @@ def journal_at(path: str | Path | None, identity: dict[str, Any]) -> Iterator[Jo
         yield journal
     finally:
         journal.close()
+    if journal.failure is not None:
+        raise journal.failure
 
 
 __all__ = ["CheckpointWarning", "Journal", "journal_at", "seed_in"]

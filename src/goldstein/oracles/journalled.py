@@ -38,6 +38,10 @@ class JournalOracle(Oracle):
         self.has_gradient = inner.has_gradient
 
     @property
+    def plain(self) -> Oracle:
+        return self.inner.plain
+
+    @property
     def name(self) -> str:
         return self.inner.name
 

@@ -85,10 +85,12 @@ class LockedFile:
             if now - self._synced >= _SYNC_EVERY:
                 os.fsync(self._file.fileno())
                 self._synced = now
-        except (OSError, ValueError) as failure:
+        except BaseException as failure:  # Ctrl-C, too
             with contextlib.suppress(OSError, ValueError):
                 self._file.truncate(self.end)
-            raise self._failed("written", failure) from failure
+            if isinstance(failure, OSError | ValueError):
+                raise self._failed("written", failure) from failure
+            raise
         self.end += len(blob)
 
     def cut(self) -> None:
