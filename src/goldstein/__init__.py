@@ -24,7 +24,7 @@ _NAMES = {
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
         "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
-        "NearKKTCertificate", "Verification", "load_certificate",
+        "NearKKTCertificate", "PlusCertificate", "Verification", "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -45,7 +45,7 @@ _NAMES = {
         "WrongGradientError",
     ],
 }  # fmt: skip
-_MODULES = ["calculus", "models", "problems"]
+_MODULES = ["calculus", "models", "problems", "prox"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])
