@@ -24,7 +24,7 @@ _NAMES = {
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
         "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
-        "NearKKTCertificate", "Verification", "load_certificate",
+        "NearKKTCertificate", "PlusCertificate", "Verification", "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -46,7 +46,7 @@ _NAMES = {
         "NotDeterministicError", "OracleError", "WrongGradientError",
     ],
 }  # fmt: skip
-_MODULES = ["calculus", "models", "problems"]
+_MODULES = ["calculus", "models", "problems", "prox"]
 #: Found as attributes too, but not by a star import, which would hide the package of that name.
 _ECOSYSTEMS = ["scipy"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}

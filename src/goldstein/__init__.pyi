@@ -3,6 +3,7 @@
 from goldstein import calculus as calculus
 from goldstein import models as models
 from goldstein import problems as problems
+from goldstein import prox as prox
 from goldstein.api import (
     PrecisionWarning as PrecisionWarning,
 )
@@ -173,6 +174,9 @@ from goldstein.certificates import (
 )
 from goldstein.certificates import (
     NearKKTCertificate as NearKKTCertificate,
+)
+from goldstein.certificates import (
+    PlusCertificate as PlusCertificate,
 )
 from goldstein.certificates import (
     Verification as Verification,

@@ -47,6 +47,7 @@ from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.journal import Journal, journal_at, seed_in
 from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
+from goldstein.prox.term import Term
 from goldstein.result import Question, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS, Outcome, run
@@ -77,6 +78,7 @@ def minimize(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
+    plus: Term | None = None,
     callback: Callable[..., Any] | None = None,
     progress: bool | Callable[[State, int], None] = False,
     checkpoint: str | Path | None = None,
@@ -121,6 +123,10 @@ def minimize(
         As SciPy takes them, with gradients: lb <= c(x) <= ub, equalities where both are equal.
         `res.multipliers` numbers all components in the order given; see also
         `res.bound_multipliers` and `res.violation`.
+    plus : Term, optional
+        A convex term h of `gs.prox` (`l1`, `group_l2`, `box`, `simplex`, `nuclear`): f + h is
+        minimised, with exact zeros in x, and the certificate, a `PlusCertificate`, has exact
+        subgradients of h. `res.fun` is f + h.
     callback : callable
         `callback(x)` or `callback(intermediate_result=...)` after each descent step; StopIteration
         (or a true return value) stops the run.
@@ -178,6 +184,14 @@ def minimize(
     if kind.require is not None:
         kind.require(oracle)
     seed = seed_from(rng)
+    if plus is not None:
+        _check_plus(plus, start, bounded or checkpoint is not None or kind.strengthen is not None)
+        meta = describe(oracle, solver.name, seed, x0, structure)
+        return _minimize_plus(
+            oracle, plus, start, structure, solver, eps, rel_eps,
+            Request(1.0, float(delta), seed, lipschitz), meta, begin, deadline, budget,
+            _in_shape(callback, structure), progress, checked,
+        )  # fmt: skip
     if checkpoint is not None and rng is None:
         recorded = seed_in(checkpoint)
         seed = seed if recorded is None else recorded
@@ -298,6 +312,67 @@ def _minimize_constrained(
         constr_nfev=problem.system.nfev,
         constr_njev=problem.system.njev,
         question=replace(question, eps=request.eps),
+    )
+
+
+def _check_plus(plus: Any, start: Vector, more: bool) -> None:
+    """Refuse what is no term, or does not go together with one."""
+    if not isinstance(plus, Term):
+        raise InputTypeError(
+            f"plus must be a term of gs.prox, as gs.prox.l1(0.1); got {type(plus).__name__}."
+        )
+    if more:
+        raise InputError(
+            "plus= does not go together with bounds, constraints, checkpoint or "
+            "stationarity='near'; write box or simplex as the term, or h into fun."
+        )
+    plus.check(start.size)
+
+
+def _minimize_plus(
+    oracle: Oracle,
+    term: Term,
+    start: Vector,
+    structure: Structure | None,
+    solver: Solver,
+    eps: float | None,
+    rel_eps: float | None,
+    request: Request,
+    meta: dict[str, Any],
+    begin: float,
+    deadline: float,
+    budget: int,
+    callback: Callable[..., Any] | None,
+    progress: bool | Callable[[State, int], None],
+    checked: bool,
+) -> Result:
+    from goldstein.api.plus import PlusSearch
+
+    counted = CountedOracle(oracle, budget, LONGEST)
+    if eps is None:
+        eps = _relative(counted, start, request.delta, request.seed, rel_eps)
+    request = replace(request, eps=float(eps))
+    with reporter(progress, budget, request.eps) as watch:
+        search = PlusSearch(
+            counted, term, solver, request, meta, deadline, callback, watch, checked
+        )
+        with counted.reserved(1):
+            x, status = search.run(start)
+    return Result(
+        x=x.copy() if structure is None else structure.build(x),
+        fun=search.value(x),
+        success=status is Status.VERIFIED,
+        status=status,
+        message=_message(status),
+        nit=search.steps,
+        nfev=counted.values,
+        ngev=counted.gradients,
+        certificate=search.certificate,
+        history=search.history,
+        seed=request.seed,
+        time=time.perf_counter() - begin,
+        method=solver.name,
+        gradient_scale=counted.first_length,
     )
 
 

@@ -71,6 +71,7 @@ _OWN = {
     "goldstein": "goldstein.certificates.goldstein:GoldsteinCertificate",
     "near": "goldstein.certificates.near:NearCertificate",
     "kkt": "goldstein.certificates.kkt:KKTCertificate",
+    "plus": "goldstein.certificates.plus:PlusCertificate",
     "near-kkt": "goldstein.certificates.near_kkt:NearKKTCertificate",
 }
 
