@@ -24,7 +24,7 @@ _NAMES = {
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
         "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
-        "NearKKTCertificate", "Verification", "load_certificate",
+        "NearKKTCertificate", "ValuesCertificate", "Verification", "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -38,7 +38,9 @@ _NAMES = {
     "goldstein.constrained": ["Violation"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
-    "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
+    "goldstein.solvers": [
+        "O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver", "Values", "ZerothOrder",
+    ],
     "goldstein.errors": [
         "CertificateFileError", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
         "MissingExtraError", "NotCertifiableError", "NotDeterministicError", "OracleError",

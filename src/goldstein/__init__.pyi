@@ -175,6 +175,9 @@ from goldstein.certificates import (
     NearKKTCertificate as NearKKTCertificate,
 )
 from goldstein.certificates import (
+    ValuesCertificate as ValuesCertificate,
+)
+from goldstein.certificates import (
     Verification as Verification,
 )
 from goldstein.certificates import (
@@ -263,6 +266,12 @@ from goldstein.solvers import (
 )
 from goldstein.solvers import (
     Solver as Solver,
+)
+from goldstein.solvers import (
+    Values as Values,
+)
+from goldstein.solvers import (
+    ZerothOrder as ZerothOrder,
 )
 
 __version__: str

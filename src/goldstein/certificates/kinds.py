@@ -71,6 +71,7 @@ _OWN = {
     "near": "goldstein.certificates.near:NearCertificate",
     "kkt": "goldstein.certificates.kkt:KKTCertificate",
     "near-kkt": "goldstein.certificates.near_kkt:NearKKTCertificate",
+    "values": "goldstein.certificates.values:ValuesCertificate",
 }
 
 _registered: dict[str, type] = {}
@@ -128,7 +129,7 @@ def load_certificate(path: str | Path) -> Any:
 
     Returns
     -------
-    GoldsteinCertificate, NearCertificate, KKTCertificate or NearKKTCertificate
+    GoldsteinCertificate, NearCertificate, KKTCertificate, NearKKTCertificate or ValuesCertificate
     """
 
     def make(kind: str, arrays: Arrays, fields: dict[str, Any]) -> Any:

@@ -91,6 +91,9 @@ class Solver(ABC):
     #: False where answers do not come through the oracle, so that no journal of them can be kept.
     keeps_journal: bool = True
 
+    #: True where values are all that is asked of the function.
+    on_values: bool = False
+
     @abstractmethod
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> Any:
         """Return the first state."""
