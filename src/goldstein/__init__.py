@@ -24,7 +24,8 @@ _NAMES = {
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
         "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
-        "NearKKTCertificate", "PlusCertificate", "Verification", "load_certificate",
+        "NearKKTCertificate", "PlusCertificate", "ValuesCertificate", "Verification",
+        "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -39,7 +40,9 @@ _NAMES = {
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.oracles.journal": ["CheckpointWarning"],
-    "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
+    "goldstein.solvers": [
+        "O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver", "Values", "ZerothOrder",
+    ],
     "goldstein.errors": [
         "CertificateFileError", "CheckpointError", "GoldsteinError", "InputError",
         "InputTypeError", "KinkError", "MissingExtraError", "NotCertifiableError",

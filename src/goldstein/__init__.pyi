@@ -179,6 +179,9 @@ from goldstein.certificates import (
     PlusCertificate as PlusCertificate,
 )
 from goldstein.certificates import (
+    ValuesCertificate as ValuesCertificate,
+)
+from goldstein.certificates import (
     Verification as Verification,
 )
 from goldstein.certificates import (
@@ -273,6 +276,12 @@ from goldstein.solvers import (
 )
 from goldstein.solvers import (
     Solver as Solver,
+)
+from goldstein.solvers import (
+    Values as Values,
+)
+from goldstein.solvers import (
+    ZerothOrder as ZerothOrder,
 )
 
 __version__: str

@@ -19,7 +19,7 @@ from goldstein.oracles import Oracle
 def certify_result(
     res: Any,
     fun: Oracle | Callable[..., Any],
-    jac: Callable[..., Any] | bool | None = None,
+    jac: Callable[..., Any] | bool | str | None = None,
     *,
     delta: float,
     eps: float = 0.0,

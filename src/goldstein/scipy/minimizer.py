@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,18 @@ from scipy.optimize import OptimizeResult, OptimizeWarning
 from goldstein.api.inputs import as_vector, is_number, smallest_delta
 from goldstein.api.minimize import minimize
 from goldstein.api.options import method_options
-from goldstein.certificates import GoldsteinCertificate, KKTCertificate
+from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.result import Result, Status
+from goldstein.solvers.loop import takes_result
 
 #: Accuracy without `tol`: SciPy's own default for gradients.
 TOL = 1e-5
+
+#: Values alone: what is claimed of a point, unless the user says otherwise. A claim of 1e-5 would
+#: take a million values, a search of that accuracy takes hundreds.
+CLAIM = 0.1
 
 #: What `res.status` is; 99 is SciPy's own for a callback that stops a run.
 CODES: dict[Status, int] = {
@@ -43,6 +47,7 @@ CODES: dict[Status, int] = {
 #: Arguments of `goldstein.minimize` that are options here.
 _OWN = (
     "stationarity", "method", "rng", "lipschitz", "max_calls", "max_time", "progress", "checkpoint",
+    "workers",
 )  # fmt: skip
 
 #: SciPy's names for the limit on evaluations.
@@ -61,9 +66,13 @@ class Method:
     Notes
     -----
     Options: `eps` and `delta`, the question; `rng` (default 0: as repeatable as SciPy's methods);
-    `method`, `stationarity`, `lipschitz`, `max_calls`, `max_time`, `progress` and `checkpoint` as
+    `method`, `stationarity`, `lipschitz`, `max_calls`, `max_time`, `progress`, `checkpoint` as
     in `goldstein.minimize`; `maxfev` or `maxfun` for `max_calls`; `maxiter`, a limit on descent
     steps; `disp`; and the options of the method, as `goldstein.minimize` takes them.
+
+    Without a gradient (jac=None, "2-point" or "3-point") the method is "values": the search goes
+    on to `tol`, and the statistical certificate claims 0.1 unless `eps` is given. `workers`
+    evaluate differences in parallel.
 
     Without `eps` it is `tol`, without `delta` it is `tol max(1, |x0|_inf)`; without `tol` that is
     1e-5, SciPy's own limit for the length of a gradient.
@@ -103,9 +112,12 @@ class Method:
                     RuntimeWarning,
                     stacklevel=3,
                 )
-        task, rest = self._task({**self.options, **options})
+        options = {**self.options, **options}
+        if jac is None and "method" not in options:
+            options["method"] = "values"  # SciPy hands '2-point' and '3-point' over as None
+        task, rest = self._task(options)
         start = as_vector(x0, "x0")
-        task |= _target(start, rest)
+        _set_target(task, rest, start)
         watch = _Watch(callback, rest.pop("maxiter", None))
         shown = rest.pop("disp", False)
         if rest:
@@ -165,10 +177,10 @@ def _combination(certificate: Any) -> Vector | None:
     if isinstance(certificate, GoldsteinCertificate | KKTCertificate):
         combined: Vector = certificate.weights @ certificate.gradients
         return combined
-    return None
+    return certificate.mean if isinstance(certificate, ValuesCertificate) else None
 
 
-def _target(start: Vector, rest: dict[str, Any]) -> dict[str, Any]:
+def _set_target(task: dict[str, Any], rest: dict[str, Any], start: Vector) -> None:
     """Take eps and delta out of the options, or derive them from tol."""
     tol = rest.pop("tol", None)
     if tol is not None and not (is_number(tol) and 0 < tol < np.inf):
@@ -177,7 +189,13 @@ def _target(start: Vector, rest: dict[str, Any]) -> dict[str, Any]:
     eps, delta = rest.pop("eps", None), rest.pop("delta", None)
     if delta is None:
         delta = max(tol * max(1.0, float(np.abs(start).max())), smallest_delta(start))
-    return {"eps": tol if eps is None else eps, "delta": delta}
+    if eps is None:
+        eps = tol
+        if task.get("method") == "values":
+            # The search has the accuracy, the statistical claim what it can have.
+            task["options"] = {"search_eps": tol, **(task["options"] or {})}
+            eps = max(tol, CLAIM)
+    task |= {"eps": eps, "delta": delta}
 
 
 class _Watch:
@@ -186,7 +204,7 @@ class _Watch:
     def __init__(self, callback: Callable[..., Any] | None, most: int | None) -> None:
         self.callback, self.most = callback, most
         self.steps, self.exhausted = 0, False
-        self.modern = callback is not None and "intermediate_result" in _parameters(callback)
+        self.modern = callback is not None and takes_result(callback)
 
     def adapted(self) -> Callable[..., Any] | None:
         return None if self.callback is None and self.most is None else self._told
@@ -203,13 +221,6 @@ class _Watch:
             self.exhausted = True
             raise StopIteration
         return answer
-
-
-def _parameters(callback: Callable[..., Any]) -> Iterable[str]:
-    try:
-        return inspect.signature(callback).parameters
-    except (TypeError, ValueError):
-        return ()
 
 
 #: The method without options of its own.

@@ -182,15 +182,19 @@ def stopped(cause: BaseException, oracle: CountedOracle) -> Status:
     return Status.STOPPED
 
 
+def takes_result(callback: Callable[..., Any]) -> bool:
+    """Whether a callback has SciPy's new signature, `callback(intermediate_result=...)`."""
+    try:
+        return "intermediate_result" in inspect.signature(callback).parameters
+    except (TypeError, ValueError):
+        return False
+
+
 def adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
     """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
     if callback is None:
         return None
-    try:
-        modern = "intermediate_result" in inspect.signature(callback).parameters
-    except (TypeError, ValueError):
-        modern = False
-    user = callback
+    modern, user = takes_result(callback), callback
 
     def notify(state: State, calls: int) -> None:
         if modern:
