@@ -110,6 +110,14 @@ def make_solver(
     return kind(**chosen)
 
 
+def method_options(method: str | Solver) -> list[str]:
+    """Return the names of the options that go with a method name; of others there are none."""
+    if not isinstance(method, str) or method not in REGISTRY:
+        return []
+    own = [field.name for field in fields(OwnOptions)]
+    return [*_parameters(REGISTRY[method]), *own, *(["compiled"] if method == "auto" else [])]
+
+
 @dataclass(frozen=True)
 class OwnOptions:
     """Options of `minimize` itself: whether gradients are checked, whether iterates feasible."""

@@ -88,6 +88,9 @@ class Solver(ABC):
     #: The string `minimize(method=...)` knows it by.
     name: str = ""
 
+    #: True where values are all that is asked of the function.
+    on_values: bool = False
+
     @abstractmethod
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> Any:
         """Return the first state."""
