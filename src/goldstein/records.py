@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -11,7 +12,11 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import Verification, load_certificate
+from goldstein.certificates.kinds import certificate_kind
+from goldstein.certificates.writing import replacing
+from goldstein.checker.files import Arrays
 from goldstein.errors import InputError
+from goldstein.oracles.structure import Structure
 from goldstein.result import History, Question, Result, Status
 
 #: The files of a run.
@@ -76,17 +81,83 @@ def verification_facts(found: Verification) -> dict[str, Any]:
 
 
 def write_run(folder: Path, result: Result, request: dict[str, Any]) -> None:
-    """Write what was asked for and what came of it: result.json, certificate.cert, history.csv."""
-    (folder / CERTIFICATE).unlink(missing_ok=True)  # of a part of this run
+    """Write what was asked for and what came of it: certificate.cert, history.csv, result.json.
+
+    Each appears under its name when it is whole, and result.json, which speaks of all, last.
+    """
     if result.certificate is not None:
         result.certificate.save(folder / CERTIFICATE)
-    with open(folder / HISTORY, "w", newline="") as file:
-        columns = result.history.as_arrays()
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(zip(*(column.tolist() for column in columns.values())))
+    else:
+        (folder / CERTIFICATE).unlink(missing_ok=True)  # of a part of this run
+    columns = result.history.as_arrays()
+    rows = io.StringIO(newline="")
+    csv.writer(rows).writerows([columns, *zip(*(c.tolist() for c in columns.values()))])
     facts = {"request": request, **result_facts(result)}
-    (folder / RESULT).write_text(json.dumps(plain(facts), allow_nan=False, indent=1) + "\n")
+    text = json.dumps(plain(facts), allow_nan=False, indent=1) + "\n"
+    for name, content in ((HISTORY, rows.getvalue()), (RESULT, text)):
+        with replacing(folder / name) as file:
+            file.write(content.encode())
+
+
+#: Fields of a result that a record holds as they are.
+_PLAIN = (
+    "fun", "success", "message", "nit", "nfev", "ngev", "seed", "time", "method", "gradient_scale",
+    "violation", "constr_nfev", "constr_njev",
+)  # fmt: skip
+_ARRAYS = ("multipliers", "bound_multipliers")
+
+
+def result_record(result: Result) -> tuple[Arrays, dict[str, Any]]:
+    """Return a whole result as arrays and JSON fields, for a file.
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> res = gs.minimize(np.sum, np.ones(2), np.ones_like, eps=9.0, delta=1.0, rng=0)
+    >>> again = result_from_record(*result_record(res))
+    >>> again.certificate.digest == res.certificate.digest
+    True
+    """
+    structure, x = Structure.of(result.x, "x")
+    arrays: Arrays = {"x": x}
+    arrays |= {f"history.{name}": part for name, part in result.history.as_arrays().items()}
+    arrays |= {name: part for name in _ARRAYS if (part := getattr(result, name)) is not None}
+    fields = {name: _unboxed(getattr(result, name)) for name in _PLAIN}
+    fields |= {"status": result.status.name, "structure": structure.spec}
+    if result.certificate is not None:
+        kind, parts, rest = result.certificate.to_record()
+        arrays |= {f"certificate.{name}": part for name, part in parts.items()}
+        fields["certificate"] = {"kind": kind, "fields": rest}
+    return arrays, fields
+
+
+def result_from_record(arrays: Arrays, fields: dict[str, Any]) -> Result:
+    """Return the result that `result_record` wrote down; refuse what it cannot have written."""
+    missing = [name for name in (*_PLAIN, "status", "structure") if name not in fields]
+    if missing or "x" not in arrays:
+        raise InputError(f"this is not the record of a result: {missing or 'x'} is missing.")
+    certificate, written = None, fields.get("certificate")
+    if written is not None:
+        parts = _below("certificate.", arrays)
+        certificate = certificate_kind(written["kind"]).from_record(parts, written["fields"])
+    history = {name: part.tolist() for name, part in _below("history.", arrays).items()}
+    rest: dict[str, Any] = {name: fields[name] for name in _PLAIN}
+    rest |= {name: arrays.get(name) for name in _ARRAYS}
+    return Result(
+        x=Structure.read(fields["structure"]).build(arrays["x"]),
+        status=Status[fields["status"]],
+        certificate=certificate,
+        history=History(**history),
+        **rest,
+    )
+
+
+def _below(prefix: str, arrays: Arrays) -> Arrays:
+    return {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
+
+
+def _unboxed(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def read_run(folder: Path) -> Result:

@@ -60,13 +60,12 @@ def solve(
             rng=seed,
             max_calls=max_calls,
             max_time=max_time,
-            # A constrained run keeps no journal.
-            checkpoint=None if chosen.limits else checkpoint,
+            checkpoint=checkpoint,
             **chosen.limits,
             progress=not as_json if view is None else view.watch,
         )
     except KeyboardInterrupt:
-        _tell([] if chosen.limits else _ways_on(ctx, out))
+        _tell(_ways_on(ctx, out))
         raise
     request = {"problem": problem, "eps": eps, "delta": delta, "d": d, "stationarity": stationarity}
     if view is not None:
@@ -79,13 +78,13 @@ def solve(
     if out is not None:
         folder.save(out, result, request)
     if not as_json:
-        ways = [] if chosen.limits else _ways_on(ctx, out, result)
+        ways = _ways_on(ctx, out, result)
         if result.status is Status.WRONG_GRADIENT:
             ways = [f"look at it:  {_shell('check', problem)}"]
         for line in [*_checks(problem, result, out), *ways]:
             say(line)
     if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C
-        if as_json and not chosen.limits:
+        if as_json:
             _tell(_ways_on(ctx, out, result))
         raise typer.Exit(INTERRUPTED)
     if not result.success:
