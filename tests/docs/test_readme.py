@@ -36,6 +36,7 @@ PAGES = [
     DOCS / "accuracy.md",
     DOCS / "constraints.md",
     DOCS / "many_starts.md",
+    DOCS / "prox.md",
 ]
 
 
