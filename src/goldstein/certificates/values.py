@@ -332,7 +332,7 @@ def grain_of(
 
 
 def _grain_along(
-    oracle: CountedOracle, places: Places, way: Vector, delta: float, box: Box, workers: Workers
+    oracle: CountedOracle, places: Places, way: Vector, delta: float, box: Box, workers: Map
 ) -> float:
     reach, scale = norm_upper(way), 1.0 / LADDER
     # Beyond the ball, too: a plateau may be larger than that.
