@@ -37,7 +37,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "box.py": ("tests/constrained/test_forgery.py", "tests/constrained/test_bounds_kept.py"),
     "files.py": ("tests/certificates/test_store.py",),
     "goldstein.py": ("tests/certificates/test_attacks.py", "tests/certificates/test_goldstein.py"),
-    "kkt.py": ("tests/constrained/test_forgery.py", "tests/constrained/test_traps.py"),
+    "kkt.py": (
+        "tests/constrained/test_forgery.py",
+        "tests/constrained/test_gap.py",
+        "tests/constrained/test_traps.py",
+    ),
     "near_kkt.py": ("tests/constrained/test_near_kkt.py", "tests/constrained/test_forgery.py"),
     "rounding.py": ("tests/numerics/test_rounding.py",),
     "float_dot.py": ("tests/numerics/test_exact_vector.py", "tests/numerics/test_rounding.py"),
