@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-FOLDERS := src tests examples benchmarks
+FOLDERS := src tests examples benchmarks docs
 # No function with more than 12 branches: what people read first, and what they must believe.
 SIMPLE := src/goldstein/api src/goldstein/checker
 
@@ -21,13 +21,13 @@ MACHINES := OPENBLAS_CORETYPE=Prescott OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU
 SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 	tests/certificates/test_goldstein.py tests/sklearn/test_chunked_networks.py
 
-.PHONY: demo test lint types layers pytest machines test-as format readme overhead bench clean \
-	kill fuzz mutation wheel-test lowest dist lock sbom
+.PHONY: demo test lint types layers pytest browser machines test-as format readme overhead bench \
+	clean docs kill fuzz mutation wheel-test lowest dist lock sbom
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
 
-test: lint types layers pytest machines
+test: lint types layers docs pytest machines
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check $(FOLDERS)
@@ -40,8 +40,12 @@ types: $(VENV)/.test
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.test
+pytest: $(VENV)/.test browser
 	$(BIN)/pytest -q -n 2
+
+# Pages are tested in a real browser; where none can be had this says so, loudly.
+browser:
+	sh tests/reporting/browser_setup.sh .browser
 
 machines: $(VENV)/.test
 	for machine in $(MACHINES); do \
@@ -51,6 +55,10 @@ machines: $(VENV)/.test
 
 test-as: $(VENV)/.test
 	env $(MACHINE) $(BIN)/pytest -q -n 2
+
+# The site, with every example of the gallery run; a warning is an error.
+docs: $(VENV)/.test
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 format: $(VENV)/.test
 	$(BIN)/ruff format $(FOLDERS)
@@ -117,5 +125,5 @@ $(VENV)/.test: pyproject.toml requirements/test.lock | $(VENV)/bin/python
 	touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) .venv-wheel .venv-lowest .venv-tools dist demo-run .mypy_cache .ruff_cache \
-		.pytest_cache
+	rm -rf $(VENV) .venv-wheel .venv-lowest .venv-tools dist demo-run .browser .mypy_cache \
+		.ruff_cache .pytest_cache

@@ -56,6 +56,10 @@ class OutOfCalls(GoldsteinError):
     """Control flow inside a run: the next oracle call would exceed `max_calls`."""
 
 
+class OutOfTime(OutOfCalls):
+    """The same for `max_time`: there is no time for another call."""
+
+
 class NotDeterministicError(GoldsteinError):
     """The function gave two different gradients, or two different values, at one point."""
 
@@ -100,5 +104,6 @@ __all__ = [
     "OracleError",
     "OutOfBudget",
     "OutOfCalls",
+    "OutOfTime",
     "WrongGradientError",
 ]

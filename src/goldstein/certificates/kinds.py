@@ -71,7 +71,9 @@ _OWN = {
     "goldstein": "goldstein.certificates.goldstein:GoldsteinCertificate",
     "near": "goldstein.certificates.near:NearCertificate",
     "kkt": "goldstein.certificates.kkt:KKTCertificate",
+    "plus": "goldstein.certificates.plus:PlusCertificate",
     "near-kkt": "goldstein.certificates.near_kkt:NearKKTCertificate",
+    "values": "goldstein.certificates.values:ValuesCertificate",
 }
 
 _registered: dict[str, type] = {}
@@ -129,7 +131,7 @@ def load_certificate(path: str | Path) -> Any:
 
     Returns
     -------
-    GoldsteinCertificate, NearCertificate, KKTCertificate or NearKKTCertificate
+    GoldsteinCertificate, NearCertificate, KKTCertificate, NearKKTCertificate or ValuesCertificate
     """
 
     def make(kind: str, arrays: Arrays, fields: dict[str, Any]) -> Any:
