@@ -36,6 +36,7 @@ PAGES = [
     DOCS / "accuracy.md",
     DOCS / "constraints.md",
     DOCS / "from_scipy.md",
+    DOCS / "values_only.md",
 ]
 
 
