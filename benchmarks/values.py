@@ -9,9 +9,11 @@ the method were chosen on the suite as it is, in up to 20 variables). Every meth
 values; a value is f plus noise of this standard deviation. Counted is when the *true* f at a point
 that was asked for is within 1e-4 (f(x0) - best) of the best value known: what a method reports as
 its answer does not matter. A run ends after 4 seconds of CPU time (COBYLA and COBYQA: 1 second,
-their own arithmetic takes longest). Methods that are not installed (`pip install cma nlopt`) are left out and said so.
+their own arithmetic takes longest). Methods that are not installed (`pip install cma nlopt`) are
+left out and said so.
 
-The table goes to benchmarks/values.md.
+Finished runs are kept in benchmarks/results/values.jsonl and not repeated; delete it to measure
+afresh. The table goes to benchmarks/values.md.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import json
 import math
 import time
 import warnings
@@ -33,6 +36,7 @@ import goldstein as gs
 
 LEVELS = (1e-2, 1e-4, 1e-6)
 NOISE = (0.0, 1e-8, 1e-4)
+KEPT = Path(__file__).parent / "results" / "values.jsonl"
 #: CPU time for one run; less for those whose own arithmetic takes longest.
 SECONDS = {"COBYLA": 1.0, "COBYQA": 1.0}
 OTHERS = 4.0
@@ -126,10 +130,24 @@ def problems() -> list[gs.problems.Problem]:
     return turned + [gs.problems.get(name, d=dim) for name, dim in CHAINED]
 
 
+def kept() -> dict[tuple[str, float], list[dict[float, float]]]:
+    """Return the runs that were made before, by method and noise."""
+    lines = KEPT.read_text().splitlines() if KEPT.exists() else []
+    found = {}
+    for line in lines:
+        run = json.loads(line)
+        rows = [{float(level): calls for level, calls in row.items()} for row in run["rows"]]
+        found[run["method"], run["noise"]] = rows
+    return found
+
+
 def measure(names: list[str], noise: float) -> dict[str, list[dict[float, float]]]:
     """Return, for each method and problem, the values until each level."""
     found: dict[str, list[dict[float, float]]] = {}
     for name in names:
+        if (name, noise) in kept():
+            found[name] = kept()[name, noise]
+            continue
         rows = []
         for problem in problems():
             f = Recorder(problem, noise, 0, SECONDS.get(name, OTHERS))
@@ -138,6 +156,9 @@ def measure(names: list[str], noise: float) -> dict[str, list[dict[float, float]
                 METHODS[name](f, problem.x0.copy())
             rows.append(f.reached)
         found[name] = rows
+        KEPT.parent.mkdir(exist_ok=True)
+        with KEPT.open("a") as file:
+            file.write(json.dumps({"method": name, "noise": noise, "rows": rows}) + "\n")
         print(f"noise {noise:g}: {name} done", flush=True)
     return found
 

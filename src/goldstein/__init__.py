@@ -24,7 +24,8 @@ _NAMES = {
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
         "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
-        "NearKKTCertificate", "ValuesCertificate", "Verification", "load_certificate",
+        "NearKKTCertificate", "PlusCertificate", "ValuesCertificate", "Verification",
+        "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -38,16 +39,17 @@ _NAMES = {
     "goldstein.constrained": ["Violation"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
+    "goldstein.oracles.journal": ["CheckpointWarning"],
     "goldstein.solvers": [
         "O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver", "Values", "ZerothOrder",
     ],
     "goldstein.errors": [
-        "CertificateFileError", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
-        "MissingExtraError", "NotCertifiableError", "NotDeterministicError", "OracleError",
-        "WrongGradientError",
+        "CertificateFileError", "CheckpointError", "GoldsteinError", "InputError",
+        "InputTypeError", "KinkError", "MissingExtraError", "NotCertifiableError",
+        "NotDeterministicError", "OracleError", "WrongGradientError",
     ],
 }  # fmt: skip
-_MODULES = ["calculus", "models", "problems"]
+_MODULES = ["calculus", "models", "problems", "prox"]
 #: Found as attributes too, but not by a star import, which would hide the package of that name.
 _ECOSYSTEMS = ["scipy"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}

@@ -3,6 +3,7 @@
 from goldstein import calculus as calculus
 from goldstein import models as models
 from goldstein import problems as problems
+from goldstein import prox as prox
 from goldstein.api import (
     PrecisionWarning as PrecisionWarning,
 )
@@ -175,6 +176,9 @@ from goldstein.certificates import (
     NearKKTCertificate as NearKKTCertificate,
 )
 from goldstein.certificates import (
+    PlusCertificate as PlusCertificate,
+)
+from goldstein.certificates import (
     ValuesCertificate as ValuesCertificate,
 )
 from goldstein.certificates import (
@@ -197,6 +201,9 @@ from goldstein.constrained import (
 )
 from goldstein.errors import (
     CertificateFileError as CertificateFileError,
+)
+from goldstein.errors import (
+    CheckpointError as CheckpointError,
 )
 from goldstein.errors import (
     GoldsteinError as GoldsteinError,
@@ -242,6 +249,9 @@ from goldstein.oracles.diagnose import (
 )
 from goldstein.oracles.diagnose import (
     check_gradient as check_gradient,
+)
+from goldstein.oracles.journal import (
+    CheckpointWarning as CheckpointWarning,
 )
 from goldstein.result import (
     History as History,

@@ -42,6 +42,7 @@ from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given
+from goldstein.display import Plotted
 from goldstein.errors import InputError, NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
@@ -221,7 +222,7 @@ def certify(
         )  # fmt: skip
     oracle = sized(as_oracle(fun, jac, args, structure), point)  # type: ignore[arg-type]
     if bounds is not None or given(constraints):
-        check_constrained(structure, None)
+        check_constrained(structure)
         budget = call_budget(max_calls, 8 * point.size + 400)
         problem = Problem.of(oracle, point, bounds, constraints, budget)
         remarks = describe(oracle, "certify", seed, x)
@@ -244,13 +245,13 @@ def certify(
     if eps > 0:
         meta["asked_eps"] = eps
     certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta, deadline)
-    _refuse_wrong_gradients(certificate, counted, seed)
+    refuse_wrong_gradients(certificate, counted, seed)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle, seed)
     return certificate
 
 
-def _refuse_wrong_gradients(
+def refuse_wrong_gradients(
     certificate: GoldsteinCertificate, oracle: CountedOracle, seed: int
 ) -> None:
     """Differences of values overrule a gradient that belongs to another function."""
@@ -309,7 +310,7 @@ def _certify_stronger(
 
 
 @dataclass(frozen=True)
-class StationarityCurve:
+class StationarityCurve(Plotted):
     """The certified eps as a function of delta, at one point.
 
     Attributes

@@ -161,15 +161,10 @@ def refuse_on_values(
         )
 
 
-def check_constrained(structure: Structure | None, checkpoint: object) -> None:
+def check_constrained(structure: Structure | None) -> None:
     """Say what does not go together with bounds and constraints."""
     if structure is not None:
         raise InputTypeError(
             f"with bounds or constraints x0 must be one vector, got the layout {structure}; "
             "ravel it, and unpack it in fun."
-        )
-    if checkpoint is not None:
-        raise InputError(
-            "a checkpoint journals f alone, which is not available with bounds or constraints; "
-            "drop checkpoint=, and continue a run that a limit has cut short from its res.x."
         )

@@ -7,13 +7,14 @@ import hashlib
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from goldstein import __version__
 from goldstein.api.constrained import Answer, ConstrainedSearch
 from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
@@ -33,24 +34,31 @@ from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
+from goldstein.api.watchdog import watched
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Folded
+from goldstein.constrained.reduction import Folded, Violation
 from goldstein.constrained.system import given
-from goldstein.errors import InputError, InputTypeError, OutOfCalls
+from goldstein.errors import CheckpointError, InputError, InputTypeError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.differences import Differences
 from goldstein.oracles.function import DIFFERENCES, ValueOracle, as_values
-from goldstein.oracles.journal import JournalOracle, seed_in
+from goldstein.oracles.journal import Journal, journal_at, seed_in
+from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
-from goldstein.result import Result, Status
+from goldstein.oracles.workers import mapped
+from goldstein.prox.term import Term
+from goldstein.result import Question, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS, Outcome, run
+
+#: Part of the time limit that the last word of a run out of time may take besides.
+LAST_WORD = 0.1
 
 
 class PrecisionWarning(UserWarning):
@@ -75,6 +83,7 @@ def minimize(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
+    plus: Term | None = None,
     callback: Callable[..., Any] | None = None,
     progress: bool | Callable[[State, int], None] = False,
     checkpoint: str | Path | None = None,
@@ -113,7 +122,8 @@ def minimize(
         Limit on values plus gradients. Default 50,000 + 100 d, and 2,000 d where there are only
         values.
     max_time : float, optional
-        Limit in seconds.
+        Limit in seconds. It is looked at between two calls; a call that goes on for as long again
+        is interrupted, in the main thread of Unix systems.
     bounds : scipy.optimize.Bounds or list of pairs, optional
         Bounds of the variables; None or an infinity for none. `fun` and `jac` are never asked
         outside them. The certificate is then a `KKTCertificate`, or a `NearKKTCertificate` where
@@ -122,6 +132,10 @@ def minimize(
         As SciPy takes them, with gradients: lb <= c(x) <= ub, equalities where both are equal.
         `res.multipliers` numbers all components in the order given; see also
         `res.bound_multipliers` and `res.violation`.
+    plus : Term, optional
+        A convex term h of `gs.prox` (`l1`, `group_l2`, `box`, `simplex`, `nuclear`): f + h is
+        minimised, with exact zeros in x, and the certificate, a `PlusCertificate`, has exact
+        subgradients of h. `res.fun` is f + h.
     callback : callable
         `callback(x)` or `callback(intermediate_result=...)` after each descent step; StopIteration
         (or a true return value) stops the run.
@@ -157,17 +171,11 @@ def minimize(
     True
     """
     structure, start = as_point(x0, "x0")
-    if delta is None:
-        raise InputTypeError(
-            "delta is missing: the radius, in the units of x, within which gradients may cancel. "
-            "Give eps= and delta=; gs.suggest_target proposes both."
-        )
-    check_target(1.0 if eps is None else eps, delta, start)
-    _check_one_accuracy(eps, rel_eps)
+    delta = _check_question(eps, rel_eps, delta, start)
     kind = stationarity_named(stationarity)
     bounded = bounds is not None or given(constraints)
     if bounded:
-        check_constrained(structure, checkpoint)
+        check_constrained(structure)
     budget = call_budget(max_calls, 50_000 + 100 * start.size)
     begin, deadline = time.perf_counter(), deadline_after(max_time)
     if callback is not None and not callable(callback):
@@ -177,7 +185,9 @@ def minimize(
     if own.feasible and not bounded:
         raise InputError("options={'feasible': True} is about constraints, and there are none.")
     differences = jac if isinstance(jac, str) and jac in DIFFERENCES else None
-    solver = make_solver("values" if differences and method == "auto" else method, options)
+    named = "values" if differences and method == "auto" else method
+    # A journal may be read on another machine: what it is a journal of must not depend on this one.
+    solver = make_solver(named, options, start.size if checkpoint is None else None)
     if solver.on_values:
         values = sized(_values_of(fun, jac, args, structure), start)
         refuse_on_values(kind, constraints, checkpoint, workers)
@@ -188,35 +198,48 @@ def minimize(
             callback, progress, workers, differences == "3-point",
         )  # fmt: skip
     _refuse_without_gradient(differences, workers, solver)
-    if checkpoint is not None and not solver.keeps_journal:
-        raise InputError(
-            "a checkpoint is the journal of all answers, and compiled code asks without Python; "
-            "drop checkpoint=, or options={'compiled': True}."
-        )
     oracle = sized(as_oracle(fun, jac, args, structure), start)  # type: ignore[arg-type]
     if kind.require is not None:
         kind.require(oracle)
     seed = _seed(rng, checkpoint)
     asked = Request(1.0, float(delta), seed, lipschitz)
-    if bounded:
-        problem = Problem.of(oracle, start, bounds, constraints, budget)
-        return _minimize_constrained(
-            problem, start, solver, eps, rel_eps, asked,
-            describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress, checked,
-            near=kind.strengthen is not None, feasible=own.feasible,
+    if plus is not None:
+        _check_plus(plus, start, bounded or checkpoint is not None or kind.strengthen is not None)
+        meta = describe(oracle, solver.name, seed, x0, structure)
+        return _minimize_plus(
+            oracle, plus, start, structure, solver, eps, rel_eps,
+            asked, meta, begin, deadline, budget,
+            _in_shape(callback, structure), progress, checked,
         )  # fmt: skip
     identity = {
         **_identity(oracle, start, solver, eps, rel_eps, asked),
         "stationarity": stationarity, "check_gradient": checked,
     }  # fmt: skip
-    with _journalled(oracle, checkpoint, identity) as base:
+    if bounded:
+        identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
+    with journal_at(checkpoint, identity) as journal, watched(max_time):
+        base = oracle if journal is None else JournalOracle(oracle, journal)
+        if bounded:
+            problem = Problem.of(base, start, bounds, constraints, budget, journal)
+            result = _minimize_constrained(
+                problem, start, solver, eps, rel_eps, asked,
+                describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress,
+                checked, near=kind.strengthen is not None, feasible=own.feasible,
+                question=Question(
+                    math.nan, float(delta), stationarity, oracle,
+                    {"bounds": bounds, "constraints": constraints},
+                ),
+            )  # fmt: skip
+            about = _about(result, oracle, constraints, problem.box.clip(start))
+            _check_replayed(result.certificate, about[0], journal, bounds=bounds, **about[1])
+            return result
         counted = CountedOracle(base, budget, LONGEST)
         if eps is None:
             eps = _relative(counted, start, float(delta), seed, rel_eps)
         request = Request(float(eps), float(delta), seed, lipschitz)
         with reporter(progress, budget, request.eps) as watch:
             search = _Search(
-                oracle, base, counted, solver, request,
+                oracle, counted, solver, request,
                 meta=describe(oracle, solver.name, seed, x0, structure),
                 deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
                 checked=checked,
@@ -226,8 +249,7 @@ def minimize(
         weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
         if status is Status.NOT_VERIFIED and weaker:
             detail = "no pivot was found within delta, so the certificate is a Goldstein one"
-        if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
-            _check_replayed(certificate, oracle, base)
+        _check_replayed(certificate, oracle, journal)
     state = outcome.state
     _warn_of_precision(request, state.fx, status)
     return Result(
@@ -245,6 +267,7 @@ def minimize(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
+        question=Question(request.eps, request.delta, stationarity, oracle),
     )
 
 
@@ -264,6 +287,7 @@ def _identity(
 ) -> dict[str, Any]:
     """Return what makes a run: a journal belongs to one of them."""
     return {
+        "goldstein": __version__,
         "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
         "eps": eps, "rel_eps": rel_eps, "delta": request.delta,
         "method": solver.name, "options": repr(sorted(vars(solver).items())),
@@ -311,13 +335,14 @@ def _minimize_values(
     central: bool,
 ) -> Result:
     from goldstein.api.values import ValuesSearch
-    from goldstein.api.workers import workers_from
 
     box = as_box(bounds, start.size)
     inside = box.clip(start)
     identity = {**_identity(values, start, solver, eps, rel_eps, request), "central": central}
-    with workers_from(workers) as ask, _journalled(values, checkpoint, identity) as base:
-        counted = CountedOracle(base, budget)
+    with mapped(workers) as ask, journal_at(checkpoint, identity) as journal:
+        counted = CountedOracle(
+            values if journal is None else JournalOracle(values, journal), budget
+        )
         if eps is None:
             slopes = CountedOracle(Differences(counted, box.lower, box.upper, request.seed))
             eps = _relative(slopes, inside, request.delta, request.seed, rel_eps)
@@ -330,8 +355,7 @@ def _minimize_values(
             )  # fmt: skip
             found = search.run(inside)
         proved = found.certificate
-        if proved is not None and isinstance(base, JournalOracle) and base.replayed:
-            _check_replayed(proved, values, base, bounds=bounds)
+        _check_replayed(proved, values, journal, bounds=bounds)
     sure = "" if proved is None else f"by statistics of values, confidence {proved.confidence:g}"
     return Result(
         x=found.x.copy() if structure is None else structure.build(found.x),
@@ -368,6 +392,7 @@ def _minimize_constrained(
     checked: bool,
     near: bool,
     feasible: bool,
+    question: Question,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -379,8 +404,10 @@ def _minimize_constrained(
         search = kind(problem, solver, request, meta, deadline, callback, watch, checked)
         with counted.reserved(1):
             answer = _run_near(search, start) if near else search.run(start)
+    if counted.closed:
+        answer = replace(answer, status=Status.OUT_OF_TIME)
     certificate = answer.certificate
-    fun = counted.value(answer.x)
+    fun = math.nan if counted.closed else counted.value(answer.x)
     # A certificate of infeasibility speaks of the violation: it has no multipliers.
     proved = None if answer.status is Status.INFEASIBLE else certificate
     return Result(
@@ -403,6 +430,68 @@ def _minimize_constrained(
         violation=problem.system.violation(answer.x),
         constr_nfev=problem.system.nfev,
         constr_njev=problem.system.njev,
+        question=replace(question, eps=request.eps),
+    )
+
+
+def _check_plus(plus: Any, start: Vector, more: bool) -> None:
+    """Refuse what is no term, or does not go together with one."""
+    if not isinstance(plus, Term):
+        raise InputTypeError(
+            f"plus must be a term of gs.prox, as gs.prox.l1(0.1); got {type(plus).__name__}."
+        )
+    if more:
+        raise InputError(
+            "plus= does not go together with bounds, constraints, checkpoint or "
+            "stationarity='near'; write box or simplex as the term, or h into fun."
+        )
+    plus.check(start.size)
+
+
+def _minimize_plus(
+    oracle: Oracle,
+    term: Term,
+    start: Vector,
+    structure: Structure | None,
+    solver: Solver,
+    eps: float | None,
+    rel_eps: float | None,
+    request: Request,
+    meta: dict[str, Any],
+    begin: float,
+    deadline: float,
+    budget: int,
+    callback: Callable[..., Any] | None,
+    progress: bool | Callable[[State, int], None],
+    checked: bool,
+) -> Result:
+    from goldstein.api.plus import PlusSearch
+
+    counted = CountedOracle(oracle, budget, LONGEST)
+    if eps is None:
+        eps = _relative(counted, start, request.delta, request.seed, rel_eps)
+    request = replace(request, eps=float(eps))
+    with reporter(progress, budget, request.eps) as watch:
+        search = PlusSearch(
+            counted, term, solver, request, meta, deadline, callback, watch, checked
+        )
+        with counted.reserved(1):
+            x, status = search.run(start)
+    return Result(
+        x=x.copy() if structure is None else structure.build(x),
+        fun=search.value(x),
+        success=status is Status.VERIFIED,
+        status=status,
+        message=_message(status),
+        nit=search.steps,
+        nfev=counted.values,
+        ngev=counted.gradients,
+        certificate=search.certificate,
+        history=search.history,
+        seed=request.seed,
+        time=time.perf_counter() - begin,
+        method=solver.name,
+        gradient_scale=counted.first_length,
     )
 
 
@@ -417,7 +506,6 @@ class _Search:
     """One run of a solver, or several at shrinking targets, until the claim is proved."""
 
     oracle: Oracle
-    base: Oracle
     counted: CountedOracle
     solver: Solver
     request: Request
@@ -442,8 +530,8 @@ class _Search:
         return bool(certificate.verify(self.oracle, seed=self.request.seed).ok)
 
     def _goldstein(self, x: Vector, target: Request) -> tuple[Outcome, Any, Status]:
-        judge = Judge(self.counted, target, self.meta, self.checked)
         left = max(self.deadline - time.perf_counter(), 1e-3)
+        judge = Judge(self.counted, target, self.meta, self.checked, LAST_WORD * left)
         with self.counted.reserved(last_calls(self.counted, x.size)):
             outcome = run(
                 self.solver, self.counted, x, target, judge=judge, suspect=judge.suspect,
@@ -453,9 +541,7 @@ class _Search:
         certificate, status = outcome.certificate, outcome.status
         if certificate is None:
             try:
-                # A longer run would not ask these questions.
-                with getattr(self.base, "off_the_record", contextlib.nullcontext)():
-                    certificate = judge.last_word(self.solver, outcome)
+                certificate = judge.last_word(self.solver, outcome)
             except tuple(ENDINGS) as ending:
                 status = ENDINGS[type(ending)]
             if certificate is not None and certificate.eps <= target.eps:
@@ -508,7 +594,16 @@ class _Search:
         return ""
 
 
-def _check_one_accuracy(eps: float | None, rel_eps: float | None) -> None:
+def _check_question(
+    eps: float | None, rel_eps: float | None, delta: float | None, start: Vector
+) -> float:
+    """Return delta; refuse a question that is none."""
+    if delta is None:
+        raise InputTypeError(
+            "delta is missing: the radius, in the units of x, within which gradients may cancel. "
+            "Give eps= and delta=; gs.suggest_target proposes both."
+        )
+    check_target(1.0 if eps is None else eps, delta, start)
     if (eps is None) == (rel_eps is None):
         given = "eps must be a number, got NoneType" if eps is None else "got both"
         raise InputTypeError(
@@ -518,6 +613,7 @@ def _check_one_accuracy(eps: float | None, rel_eps: float | None) -> None:
         )
     if rel_eps is not None and not (is_number(rel_eps) and 0 < rel_eps < math.inf):
         raise InputError(f"rel_eps must be a positive finite number, got {rel_eps!r}.")
+    return float(delta)
 
 
 def _relative(
@@ -572,26 +668,23 @@ def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
         )
 
 
+def _about(
+    result: Result, oracle: Oracle, constraints: Any, x: Vector
+) -> tuple[Oracle, dict[str, Any]]:
+    """Return the function and the constraints that the certificate of a result is about."""
+    if result.status is Status.INFEASIBLE:
+        return Violation(constraints, x), {}
+    return oracle, {"constraints": constraints}
+
+
 def _check_replayed(
-    certificate: Any, oracle: Oracle, journal: JournalOracle, **limits: Any
+    certificate: Any, oracle: Oracle, journal: Journal | None, **limits: Any
 ) -> None:
     """What rests on a checkpoint is believed only after asking the function itself."""
+    if certificate is None or journal is None or not journal.recalled:
+        return
     if not certificate.verify(oracle, **limits).ok:
-        raise InputError(
+        raise CheckpointError(
             f"checkpoint {journal.path} was made with another function: the certificate does not "
             "hold for this one. Name another file, or delete it to start afresh."
         )
-
-
-@contextlib.contextmanager
-def _journalled(
-    oracle: Oracle, path: str | Path | None, identity: dict[str, Any]
-) -> Iterator[Oracle]:
-    if path is None:
-        yield oracle
-        return
-    journal = JournalOracle(oracle, path, identity)
-    try:
-        yield journal
-    finally:
-        journal.close()

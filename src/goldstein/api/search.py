@@ -106,6 +106,10 @@ class Search:
                 "function, the clock and the answers."
             )
         start = as_vector(x0, "x0").copy()
+        options = more.get("options") or {}
+        if method == "auto" and isinstance(options, dict):
+            # It may come back on another machine: nothing is left to what is compiled there.
+            more["options"] = {"compiled": False, **options}
         request = {**more, "eps": eps, "delta": delta, "method": method, "rng": seed_from(rng)}
         self._begin({"x0": start, **request}, [])
 

@@ -31,7 +31,7 @@ from goldstein.constrained.system import System
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.counted import Workers
+from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Differences
 from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
@@ -81,7 +81,7 @@ class ValuesSearch:
     meta: dict[str, Any]
     deadline: float
     central: bool
-    workers: Workers
+    workers: Map
     callback: Callable[..., Any] | None = None
     watch: Callable[[State, int], None] | None = None
 
@@ -197,16 +197,9 @@ class ValuesSearch:
         """Return what fresh draws support at x; points and weights are fixed before."""
         self._attempts += 1
         try:
-            with self._off_the_record():
-                return self._stated(x, evidence)
+            return self._stated(x, evidence)
         except OutOfCalls:
             return None
-
-    def _off_the_record(self) -> contextlib.AbstractContextManager[None]:
-        """A run with a larger budget would not ask these questions."""
-        found: contextlib.AbstractContextManager[None]
-        found = getattr(self.values.inner, "off_the_record", contextlib.nullcontext)()
-        return found
 
     def _stated(self, x: Vector, evidence: Evidence | None) -> ValuesCertificate | None:
         places = self._best_places(x, evidence)
@@ -251,7 +244,7 @@ class ValuesSearch:
 
     def _value(self, x: Vector) -> float:
         # The answer itself may always be asked for.
-        with self.values.reserved(-1), self._off_the_record():
+        with self.values.reserved(-1):
             return self._differences.value(x)
 
     def _callback(self) -> Callable[..., Any] | None:

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.files import Arrays, read_record, write_record
+from goldstein.certificates.writing import write_record
+from goldstein.checker.files import Arrays, read_record
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import InputError, InputTypeError
 
@@ -70,6 +71,7 @@ _OWN = {
     "goldstein": "goldstein.certificates.goldstein:GoldsteinCertificate",
     "near": "goldstein.certificates.near:NearCertificate",
     "kkt": "goldstein.certificates.kkt:KKTCertificate",
+    "plus": "goldstein.certificates.plus:PlusCertificate",
     "near-kkt": "goldstein.certificates.near_kkt:NearKKTCertificate",
     "values": "goldstein.certificates.values:ValuesCertificate",
 }

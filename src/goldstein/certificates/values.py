@@ -35,7 +35,7 @@ from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.betting import mean_limits
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.counted import Workers
+from goldstein.oracles.counted import Map
 from goldstein.oracles.function import as_values
 from goldstein.oracles.structure import Structure
 
@@ -166,7 +166,7 @@ class ValuesCertificate:
         *,
         bounds: Any = None,
         seed: int | None = None,
-        workers: Workers = map,
+        workers: Map = map,
     ) -> Verification:
         """Draw as many samples afresh, and see whether they support the claim.
 
@@ -316,7 +316,7 @@ def grain_of(
     delta: float,
     box: Box,
     rng: np.random.Generator,
-    workers: Workers,
+    workers: Map,
 ) -> float:
     """Return the size of the steps in which values change, where they hardly change over a box.
 
@@ -332,7 +332,7 @@ def grain_of(
 
 
 def _grain_along(
-    oracle: CountedOracle, places: Places, way: Vector, delta: float, box: Box, workers: Workers
+    oracle: CountedOracle, places: Places, way: Vector, delta: float, box: Box, workers: Map
 ) -> float:
     reach, scale = norm_upper(way), 1.0 / LADDER
     # Beyond the ball, too: a plateau may be larger than that.
@@ -375,7 +375,7 @@ def rounding_of(places: Places, largest_value: float, grain: float) -> float:
 
 
 def check_values(
-    cert: ValuesCertificate, oracle: CountedOracle, bounds: Any, seed: int, workers: Workers = map
+    cert: ValuesCertificate, oracle: CountedOracle, bounds: Any, seed: int, workers: Map = map
 ) -> Verification:
     """Return what fresh draws say; the checks stop where a later one would mean nothing."""
     found = Verification(math.inf, math.inf, "estimated")

@@ -24,7 +24,7 @@ from goldstein.constrained.box import Box
 from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.counted import Workers
+from goldstein.oracles.counted import Map
 
 #: Slopes are taken to be this much steeper than the steepest that was met along the coordinate,
 #: and than this part of the steepest along any.
@@ -67,7 +67,7 @@ class Statistics:
     confidence: float
     lipschitz: float | None
     seed: int
-    workers: Workers
+    workers: Map
 
 
 def places_around(

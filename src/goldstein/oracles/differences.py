@@ -18,7 +18,7 @@ from goldstein.checker.rounding import UNIT
 from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream
 from goldstein.oracles.base import Oracle
-from goldstein.oracles.counted import CountedOracle, Workers
+from goldstein.oracles.counted import CountedOracle, Map
 from goldstein.oracles.noise import noise_level
 
 #: Steps without noise, relative to max(1, |x_i|): forward, and central.
@@ -61,7 +61,7 @@ class Differences(Oracle):
         seed: int,
         *,
         central: bool = False,
-        workers: Workers = map,
+        workers: Map = map,
     ) -> None:
         self.values, self.workers = values, workers
         self.lower, self.upper, self.seed = lower, upper, seed

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.oracles.counted import CountedOracle, Workers
+from goldstein.oracles.counted import CountedOracle, Map
 
 #: Below this part of the values it is rounding.
 ROUNDING = 2.0**-44
@@ -22,7 +22,7 @@ POINTS, LINES = 7, 2
 
 
 def noise_level(
-    oracle: CountedOracle, x: Vector, step: Vector, rng: np.random.Generator, workers: Workers = map
+    oracle: CountedOracle, x: Vector, step: Vector, rng: np.random.Generator, workers: Map = map
 ) -> float:
     """Return the standard deviation of the noise of f around x; 0 if it is but rounding.
 
