@@ -37,6 +37,7 @@ PAGES = [
     DOCS / "accuracy.md",
     DOCS / "constraints.md",
     DOCS / "from_scipy.md",
+    DOCS / "values_only.md",
     DOCS / "many_starts.md",
     DOCS / "seeing.md",
     DOCS / "proof_files.md",
