@@ -44,6 +44,7 @@ PAGES = [
     DOCS / "quickstart.md",
     DOCS / "coming_from.md",
     *sorted((DOCS / "tutorials").glob("*.md")),
+    DOCS / "prox.md",
 ]
 
 

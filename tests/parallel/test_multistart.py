@@ -236,3 +236,12 @@ def test_expressions_and_near_certificates_travel(tmp_path):
             )  # fmt: skip
         assert [point.count for point in found.points] == [3]
         assert found.best.certificate.verify(F).ok
+
+
+def test_terms_of_plus_are_part_of_the_run(tmp_path):
+    for _ in range(2):
+        found = run(plus=gs.prox.l1(0.5), folder=tmp_path)
+        assert found.best.certificate.kind == "plus"
+        assert found.best.certificate.verify(valley, slope).ok
+    with pytest.raises(gs.InputError, match="belongs to another run"):
+        run(plus=gs.prox.l1(0.25), folder=tmp_path)

@@ -18,9 +18,10 @@ import numpy as np
 
 from goldstein.api.forward_backward import forward_backward
 from goldstein.api.judge import Judge, last_calls
-from goldstein.certificates.plus import PlusCertificate, term_share
+from goldstein.certificates.plus import PlusCertificate
 from goldstein.certificates.stating import Stating
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
@@ -48,6 +49,18 @@ JUMP = 0.05
 
 #: Times that gradients are added to a claim, and the subgradient of h chosen anew.
 LOOKS = 4
+
+
+#: Endings of a search that end the run.
+_FINAL = (Status.STOPPED, Status.NOT_DETERMINISTIC, Status.WRONG_GRADIENT, Status.UNBOUNDED)
+
+
+class _Ended(Exception):
+    """Control flow inside a run: there is no point in another turn."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class _OnChart(Oracle):
@@ -96,7 +109,7 @@ class PlusSearch:
             with self.f.reserved(last_calls(self.f, start.size)):
                 for turn in range(ROUNDS):
                     near = self._improve(turn)
-                    if self._proved(near, turn):
+                    if self._proved_simpler(near, turn) or self._proved(near, turn):
                         return self.x, Status.VERIFIED
                     if time.perf_counter() > self.deadline:
                         status = Status.OUT_OF_TIME
@@ -105,8 +118,13 @@ class PlusSearch:
             status = Status.OUT_OF_CALLS
         except (StopIteration, KeyboardInterrupt):
             status = Status.STOPPED
+        except _Ended as end:
+            status = end.status
         except tuple(ENDINGS) as ending:
-            return self.x, ENDINGS[type(ending)]
+            status = ENDINGS[type(ending)]
+        if status in _FINAL[1:]:
+            self.certificate = None
+            return self.x, status
         if self.certificate is None or not np.array_equal(self.certificate.x, self.x):
             self.certificate = None
             try:
@@ -176,16 +194,15 @@ class PlusSearch:
         if chart.start.size == 0:
             return chart.point(chart.start), []
         counted = CountedOracle(_OnChart(self.f, chart))
-        judge = Judge(counted, target, {}, check_gradient=False)
+        judge = Judge(counted, target, {}, self.checked)
         left = self.deadline - time.perf_counter()
         outcome = run(
             self.solver, counted, chart.start, target, judge=judge, suspect=judge.suspect,
             max_time=None if math.isinf(left) else max(left, 1e-3),
         )  # fmt: skip
-        if outcome.status is Status.STOPPED:
-            raise KeyboardInterrupt
-        if outcome.status in (Status.NOT_DETERMINISTIC,):
-            judge.require_one_value(outcome.state.x)
+        if outcome.status in _FINAL:
+            self.x = chart.point(outcome.state.x)
+            raise _Ended(outcome.status)
         points = [] if outcome.certificate is None else list(outcome.certificate.points)
         return chart.point(outcome.state.x), [chart.point(u) for u in points]
 
@@ -200,6 +217,21 @@ class PlusSearch:
         )  # fmt: skip
         self._moved(self.term.prox(result.x, 0.0))
         return [] if result.certificate is None else list(result.certificate.points)
+
+    def _proved_simpler(self, near: list[Vector], turn: int) -> bool:
+        """Try the point without what is smaller than delta: the claim may hold of it as well."""
+        x, simpler = self.x, self.term.snap(self.x, self.request.delta)
+        far = float(np.linalg.norm(simpler - x))
+        if far == 0.0 or self.term.structure(simpler) == self.term.structure(x):
+            return False
+        if self.value(simpler) > self.value(x) + self.request.eps * far:
+            return False
+        self.x = simpler
+        if self._proved(near, turn):
+            self._moved(simpler)
+            return True
+        self.x, self.certificate = x, None
+        return False
 
     def _proved(self, near: list[Vector], turn: int) -> bool:
         """State what can be proved of x; return whether it is what was asked for."""
@@ -242,7 +274,7 @@ class PlusSearch:
             if len(points) == before:
                 break
         rows = np.array(gradients) + v
-        share = term_share(term, x, v, request.delta, weights, rows)
+        share = term_share(term.to_record(), x, v, request.delta, weights, rows)
         if not share < request.eps:
             return None
         stating = Stating(
@@ -253,7 +285,7 @@ class PlusSearch:
             return None
         own = {y.tobytes(): g for y, g in zip(points, gradients)}
         kept: Matrix = np.array([own[y.tobytes()] for y in tilted.points])
-        return PlusCertificate.from_tilted(tilted, kept, v, term)
+        return PlusCertificate.from_tilted(tilted, kept, v, term, request.delta)
 
     def _asked(
         self, rng: np.random.Generator, near: list[Vector]

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from goldstein.certificates.goldstein import GoldsteinCertificate, Renewable
 from goldstein.certificates.kinds import content_hash
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import mean_length
-from goldstein.checker.rounding import UNIT, up
+from goldstein.checker.fenchel import fenchel_gap, term_share
+from goldstein.checker.rounding import up
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
@@ -103,13 +103,24 @@ class PlusCertificate(PlottedCertificate):
 
     @classmethod
     def from_tilted(
-        cls, tilted: GoldsteinCertificate, gradients: Matrix, subgradient: Vector, term: Term
+        cls,
+        tilted: GoldsteinCertificate,
+        gradients: Matrix,
+        subgradient: Vector,
+        term: Term,
+        delta: float,
     ) -> PlusCertificate:
-        """Make a claim about f + h of one about f(x) + <subgradient, x>."""
-        rows = gradients + subgradient
-        extra = term_share(term, tilted.x, subgradient, tilted.delta, tilted.weights, rows)
+        """Make a claim about f + h of one about f(x) + <subgradient, x>.
+
+        Where v is no subgradient at x itself, the ball of radius `delta` that was asked for is
+        stated: a gap counts less in a larger ball.
+        """
+        rows, record = gradients + subgradient, term.to_record()
+        exact = fenchel_gap(record, tilted.x, subgradient) == (0.0, 0.0)
+        radius = tilted.delta if exact else max(tilted.delta, delta)
+        extra = term_share(record, tilted.x, subgradient, radius, tilted.weights, rows)
         return cls(
-            x=tilted.x, delta=tilted.delta, eps=up(tilted.eps + extra), points=tilted.points,
+            x=tilted.x, delta=radius, eps=up(tilted.eps + extra), points=tilted.points,
             gradients=gradients, weights=tilted.weights, subgradient=subgradient, term=term,
             meta=tilted.meta,
         )  # fmt: skip
@@ -144,12 +155,14 @@ class PlusCertificate(PlottedCertificate):
         same = plus is None or plus == self.term
         found.add("term", same, f"{self.term!r}" + ("" if same else f", asked for was {plus!r}"))
         rows = self.gradients + self.subgradient
+        term_from_record(self.term.to_record())  # refuses parameters that make no term
         finite = all(np.isfinite(getattr(self, name)).all() for name in _ARRAYS)
         finite = finite and 0.0 < self.delta < math.inf and 0.0 <= self.eps < math.inf
         if not found.add("numbers", finite, "finite" if finite else "not finite"):
             return found
-        term = term_from_record(self.term.to_record())  # made again, from what is stated
-        extra = term_share(term, self.x, self.subgradient, self.delta, self.weights, rows)
+        extra = term_share(
+            self.term.to_record(), self.x, self.subgradient, self.delta, self.weights, rows
+        )
         left = math.nextafter(self.eps - extra, -math.inf) if extra else self.eps
         if not found.add(
             "subgradient",
@@ -227,15 +240,3 @@ class PlusCertificate(PlottedCertificate):
 
     def __repr__(self) -> str:
         return f"<PlusCertificate {self.summary()}>"
-
-
-def term_share(
-    term: Term, x: Vector, v: Vector, delta: float, weights: Vector, rows: Matrix
-) -> float:
-    """Return what the term adds to eps: its Fenchel gap over delta, and the rounding of g + v."""
-    gap, away = term.gap(x, v)
-    room = math.nextafter(delta - away, -math.inf) if away else delta
-    if not (gap < math.inf and room > 0.0):
-        return math.inf
-    rounding = up(2.0 * UNIT * mean_length(weights, rows))
-    return up(up(gap / room) + rounding) if gap or rounding else 0.0

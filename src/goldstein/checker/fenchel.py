@@ -9,16 +9,58 @@ below bound it from above in float64, infinity where v is outside the domain of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.beside import mean_length
 from goldstein.checker.rounding import UNIT, gamma, norm_upper, up
+
+Record = Mapping[str, Any]
 
 #: What a product may lose next to 0.
 _UNDERFLOW = 2.0**-1070
+
+
+def term_share(
+    term: Record, x: Vector, v: Vector, delta: float, weights: Vector, rows: Matrix
+) -> float:
+    """Return what a term adds to eps: its gap over delta, and the rounding of rows g_j + v."""
+    gap, away = fenchel_gap(term, x, v)
+    room = math.nextafter(delta - away, -math.inf) if away else delta
+    if not (gap < math.inf and room > 0.0):
+        return math.inf
+    rounding = up(2.0 * UNIT * mean_length(weights, rows))
+    return up(up(gap / room) + rounding) if gap or rounding else 0.0
+
+
+def fenchel_gap(term: Record, x: Vector, v: Vector) -> tuple[float, float]:
+    """Bound the gap of v for a term given by name and parameters: (gap, how far from x).
+
+    The names and parameters are those of `goldstein.prox`; of a number there may be one for all.
+    """
+    name = term["name"]
+    if name == "l1":
+        return l1_gap(x, v, _each(term["weight"], x.size)), 0.0
+    if name == "group_l2":
+        groups = [np.array(group, dtype=np.intp) for group in term["groups"]]
+        return groups_gap(x, v, groups, _each(term["weight"], len(groups))), 0.0
+    if name == "box":
+        return box_gap(x, v, _each(term["lower"], x.size), _each(term["upper"], x.size)), 0.0
+    if name == "simplex":
+        return simplex_gap(x, v, float(term["total"]))
+    if name == "nuclear":
+        rows, columns = term["shape"]
+        X, V = x.reshape(rows, columns), v.reshape(rows, columns)
+        return nuclear_gap(X, V, float(term["weight"])), 0.0
+    return math.inf, 0.0
+
+
+def _each(values: Any, size: int) -> Vector:
+    return np.broadcast_to(np.asarray(values, dtype=np.float64), (size,))
 
 
 def products_upper(a: Vector, b: Vector) -> float:
@@ -44,6 +86,9 @@ def l1_gap(x: Vector, v: Vector, weights: Vector) -> float:
 
 def groups_gap(x: Vector, v: Vector, groups: Sequence[NDArray[np.intp]], weights: Vector) -> float:
     """h = sum_k weights_k |x_k| over blocks x_k of x: |v_k| <= weights_k, and v is 0 elsewhere."""
+    everything = np.concatenate(groups)
+    if np.unique(everything).size < everything.size or (everything < 0).any():
+        return math.inf  # blocks overlap
     free = np.ones(x.size, dtype=bool)
     gaps = []
     for group, weight in zip(groups, weights.tolist()):

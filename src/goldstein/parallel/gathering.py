@@ -11,11 +11,12 @@ import numpy as np
 from goldstein.api.progress import counter
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.oracles import as_oracle
+from goldstein.oracles import Oracle, as_oracle
 from goldstein.oracles.structure import Structure
 from goldstein.parallel.folder import Folder, digest
 from goldstein.parallel.jobs import Done, Trouble
 from goldstein.parallel.pool import Pool
+from goldstein.prox.term import Term
 from goldstein.result import Result, Status
 
 #: Values asked for again differ by no more than this part.
@@ -155,7 +156,8 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
     oracle = as_oracle(fun, jac, args, structure)
     fits = True
     if oracle.has_value:
-        fits = abs(float(oracle.value(x)) - result.fun) <= SAME * max(1.0, abs(result.fun))
+        value = total_value(oracle, options)(x)
+        fits = abs(value - result.fun) <= SAME * max(1.0, abs(result.fun))
     if fits and certificate is not None:
         names = ("bounds", "constraints") if certificate.kind in ("kkt", "near-kkt") else ()
         limits = {name: options[name] for name in names if name in options}
@@ -167,6 +169,16 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
             "Name another folder, or delete this one to start afresh."
         )
     return result
+
+
+def total_value(oracle: Oracle, options: dict[str, Any]) -> Callable[[Vector], float]:
+    """Return what `result.fun` is the value of: f, plus the term of `plus=` if there is one."""
+    term: Term | None = options.get("plus")
+
+    def value(x: Vector) -> float:
+        return float(oracle.value(x)) + (0.0 if term is None else term.value(x))
+
+    return value
 
 
 def _flat(point: Any) -> tuple[Structure | None, Vector]:

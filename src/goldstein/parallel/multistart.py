@@ -20,7 +20,7 @@ from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.parallel.distinct import StationaryPoint, distinct
 from goldstein.parallel.folder import Folder, described, digest, seed_in
-from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather
+from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather, total_value
 from goldstein.result import Result
 
 #: How many points a printed result lists.
@@ -241,7 +241,7 @@ def _distinct(
     layout = verified[0].certificate.meta.get("structure")
     if not constrained and layout is None:
         counted = CountedOracle(as_oracle(fun, jac, options.get("args", ())))
-        value = counted.value if counted.has_value else None
+        value = total_value(counted, options) if counted.has_value else None
     eps = options.get("eps")
     return distinct(results, value, flat if eps is None else max(eps, flat), options["delta"])
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.fenchel import box_gap
 from goldstein.errors import InputError
 from goldstein.prox.term import Term, numbers, plain, same_size
 
@@ -36,10 +35,6 @@ class BoxTerm(Term):
     def subgradient(self, x: Vector, wish: Vector) -> Vector:
         below = np.where(x == self.lower, np.minimum(wish, 0.0), 0.0)
         return below + np.where(x == self.upper, np.maximum(wish, 0.0), 0.0)
-
-    def gap(self, x: Vector, v: Vector) -> tuple[float, float]:
-        lower, upper = (np.broadcast_to(side, x.shape) for side in (self.lower, self.upper))
-        return box_gap(x, v, lower, upper), 0.0
 
     def record(self) -> dict[str, Any]:
         return {"lower": plain(self.lower), "upper": plain(self.upper)}

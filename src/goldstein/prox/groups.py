@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.fenchel import groups_gap
 from goldstein.errors import InputError, InputTypeError
 from goldstein.prox.term import Chart, Term, inward, plain, weight_of
 
@@ -52,9 +51,6 @@ class GroupL2(Term):
                 longest = float(np.linalg.norm(wish[group]))
                 v[group] = wish[group] * min(1.0, weight * inward(len(group)) / (longest or 1.0))
         return v
-
-    def gap(self, x: Vector, v: Vector) -> tuple[float, float]:
-        return groups_gap(x, v, self.groups, self.each), 0.0
 
     def record(self) -> dict[str, Any]:
         return {"weight": plain(self.weight), "groups": [g.tolist() for g in self.groups]}

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.fenchel import l1_gap
 from goldstein.prox.term import Chart, Term, plain, same_size, weight_of
 
 
@@ -30,9 +29,6 @@ class L1(Term):
     def subgradient(self, x: Vector, wish: Vector) -> Vector:
         clipped = np.clip(wish, -self.weight, self.weight)
         return np.where(x == 0.0, clipped, self.weight * np.sign(x))
-
-    def gap(self, x: Vector, v: Vector) -> tuple[float, float]:
-        return l1_gap(x, v, np.broadcast_to(self.weight, x.shape)), 0.0
 
     def record(self) -> dict[str, Any]:
         return {"weight": plain(self.weight)}

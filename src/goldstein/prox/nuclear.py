@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.fenchel import nuclear_gap, singular_upper
+from goldstein.checker.fenchel import singular_upper
 from goldstein.errors import InputError
 from goldstein.prox.term import Chart, Term, plain, weight_of
 
@@ -86,10 +86,6 @@ class Nuclear(Term):
         while (longest := singular_upper(whole)[0]) > weight:  # rounding: a little shorter
             whole = whole * (weight / longest * (1.0 - 2.0**-48))
         return np.asarray(whole).ravel()
-
-    def gap(self, x: Vector, v: Vector) -> tuple[float, float]:
-        X, V = x.reshape(self.shape), v.reshape(self.shape)
-        return nuclear_gap(X, V, float(self.weight[0])), 0.0
 
     def record(self) -> dict[str, Any]:
         return {"weight": plain(self.weight), "shape": list(self.shape)}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.fenchel import simplex_gap
 from goldstein.errors import InputError
 from goldstein.prox.term import Term, plain, weight_of
 
@@ -52,9 +51,6 @@ class Simplex(Term):
             common.append(other)
         level = math.fsum(common) / max(len(common), 1)
         return np.where(support, level, np.minimum(wish, level))
-
-    def gap(self, x: Vector, v: Vector) -> tuple[float, float]:
-        return simplex_gap(x, v, float(self.total[0]))
 
     def record(self) -> dict[str, Any]:
         return {"total": plain(self.total)}

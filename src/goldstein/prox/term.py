@@ -69,10 +69,6 @@ class Term(ABC):
         """Return the subgradient of h at x that is nearest to a wish."""
 
     @abstractmethod
-    def gap(self, x: Vector, v: Vector) -> tuple[float, float]:
-        """Bound the Fenchel gap of v, at x or at a point so far from x: (gap, distance)."""
-
-    @abstractmethod
     def record(self) -> dict[str, Any]:
         """Return the parameters as JSON has them."""
 
