@@ -39,7 +39,7 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.base import VALUE_LIMIT
-from goldstein.solvers.loop import Outcome, adapt_callback, run
+from goldstein.solvers.loop import Outcome, adapt_callback, run, stopped
 
 #: Gradients without gain before the point of a head start is given up.
 EARLY_PATIENCE = 6
@@ -233,9 +233,11 @@ class ConstrainedSearch:
 
         try:
             place = head_start(self.problem, x, seen)
-        except (StopIteration, KeyboardInterrupt):
-            late = time.perf_counter() > self.deadline
-            return self._judged(last, None, Status.OUT_OF_TIME if late else Status.STOPPED)
+        except (StopIteration, KeyboardInterrupt) as cause:
+            status = stopped(cause, self.problem.objective)
+            if time.perf_counter() > self.deadline:
+                status = Status.OUT_OF_TIME
+            return self._judged(last, None, status)
         if place is None:
             return None
         answer = self._judged(place, None, Status.NOT_VERIFIED, patience=EARLY_PATIENCE)
@@ -281,6 +283,8 @@ class ConstrainedSearch:
                 suspect=judge.suspect, max_time=None if math.isinf(left) else left,
                 callback=self._shown(penalised), progress=self._watched(penalised),
             )  # fmt: skip
+        if counted.closed:
+            objective.close()
         self._history = self._history.followed_by(_translated(outcome.history, penalised, before))
         self._steps += outcome.state.steps
         return outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from goldstein.errors import (
     WrongGradientError,
 )
 from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong
@@ -57,7 +59,10 @@ DRAWS = 3
 
 
 class Judge:
-    """The certificate layer's answer to evidence: ask the function again, and decide."""
+    """The certificate layer's answer to evidence: ask the function again, and decide.
+
+    After a run that was out of time, `grace` seconds are left for the last word.
+    """
 
     def __init__(
         self,
@@ -65,7 +70,9 @@ class Judge:
         request: Request,
         meta: dict[str, Any],
         check_gradient: bool = True,
+        grace: float = math.inf,
     ) -> None:
+        self.grace = grace
         self.oracle = oracle
         self.request = request
         self.meta = meta
@@ -91,10 +98,9 @@ class Judge:
         """The run takes long: is the function to blame?"""
         if self.oracle.calls >= LONG:
             self.require_one_value(state.x)
-        if state.steps == 0:
-            # f does not fall. Looked at where the ball may be too small.
-            size = max(1.0, float(np.abs(state.x).max()))
-            self.doubt(state.x, max(self.request.delta, 1e-3 * size))
+        # Looked at where the ball may be too small.
+        size = max(1.0, float(np.abs(state.x).max()))
+        self.doubt(state.x, max(self.request.delta, 1e-3 * size))
 
     def require_one_value(self, x: Vector) -> None:
         """Ask for f at one point twice: among noisy values no step can be judged."""
@@ -127,8 +133,14 @@ class Judge:
         if silent or self.request.delta < smallest_delta(state.x):
             return None
         hurry = outcome.status is Status.OUT_OF_TIME
-        with contextlib.suppress(OutOfCalls):
-            found = self._known(solver.best_evidence(state), state.x)
+        # In few variables the last word is said in no time.
+        brief = hurry and state.x.size >= MANY_VARIABLES
+        until = time.perf_counter() + self.grace if brief else math.inf
+        with contextlib.suppress(OutOfCalls), self.oracle.until(until):
+            evidence = solver.best_evidence(state)
+            if brief and evidence is not None:
+                evidence = _heaviest(evidence, self._affordable(outcome))
+            found = self._known(evidence, state.x)
             # Half of the calls add gradients to those known here, half look beside them.
             with self.oracle.reserved(int((self.oracle.limit - self.oracle.calls) // 2)):
                 enrich(
@@ -144,6 +156,11 @@ class Judge:
                 self.doubt(state.x, self.request.delta, claim)
             return claim
         return None
+
+    def _affordable(self, outcome: Outcome) -> int:
+        """How many gradients can be looked at, beside and again, in the seconds of grace?"""
+        seconds = outcome.history.time[-1] / max(1, self.oracle.calls)
+        return max(1, int(self.grace / (4.0 * seconds)))
 
     def _known(self, evidence: Evidence | None, x: Vector) -> Enrichment:
         """Return what the solver knows about gradients at random points around x."""
@@ -193,6 +210,16 @@ class Judge:
         for j, gradient in known.items():
             stating.tell(j, gradient)
         return stating, fresh
+
+
+def _heaviest(evidence: Evidence, most: int) -> Evidence:
+    """Keep the points that weigh most."""
+    if evidence.weights.size <= most:
+        return evidence
+    kept = np.argsort(-evidence.weights)[:most]
+    gradients = None if evidence.gradients is None else evidence.gradients[kept]
+    weights = evidence.weights[kept] / evidence.weights[kept].sum()
+    return Evidence(evidence.x, evidence.points[kept], weights, evidence.perturbed[kept], gradients)
 
 
 def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, share: float) -> Vector:

@@ -110,7 +110,7 @@ def attempt(
     deadline: float = math.inf,
 ) -> tuple[NearKKTSearch, bool]:
     """Search a near-KKT certificate and verify it; say besides whether it is degenerate."""
-    fun: Any = problem.objective.inner
+    fun: Any = problem.objective.plain
     limit = None if math.isinf(deadline) else deadline
     try:
         found = search_near_kkt(

@@ -6,6 +6,7 @@ from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.plus import PlusCertificate
+from goldstein.certificates.values import ValuesCertificate
 from goldstein.checker.verification import Check, Verification
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "NearCertificate",
     "NearKKTCertificate",
     "PlusCertificate",
+    "ValuesCertificate",
     "Verification",
     "load_certificate",
 ]

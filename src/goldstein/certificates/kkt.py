@@ -17,6 +17,7 @@ from goldstein.checker.constraints import DEGENERATE, Rows, combined_upper
 from goldstein.checker.kkt import convex_gap
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.constrained.system import as_system
+from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.streams import seed_from
@@ -30,7 +31,7 @@ _NUMBERS = ("delta", "eps", "feasibility", "qualification")
 
 
 @dataclass(frozen=True, eq=False)
-class KKTCertificate:
+class KKTCertificate(PlottedCertificate):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)

@@ -55,7 +55,7 @@ def check_kkt(
     found = kkt.check_kkt(cert, asked, seed)
     if found.ok and check_values:
         _check_values(found, cert, problem, seed)
-    plain = oracle.inner if isinstance(oracle, CountedOracle) else oracle
+    plain = oracle.plain
     if found.ok and isinstance(plain, Described):
         with contextlib.suppress(NotCertifiableError):  # user code: nothing more is known
             check_rounding(found, cert, plain.program())

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import beside, differ, hair, rounding_slack
+from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
 from goldstein.checker.rounding import norm_upper, up
-from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls
-from goldstein.numerics.hull import min_norm_weights
+from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
+from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 
@@ -65,7 +65,7 @@ class Stating:
     Parameters
     ----------
     oracle : Oracle
-        Asked beside points where nothing is known yet.
+        Asked beside points where nothing is known yet, until its deadline if it has one.
     x : ndarray
     delta : float
         The radius that was asked for.
@@ -75,7 +75,13 @@ class Stating:
     """
 
     def __init__(
-        self, oracle: Oracle, x: Vector, delta: float, points: Matrix, gradients: Matrix, seed: int
+        self,
+        oracle: Oracle,
+        x: Vector,
+        delta: float,
+        points: Matrix,
+        gradients: Matrix,
+        seed: int,
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
@@ -112,6 +118,8 @@ class Stating:
 
         The search for a better one ends at a bound of `enough`. `weights` are tried first.
         """
+        if self.x.size >= MANY_VARIABLES:
+            return self._claim_for_many(enough, meta, descent, weights)
         hint = weights
         best: tuple[float, Rows, Vector] | None = None
         pool = np.arange(len(self.points))
@@ -147,6 +155,48 @@ class Stating:
             return None
         self._require_determinism(*best)
         return self._stated(*best, meta, descent)
+
+    def _claim_for_many(
+        self,
+        enough: float,
+        meta: dict[str, Any] | None,
+        descent: Vector | None,
+        weights: Vector | None,
+    ) -> GoldsteinCertificate | None:
+        """The same in many variables, where hardly a point is far from all kinks.
+
+        To drop those that are not would leave none. But beside a point only one or two of the many
+        coordinates meet a kink, and others the next time, so among the gradients of a few draws the
+        combination is found again: that is what a check does, and what is done here.
+        """
+        try:
+            bound, weights = checker.best_bound(self.gradients, self._optimise, weights)
+        except OutOfTime:
+            return self._unseen(meta)
+        used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
+        weights = weights / weights.sum()
+        rows = self.gradients[used]
+        slack = rounding_slack(weights, rows) + SAME * mean_length(weights, rows)
+        try:
+            goal = max(enough, bound + slack)
+            seed = int(self.rng.integers(2**32))
+            found = survey(
+                self.oracle.gradient, self.x, self.delta, self.points[used], weights, goal, seed,
+                self._optimise,
+            ).eps  # fmt: skip
+        except OutOfCalls:
+            return self._unseen(meta)
+        if math.isinf(found):
+            return None
+        found = max(found, bound)
+        stated = up(found + MARGIN * (found - bound) + slack)
+        if found + slack <= enough:
+            stated = min(stated, enough)
+        self._require_same(stated, int(used[weights.argmax()]))
+        return self._stated(stated, used, weights, meta, descent)
+
+    def _optimise(self, rows: Matrix) -> Vector:
+        return min_norm_weights(rows, getattr(self.oracle, "deadline", math.inf))
 
     def _unseen(self, meta: dict[str, Any] | None) -> GoldsteinCertificate:
         """No call is left to look beside a point: drawn at random, one is hardly on a kink.
@@ -184,7 +234,9 @@ class Stating:
             for others in self._beside(used)
         ):
             return
-        heaviest = used[weights.argmax()]
+        self._require_same(eps, int(used[weights.argmax()]))
+
+    def _require_same(self, eps: float, heaviest: int) -> None:
         try:
             again = self.oracle.gradient(self.points[heaviest].copy())
         except (OutOfCalls, KinkError):  # nothing more is to be had; `verify` will ask

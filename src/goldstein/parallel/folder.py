@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.files import read_record, write_record
+from goldstein.certificates.writing import write_record
+from goldstein.checker.files import read_record
 from goldstein.errors import CertificateFileError, InputError, InputTypeError
 from goldstein.records import result_from_record, result_record
 from goldstein.result import Result

@@ -9,6 +9,7 @@ except ImportError as missing:
 
     raise missing_extra("goldstein.torch", "PyTorch", "torch") from missing
 
+from goldstein.torch.adam_o2nc import AdamO2NC
 from goldstein.torch.certificate import certify
 from goldstein.torch.data_oracle import DataOracle
 from goldstein.torch.o2nc import O2NC
@@ -20,6 +21,7 @@ from goldstein.torch.replicas import DesynchronisedError, check_replicas
 __all__ = [
     "O2NC",
     "PSINGD",
+    "AdamO2NC",
     "DataOracle",
     "DesynchronisedError",
     "RankSum",
