@@ -12,6 +12,8 @@ _CLAIMS = {
     "kkt": "gradients of f and of the constraints taken within delta = {delta:.3g} of x cancel up "
     "to eps = {eps:.3g}, with multipliers of the right signs, and no constraint is violated by "
     "more than {feasibility:.3g} at x: x is an ({eps:.3g}, {delta:.3g})-Goldstein-KKT point",
+    "plus": "some convex combination of gradients of f, plus a subgradient of the term, both taken "
+    "within delta = {delta:.3g} of x, has length at most eps = {eps:.3g}",
     "near-kkt": "within delta = {delta:.3g} of x there is a point that satisfies all constraints "
     "exactly and is KKT up to eps = {eps:.3g}",
 }
