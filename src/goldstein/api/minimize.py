@@ -375,7 +375,7 @@ def _minimize_values(
         bound_multipliers=None if bounds is None or proved is None else proved.normal,
         violation=None if bounds is None else 0.0,
         asked=Asked(
-            request.eps, request.delta, kind.name, values,
+            request.eps, request.delta, "goldstein", values,
             {} if bounds is None else {"bounds": bounds},
         ),
     )  # fmt: skip
