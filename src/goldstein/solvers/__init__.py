@@ -7,6 +7,8 @@ from goldstein.solvers.bundle import BundlePINGD
 from goldstein.solvers.o2nc import O2NC
 from goldstein.solvers.pingd import PINGD
 from goldstein.solvers.psingd import PSINGD
+from goldstein.solvers.values import Values
+from goldstein.solvers.zeroth_order import ZerothOrder
 
 #: method name -> solver class; a new solver is one line here.
 REGISTRY: dict[str, type[Solver]] = {
@@ -18,6 +20,8 @@ REGISTRY: dict[str, type[Solver]] = {
         PSINGD,
         O2NC,
         AdamO2NC,
+        Values,
+        ZerothOrder,
     )
 }
 
@@ -33,4 +37,6 @@ __all__ = [
     "Request",
     "Solver",
     "State",
+    "Values",
+    "ZerothOrder",
 ]
