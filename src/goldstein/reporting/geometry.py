@@ -101,7 +101,7 @@ def geometry_of(certificate: Any) -> Geometry:
 
 
 def _pushes(certificate: Any) -> list[tuple[str, Vector]]:
-    """Constraints and bounds, each as one vector; constraints without gradients are left out."""
+    """Constraints, bounds and terms, each as one vector; constraints need their gradients."""
     found: list[tuple[str, Vector]] = []
     rows = getattr(certificate, "constraint_gradients", None)
     if rows is not None:
@@ -114,6 +114,9 @@ def _pushes(certificate: Any) -> list[tuple[str, Vector]]:
     normal = getattr(certificate, "normal", None)
     if normal is not None and np.any(normal):
         found.append(("bounds", np.asarray(normal)))
+    own = getattr(certificate, "subgradient", None)
+    if own is not None:
+        found.append((certificate.term.name, np.asarray(own)))
     return found
 
 
