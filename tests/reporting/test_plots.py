@@ -183,6 +183,24 @@ def test_odd_histories_are_drawn(values: list[float], times: list[float]) -> Non
         plt.close("all")
 
 
+def test_a_monitor_draws_eps_beside_the_loss() -> None:
+    torch = pytest.importorskip("torch")
+    import goldstein.torch
+
+    torch.manual_seed(0)
+    data = [(torch.randn(16, 2), torch.randn(16, 1)) for _ in range(4)]
+    model = torch.nn.Linear(2, 1)
+    monitor = goldstein.torch.Monitor(
+        model, torch.nn.L1Loss(), data, delta=1e-3, share=float("inf"), certified=False
+    )
+    looks = [monitor.update(epoch=k) for k in range(3)]
+    ax = monitor.plot()
+    loss, eps = ax.get_lines()
+    assert loss.get_ydata().tolist() == [look.loss for look in looks]
+    assert eps.get_ydata().tolist() == [look.eps for look in looks]
+    assert monitor._repr_html_().count("<tr>") == 4
+
+
 def test_a_pickled_result_still_draws_itself(runs: dict[str, gs.Result]) -> None:
     back = pickle.loads(pickle.dumps(runs["plane"]))
     assert back.asked.fun is None
