@@ -195,14 +195,11 @@ class PlusSearch:
             return chart.point(chart.start), []
         counted = CountedOracle(_OnChart(self.f, chart))
         judge = Judge(counted, target, {}, self.checked)
-        left = self.deadline - time.perf_counter()
         outcome = run(
             self.solver, counted, chart.start, target, judge=judge, suspect=judge.suspect,
-            max_time=None if math.isinf(left) else max(left, 1e-3),
+            max_time=self._time_left(),
         )  # fmt: skip
-        if outcome.status in _FINAL:
-            self.x = chart.point(outcome.state.x)
-            raise _Ended(outcome.status)
+        self._end_if_final(outcome.status, chart.point(outcome.state.x))
         points = [] if outcome.certificate is None else list(outcome.certificate.points)
         return chart.point(outcome.state.x), [chart.point(u) for u in points]
 
@@ -213,10 +210,21 @@ class PlusSearch:
         result = minimize(
             self.f, self.x, eps=target.eps, delta=target.delta, rng=target.seed,
             method=self.solver, max_calls=max(1, int(self.f.limit - self.f.calls)),
-            options=None, **limits,
+            max_time=self._time_left(), **limits,
         )  # fmt: skip
-        self._moved(self.term.prox(result.x, 0.0))
+        inside = self.term.prox(result.x, 0.0)
+        self._end_if_final(result.status, inside)
+        self._moved(inside)
         return [] if result.certificate is None else list(result.certificate.points)
+
+    def _time_left(self) -> float | None:
+        left = self.deadline - time.perf_counter()
+        return None if math.isinf(left) else max(left, 1e-3)
+
+    def _end_if_final(self, status: Status, x: Vector) -> None:
+        if status in _FINAL:
+            self.x = x
+            raise _Ended(status)
 
     def _proved_simpler(self, near: list[Vector], turn: int) -> bool:
         """Try the point without what is smaller than delta: the claim may hold of it as well."""
