@@ -158,14 +158,15 @@ class PlusSearch:
             request, eps=SHARE * request.eps * SHRINK ** (turn / 2),
             delta=SHARE * request.delta * SHRINK**turn, seed=request.seed + turn,
         )  # fmt: skip
-        limits = term.limits(self.x.size)
-        if limits is not None:
-            return self._inside(limits, target)
-        x = self.x
-        if not self._kinked:
+        limits, x = term.limits(self.x.size), self.x
+        if not self._kinked and (limits is None or turn == 0):
             x, smooth = forward_backward(self.f, term, x, request.eps, request.delta)
             self._kinked = not smooth
             self._moved(x)
+            if smooth and limits is not None:
+                return []
+        if limits is not None:
+            return self._inside(limits, target)
         if self._kinked:
             x, near = self._search(Chart(term, x, np.ones(x.size, dtype=bool)), target)
             self._moved(x)
