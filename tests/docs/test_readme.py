@@ -37,14 +37,15 @@ PAGES = [
     DOCS / "accuracy.md",
     DOCS / "constraints.md",
     DOCS / "from_scipy.md",
+    DOCS / "values_only.md",
     DOCS / "many_starts.md",
-    DOCS / "prox.md",
     DOCS / "seeing.md",
     DOCS / "proof_files.md",
     DOCS / "index.md",
     DOCS / "quickstart.md",
     DOCS / "coming_from.md",
     *sorted((DOCS / "tutorials").glob("*.md")),
+    DOCS / "prox.md",
 ]
 
 
@@ -110,9 +111,19 @@ def test_the_reference_names_everything_public() -> None:
 
 
 def test_the_certificate_and_the_verification_are_shown_early() -> None:
-    head = "\n".join(README.read_text().splitlines()[:45])
+    head = "\n".join(README.read_text().splitlines()[:40])
     assert "Goldstein stationary" in head
     assert "VERIFIED" in head
+    assert "verify: True" in head
+    assert "docs/images/certificate.svg" in head
+    assert "Python 3.11" in head
+
+
+def test_the_picture_is_that_of_a_run_that_succeeded(tmp_path: Path) -> None:
+    # The example asserts success and a verification before it draws.
+    words = [sys.executable, str(ROOT / "examples" / "plot_certificate.py"), "picture.svg"]
+    subprocess.run(words, cwd=tmp_path, check=True, env={**os.environ, "MPLBACKEND": "agg"})
+    assert "proved stationary" in (tmp_path / "picture.svg").read_text()
 
 
 def test_every_link_leads_somewhere() -> None:

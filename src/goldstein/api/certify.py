@@ -245,13 +245,13 @@ def certify(
     if eps > 0:
         meta["asked_eps"] = eps
     certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta, deadline)
-    _refuse_wrong_gradients(certificate, counted, seed)
+    refuse_wrong_gradients(certificate, counted, seed)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle, seed)
     return certificate
 
 
-def _refuse_wrong_gradients(
+def refuse_wrong_gradients(
     certificate: GoldsteinCertificate, oracle: CountedOracle, seed: int
 ) -> None:
     """Differences of values overrule a gradient that belongs to another function."""

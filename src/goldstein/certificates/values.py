@@ -31,6 +31,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification, as_number
 from goldstein.constrained.box import Box, as_box
+from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.betting import mean_limits
 from goldstein.numerics.streams import seed_from, stream
@@ -51,15 +52,18 @@ VISIBLE = 2.0**-40
 #: Points evaluated at once, and the most that a verification will ask for.
 CHUNK, EFFORT = 20_000, 100_000_000
 
-#: Points on a line that show how fine values are, and how far apart at first, in units of h.
-LADDER = 9
+#: Points on a line that show how fine values are, and lines.
+LADDER, LINES = 9, 4
+
+#: And how far one looks for a change, relative to the point.
+FAR = 0.1
 
 _ARRAYS = ("x", "points", "weights", "widths", "slopes", "mean", "lower", "upper")
 _NUMBERS = ("delta", "eps", "confidence", "grain")
 
 
 @dataclass(frozen=True, eq=False)
-class ValuesCertificate:
+class ValuesCertificate(PlottedCertificate):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
 
     `dist(0, Goldstein set of f at x, plus the normals of the bounds at x) <= eps` was found with
@@ -321,10 +325,20 @@ def grain_of(
     box, and differences there are 0 for no good reason. Where a function is flat on one side of a
     kink, its values still change by as little as one likes.
     """
-    way = places.widths * rng.choice([-1.0, 1.0], places.widths.size)
-    reach = norm_upper(places.widths)
-    scale = 1.0 / LADDER
-    while 0.0 < scale * reach <= delta:
+    # f may hardly change along one line for another reason.
+    return max(
+        _grain_along(oracle, places, way, delta, box, workers)
+        for way in places.widths * rng.standard_normal((LINES, places.widths.size))
+    )
+
+
+def _grain_along(
+    oracle: CountedOracle, places: Places, way: Vector, delta: float, box: Box, workers: Map
+) -> float:
+    reach, scale = norm_upper(way), 1.0 / LADDER
+    # Beyond the ball, too: a plateau may be larger than that.
+    far = max(delta, FAR * max(1.0, float(np.abs(places.points[0]).max())))
+    while 0.0 < scale * reach <= far:
         line = box.clip(places.points[0] + np.linspace(-scale, scale, LADDER)[:, None] * way)
         values = oracle.values_at(line, workers)
         changes = np.abs(np.diff(values))
@@ -333,7 +347,9 @@ def grain_of(
         if changes.any():
             k = int(np.where(changes > 0, changes, np.inf).argmin())
             halvings = 16 + max(0, math.ceil(math.log2(scale)))
-            return _smallest_change(oracle, line[k : k + 2], values[k : k + 2], halvings)
+            smallest = _smallest_change(oracle, line[k : k + 2], values[k : k + 2], halvings)
+            # A continuous function changes by less and less: by 2^-16 of that, or so.
+            return smallest if smallest > 2.0**-6 * float(changes.max()) else 0.0
         scale *= 8.0
     return 0.0  # f is flat
 

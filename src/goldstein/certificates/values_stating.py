@@ -21,6 +21,7 @@ from goldstein.certificates.values import (
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.constrained.box import Box
+from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.counted import Map
@@ -35,6 +36,9 @@ DEFAULT = 200
 #: Samples drawn to see how many are needed; the fewest that a claim is made of, because they also
 #: show how steep f is; and those drawn where there is room for them.
 PILOT, FEWEST, USUAL = 8, 24, 64
+
+#: Values kept back for a look at how fine values are.
+SURVEY = 400
 
 #: Room for fresh draws: standard deviations of the mean, and a part of the whole.
 SPARE, ROOM = 6.0, 1.05
@@ -89,12 +93,11 @@ def places_around(
     used = weights > 0
     placed = []
     for y in points[used]:
-        z = np.minimum(np.maximum(y, box.lower + widths), box.upper - widths)
+        z = with_room(y, box.lower, box.upper, widths)
         for _ in range(60):
             if up(distance_upper(z, x) + up(norm_upper(widths))) <= delta:
                 break
-            z = x + 0.9 * (z - x)
-            z = np.minimum(np.maximum(z, box.lower + widths), box.upper - widths)
+            z = with_room(x + 0.9 * (z - x), box.lower, box.upper, widths)
         placed.append(z)
     return Places(np.array(placed), weights[used] / weights[used].sum(), widths)
 
@@ -135,11 +138,11 @@ def state_values(
         return oracle.values_at(points, how.workers)
 
     rng = stream(how.seed, attempt, "differences")
-    spare = int(min(oracle.limit - oracle.calls, 2**53)) - 200
+    spare = int(min(oracle.limit - oracle.calls, 2**53)) - SURVEY
     if spare < (PILOT + FEWEST) * places.cost or places.cost == 0:
         return None
     pilot = draw_differences(values_at, places, PILOT, rng)
-    grain = grain_of(oracle, places, delta, box, rng, how.workers)
+    grain = 4.0 * grain_of(oracle, places, delta, box, rng, how.workers)
     miss = (1.0 - how.confidence) * 6.0 / (math.pi * attempt) ** 2
     slopes = _slopes(pilot.steepest, how.lipschitz, box)
     needed = _needed(pilot.vectors.mean(axis=0), slopes, eps, miss)
@@ -148,8 +151,6 @@ def state_values(
     if not np.isfinite(draws.vectors).all():
         return None
     slopes = _slopes(np.maximum(pilot.steepest, draws.steepest), how.lipschitz, box)
-    if grain > 0.0:
-        grain = max(4.0 * grain, 2.0**-14 * float((slopes * places.widths).max()))
     bound = upper_bound(draws.vectors, slopes, box, x, miss, spare=SPARE)
     rounding = rounding_of(places, 2.0 * draws.largest_value, grain)
     reach = up(norm_upper(places.widths))

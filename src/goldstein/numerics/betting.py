@@ -21,7 +21,7 @@ from goldstein.checker.arrays import Matrix, Vector
 _STAKE = 0.9
 
 #: Halvings of the interval in which the limit lies; the end on the safe side is returned.
-_HALVINGS = 40
+_HALVINGS = 30
 
 
 def lower_limits(samples: Matrix, miss: float) -> Vector:

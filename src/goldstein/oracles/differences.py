@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT
+from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle, Map
@@ -23,8 +24,8 @@ from goldstein.oracles.noise import noise_level
 #: Steps without noise, relative to max(1, |x_i|): forward, and central.
 FORWARD, CENTRAL = 2.0**-26, 1e-7
 
-#: The noise is looked for with steps of this size; below this relative level it is rounding.
-LOOK, ROUNDING = 1e-7, 2.0**-44
+#: The noise is looked for with steps of this size.
+LOOK = 1e-7
 
 #: With noise a step is so many times its level, as long as it stays short against the kinks: a
 #: longer one, which would be better for smooth functions, crosses them.
@@ -84,9 +85,7 @@ class Differences(Oracle):
         rng = stream(self.seed, 0, "noise")
         step = self._limited(LOOK * np.maximum(1.0, np.abs(x)))
         inside = self._inside(x, 8.0 * step)
-        level = noise_level(self.values, inside, step, rng, self.workers)
-        size = abs(self.value(x))
-        self.noise = level if level > ROUNDING * max(size, 1e-300) else 0.0
+        self.noise = noise_level(self.values, inside, step, rng, self.workers)
 
     def blur(self, x: Vector) -> float:
         """Return how far a value at x may be from what is meant: noise, or rounding."""
@@ -125,7 +124,7 @@ class Differences(Oracle):
         """Return the steps at y along each coordinate."""
         relative = CENTRAL if self.central else FORWARD
         if self.noise:
-            relative = min(CLEAR * self.noise, 0.3 * math.sqrt(self.noise))
+            relative = max(relative, min(CLEAR * self.noise, 0.3 * math.sqrt(self.noise)))
         return self._limited(relative * np.maximum(1.0, np.abs(y)))
 
     def _limited(self, step: Vector) -> Vector:
@@ -133,9 +132,8 @@ class Differences(Oracle):
         return limited
 
     def _inside(self, y: Vector, room: Vector) -> Vector:
-        """Return the point nearest to y with this room to the bounds."""
-        inside: Vector = np.minimum(np.maximum(y, self.lower + room), self.upper - room)
-        return inside
+        """Return the point nearest to y with this room to the bounds, and room for rounding."""
+        return with_room(y, self.lower, self.upper, room)
 
     def _basis(self, step: Vector, free: NDArray[np.bool_]) -> Matrix:
         """Return a random basis of the coordinates that can move, as long as their steps."""

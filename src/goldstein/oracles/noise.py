@@ -12,8 +12,10 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.rounding import UNIT
 from goldstein.oracles.counted import CountedOracle, Map
+
+#: Below this part of the values it is rounding.
+ROUNDING = 2.0**-44
 
 #: Points on a line, and lines: a kink may lie across one of them.
 POINTS, LINES = 7, 2
@@ -22,7 +24,7 @@ POINTS, LINES = 7, 2
 def noise_level(
     oracle: CountedOracle, x: Vector, step: Vector, rng: np.random.Generator, workers: Map = map
 ) -> float:
-    """Return the standard deviation of the noise of f around x; at least that of rounding.
+    """Return the standard deviation of the noise of f around x; 0 if it is but rounding.
 
     Parameters
     ----------
@@ -48,9 +50,9 @@ def noise_level(
         values = oracle.values_at(x + np.arange(POINTS)[:, None] * way, workers)
         if not np.isfinite(values).all():
             continue
-        floor = UNIT * float(np.abs(values).max())
-        levels.append(max(floor, _level(values)))
-    return min(levels, default=UNIT)
+        level = _level(values)
+        levels.append(level if level > ROUNDING * float(np.abs(values).max()) else 0.0)
+    return min(levels, default=0.0)
 
 
 def _level(values: Vector) -> float:
@@ -62,5 +64,5 @@ def _level(values: Vector) -> float:
         level = math.sqrt(factor * float(np.mean(table**2)))
         changes = bool((table > 0).any() and (table < 0).any())
         found.append(level if changes else math.inf)
-    pairs = [max(a, b) for a, b in itertools.pairwise(found) if max(a, b) <= 4.0 * min(a, b)]
-    return min(pairs, default=0.0)
+    pairs = [max(a, b) for a, b in itertools.pairwise(found) if max(a, b) < 4.0 * min(a, b)]
+    return min(filter(math.isfinite, pairs), default=0.0)

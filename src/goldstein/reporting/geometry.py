@@ -71,7 +71,7 @@ def geometry_of(certificate: Any) -> Geometry:
     none = np.zeros((0, x.size))
     gradients = np.asarray(getattr(certificate, "gradients", none))
     weights = np.asarray(getattr(certificate, "weights", np.zeros(0)))
-    mean = np.zeros(x.size)
+    mean = np.asarray(getattr(certificate, "mean", np.zeros(x.size)))
     if len(gradients) and weights.sum() > 0:
         mean = weights @ gradients / weights.sum()
     pushes = _pushes(certificate)
@@ -108,6 +108,9 @@ def _pushes(certificate: Any) -> list[tuple[str, Vector]]:
         index, weights = certificate.constraint_index, certificate.constraint_weights
         for i in np.unique(index[weights != 0.0]):
             found.append((f"constraint {i}", weights[index == i] @ rows[index == i]))
+    slope = getattr(certificate, "subgradient", None)
+    if slope is not None and np.any(slope):
+        found.append(("subgradient of the term", np.asarray(slope)))
     normal = getattr(certificate, "normal", None)
     if normal is not None and np.any(normal):
         found.append(("bounds", np.asarray(normal)))

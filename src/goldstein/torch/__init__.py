@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 try:
     import torch as _torch  # noqa: F401
 except ImportError as missing:
@@ -17,6 +20,11 @@ from goldstein.torch.oracle import TensorOracle, oracle
 from goldstein.torch.psingd import PSINGD
 from goldstein.torch.rank_sum import RankSum, sum_over_ranks
 from goldstein.torch.replicas import DesynchronisedError, check_replicas
+from goldstein.torch.watching import GoldsteinStopping, Monitor, Observation
+
+if TYPE_CHECKING:
+    from goldstein.torch.watching.lightning import LightningMonitor
+    from goldstein.torch.watching.trainer import TrainerMonitor
 
 __all__ = [
     "O2NC",
@@ -24,10 +32,24 @@ __all__ = [
     "AdamO2NC",
     "DataOracle",
     "DesynchronisedError",
+    "GoldsteinStopping",
+    "LightningMonitor",
+    "Monitor",
+    "Observation",
     "RankSum",
     "TensorOracle",
+    "TrainerMonitor",
     "certify",
     "check_replicas",
     "oracle",
     "sum_over_ranks",
 ]
+
+#: Callbacks, each imported with the package it is for when it is asked for.
+_CALLBACKS = {"LightningMonitor": "lightning", "TrainerMonitor": "trainer"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CALLBACKS:
+        return getattr(import_module(f"goldstein.torch.watching.{_CALLBACKS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

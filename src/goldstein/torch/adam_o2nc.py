@@ -210,7 +210,8 @@ class AdamO2NC(CentredOptimizer):
             torch._foreach_copy_(directions, seconds)
             torch._foreach_sqrt_(directions)
             torch._foreach_add_(directions, _smallest(directions))
-            torch._foreach_copy_(directions, torch._foreach_div(averages, directions))
+            torch._foreach_reciprocal_(directions)
+            torch._foreach_mul_(directions, averages)
             torch._foreach_clamp_min_(directions, -1.0)
             torch._foreach_clamp_max_(directions, 1.0)
             return
