@@ -19,7 +19,7 @@ from goldstein.reporting.geometry import geometry_of, hull_of
 from goldstein.reporting.palette import Palette
 from goldstein.reporting.thinning import thinned
 
-NAMES = ["plane", "constrained", "svm", "network", "near_constrained"]
+NAMES = ["plane", "constrained", "svm", "network", "near_constrained", "plus", "values"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -159,8 +159,8 @@ def test_thin_series_keep_their_extremes() -> None:
 
 def test_a_pickled_result_still_draws_itself(runs: dict[str, gs.Result]) -> None:
     back = pickle.loads(pickle.dumps(runs["plane"]))
-    assert back.question.fun is None
-    assert back.question.eps == 1e-3
+    assert back.asked.fun is None
+    assert back.asked.eps == 1e-3
     back.plot()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating, best_bound
+from goldstein.certificates.stating import Stating
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distance_upper
@@ -86,7 +86,7 @@ class Judge:
             raise BallTooSmallError
         stating, fresh = self._ask_again(evidence)
         eps = self.request.eps
-        if stating is None or best_bound(stating.gradients)[0] > eps:
+        if stating is None or stating.bound() > eps:
             return None, fresh
         certificate = stating.claim(eps, self.meta)
         if certificate is None or certificate.eps > eps:
@@ -175,18 +175,18 @@ class Judge:
         return found
 
     def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating | None:
+        inside = [distance_upper(y, x) <= self.request.delta for y in points]
+        return self._state_inside(x, points[inside], gradients[inside]) if any(inside) else None
+
+    def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating:
         request = self.request
         self.oracle.require_visible(x, request.delta)
-        inside = [distance_upper(y, x) <= request.delta for y in points]
-        if not any(inside):
-            return None
-        points, gradients = points[inside], gradients[inside]
         return Stating(self.oracle, x, request.delta, points, gradients, request.seed)
 
     def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         rng = stream(self.request.seed, self.trials, "judge")
-        points, gradients, known = [], [], {}
+        points, gradients, asked = [], [], []
         for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
             share = HAIR if safe else JITTER
             for _ in range(DRAWS):
@@ -196,19 +196,19 @@ class Judge:
                 with contextlib.suppress(KinkError):
                     gradients.append(self.oracle.gradient(z))
                     points.append(z)
-                    far = np.linalg.norm(z - y) >= np.linalg.norm(hair(z, self.request.delta))
-                    if evidence.gradients is not None and far:
-                        # What the solver was told at y is what a claim about z finds beside it.
-                        known[len(points) - 1] = evidence.gradients[j]
+                    asked.append(j)
                     break
         if not points:
             empty = np.zeros((0, evidence.x.size))
             return None, (empty, empty)
         fresh = np.array(points), np.array(gradients)
-        stating = self._state(evidence.x, *fresh)
-        assert stating is not None  # those outside were left out above
-        for j, gradient in known.items():
-            stating.tell(j, gradient)
+        stating = self._state_inside(evidence.x, *fresh)
+        if evidence.gradients is not None:
+            # What the solver was told nearby is what a claim about a point finds beside it.
+            ways, hairs = fresh[0] - evidence.points[asked], hair(fresh[0], self.request.delta)
+            far = np.sqrt(np.vecdot(ways, ways)) >= np.sqrt(np.vecdot(hairs, hairs))
+            for j in np.flatnonzero(far).tolist():
+                stating.tell(j, evidence.gradients[asked[j]])
         return stating, fresh
 
 

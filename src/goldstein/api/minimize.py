@@ -53,7 +53,7 @@ from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import mapped
 from goldstein.prox.term import Term
-from goldstein.result import Question, Result, Status
+from goldstein.result import Asked, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS, Outcome, run
 
@@ -225,7 +225,7 @@ def minimize(
                 problem, start, solver, eps, rel_eps, asked,
                 describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress,
                 checked, near=kind.strengthen is not None, feasible=own.feasible,
-                question=Question(
+                asked=Asked(
                     math.nan, float(delta), stationarity, oracle,
                     {"bounds": bounds, "constraints": constraints},
                 ),
@@ -267,7 +267,7 @@ def minimize(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
-        question=Question(request.eps, request.delta, stationarity, oracle),
+        asked=Asked(request.eps, request.delta, stationarity, oracle),
     )
 
 
@@ -374,7 +374,11 @@ def _minimize_values(
         multipliers=None if bounds is None else np.zeros(0),
         bound_multipliers=None if bounds is None or proved is None else proved.normal,
         violation=None if bounds is None else 0.0,
-    )
+        asked=Asked(
+            request.eps, request.delta, "goldstein", values,
+            {} if bounds is None else {"bounds": bounds},
+        ),
+    )  # fmt: skip
 
 
 def _minimize_constrained(
@@ -392,7 +396,7 @@ def _minimize_constrained(
     checked: bool,
     near: bool,
     feasible: bool,
-    question: Question,
+    asked: Asked,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -430,7 +434,7 @@ def _minimize_constrained(
         violation=problem.system.violation(answer.x),
         constr_nfev=problem.system.nfev,
         constr_njev=problem.system.njev,
-        question=replace(question, eps=request.eps),
+        asked=replace(asked, eps=request.eps),
     )
 
 
@@ -492,6 +496,7 @@ def _minimize_plus(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
+        asked=Asked(request.eps, request.delta, fun=oracle, limits={"plus": term}),
     )
 
 

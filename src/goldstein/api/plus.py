@@ -122,19 +122,22 @@ class PlusSearch:
             status = end.status
         except tuple(ENDINGS) as ending:
             status = ENDINGS[type(ending)]
+        return self.x, self._last_word(near, status)
+
+    def _last_word(self, near: list[Vector], status: Status) -> Status:
+        """Prove what can be proved of the last point; return how the run ended then."""
         if status in _FINAL[1:]:
             self.certificate = None
-            return self.x, status
-        if self.certificate is None or not np.array_equal(self.certificate.x, self.x):
-            self.certificate = None
-            try:
-                if self._proved(near, ROUNDS):
-                    return self.x, Status.VERIFIED
-            except OutOfCalls:
-                pass
-            except tuple(ENDINGS) as ending:
-                status = ENDINGS[type(ending)]
-        return self.x, status
+            return status
+        if self.certificate is not None and np.array_equal(self.certificate.x, self.x):
+            return status
+        self.certificate = None
+        try:
+            return Status.VERIFIED if self._proved(near, ROUNDS) else status
+        except OutOfCalls:
+            return status
+        except tuple(ENDINGS) as ending:
+            return ENDINGS[type(ending)]
 
     def value(self, x: Vector) -> float:
         return self.f.value(x) + self.term.value(x)

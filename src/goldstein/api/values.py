@@ -16,7 +16,6 @@ from goldstein.api.inputs import LONGEST
 from goldstein.api.judge import Judge
 from goldstein.certificates import KKTCertificate
 from goldstein.certificates.kkt_stating import Around
-from goldstein.certificates.stating import best_bound
 from goldstein.certificates.values import Places, ValuesCertificate
 from goldstein.certificates.values_stating import (
     Statistics,
@@ -301,7 +300,7 @@ class _Reasked(Judge):
         stating, fresh = self._ask_again(evidence)
         if stating is None:
             return None, fresh
-        bound, _ = best_bound(stating.gradients)
+        bound = stating.bound()
         if bound > self.request.eps:
             return None, fresh
         weights = min_norm_weights(fresh[1])

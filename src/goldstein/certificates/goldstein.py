@@ -114,25 +114,8 @@ class GoldsteinCertificate(PlottedCertificate):
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
         """Make the strongest claim these gradients support, rounded up."""
-        best = min_norm_weights(gradients)
-        if weights is not None and combination_norm_upper(
-            weights, gradients
-        ) < combination_norm_upper(best, gradients):
-            best = weights
-        used = np.flatnonzero(best > 0)
-        points, gradients, best = points[used], gradients[used], best[used]
-        best = best / best.sum()
-        return cls(
-            x=x,
-            delta=max(distance_upper(y, x) for y in points),
-            eps=combination_norm_upper(best, gradients),
-            points=points,
-            gradients=gradients,
-            weights=best,
-            label=label,
-            meta=dict(meta or {}),
-            descent=descent,
-        )
+        claim = strongest_claim(x, points, gradients, weights, min_norm_weights(gradients))
+        return cls(**claim, label=label, meta=dict(meta or {}), descent=descent)
 
     def reduce(self) -> GoldsteinCertificate:
         """Return an equivalent certificate with at most d + 1 points (Caratheodory).
@@ -295,6 +278,28 @@ class GoldsteinCertificate(PlottedCertificate):
 
     def __repr__(self) -> str:
         return f"<GoldsteinCertificate {self.summary()}>"
+
+
+def strongest_claim(
+    x: Vector, points: Matrix, gradients: Matrix, weights: Vector | None, optimal: Vector
+) -> dict[str, Any]:
+    """Return the strongest claim with these weights or the optimal ones, rounded up, by fields."""
+    best = optimal
+    if weights is not None and combination_norm_upper(weights, gradients) < combination_norm_upper(
+        best, gradients
+    ):
+        best = weights
+    used = np.flatnonzero(best > 0)
+    points, gradients, best = points[used], gradients[used], best[used]
+    best = best / best.sum()
+    return {
+        "x": x,
+        "delta": max(distance_upper(y, x) for y in points),
+        "eps": combination_norm_upper(best, gradients),
+        "points": points,
+        "gradients": gradients,
+        "weights": best,
+    }
 
 
 def _check_values(

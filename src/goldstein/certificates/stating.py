@@ -7,13 +7,13 @@ chosen so that this does not happen.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_claim
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
@@ -54,11 +54,6 @@ MORE_LOOKS = 3
 ATTEMPTS = 4
 
 
-def best_bound(rows: Matrix, weights: Vector | None = None) -> tuple[float, Vector]:
-    """Return a bound of the shortest vector of the hull, and its weights (these, or better)."""
-    return checker.best_bound(rows, min_norm_weights, weights)
-
-
 class Stating:
     """Points with gradients near x, and what is known of the gradients a hair beside them.
 
@@ -85,7 +80,7 @@ class Stating:
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
-        self.rng = stream(seed, len(points), "stating")
+        self.seed = seed
         width = float(hair(x, delta).max())
         self._looks = COARSE_LOOKS if width > COARSE * delta else 1
         self._near_looks = NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
@@ -93,10 +88,21 @@ class Stating:
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
         self._told: set[int] = set()
+        # Weights of the shortest vector of these gradients, for sets of them.
+        self._optimal: dict[bytes, Vector] = {}
         #: Points whose gradients changed so much that a claim cannot rest on them.
         self.unsteady: set[int] = set()
         #: Points that were asked for beside others, with their gradients.
         self.asked: list[tuple[Vector, Vector]] = []
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Where displacements are drawn from."""
+        return stream(self.seed, len(self.points), "stating")
+
+    def bound(self) -> float:
+        """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
+        return self._best_bound(np.arange(len(self.points)))[0]
 
     def tell(self, j: int, gradient: Vector) -> None:
         """Say what the gradient is at another point, no nearer than a hair to point j.
@@ -124,7 +130,7 @@ class Stating:
         best: tuple[float, Rows, Vector] | None = None
         pool = np.arange(len(self.points))
         for _ in range(2 * ATTEMPTS):
-            bound, weights = best_bound(self.gradients[pool], hint)
+            bound, weights = self._best_bound(pool, hint)
             hint = None
             used, weights = pool[weights > 0], weights[weights > 0]
             weights = weights / weights.sum()
@@ -155,6 +161,21 @@ class Stating:
             return None
         self._require_determinism(*best)
         return self._stated(*best, meta, descent)
+
+    def _weights(self, rows: Rows) -> Vector:
+        """Return the weights of the shortest vector; the problem is solved once."""
+        key = rows.tobytes()
+        if key not in self._optimal:
+            self._optimal[key] = min_norm_weights(self._rows(rows))
+        return self._optimal[key]
+
+    def _rows(self, rows: Rows) -> Matrix:
+        """Return these gradients, uncopied where they are all of them."""
+        return self.gradients if rows.size == len(self.gradients) else self.gradients[rows]
+
+    def _best_bound(self, rows: Rows, weights: Vector | None = None) -> tuple[float, Vector]:
+        """Return a bound of the shortest vector, and its weights (these, or better)."""
+        return checker.best_bound(self._rows(rows), lambda _: self._weights(rows), weights)
 
     def _claim_for_many(
         self,
@@ -216,13 +237,12 @@ class Stating:
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
         points = self.points[used]
-        plain = GoldsteinCertificate.from_gradients(
-            self.x, points, self.gradients[used], weights, meta=meta, descent=descent
-        )
+        claim = strongest_claim(self.x, points, self.gradients[used], weights, self._weights(used))
         # The displacements need room too, where all points are next to x.
-        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in points)
-        delta = max(plain.delta, min(self.delta, up(plain.delta + room)))
-        return replace(plain, eps=max(plain.eps, eps), delta=delta, digest="")
+        room = 4.0 * max(map(norm_upper, hair(points, self.delta)))
+        delta = max(claim["delta"], min(self.delta, up(claim["delta"] + room)))
+        claim.update(eps=max(claim["eps"], eps), delta=delta)
+        return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.
@@ -263,7 +283,7 @@ class Stating:
         found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
         return np.array(
             [
-                math.inf if others is None else max(norm_upper(g - other) for other in others)
+                math.inf if others is None else max(map(norm_upper, g - others))
                 for g, others in found
             ]
         )
@@ -284,7 +304,9 @@ class Stating:
 
     def _survives(self, used: Rows, weights: Vector, bound: float) -> float:
         """Return a bound that holds beside the points as well, with room to spare."""
-        others = [best_bound(rows, weights)[0] for rows in self._beside(used)]
+        others = [
+            checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
+        ]
         change = max(abs(other - bound) for other in others)
         slack = rounding_slack(weights, self.gradients[used])
         total = max(bound, *others) + MARGIN * change + slack

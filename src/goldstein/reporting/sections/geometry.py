@@ -36,7 +36,7 @@ def geometry(subject: Subject) -> Section | None:
         words += " The shaded part violates inequalities or bounds."
     square = (4.4, 4.1)
     pictures = [figure(lambda ax: draw_points(ax, plane, _ZOOM, levels, forbidden), words, square)]
-    if len(plane.gradients):
+    if len(plane.gradients) or plane.mean.any():
         words = (
             "The gradients cancel: their hull comes as close to 0 as eps says."
             if not plane.pushes
