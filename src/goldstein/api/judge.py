@@ -137,7 +137,8 @@ class Judge:
         brief = hurry and state.x.size >= MANY_VARIABLES
         until = time.perf_counter() + self.grace if brief else math.inf
         with contextlib.suppress(OutOfCalls), self.oracle.until(until):
-            evidence = solver.best_evidence(state)
+            # Where the clock did not even allow for f(x0), there is no search to ask.
+            evidence = None if math.isnan(state.fx) else solver.best_evidence(state)
             if brief and evidence is not None:
                 evidence = _heaviest(evidence, self._affordable(outcome))
             found = self._known(evidence, state.x)
