@@ -103,7 +103,7 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     terms = np.concatenate([high, low])
     # fsum is correctly rounded: one unit covers it.
     try:
-        combo = np.abs([math.fsum(column) for column in terms.T])
+        combo = np.abs([math.fsum(column) for column in terms.T.tolist()])
     except OverflowError:
         return math.inf
     combo += lost.sum(axis=0) * (UNIT * _SMALL_PRODUCT)
