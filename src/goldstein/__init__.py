@@ -41,7 +41,7 @@ _NAMES = {
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.oracles.journal": ["CheckpointWarning"],
     "goldstein.solvers": [
-        "O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver", "Values", "ZerothOrder",
+        "O2NC", "PINGD", "PSINGD", "AdamO2NC", "BundlePINGD", "Solver", "Values", "ZerothOrder",
     ],
     "goldstein.errors": [
         "CertificateFileError", "CheckpointError", "GoldsteinError", "InputError",

@@ -272,6 +272,9 @@ from goldstein.solvers import (
     PSINGD as PSINGD,
 )
 from goldstein.solvers import (
+    AdamO2NC as AdamO2NC,
+)
+from goldstein.solvers import (
     BundlePINGD as BundlePINGD,
 )
 from goldstein.solvers import (

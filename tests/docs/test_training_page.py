@@ -42,9 +42,32 @@ def test_a_model_is_trained_certified_and_verified() -> None:
         "model": torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2)),
         "loss_fn": torch.nn.CrossEntropyLoss(),
     }  # fmt: skip
-    printed = run(block("O2NC"), names)
+    printed = run(block("AdamO2NC(model"), names)
     assert printed.startswith("VERIFIED")
     assert names["certificate"].delta <= 0.01
+
+
+def test_a_run_is_watched(tmp_path: Path) -> None:
+    import goldstein.torch
+
+    torch.manual_seed(0)
+    model, loss_fn = torch.nn.Linear(3, 2), torch.nn.CrossEntropyLoss()
+    optimizer = goldstein.torch.AdamO2NC(model.parameters(), 0.01)
+    data = [(torch.randn(20, 3), torch.randint(0, 2, (20,))) for _ in range(3)]
+
+    def train_one_epoch() -> None:
+        for inputs, targets in data:
+            optimizer.zero_grad()
+            loss_fn(model(inputs), targets).backward()
+            optimizer.step()
+
+    names = {
+        "goldstein": goldstein, "model": model, "loss_fn": loss_fn, "data": data, "epochs": 3,
+        "optimizer": optimizer, "train_one_epoch": train_one_epoch,
+        "history_file": tmp_path / "history.json",
+    }  # fmt: skip
+    assert run(block("monitor.update"), names).startswith("epoch 0: loss")
+    assert (tmp_path / "history.json").exists()
 
 
 def test_a_function_of_a_dict_of_tensors() -> None:

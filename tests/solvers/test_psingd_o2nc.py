@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import goldstein as gs
+from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-from goldstein.solvers import O2NC, PSINGD, Request
+from goldstein.solvers import O2NC, PSINGD, AdamO2NC, Request
 
-METHODS = ["psingd", "o2nc"]
+METHODS = ["psingd", "o2nc", "adam-o2nc"]
 methods = pytest.mark.parametrize("method", METHODS)
 
 
@@ -294,3 +295,62 @@ def test_theory_without_a_lipschitz_constant_says_so() -> None:
         gs.minimize(
             f, np.ones(3), eps=0.1, delta=0.1, method=PSINGD(schedule="theory", gap=1.0), rng=0
         )
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    dim=st.integers(1, 6),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    averaging=st.sampled_from([0.0, 0.5, 0.9]),
+    seed=st.integers(0, 1000),
+    aligned=st.booleans(),
+)
+def test_adam_o2nc_windows_lie_in_the_box(dim, scale, averaging, seed, aligned) -> None:
+    """In the sup norm, around the iterate; the ball around the box is what is reported."""
+    solver = AdamO2NC(steps=120, radius=0.5, averaging=averaging)
+    state, queries, iterates = walk(solver, scale, dim, 0.1, seed, 120, aligned)
+    plan = state.schedule
+    room = plan.step_radius * 1e-5 * len(queries)  # the jitter
+    for t in range(plan.window, len(queries)):
+        window = np.array(queries[t - plan.window + 1 : t + 1])
+        assert np.abs(window - iterates[t + 1]).max() <= plan.radius + room
+    assert plan.radius * np.sqrt(dim) == pytest.approx(0.5)
+
+
+def test_adam_o2nc_theory_reaches_its_promise() -> None:
+    """sum |x_i| from (0.2, 0.1): scale 2, gap 0.3; the box of the output must hold a kink."""
+    solver = AdamO2NC(schedule="theory", scale=2.0, noise=0.0, gap=0.3)
+    res = gs.minimize(
+        lambda x, rng: np.sign(x), [0.2, 0.1], eps=1.0, delta=0.5, method=solver, rng=2
+    )
+    assert res.status.name == "ESTIMATED"
+    assert np.abs(res.x).max() <= 0.5
+    with pytest.raises(InputError, match="scale"):
+        AdamO2NC(schedule="theory")
+    with pytest.raises(InputError, match="schedule"):
+        AdamO2NC(schedule="hope")
+    with pytest.raises(InputError, match="averaging"):
+        AdamO2NC(averaging=1.0)
+
+
+def test_adam_o2nc_does_not_mind_uneven_scales() -> None:
+    """A sum over data whose coordinates differ by 1e4 in scale: per-coordinate steps win."""
+    rng = np.random.default_rng(0)
+    widths = np.array([1e-2, 1.0, 1e2])
+    rows = rng.normal(size=(60, 3)) * widths
+    targets = rows @ (np.array([1.0, -2.0, 3.0]) / widths)
+
+    def grad_i(x, i):
+        return np.sign(rows[i] @ x - targets[i]) * rows[i]
+
+    def loss(x):
+        return np.abs(rows @ x - targets).mean()
+
+    found = {}
+    for method in ("o2nc", "adam-o2nc"):
+        f = gs.FiniteSum(grad_i, n=60, batch_size=8)
+        options = {"steps": 4000, "radius": 100.0}
+        res = gs.minimize(f, np.zeros(3), eps=1e-9, delta=1e-6, method=method, rng=0,
+                          options=options, max_calls=6000)  # fmt: skip
+        found[method] = loss(res.x)
+    assert found["adam-o2nc"] < 0.5 * found["o2nc"]

@@ -6,6 +6,7 @@ import copy
 import gc
 import tracemalloc
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -169,14 +170,15 @@ def test_memory_does_not_grow_with_the_samples(monkeypatch: pytest.MonkeyPatch) 
     goldstein.torch.certify(model, loss_fn, Endless(1), delta=0.01, max_calls=4)
     before = live_tensors()
     alive, traced = [], []
-    for count in (3, 30):
+    # Fewer than ten batches are done before Python's collector has run once.
+    for count in (10, 40):
         data = Endless(count)
         tracemalloc.start()
         goldstein.torch.certify(model, loss_fn, data, delta=0.01, max_calls=8)
         traced.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         alive.append(data.most_alive)
-    # Ten times the samples: as many batches alive at once, as much memory on the Python side.
+    # Four times the samples: as many batches alive at once, as much memory on the Python side.
     assert alive[0] == alive[1] <= 2
     assert traced[1] <= 1.2 * traced[0] + 20_000
     assert live_tensors() <= before
@@ -327,11 +329,45 @@ def test_progress_is_told_of_every_pass(capsys: pytest.CaptureFixture[str]) -> N
         *arguments, delta=0.05, max_calls=9, progress=lambda *now: seen.append(now)
     )
     assert seen == [(k, 9) for k in range(1, len(seen) + 1)]
-    assert len(seen) >= 7
+    assert len(seen) >= 4
     goldstein.torch.certify(*arguments, delta=0.05, max_calls=9, progress=True)
     assert capsys.readouterr().err == ""  # no terminal, no line
     with pytest.raises(InputTypeError, match="progress"):
         goldstein.torch.certify(*arguments, delta=0.05, progress=3)
+
+
+def told(passes: list[int], made: int, most: int) -> None:
+    passes.append(made)
+
+
+def test_few_passes_where_the_loss_falls_nearby() -> None:
+    """As good a bound as the general search, with a fraction of its passes, and it verifies."""
+    model, inputs, targets = problem()
+    data, loss_fn = batches(inputs, targets, 16), torch.nn.MSELoss()
+    oracle = goldstein.torch.DataOracle(model, loss_fn, data)
+    for delta in (1e-3, 1e-1):
+        passes: list[int] = []
+        general = gs.certify(oracle, oracle.start, delta=delta, rng=0, max_calls=64)
+        quick = goldstein.torch.certify(
+            model, loss_fn, data, delta=delta, progress=partial(told, passes)
+        )
+        assert len(passes) <= 24
+        assert quick.eps <= 1.1 * general.eps
+        assert quick.verify(oracle).ok
+        # What is said about descent can be checked, too.
+        far = oracle.start + quick.meta["descent_step"] * quick.descent
+        fall = oracle.value(oracle.start) - oracle.value(far)
+        assert fall == pytest.approx(quick.meta["descent_fall"], rel=1e-9)
+
+
+def test_a_value_that_came_with_a_gradient_is_the_value() -> None:
+    model, inputs, targets = problem()
+    oracle = goldstein.torch.DataOracle(model, torch.nn.L1Loss(), batches(inputs, targets, 16))
+    y = oracle.start + 0.01
+    alone = oracle.value(y)
+    oracle.gradient(y)
+    assert oracle.value(y) == pytest.approx(alone, rel=1e-14)
+    assert oracle.value(oracle.start) != oracle.value(y)
 
 
 class TwoInputs(torch.nn.Module):

@@ -1,5 +1,6 @@
 """The untrusted side: searches that propose a point and evidence for it."""
 
+from goldstein.solvers.adam_o2nc import AdamO2NC
 from goldstein.solvers.auto import Auto
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.bundle import BundlePINGD
@@ -18,6 +19,7 @@ REGISTRY: dict[str, type[Solver]] = {
         BundlePINGD,
         PSINGD,
         O2NC,
+        AdamO2NC,
         Values,
         ZerothOrder,
     )
@@ -28,6 +30,7 @@ __all__ = [
     "PINGD",
     "PSINGD",
     "REGISTRY",
+    "AdamO2NC",
     "Auto",
     "BundlePINGD",
     "Evidence",

@@ -53,11 +53,12 @@ def look_at_far_ends(
             ratio = narrow(norm / steepest, x.size)
             reach = inner * (1.0 - ratio * rng.random() / 8.0)
             y = trial_point(x, m, norm, reach, ratio) + reach * ratio / 8.0 * tilt(rng, m, norm)
-        if found.points and norm > eps and oracle.has_value:
-            ratio = narrow(norm / steepest, x.size)
-            fall = oracle.value(x) - oracle.value(trial_point(x, m, norm, inner, ratio))
+        if len(found.points) > 1 and norm > eps and oracle.has_value:
+            # The last point is a far end; its value came with its gradient where that is cheap.
+            fall, way = -oracle.value(found.points[-1]), found.points[-1] - x
+            fall += oracle.value(x)
             if fall > 0.25 * radius * norm:
-                found.descent, found.descent_fall = -m / norm, fall
-                found.descent_step = inner * (1.0 - ratio / 8.0)
+                found.descent_step = math.sqrt(way @ way)
+                found.descent, found.descent_fall = way / found.descent_step, fall
     except OutOfCalls:
         return

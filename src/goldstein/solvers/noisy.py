@@ -100,7 +100,7 @@ class NoisySolver(Solver):
             state.done += 1
             state.steps += 1
             state.x = self._output(state)
-            state.radius = state.schedule.radius * state.schedule.shrink(state.done - 1)
+            state.radius = self._reach(state)
             if state.done % max(1, state.stop // LOOKS) == 0:
                 self._look(oracle, state)
             return
@@ -126,6 +126,11 @@ class NoisySolver(Solver):
     @abstractmethod
     def _output(self, state: NoisyState) -> Vector:
         """Return the point a run that ends now would give."""
+
+    def _reach(self, state: NoisyState) -> float:
+        """Return the Euclidean radius of the ball that holds the window."""
+        reach: float = state.schedule.radius * state.schedule.shrink(state.done - 1)
+        return reach
 
     def _open_stage(self, oracle: CountedOracle, state: NoisyState, request: Request) -> None:
         length = self.steps or FIRST_STAGE * 2**state.stage

@@ -173,7 +173,7 @@ class AdamO2NC(CentredOptimizer):
         fused = self._fused(blocks)
         uniform: Any = device_uniform if capturable else mixed_uniform
         position = uniform(mixing_key(settings["seed"], "adam-o2nc"), settings["step"])
-        for block in blocks:
+        for block in map(_local, blocks):
             self._finish_step(block, fused)
             self._choose_direction(block, fused)
             group = block.group
@@ -219,6 +219,20 @@ class AdamO2NC(CentredOptimizer):
             v.mul_(squares).addcmul_(g, g, value=fresh)
             torch.sqrt(v, out=u).add_(torch.finfo(u.dtype).tiny)
             torch.div(m, u, out=u).clamp_(-1.0, 1.0)
+
+
+def _local(block: Block) -> Block:
+    """Return the shards that this process holds: every coordinate moves by itself."""
+    if not any(hasattr(p, "to_local") for p in block.params):
+        return block
+    params, gradients = list(map(_shard, block.params)), list(map(_shard, block.gradients))
+    states = [{name: _shard(t) for name, t in state.items()} for state in block.states]
+    return Block(block.group, params, gradients, states)
+
+
+def _shard(tensor: Any) -> torch.Tensor:
+    own: torch.Tensor = tensor.to_local()
+    return own
 
 
 def _smallest(tensors: Tensors) -> float:

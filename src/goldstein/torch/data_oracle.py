@@ -26,6 +26,7 @@ from goldstein.torch.replicas import (
     compare,
     reduce_sum,
     require_processes,
+    require_whole,
     unwrap,
 )
 from goldstein.torch.vectors import flatten, require_real, trainable, unflatten
@@ -78,6 +79,7 @@ class DataOracle(DataMean):
             require_processes()
             check_replicas(model)
         own = unwrap(model)
+        require_whole(own)
         given = {p.dtype for p in own.parameters() if p.requires_grad} - {torch.float64}
         self.converted_from = ", ".join(sorted(map(str, given))) or None
         self._model = copy.deepcopy(own).double().eval()
@@ -134,14 +136,19 @@ class DataOracle(DataMean):
             return float(self._tensor(batch))
 
     def slope(self, batch: Any) -> Vector:
+        return self.loss_and_slope(batch)[1]
+
+    def loss_and_slope(self, batch: Any) -> tuple[float, Vector]:
         with torch.enable_grad(), self._watching("gradient"):
-            pieces = torch.autograd.grad(self._tensor(batch), self._params, allow_unused=True)
-        return flatten(
+            loss = self._tensor(batch)
+            pieces = torch.autograd.grad(loss, self._params, allow_unused=True)
+        slope = flatten(
             [
                 torch.zeros_like(p) if g is None else g
                 for g, p in zip(pieces, self._params, strict=True)
             ]
         )
+        return float(loss.detach()), slope
 
     def _watching(self, question: str) -> Any:
         """The first time all steps are watched, for the values and for the gradients."""

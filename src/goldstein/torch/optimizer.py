@@ -257,7 +257,10 @@ class CentredOptimizer(torch.optim.Optimizer):
 
 def global_norm(tensors: Tensors) -> float:
     """Return the Euclidean norm of all entries of all tensors."""
-    return math.hypot(*torch.stack(torch._foreach_norm(tensors)).tolist())
+    norms = torch.stack(torch._foreach_norm(tensors))
+    # Of a sharded tensor every process holds a part.
+    whole = norms.full_tensor() if hasattr(norms, "full_tensor") else norms
+    return math.hypot(*whole.tolist())
 
 
 def add_scaled(target: Tensors, source: Tensors, alpha: float | torch.Tensor, fused: bool) -> None:

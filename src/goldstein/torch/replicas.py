@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from goldstein.errors import GoldsteinError, InputError
+from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.long_sum import LongSum
 from goldstein.torch.vectors import digest
 
@@ -109,6 +109,18 @@ def agree_on_failure(own: Exception | None) -> None:
     for rank, message in enumerate(found):
         if message is not None:
             raise InputError(f"rank {rank}: {message}")
+
+
+def require_whole(model: torch.nn.Module) -> None:
+    """Refuse parameters of which every process holds a part."""
+    for name, param in model.named_parameters():
+        if hasattr(param, "full_tensor"):
+            raise InputTypeError(
+                f"the parameter {name} is sharded (DTensor; FSDP2 makes such). Certify a whole "
+                "copy: load torch.distributed.checkpoint.state_dict.get_model_state_dict(model, "
+                "options=StateDictOptions(full_state_dict=True, broadcast_from_rank0=False)) into "
+                "a model that is not sharded, on every rank, and pass distributed=True."
+            )
 
 
 def unwrap(model: torch.nn.Module) -> torch.nn.Module:

@@ -15,8 +15,9 @@ from goldstein.errors import InputError
 from goldstein.torch.batches import TREES, Caller
 from goldstein.torch.watching.sampling import Samples
 
-#: Samples are looked at in so many blocks, whose spread says what the choice may hide.
-BLOCKS = 64
+#: Samples are looked at in blocks of eight, whose spread says what the choice may hide: not fewer
+#: blocks than the first number, or the slack is large, nor more than the second.
+FEWEST_BLOCKS, BLOCK, MOST_BLOCKS = 16, 8, 64
 
 #: No block is assumed to have a gradient longer than this many times the longest seen.
 LONGER = 1.2
@@ -65,7 +66,7 @@ def estimate(
         raise InputError("model has no parameters that require gradients.")
     displaced = _nearby(named, delta, rng)
     call = Caller(_Displaced(model, displaced))
-    blocks = max(1, min(BLOCKS, samples))
+    blocks = min(samples, max(FEWEST_BLOCKS, min(samples // BLOCK, MOST_BLOCKS)))
     leaves = list(displaced.values())
     device = leaves[0].device
     mean = [torch.zeros_like(leaf) for leaf in leaves]

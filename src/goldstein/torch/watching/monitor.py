@@ -25,6 +25,9 @@ from goldstein.torch.watching.stopping import GoldsteinStopping
 #: Samples of the first look, and the fewest of a later one.
 FIRST, FEWEST = 64, 32
 
+#: What a look will cost is known roughly: this much of what is left is planned with.
+CAUTION = 0.7
+
 #: A certificate over all data costs about as much as estimates from so many times their number: a
 #: dozen passes, in float64.
 PASSES = 40.0
@@ -136,7 +139,9 @@ class Monitor(Plotted):
             return None
         entered = self._clock()
         training = entered - self._began - self._spent
-        allowance = math.inf if math.isinf(self.share) else self.share * training - self._spent
+        allowance = math.inf
+        if math.isfinite(self.share):
+            allowance = CAUTION * (self.share * training - self._spent)
         with self._prepared():
             seen = self._look(epoch, allowance)
         if seen is not None:
