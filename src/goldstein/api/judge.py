@@ -181,13 +181,16 @@ class Judge:
         inside = [distance_upper(y, x) <= request.delta for y in points]
         if not any(inside):
             return None
-        points, gradients = points[inside], gradients[inside]
+        if not all(inside):
+            points, gradients = points[inside], gradients[inside]
         return Stating(self.oracle, x, request.delta, points, gradients, request.seed)
 
     def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         rng = stream(self.request.seed, self.trials, "judge")
-        points, gradients, known = [], [], {}
+        shape = evidence.points.shape
+        points, gradients, known = np.empty(shape), np.empty(shape), {}
+        count = 0
         for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
             share = HAIR if safe else JITTER
             for _ in range(DRAWS):
@@ -195,17 +198,17 @@ class Judge:
                 if distance_upper(z, evidence.x) > self.request.delta:
                     break
                 with contextlib.suppress(KinkError):
-                    gradients.append(self.oracle.gradient(z))
-                    points.append(z)
+                    gradients[count] = self.oracle.gradient(z)
+                    points[count] = z
+                    count += 1
                     far = np.linalg.norm(z - y) >= np.linalg.norm(hair(z, self.request.delta))
                     if evidence.gradients is not None and far:
                         # What the solver was told at y is what a claim about z finds beside it.
-                        known[len(points) - 1] = evidence.gradients[j]
+                        known[count - 1] = evidence.gradients[j]
                     break
-        if not points:
-            empty = np.zeros((0, evidence.x.size))
-            return None, (empty, empty)
-        fresh = np.array(points), np.array(gradients)
+        fresh = points[:count], gradients[:count]
+        if count == 0:
+            return None, fresh
         stating = self._state(evidence.x, *fresh)
         assert stating is not None  # those outside were left out above
         for j, gradient in known.items():
