@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-FOLDERS := src tests examples benchmarks
+FOLDERS := src tests examples benchmarks docs
 # No function with more than 12 branches: what people read first, and what they must believe.
 SIMPLE := src/goldstein/api src/goldstein/checker
 
@@ -18,12 +18,13 @@ MACHINES := OPENBLAS_CORETYPE=Prescott OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU
 SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 	tests/certificates/test_goldstein.py tests/sklearn/test_chunked_networks.py
 
-.PHONY: demo test lint types layers pytest machines test-as format readme overhead bench clean
+.PHONY: demo test lint types layers pytest browser machines test-as format readme overhead bench \
+	clean kill fuzz docs
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
 
-test: lint types layers pytest machines
+test: lint types layers docs pytest machines
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check $(FOLDERS)
@@ -36,8 +37,12 @@ types: $(VENV)/.test
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.test
+pytest: $(VENV)/.test browser
 	$(BIN)/pytest -q -n 2
+
+# Pages are tested in a real browser; where none can be had this says so, loudly.
+browser:
+	sh tests/reporting/browser_setup.sh .browser
 
 machines: $(VENV)/.test
 	for machine in $(MACHINES); do \
@@ -47,6 +52,10 @@ machines: $(VENV)/.test
 
 test-as: $(VENV)/.test
 	env $(MACHINE) $(BIN)/pytest -q -n 2
+
+# The site, with every example of the gallery run; a warning is an error.
+docs: $(VENV)/.test
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 format: $(VENV)/.test
 	$(BIN)/ruff format $(FOLDERS)
@@ -63,6 +72,13 @@ bench: $(VENV)/.test
 	sh benchmarks/peers/setup.sh
 	$(BIN)/python -m benchmarks.run --methods all
 
+# For a night: 200 runs killed at random moments, 100,000 damaged files.
+kill: $(VENV)/.test
+	$(BIN)/python -m benchmarks.kill --kills 200
+
+fuzz: $(VENV)/.test
+	$(BIN)/python -m benchmarks.fuzz --files 100000
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -76,4 +92,4 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) demo-run .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) demo-run .browser .mypy_cache .ruff_cache .pytest_cache

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 from benchmarks.answer import Answer
-from benchmarks.peers import scipy_methods
+from benchmarks.peers import scipy_methods, shared_library
 from benchmarks.peers.remote import PeerProcess
 from benchmarks.recorder import Recorder
 from benchmarks.references import gradient_sampling, ingd, ntdescent
@@ -28,12 +28,14 @@ class Method:
     """A name, a group and a function of (oracle, x0, eps, delta, seed).
 
     `ignores_level` says that eps and delta change nothing, so that one run serves all levels.
+    `missing` says in a sentence why the method cannot be asked on this machine, or None.
     """
 
     name: str
     group: Literal["ours", "reference", "peer"]
     solve: Solve
     ignores_level: bool = False
+    missing: Callable[[], str | None] = lambda: None
 
 
 def _ours(name: str) -> Method:
@@ -60,6 +62,16 @@ def _remote(name: str, *, ignores_level: bool = False) -> Method:
     return Method(name, "peer", partial(PEER_PROCESS.solve, name), ignores_level)
 
 
+def _native(name: str) -> Method:
+    return Method(
+        name,
+        "peer",
+        partial(shared_library.solve, name),
+        ignores_level=True,
+        missing=partial(shared_library.missing, name),
+    )
+
+
 METHODS = {
     method.name: method
     for method in (
@@ -71,6 +83,8 @@ METHODS = {
         _reference("ntdescent", ntdescent.solve),
         Method("scipy-bfgs", "peer", scipy_methods.bfgs),
         Method("scipy-lbfgsb", "peer", scipy_methods.lbfgsb),
+        _native("nonopt"),
+        _native("lmbm"),
         _remote("nlopt-lbfgs", ignores_level=True),
         _remote("torch-adam", ignores_level=True),
         _remote("pygranso", ignores_level=True),

@@ -150,6 +150,9 @@ def arguments() -> argparse.Namespace:
 
 def run_all(options: argparse.Namespace, names: list[str]) -> None:
     """Run what is not on file yet, and put it on file."""
+    for reason in filter(None, (METHODS[name].missing() for name in names)):
+        print(reason)
+    names = [name for name in names if METHODS[name].missing() is None]
     end = time.monotonic() + options.budget
     done: set[results.Key] = set()
     if not options.again:

@@ -40,6 +40,14 @@ class OracleError(GoldsteinError):
         self.value: float | None = None
 
 
+class CheckpointError(InputError):
+    """A checkpoint cannot be used: of another run, in use, not a journal, or not writable."""
+
+
+class FunctionHangs(KeyboardInterrupt):
+    """Control flow inside a run: the function does not return, and is interrupted."""
+
+
 class OutOfBudget(GoldsteinError):
     """Control flow inside a search for a proof: its steps or its seconds are used up."""
 
@@ -84,6 +92,8 @@ class BallTooSmallError(GoldsteinError):
 __all__ = [
     "BallTooSmallError",
     "CertificateFileError",
+    "CheckpointError",
+    "FunctionHangs",
     "GoldsteinError",
     "InputError",
     "InputTypeError",

@@ -30,13 +30,13 @@ def test_names_are_sorted_snake_case_and_complete() -> None:
     assert names == sorted(names)
     assert all(name.isidentifier() and name == name.lower() for name in names)
     assert len(HAARALA) == 10
-    assert len(names) == 82
+    assert len(names) == 121
 
 
 def test_the_public_suite_has_its_sizes() -> None:
     suite = problems.suite()
-    assert len(suite) == 78
-    assert len({p.name for p in suite}) == 78
+    assert len(suite) == 117
+    assert len({p.name for p in suite}) == 117
     dims = {p.name: p.dim for p in suite}
     assert dims["maxq"] == 50
     assert dims["maxq_20"] == 20

@@ -18,6 +18,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.goldstein import check_goldstein, check_rounding
 from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import min_norm_weights
@@ -35,7 +36,7 @@ class Renewable(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class GoldsteinCertificate:
+class GoldsteinCertificate(PlottedCertificate):
     """Proof that x is (eps, delta)-Goldstein stationary.
 
     Each point y_j lies within `delta` of `x`, g_j is the gradient there, and the convex

@@ -6,13 +6,13 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import ddot
 
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls, OutOfTime
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value, too_long
 from goldstein.oracles.base import Oracle
@@ -22,6 +22,23 @@ _LARGE = 10_000
 
 #: A hundred units of single precision.
 _COARSE_FLOOR = 100 * 2.0**-24
+
+
+#: Something like `map`: it may evaluate in any order, and returns the answers in the order given.
+Map = Callable[[Callable[[Vector], Any], list[Vector]], Iterable[Any]]
+
+
+class Guarded:
+    """A function that returns what it would raise, so that the point of a failure is known."""
+
+    def __init__(self, function: Callable[[Vector], Any]) -> None:
+        self.function = function
+
+    def __call__(self, x: Vector) -> Any:
+        try:
+            return self.function(x)
+        except Exception as failure:
+            return failure
 
 
 class CountedOracle(Oracle):
@@ -55,6 +72,8 @@ class CountedOracle(Oracle):
         self.limit = math.inf if max_calls is None else max_calls
         #: When the last call may begin, as `time.perf_counter()` tells the time.
         self.deadline = math.inf
+        #: Whether the function was given up.
+        self.closed = False
         #: The value that was asked for last.
         self.last_value = 0.0
         #: Length of the first gradient: what a relative accuracy is relative to.
@@ -62,6 +81,10 @@ class CountedOracle(Oracle):
         #: Set when gradients arrive in less than double precision: the name of that precision.
         self.coarse = ""
         self._spare: Vector | None = None
+
+    @property
+    def plain(self) -> Oracle:
+        return self.inner.plain
 
     @property
     def name(self) -> str:
@@ -91,6 +114,25 @@ class CountedOracle(Oracle):
             error = self._error(str(bad), x, bad.advice or self._finite(self.values == 1))
             error.value = bad.value
             raise error from None
+
+    def values_at(self, points: Matrix, workers: Map = map) -> Vector:
+        """Return the values at many points, asked for through a map that may work in parallel."""
+        if self.values + self.gradients + len(points) > self.limit:
+            raise OutOfCalls("values")
+        self.values += len(points)
+        answers = np.empty(len(points))
+        for k, raw in enumerate(workers(Guarded(self.inner.value), list(points.copy()))):
+            try:
+                if isinstance(raw, GoldsteinError):
+                    raise raw
+                if isinstance(raw, Exception):
+                    raise self._raised(raw, points[k], "value") from raw
+                answers[k] = as_value(raw)
+            except BadAnswer as bad:
+                if bad.value is None:
+                    raise self._error(str(bad), points[k], bad.advice) from None
+                answers[k] = bad.value
+        return answers
 
     @np.errstate(over="ignore", invalid="ignore")
     def trial_value(self, x: Vector) -> float:
@@ -145,6 +187,10 @@ class CountedOracle(Oracle):
         self.gradients += gradients
         if self.calls > self.limit:
             raise OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
+
+    def close(self) -> None:
+        """Ask nothing any more, whatever was kept back: the function does not return."""
+        self.closed, self.limit = True, -(10**18)
 
     @contextlib.contextmanager
     def reserved(self, calls: int) -> Iterator[None]:

@@ -19,7 +19,7 @@ BLOCK = 256
 
 
 class FiniteSum(Oracle):
-    """The mean of n terms, `f(x) = (f_0(x) + ... + f_{n-1}(x)) / n`.
+    """The mean of n terms f_0, ..., f_{n-1}.
 
     Solvers draw batches; certificates use all n terms, so they carry no sampling error.
 

@@ -1,4 +1,4 @@
-"""The three outer functions most test problems share, with one gradient row per call."""
+"""Outer functions that test problems share, and how to put functions together."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from goldstein.problems.problem import Objective
 Pieces = Callable[[Vector], Vector]
 Row = Callable[[Vector, int], Vector]
 Pullback = Callable[[Vector, Vector], Vector]
+Both = Callable[[Vector], tuple[float, Vector]]
 
 
 def signs(v: Vector) -> Vector:
@@ -62,3 +63,45 @@ def sum_of_moduli(residuals: Pieces, pullback: Pullback) -> Objective:
         return float(np.sum(np.abs(v))), pullback(x, signs(v))
 
     return Objective(lambda x: float(np.sum(np.abs(residuals(x)))), lambda x: both(x)[1], both)
+
+
+def together(both: Both) -> Objective:
+    """A function whose value costs about as much alone as with its gradient."""
+    return Objective(lambda x: both(x)[0], lambda x: both(x)[1], both)
+
+
+def added(first: Objective, second: Objective) -> Objective:
+    """f = first + second."""
+
+    def both(x: Vector) -> tuple[float, Vector]:
+        value, gradient = _pair(first, x)
+        more, further = _pair(second, x)
+        return value + more, gradient + further
+
+    return Objective(
+        lambda x: first.value(x) + second.value(x),
+        lambda x: first.gradient(x) + second.gradient(x),
+        both,
+    )
+
+
+def _pair(f: Objective, x: Vector) -> tuple[float, Vector]:
+    return (f.value(x), f.gradient(x)) if f.both is None else f.both(x)
+
+
+def sum_of_positive_parts(residuals: Pieces, pullback: Pullback) -> Objective:
+    """f = sum_i max{0, residuals_i}; `pullback` as in `sum_of_moduli`."""
+
+    def both(x: Vector) -> tuple[float, Vector]:
+        v = residuals(x)
+        return float(np.sum(np.maximum(v, 0.0))), pullback(x, (v > 0.0).astype(np.float64))
+
+    def value(x: Vector) -> float:
+        return float(np.sum(np.maximum(residuals(x), 0.0)))
+
+    return Objective(value, lambda x: both(x)[1], both)
+
+
+def weighted_modulus(weight: float) -> Objective:
+    """f = weight |x|_1."""
+    return sum_of_moduli(lambda x: weight * x, lambda _, s: weight * s)

@@ -13,6 +13,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.errors import (
     BallTooSmallError,
+    FunctionHangs,
     KinkError,
     NotDeterministicError,
     OracleError,
@@ -156,8 +157,8 @@ def run(
         status = Status.OUT_OF_TIME
     except OutOfCalls:
         status = Status.OUT_OF_CALLS
-    except (StopIteration, KeyboardInterrupt):
-        status = Status.STOPPED
+    except (StopIteration, KeyboardInterrupt) as cause:
+        status = stopped(cause, oracle)
     except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
         status = ENDINGS[type(ending)]
     except OracleError as failure:
@@ -173,15 +174,27 @@ def run(
     return Outcome(state, status, certificate, history, iterations)
 
 
+def stopped(cause: BaseException, oracle: CountedOracle) -> Status:
+    """Return what a run that was interrupted ends with."""
+    if isinstance(cause, FunctionHangs):
+        oracle.close()
+        return Status.OUT_OF_TIME
+    return Status.STOPPED
+
+
+def takes_result(callback: Callable[..., Any]) -> bool:
+    """Whether a callback has SciPy's new signature, `callback(intermediate_result=...)`."""
+    try:
+        return "intermediate_result" in inspect.signature(callback).parameters
+    except (TypeError, ValueError):
+        return False
+
+
 def adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
     """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
     if callback is None:
         return None
-    try:
-        modern = "intermediate_result" in inspect.signature(callback).parameters
-    except (TypeError, ValueError):
-        modern = False
-    user = callback
+    modern, user = takes_result(callback), callback
 
     def notify(state: State, calls: int) -> None:
         if modern:

@@ -18,8 +18,8 @@ from goldstein.solvers.tuning import TUNING
 Words = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
-#: Why a stretch ended.
-PAUSED, EVIDENCE, OUT_OF_CALLS, BAD_VALUE, BAD_GRADIENT, GIVEN_UP = range(6)
+#: Why a stretch ended: the first because Python is to answer the open question.
+ASKS, PAUSED, EVIDENCE, OUT_OF_CALLS, GIVEN_UP = range(1, 6)
 
 #: How a half goes on: with a new step, with an answer, or without one.
 BEGINS, TOLD, KINKED = range(3)
@@ -79,18 +79,18 @@ SEARCH = _record(
     # for units: how far the centre has moved; within which radius
     " wanted_move wanted_radius",
     "address dim"
-    # the code of the user's functions and of the units
-    " asking minimising measuring tidying modelling learning fast guaranteed"
+    # the code of the user's functions; 0 where Python asks them
+    " asking"
     # calls made; how many may be made; when to report to Python
     " values gradients ceiling pause"
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks
     " stop question entry kinks"
-    " phase line halvings failed_steps steps moved proved refuted settled idle stalled"
+    " phase line halvings failed_steps steps moved proved refuted settled step_began idle stalled"
     " two_halves turn turn_began turn_ends small_moves progress_calls"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
     # rows that the last solve has seen; their weights are optimal; the step is along `sparse`
-    " solved clean sparsely wanted"
+    " solved clean sparsely"
     # what the judge asked again
     f" fresh_count fresh_points fresh_gradients {addresses(SEARCH_VECTORS)} {_ARRAYS}",
     ("hull", FACE),
