@@ -161,7 +161,7 @@ def survey(
     rounds = max(2, min(ROUNDS, ROWS // len(points)))
     crowded = len(points) * x.size > CROWDED
     beside_point: list[list[int]] = [[] for _ in points]
-    rows = np.empty((rounds * len(points), x.size))  # pages that are not written to cost nothing
+    rows = np.empty((len(points), x.size))
     for draw in range(rounds):
         rng = np.random.default_rng([seed, draw])
         found.draws += 1
@@ -179,6 +179,8 @@ def survey(
             if row == len(places):
                 seen.append(row)
                 places.append(z)
+            if row == len(rows):
+                rows = np.concatenate([rows, np.empty((8 + row // 8, x.size))])
             rows[row], places[row] = g, z
             fresh.append(row)
         if not fresh:

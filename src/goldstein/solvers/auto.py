@@ -98,6 +98,11 @@ class AutoState(BallState):
     def added(self) -> int:
         return self.memory.added
 
+    @property
+    def most_gradients(self) -> int:
+        """How many gradients there is room for."""
+        return self.bundle.capacity
+
     # ---------------------------------------------------------------- the bundle
 
     def bundle_size(self) -> int:
