@@ -54,6 +54,9 @@ _NOTHING_TO_SAY = (
     Status.WRONG_GRADIENT,
 )
 
+#: Seconds that the last word may take in any case.
+QUICK = 0.05
+
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
 
@@ -133,9 +136,8 @@ class Judge:
         if silent or self.request.delta < smallest_delta(state.x):
             return None
         hurry = outcome.status is Status.OUT_OF_TIME
-        # In few variables the last word is said in no time.
         brief = hurry and state.x.size >= MANY_VARIABLES
-        until = time.perf_counter() + self.grace if brief else math.inf
+        until = time.perf_counter() + max(self.grace, QUICK) if hurry else math.inf
         with contextlib.suppress(OutOfCalls), self.oracle.until(until):
             evidence = solver.best_evidence(state)
             if brief and evidence is not None:
