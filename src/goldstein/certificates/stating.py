@@ -17,7 +17,7 @@ from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_cla
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
-from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
+from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper, up
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
 from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
 from goldstein.numerics.streams import stream
@@ -52,6 +52,11 @@ MORE_LOOKS = 3
 
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
+
+
+def _taken(rows: Matrix, used: Rows) -> Matrix:
+    """Return these rows; all of them without a copy."""
+    return rows if len(used) == len(rows) else rows[used]
 
 
 class Stating:
@@ -197,13 +202,13 @@ class Stating:
             return self._unseen(meta)
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
-        rows = self.gradients[used]
+        rows, points = _taken(self.gradients, used), _taken(self.points, used)
         slack = rounding_slack(weights, rows) + SAME * mean_length(weights, rows)
         try:
             goal = max(enough, bound + slack)
             seed = int(self.rng.integers(2**32))
             found = survey(
-                self.oracle.gradient, self.x, self.delta, self.points[used], weights, goal, seed,
+                self.oracle.gradient, self.x, self.delta, points, weights, goal, seed,
                 self._optimise,
             ).eps  # fmt: skip
         except OutOfCalls:
@@ -215,7 +220,11 @@ class Stating:
         if found + slack <= enough:
             stated = min(stated, enough)
         self._require_same(stated, int(used[weights.argmax()]))
-        return self._stated(stated, used, weights, meta, descent)
+        distance = max(distance_upper(y, self.x) for y in points)
+        return GoldsteinCertificate(
+            self.x, self._with_room(distance, points), max(stated, bound), points, rows, weights,
+            meta=dict(meta or {}), descent=descent,
+        )  # fmt: skip
 
     def _optimise(self, rows: Matrix) -> Vector:
         return min_norm_weights(rows, getattr(self.oracle, "deadline", math.inf))
@@ -239,11 +248,14 @@ class Stating:
     ) -> GoldsteinCertificate:
         points = self.points[used]
         claim = strongest_claim(self.x, points, self.gradients[used], weights, *self._best(used))
-        # The displacements need room too, where all points are next to x.
-        room = 4.0 * max(map(norm_upper, hair(points, self.delta)))
-        delta = max(claim["delta"], min(self.delta, up(claim["delta"] + room)))
+        delta = self._with_room(claim["delta"], points)
         claim.update(eps=max(claim["eps"], eps), delta=delta)
         return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
+
+    def _with_room(self, radius: float, points: Matrix) -> float:
+        """The displacements need room too, where all points are next to x."""
+        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in points)
+        return max(radius, min(self.delta, up(radius + room)))
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.
