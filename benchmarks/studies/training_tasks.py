@@ -93,7 +93,7 @@ def split(data: Pair, test: int) -> tuple[Pair, Pair]:
     return (a[:-test], b[:-test]), (a[-test:], b[-test:])
 
 
-def text(length: int = 32, windows: int = 512) -> tuple[Pair, int]:
+def text(length: int = 32, windows: int = 1280) -> tuple[Pair, int]:
     """Windows of this repository's own pages, and the number of letters."""
     pages = [
         ROOT / "CONTRIBUTING.md",
@@ -130,7 +130,7 @@ def tasks() -> dict[str, Task]:
         "mnist": Task(lambda: dense(784, 32, 10), entropy, *large, 800, 64),
         "convolutional": Task(convolutional, entropy, *small, 600, 64),
         "transformer": Task(
-            lambda: Transformer(letters, 32), entropy, *split(windows, 128), 250, 16
+            lambda: Transformer(letters, 32), entropy, *split(windows, 256), 400, 32
         ),
         "robust regression": Task(
             lambda: dense(10, 32, 1), nn.functional.l1_loss, *split(robust(), 100), 1000, 32,
