@@ -43,6 +43,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/constrained/test_traps.py",
     ),
     "near_kkt.py": ("tests/constrained/test_near_kkt.py", "tests/constrained/test_forgery.py"),
+    "verification.py": ("tests/certificates/test_store.py",),
     "rounding.py": ("tests/numerics/test_rounding.py",),
     "float_dot.py": ("tests/numerics/test_exact_vector.py", "tests/numerics/test_rounding.py"),
     "exact_vector.py": ("tests/numerics/test_exact_vector.py",),

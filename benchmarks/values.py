@@ -3,6 +3,7 @@
     python -m benchmarks.values                 # everything: some minutes of one core
     python -m benchmarks.values --noise 0       # without noise only
     python -m benchmarks.values --methods goldstein Nelder-Mead cma
+    python -m benchmarks.values --report        # the tables again
 
 Thirty problems with 2 to 50 variables, small ones turned and shifted at random (the constants of
 the method were chosen on the suite as it is, in up to 20 variables). Every method has 500 (d + 1)
@@ -192,13 +193,17 @@ def main() -> None:
     )
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--noise", nargs="+", type=float, default=list(NOISE))
+    parser.add_argument("--report", action="store_true", help="tables of what was run before")
     asked = parser.parse_args()
     names = [
         n for n in asked.methods if n not in NEEDS or importlib.util.find_spec(NEEDS[n]) is not None
     ]
-    parts = [table(measure(names, noise), noise) for noise in asked.noise]
-    missing = sorted(set(asked.methods) - set(names))
-    parts += [f"Not installed here: {', '.join(missing)}."] if missing else []
+    parts = []
+    for noise in asked.noise:
+        made = [name for name in names if not asked.report or (name, noise) in kept()]
+        parts.append(table(measure(made, noise), noise))
+        missing = [name for name in asked.methods if name not in made]
+        parts += [f"Not run here: {', '.join(missing)}."] if missing else []
     text = "\n\n".join(parts) + "\n"
     print(text)
     if asked.methods == list(METHODS) and asked.noise == list(NOISE):

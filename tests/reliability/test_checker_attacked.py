@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,8 +50,15 @@ def test_a_tiny_step_beside_a_kink_is_not_on_it() -> None:
 
 def test_weights_that_do_not_sum_to_one_prove_nothing() -> None:
     """Gradients that do not cancel, made short by small weights."""
-    from dataclasses import replace
-
     certificate = gs.certify(lambda x: np.abs(x).sum(), [1.0], np.sign, delta=1e-3, rng=0)
     small = replace(certificate, weights=certificate.weights * 1e-6, eps=1e-5, digest="")
     assert not small.verify(lambda x: np.abs(x).sum(), np.sign).ok
+
+
+@pytest.mark.parametrize("name", ["eps", "delta"])
+@pytest.mark.parametrize("value", ["0.1", True, None, [0.1], 1j, 10**400, Fraction(1, 10)])
+def test_a_claim_is_made_of_numbers(name: str, value: Any) -> None:
+    """`float` would read texts and truth values; a claim holds neither."""
+    certificate = gs.certify(lambda x: np.abs(x).sum(), [0.0], np.sign, delta=1e-3, rng=0)
+    with pytest.raises((gs.InputError, gs.InputTypeError)):
+        replace(certificate, **{name: value}, digest="")

@@ -17,7 +17,14 @@ from matplotlib.colors import to_rgb
 import goldstein as gs
 from goldstein.reporting.geometry import geometry_of, hull_of
 from goldstein.reporting.palette import Palette
+from goldstein.reporting.pictures.course import (
+    draw_bound,
+    draw_calls,
+    draw_value,
+    draw_violation,
+)
 from goldstein.reporting.thinning import thinned
+from goldstein.result import History
 
 NAMES = ["plane", "constrained", "svm", "network", "near_constrained", "plus", "values"]
 
@@ -155,6 +162,43 @@ def test_thin_series_keep_their_extremes() -> None:
     assert kept["a"][[0, -1]].tolist() == [0.0, 99_999.0]
     assert (np.diff(kept["a"]) > 0).all()
     assert np.array_equal(series[kept["a"].astype(int)], kept["b"])
+
+
+ODD = {
+    "nan": [np.nan] * 5, "infinite": [np.inf] * 5, "negative": [-1.0, -2.0, -3.0, -4.0, -5.0],
+    "zero": [0.0] * 5, "mixed": [np.nan, np.inf, -np.inf, 0.0, 1.0],
+    "huge": [1e308, -1e308, 1e300, 1.0, 0.0], "tiny": [5e-324] * 5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("values", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("times", [[0.0, 0.1, 0.2, 0.3, 0.4], [0.0] * 5, [np.nan] * 5])
+def test_odd_histories_are_drawn(values: list[float], times: list[float]) -> None:
+    history = History([1, 2, 3, 4, 5], values, values, [1e-3] * 5, times, np.abs(values).tolist())
+    history.plot().figure.canvas.draw()
+    for draw in (draw_value, draw_calls, draw_violation, lambda ax, h: draw_bound(ax, h, 1e-3)):
+        _, ax = plt.subplots()
+        draw(ax, history)
+        ax.figure.canvas.draw()
+        plt.close("all")
+
+
+def test_a_monitor_draws_eps_beside_the_loss() -> None:
+    torch = pytest.importorskip("torch")
+    import goldstein.torch
+
+    torch.manual_seed(0)
+    data = [(torch.randn(16, 2), torch.randn(16, 1)) for _ in range(4)]
+    model = torch.nn.Linear(2, 1)
+    monitor = goldstein.torch.Monitor(
+        model, torch.nn.L1Loss(), data, delta=1e-3, share=float("inf"), certified=False
+    )
+    looks = [monitor.update(epoch=k) for k in range(3)]
+    ax = monitor.plot()
+    loss, eps = ax.get_lines()
+    assert loss.get_ydata().tolist() == [look.loss for look in looks]
+    assert eps.get_ydata().tolist() == [look.eps for look in looks]
+    assert monitor._repr_html_().count("<tr>") == 4
 
 
 def test_a_pickled_result_still_draws_itself(runs: dict[str, gs.Result]) -> None:

@@ -96,7 +96,7 @@ REFUSED = [
     ({"constraints": optimize.LinearConstraint([[1, 0]], 0, 1)}, "bounds, but no constraints"),
     ({"stationarity": "near"}, "structure of an Expression"),
     ({"checkpoint": "x", "workers": map}, "drop checkpoint= or workers="),
-    ({"workers": "many"}, "map-like"),
+    ({"workers": "many"}, "function like map"),
     ({"options": {"confidence": 1.5}}, "between 0 and 1"),
     ({"options": {"search_eps": -1.0}}, "search_eps"),
     ({"method": "bundle"}, "goes with method='auto' or 'values'"),

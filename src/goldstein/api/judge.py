@@ -54,6 +54,9 @@ _NOTHING_TO_SAY = (
     Status.WRONG_GRADIENT,
 )
 
+#: Seconds that the last word may take in any case.
+QUICK = 0.05
+
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
 
@@ -133,20 +136,21 @@ class Judge:
         if silent or self.request.delta < smallest_delta(state.x):
             return None
         hurry = outcome.status is Status.OUT_OF_TIME
-        # In few variables the last word is said in no time.
         brief = hurry and state.x.size >= MANY_VARIABLES
-        until = time.perf_counter() + self.grace if brief else math.inf
+        until = time.perf_counter() + max(self.grace, QUICK) if hurry else math.inf
         with contextlib.suppress(OutOfCalls), self.oracle.until(until):
-            evidence = solver.best_evidence(state)
+            # Where the clock did not even allow for f(x0), there is no search to ask.
+            evidence = None if math.isnan(state.fx) else solver.best_evidence(state)
             if brief and evidence is not None:
                 evidence = _heaviest(evidence, self._affordable(outcome))
             found = self._known(evidence, state.x)
             # Half of the calls add gradients to those known here, half look beside them.
+            most = getattr(state, "most_gradients", math.inf) - len(found.points)
             with self.oracle.reserved(int((self.oracle.limit - self.oracle.calls) // 2)):
                 enrich(
                     self.oracle, state.x, self.request.delta, self.request.eps, self.request.seed,
                     found, patience=state.x.size + 10,
-                    max_gradients=0 if hurry and found.points else 1 if hurry else math.inf,
+                    max_gradients=0 if hurry and found.points else 1 if hurry else max(0, most),
                 )  # fmt: skip
             if not found.points:
                 return None
@@ -176,7 +180,11 @@ class Judge:
 
     def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating | None:
         inside = [distance_upper(y, x) <= self.request.delta for y in points]
-        return self._state_inside(x, points[inside], gradients[inside]) if any(inside) else None
+        if not any(inside):
+            return None
+        if not all(inside):  # else without a copy
+            points, gradients = points[inside], gradients[inside]
+        return self._state_inside(x, points, gradients)
 
     def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating:
         request = self.request
@@ -186,7 +194,8 @@ class Judge:
     def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         rng = stream(self.request.seed, self.trials, "judge")
-        points, gradients, asked = [], [], []
+        points, gradients = np.empty((2, *evidence.points.shape))
+        asked: list[int] = []
         for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
             share = HAIR if safe else JITTER
             for _ in range(DRAWS):
@@ -194,21 +203,20 @@ class Judge:
                 if distance_upper(z, evidence.x) > self.request.delta:
                     break
                 with contextlib.suppress(KinkError):
-                    gradients.append(self.oracle.gradient(z))
-                    points.append(z)
+                    gradients[len(asked)] = self.oracle.gradient(z)
+                    points[len(asked)] = z
                     asked.append(j)
                     break
-        if not points:
-            empty = np.zeros((0, evidence.x.size))
-            return None, (empty, empty)
-        fresh = np.array(points), np.array(gradients)
+        fresh = points[: len(asked)], gradients[: len(asked)]
+        if not asked:
+            return None, fresh
         stating = self._state_inside(evidence.x, *fresh)
         if evidence.gradients is not None:
             # What the solver was told nearby is what a claim about a point finds beside it.
-            ways, hairs = fresh[0] - evidence.points[asked], hair(fresh[0], self.request.delta)
-            far = np.sqrt(np.vecdot(ways, ways)) >= np.sqrt(np.vecdot(hairs, hairs))
-            for j in np.flatnonzero(far).tolist():
-                stating.tell(j, evidence.gradients[asked[j]])
+            for i, j in enumerate(asked):
+                way, width = fresh[0][i] - evidence.points[j], hair(fresh[0][i], self.request.delta)
+                if way @ way >= width @ width:
+                    stating.tell(i, evidence.gradients[j])
         return stating, fresh
 
 

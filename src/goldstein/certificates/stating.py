@@ -17,7 +17,7 @@ from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_cla
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
-from goldstein.checker.rounding import norm_upper, up
+from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper, up
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
 from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
 from goldstein.numerics.streams import stream
@@ -54,6 +54,11 @@ MORE_LOOKS = 3
 ATTEMPTS = 4
 
 
+def _taken(rows: Matrix, used: Rows) -> Matrix:
+    """Return these rows; all of them without a copy."""
+    return rows if len(used) == len(rows) else rows[used]
+
+
 class Stating:
     """Points with gradients near x, and what is known of the gradients a hair beside them.
 
@@ -88,8 +93,8 @@ class Stating:
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
         self._told: set[int] = set()
-        # Weights of the shortest vector of these gradients, for sets of them.
-        self._optimal: dict[bytes, Vector] = {}
+        # For sets of gradients a bound of their shortest vector, and its weights.
+        self._optimal: dict[bytes, tuple[float, Vector]] = {}
         #: Points whose gradients changed so much that a claim cannot rest on them.
         self.unsteady: set[int] = set()
         #: Points that were asked for beside others, with their gradients.
@@ -102,7 +107,7 @@ class Stating:
 
     def bound(self) -> float:
         """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
-        return self._best_bound(np.arange(len(self.points)))[0]
+        return self._best(np.arange(len(self.points)))[0]
 
     def tell(self, j: int, gradient: Vector) -> None:
         """Say what the gradient is at another point, no nearer than a hair to point j.
@@ -130,7 +135,12 @@ class Stating:
         best: tuple[float, Rows, Vector] | None = None
         pool = np.arange(len(self.points))
         for _ in range(2 * ATTEMPTS):
-            bound, weights = self._best_bound(pool, hint)
+            bound, weights = self._best(pool)
+            if (
+                hint is not None
+                and (given := combination_norm_upper(hint, self.gradients)) <= bound
+            ):
+                bound, weights = given, hint
             hint = None
             used, weights = pool[weights > 0], weights[weights > 0]
             weights = weights / weights.sum()
@@ -162,20 +172,16 @@ class Stating:
         self._require_determinism(*best)
         return self._stated(*best, meta, descent)
 
-    def _weights(self, rows: Rows) -> Vector:
-        """Return the weights of the shortest vector; the problem is solved once."""
+    def _best(self, rows: Rows) -> tuple[float, Vector]:
+        """Return a bound of the shortest vector and its weights; the problem is solved once."""
         key = rows.tobytes()
         if key not in self._optimal:
-            self._optimal[key] = min_norm_weights(self._rows(rows))
+            self._optimal[key] = checker.best_bound(self._rows(rows), min_norm_weights)
         return self._optimal[key]
 
     def _rows(self, rows: Rows) -> Matrix:
         """Return these gradients, uncopied where they are all of them."""
         return self.gradients if rows.size == len(self.gradients) else self.gradients[rows]
-
-    def _best_bound(self, rows: Rows, weights: Vector | None = None) -> tuple[float, Vector]:
-        """Return a bound of the shortest vector, and its weights (these, or better)."""
-        return checker.best_bound(self._rows(rows), lambda _: self._weights(rows), weights)
 
     def _claim_for_many(
         self,
@@ -196,13 +202,13 @@ class Stating:
             return self._unseen(meta)
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
-        rows = self.gradients[used]
+        rows, points = _taken(self.gradients, used), _taken(self.points, used)
         slack = rounding_slack(weights, rows) + SAME * mean_length(weights, rows)
         try:
             goal = max(enough, bound + slack)
             seed = int(self.rng.integers(2**32))
             found = survey(
-                self.oracle.gradient, self.x, self.delta, self.points[used], weights, goal, seed,
+                self.oracle.gradient, self.x, self.delta, points, weights, goal, seed,
                 self._optimise,
             ).eps  # fmt: skip
         except OutOfCalls:
@@ -214,7 +220,11 @@ class Stating:
         if found + slack <= enough:
             stated = min(stated, enough)
         self._require_same(stated, int(used[weights.argmax()]))
-        return self._stated(stated, used, weights, meta, descent)
+        distance = max(distance_upper(y, self.x) for y in points)
+        return GoldsteinCertificate(
+            self.x, self._with_room(distance, points), max(stated, bound), points, rows, weights,
+            meta=dict(meta or {}), descent=descent,
+        )  # fmt: skip
 
     def _optimise(self, rows: Matrix) -> Vector:
         return min_norm_weights(rows, getattr(self.oracle, "deadline", math.inf))
@@ -237,12 +247,15 @@ class Stating:
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
         points = self.points[used]
-        claim = strongest_claim(self.x, points, self.gradients[used], weights, self._weights(used))
-        # The displacements need room too, where all points are next to x.
-        room = 4.0 * max(map(norm_upper, hair(points, self.delta)))
-        delta = max(claim["delta"], min(self.delta, up(claim["delta"] + room)))
+        claim = strongest_claim(self.x, points, self.gradients[used], weights, *self._best(used))
+        delta = self._with_room(claim["delta"], points)
         claim.update(eps=max(claim["eps"], eps), delta=delta)
         return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
+
+    def _with_room(self, radius: float, points: Matrix) -> float:
+        """The displacements need room too, where all points are next to x."""
+        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in points)
+        return max(radius, min(self.delta, up(radius + room)))
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.

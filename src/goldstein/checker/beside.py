@@ -33,6 +33,9 @@ Optimise = Callable[[Matrix], Vector]
 #: Draws beside every point before a claim is given up, and the rows they may add up to.
 ROUNDS, ROWS = 8, 2000
 
+#: A claim of more numbers than this is large: memory is worth saving.
+CROWDED = 1_000_000
+
 #: Gradients asked for again are the same up to this part of their length.
 SAME = 1e-9
 
@@ -114,6 +117,10 @@ def best_bound(
     return bound, best
 
 
+def _is_same(g: Vector, h: Vector) -> bool:
+    return norm_upper(g - h) <= SAME * norm_upper(g)
+
+
 @dataclass
 class Survey:
     """What gradients beside the points of a claim say.
@@ -151,27 +158,38 @@ def survey(
     """
     found = Survey()
     places: list[Vector] = []
-    rows: list[Vector] = []
     rounds = max(2, min(ROUNDS, ROWS // len(points)))
+    crowded = len(points) * x.size > CROWDED
+    beside_point: list[list[int]] = [[] for _ in points]
+    rows = np.empty((len(points), x.size))
     for draw in range(rounds):
         rng = np.random.default_rng([seed, draw])
         found.draws += 1
         fresh = []
-        for y in points:
+        for y, seen in zip(points, beside_point):
             z = beside(rng, y, x, delta)
             try:
-                fresh.append((z, gradient(z.copy())))
+                g = gradient(z.copy())
             except KinkError:
                 found.kinks += 1
+                continue
+            # Of a large claim, what was found beside a point before is replaced if it is the same.
+            same = (r for r in seen if crowded and _is_same(g, rows[r]))
+            row = next(same, len(places))
+            if row == len(places):
+                seen.append(row)
+                places.append(z)
+            if row == len(rows):
+                rows = np.concatenate([rows, np.empty((8 + row // 8, x.size))])
+            rows[row], places[row] = g, z
+            fresh.append(row)
         if not fresh:
             continue
-        places += [z for z, _ in fresh]
-        rows += [g for _, g in fresh]
         # The stored weights belong to the points of one draw, if all of them answered.
-        known = np.zeros(len(rows))
+        known = np.zeros(len(places))
         if len(fresh) == len(points):
-            known[len(rows) - len(points) :] = weights
-        matrix = np.array(rows)
+            known[fresh] = weights
+        matrix = rows[: len(places)]
         bound, used = best_bound(matrix, optimise, known if known.any() else None)
         if bound > goal:
             found.eps = min(found.eps, bound)

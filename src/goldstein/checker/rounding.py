@@ -17,6 +17,7 @@ from goldstein.checker.arrays import Matrix, Vector
 UNIT = 2.0**-53
 _TINY = float(np.finfo(float).tiny)
 _SMALL_PRODUCT = 2.0**-960
+_LARGE = 4_000_000
 
 
 def gamma(n: int) -> float:
@@ -84,11 +85,21 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
         return math.inf
     with np.errstate(over="ignore", invalid="ignore"):
         combo = w @ g
-        slack = gamma(w.size + 1) * (w @ np.abs(g)) + w.size * _TINY
+        slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY
         bound = up(_norm_upper(np.abs(combo) + slack) / _sum_lower(w))
-        if _norm_upper(slack) > 1e-3 * _norm_upper(combo) and g.size <= 4_000_000:
+        if _norm_upper(slack) > 1e-3 * _norm_upper(combo) and g.size <= _LARGE:
             return min(bound, _combination_norm_exact(w, g))
     return bound
+
+
+def _mean_moduli(w: Vector, g: Matrix) -> Vector:
+    """Return sum_j w_j |g_j|, entry by entry, without a second copy of a large matrix."""
+    if g.size <= _LARGE:
+        total: Vector = w @ np.abs(g)
+        return total
+    width = max(1, _LARGE // len(w))
+    blocks = range(0, g.shape[1], width)
+    return np.concatenate([w @ np.abs(g[:, first : first + width]) for first in blocks])
 
 
 def _combination_norm_exact(w: Vector, g: Matrix) -> float:
@@ -103,7 +114,7 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     terms = np.concatenate([high, low])
     # fsum is correctly rounded: one unit covers it.
     try:
-        combo = np.abs([math.fsum(column) for column in terms.T])
+        combo = np.abs([math.fsum(column) for column in terms.T.tolist()])
     except OverflowError:
         return math.inf
     combo += lost.sum(axis=0) * (UNIT * _SMALL_PRODUCT)

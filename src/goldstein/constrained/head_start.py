@@ -20,6 +20,9 @@ from goldstein.errors import GoldsteinError, OutOfCalls
 #: Values and gradients at most: a few, and a few for each variable.
 CALLS, CALLS_PER_VARIABLE = 60, 4
 
+#: In more variables its own steps, each a dense least squares problem, take longer than a search.
+LARGEST = 200
+
 #: Smooth steps take little more than one value for each gradient; more of them mean kinks.
 VALUES_PER_GRADIENT, MORE_VALUES = 1.2, 8
 
@@ -36,6 +39,8 @@ def head_start(problem: Problem, x: Vector, seen: Callable[[Vector, float], None
     """
     box, objective = problem.box, problem.objective
     free = ~box.fixed
+    if free.sum() > LARGEST:
+        return None
     most = min(CALLS + CALLS_PER_VARIABLE * x.size, (objective.limit - objective.calls) / 4)
     values = gradients = 0
     last = x

@@ -22,7 +22,7 @@ from scipy.linalg.lapack import dgelsy, dposv
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.numerics.active_inverse import RIDGE, ActiveInverse
-from goldstein.numerics.long_rows import affine_of_long_rows, gram_of_long_rows
+from goldstein.numerics.long_rows import affine_of_long_rows, different_rows, gram_of_long_rows
 from goldstein.numerics.nonnegative import convex_weights
 
 #: Below this ratio |m| / scale the Gram matrix has lost half of its digits: use the rows instead.
@@ -95,7 +95,7 @@ def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector
     if count == 1 or scale == 0.0:
         return _vertex(count, 0)
     if rows.shape[1] >= MANY_VARIABLES and 1e-100 < scale < 1e100:
-        return Hull.of(rows, deadline).solve()[0].copy()
+        return _of_long_rows(rows, deadline)
     rows = rows / scale
     squared = np.einsum("ij,ij->i", rows, rows)
     best = _vertex(count, int(squared.argmin()))
@@ -165,14 +165,14 @@ class Hull:
         self._shortest, self._longest = math.inf, 0.0  # squared lengths among the rows
 
     @classmethod
-    def of(cls, rows: Matrix, deadline: float = math.inf) -> Hull:
+    def of(cls, rows: Matrix, gram: Matrix, deadline: float = math.inf) -> Hull:
         """Return the hull of these rows, which are not copied: nobody may change them."""
         count, dim = rows.shape
         hull = cls(dim, 1, deadline)
         hull._allocate(count, rows)
         hull.size = count
         hull._gram_limit = GRAM_LIMIT  # an answer that is wanted once is worth some passes more
-        hull._gram[:] = gram_of_long_rows(rows, hull._is_late)
+        hull._gram[:] = gram
         diagonal = hull._gram.diagonal()
         hull._shortest, hull._longest = float(diagonal.min()), float(diagonal.max())
         return hull
@@ -620,6 +620,20 @@ class Hull:
         self._allocate(2 * old)
         self._rows[:old], self._gram[:old, :old], self._weights[:old] = rows, gram, weights
         self._order[: old + 1] = order
+
+
+def _of_long_rows(rows: Matrix, deadline: float) -> Vector:
+    """Convex weights of the shortest vector, from the Gram matrix; of equal rows the first counts.
+
+    Rows that are the same up to rounding would make the Gram matrix singular.
+    """
+    gram = gram_of_long_rows(rows, lambda: time.perf_counter() > deadline)
+    kept = different_rows(gram)
+    if len(kept) == len(rows):
+        return Hull.of(rows, gram, deadline).solve()[0].copy()
+    weights = np.zeros(len(rows))
+    weights[kept] = Hull.of(rows[kept], gram[np.ix_(kept, kept)], deadline).solve()[0]
+    return weights
 
 
 def _vertex(count: int, index: int) -> Vector:

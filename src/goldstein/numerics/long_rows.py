@@ -14,6 +14,9 @@ from goldstein.errors import OutOfTime
 #: Columns per block of a Gram matrix.
 BLOCK = 16384
 
+#: Rows are the same if their squared distance is no more than this part of the longest square.
+SAME = 1e-14
+
 #: How often an answer from the Gram matrix is corrected by the rows, two passes each.
 CORRECTIONS = 2
 
@@ -38,6 +41,25 @@ def gram_of_long_rows(rows: Matrix, late: Callable[[], bool] = lambda: False) ->
         block = rows[:, begin : begin + BLOCK]
         gram += block @ block.T
     return gram
+
+
+def different_rows(gram: Matrix) -> Indices:
+    """Return the indices of rows that are no repetition of an earlier one, up to rounding.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> different_rows(rows @ rows.T)
+    array([0, 1])
+    """
+    squares = gram.diagonal()
+    far = SAME * float(squares.max())
+    kept: list[int] = []
+    for row in range(len(gram)):
+        gaps = squares[row] + squares[kept] - 2.0 * gram[row, kept]
+        if not (gaps <= far).any():
+            kept.append(row)
+    return np.array(kept, dtype=np.intp)
 
 
 def affine_of_long_rows(

@@ -114,9 +114,6 @@ def _pushes(certificate: Any) -> list[tuple[str, Vector]]:
     normal = getattr(certificate, "normal", None)
     if normal is not None and np.any(normal):
         found.append(("bounds", np.asarray(normal)))
-    own = getattr(certificate, "subgradient", None)
-    if own is not None:
-        found.append((certificate.term.name, np.asarray(own)))
     return found
 
 

@@ -16,6 +16,8 @@ def html_of(thing: Any) -> str:
         return _result(thing)
     if isinstance(thing, History):
         return _history(thing)
+    if hasattr(thing, "history"):
+        return _observations(thing.history)
     if hasattr(thing, "certificates"):
         return _table("stationarity curve", _pairs(thing), head=("delta", "eps"))
     return _table(type(thing).__name__, _certificate_rows(thing))
@@ -44,6 +46,13 @@ def _history(history: History) -> str:
         [[f"{value:.6g}" for value in row] for row in shown],
         head=list(columns),
     )
+
+
+def _observations(seen: Sequence[Any]) -> str:
+    """What a monitor saw last."""
+    rows = [(str(o.epoch), f"{o.loss:.4g}", f"{o.eps:.3g}", f"{o.delta:.3g}") for o in seen[-10:]]
+    title = f"training: {len(seen)} looks, the last of them"
+    return _table(title, rows, head=("epoch", "loss", "eps", "delta"))
 
 
 def _certificate_rows(certificate: Any) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from goldstein.reporting.palette import matplotlib_for
 from goldstein.reporting.pictures.certificate import draw_gradients, draw_multipliers, draw_points
 from goldstein.reporting.pictures.course import draw_course
 from goldstein.reporting.pictures.curve import draw_curve
+from goldstein.reporting.pictures.training import draw_training
 from goldstein.result import History, Result
 
 #: Seconds that level lines may take.
@@ -19,10 +20,12 @@ LEVELS_TIME = 1.0
 
 
 def plot(thing: Any, ax: Any = None) -> Any:
-    """Draw a history or a curve into one Axes and return it."""
+    """Draw a history, a curve or what a monitor has seen into one Axes and return it."""
     (axes,) = _axes(ax, 1)
     if isinstance(thing, History):
         draw_course(axes, thing)
+    elif hasattr(thing, "history"):
+        draw_training(axes, thing.history)
     else:
         draw_curve(axes, thing)
     return axes

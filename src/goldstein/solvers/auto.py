@@ -36,6 +36,7 @@ from goldstein.solvers.logic.turns import BUNDLE, NEWTON, open_turn, refuted, ta
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
+from goldstein.solvers.room import plan
 from goldstein.solvers.tuning import TUNING
 
 #: In many variables a proof that failed is tried again for an eps smaller by this factor, down to
@@ -96,6 +97,11 @@ class AutoState(BallState):
     @property
     def added(self) -> int:
         return self.memory.added
+
+    @property
+    def most_gradients(self) -> int:
+        """How many gradients there is room for."""
+        return self.bundle.capacity
 
     # ---------------------------------------------------------------- the bundle
 
@@ -201,11 +207,14 @@ class Auto(Solver):
         Switch the quasi-Newton half off to see Bundle-PINGD with a working radius alone.
     capacity : int, optional
         Gradients kept by the bundle half; default d + 2, at least 60 and at most 1000 (fewer
-        above d = 2e4: 160 MB).
+        above d = 2e4: what fits into `max_memory`).
     memory : int, optional
         Gradients shared between the halves; default 4 min(d, 200) + 100, with the same limit.
     line : {"random", "bisection", "hybrid"}
         Where the bundle half looks after a failed step; see `BundlePINGD`.
+    max_memory : int, optional
+        Bytes that the arrays of the search may take, judging its evidence included; default 2e9.
+        Fewer gradients are kept to stay below it.
     sweep : bool
         Switch the third search off, which joins from 1000 variables on.
 
@@ -227,6 +236,7 @@ class Auto(Solver):
         capacity: int | None = None,
         memory: int | None = None,
         line: str = "random",
+        max_memory: int | None = None,
         sweep: bool = True,
     ) -> None:
         if capacity is not None and capacity < 3:
@@ -237,14 +247,17 @@ class Auto(Solver):
         self.capacity = capacity
         self.memory = memory
         self.line = check_line(line)
+        if max_memory is not None and max_memory <= 0:
+            raise InputError(f"max_memory must be a positive number of bytes, got {max_memory}.")
+        self.max_memory = max_memory
         self.sweep = sweep
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
         d = x0.size
-        capacity = self.capacity or max(TUNING.gather, min(d + 2, 1000, _rows(d)))
-        room = self.memory or min(4 * min(d, 200) + 100, _rows(d))
+        room = plan(d, self.max_memory)
+        capacity = self.capacity or room.bundle
         fx = oracle.value(x0)
-        memory = GradientMemory(d, room, request.lipschitz)
+        memory = GradientMemory(d, self.memory or room.memory, request.lipschitz)
         rng = stream(request.seed, 0, self.name)
         state = AutoState(
             x=x0.copy(),
@@ -255,7 +268,9 @@ class Auto(Solver):
             origin=(x0.copy(), fx),
             memory=memory,
             newton=self._quasi_newton(d, rng, memory),
-            bundle=PointBundle(d, capacity, 2 * max(capacity, _rows(d)), oracle.deadline),
+            bundle=PointBundle(
+                d, capacity, max(2 * capacity if self.capacity else 0, room.points), oracle.deadline
+            ),
             centre=x0.copy(),
             rng=rng,
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
@@ -274,7 +289,10 @@ class Auto(Solver):
         self, dim: int, rng: np.random.Generator, memory: GradientMemory
     ) -> QuasiNewton:
         """The seam where a test sabotages the fast half."""
-        return QuasiNewton(dim, rng, memory)
+        room = plan(dim, self.max_memory)
+        newton = QuasiNewton(dim, rng, memory, pairs=room.pairs)
+        newton.limited = newton.limited and room.matrix
+        return newton
 
     def step(self, oracle: CountedOracle, state: AutoState, request: Request) -> None:
         state.proved = False
@@ -314,8 +332,3 @@ class Auto(Solver):
             return None
         state.bundle.shortest()
         return state.bundle.evidence(state.x)
-
-
-def _rows(dim: int) -> int:
-    """How many vectors of this dimension fit into 160 MB."""
-    return max(TUNING.gather, 20_000_000 // dim)

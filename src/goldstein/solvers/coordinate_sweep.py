@@ -26,7 +26,7 @@ KEPT = 0.9
 WIDE = 0.1
 
 #: The last radius, against delta / sqrt(d).
-NARROW = 1e-3
+NARROW = 1e-4
 
 
 class CoordinateSweep:

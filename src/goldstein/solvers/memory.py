@@ -9,6 +9,15 @@ import numpy as np
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.oracles.lipschitz import LipschitzGuard
 
+#: Numbers that are copied at a time.
+_AT_ONCE = 1_000_000
+
+
+def _in_parts(rows: Indices, dim: int) -> list[Indices]:
+    """Cut a selection of rows into parts that are small enough to be copied."""
+    width = max(1, _AT_ONCE // dim)
+    return [rows[first : first + width] for first in range(0, rows.size, width)]
+
 
 class GradientMemory:
     """The latest gradients and where they were taken; the oldest is overwritten when full.
@@ -58,10 +67,10 @@ class GradientMemory:
         rows = ages % self.capacity
         rows = rows[self._near[rows] <= radius]
         unsure = rows[self._far[rows] > radius]
-        if unsure.size:
-            offsets = self.points[unsure] - x
+        for some in _in_parts(unsure, x.size):
+            offsets = self.points[some] - x
             distances = np.sqrt(np.einsum("ij,ij->i", offsets, offsets))
-            self._near[unsure] = self._far[unsure] = distances
+            self._near[some] = self._far[some] = distances
         return rows[self._far[rows] <= radius]
 
     def clear(self) -> None:

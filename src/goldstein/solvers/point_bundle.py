@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Vector
-from goldstein.numerics.hull import Hull
+from goldstein.numerics.hull import MANY_VARIABLES, Hull
 from goldstein.solvers.base import Evidence
 
 
@@ -43,7 +43,9 @@ class PointBundle:
         max_points: float = math.inf,
         deadline: float = math.inf,
     ) -> None:
-        self.hull = Hull(dim, min(capacity, 64), deadline)
+        # Memory that is not written to costs nothing; to grow costs a copy.
+        first = capacity if dim >= MANY_VARIABLES else min(capacity, 64)
+        self.hull = Hull(dim, first, deadline)
         self.capacity = capacity
         self.max_points = max_points
         self._origins: list[Origin] = []

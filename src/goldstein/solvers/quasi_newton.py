@@ -36,6 +36,7 @@ class QuasiNewton:
     length : length of the last step
     jitter : how far from its points gradients are asked for
     null_steps : corrections of the model before a step is cut
+    limited : its metric is, though there is room for a dense matrix
     gradients, levels, travel : slope of each linear piece, its value at x, and the length of the
         way from where it was taken to x
     y, trial, trial_value : the latest trial x + trial p, and f there
@@ -50,9 +51,10 @@ class QuasiNewton:
         *,
         dense_limit: int = TUNING.dense_limit,
         model: bool = True,
+        pairs: int = TUNING.pairs,
     ) -> None:
         dense = dim <= dense_limit or not model
-        most = TUNING.planes if dense else TUNING.planes_limited
+        most = TUNING.planes if dense else min(TUNING.planes_limited, pairs)
         self.capacity = min(dim + 10, most) if model else 1
         self.has_model = model
         self.limited = not dense
@@ -68,7 +70,7 @@ class QuasiNewton:
         elif dense:
             self.metric = DenseMetric(self.gradients)
         else:
-            self.metric = LimitedMetric(self.gradients, TUNING.pairs)
+            self.metric = LimitedMetric(self.gradients, pairs)
         self.rng = rng
         self.memory = memory
         self.noting = memory is not None

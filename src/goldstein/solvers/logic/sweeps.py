@@ -17,7 +17,7 @@ from goldstein.solvers.logic.turns import BUNDLE, open_turn
 FIRST = 150
 
 #: Gradients of the first sweep; the next ones are longer by the factor, up to the limit.
-LENGTH, LONGER, LONGEST = 300, 3, 9000
+LENGTH, LONGER, LONGEST = 500, 3, 9000
 
 #: Sweeps that lost, in a row, before there are no more of them.
 LOSSES = 2
@@ -45,7 +45,9 @@ def takes_turn(s: Any, calls: Any) -> bool:
         w.sweeps += 1
         w.began = calls
         w.others_fell = w.last_value - s.fx
-        w.depart(s.x, min(LENGTH * LONGER ** (w.sweeps - 1), LONGEST))
+        w.depart(
+            s.origin[0] if w.sweeps == 1 else s.x, min(LENGTH * LONGER ** (w.sweeps - 1), LONGEST)
+        )
     return True
 
 

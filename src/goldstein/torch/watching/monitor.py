@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from goldstein.display import Plotted
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import stream
 from goldstein.torch.certificate import certify
@@ -32,7 +33,7 @@ CAUTION = 0.7
 PASSES = 40.0
 
 
-class Monitor:
+class Monitor(Plotted):
     """Watch how stationary a model becomes, whatever trains it.
 
     Call `update` after every epoch. A look draws random samples, takes one gradient next to the

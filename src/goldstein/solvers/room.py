@@ -1,0 +1,89 @@
+"""How many gradients a search may keep: what fits into the memory that the user allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from goldstein.errors import InputError
+from goldstein.solvers.tuning import TUNING
+
+#: Bytes that a search may use where the user does not say.
+DEFAULT = 2_000_000_000
+
+#: Up to this many variables the default leaves room for all that a search wants to keep.
+ROOMY = 20_000
+
+#: Vectors per gradient of the bundle: itself and its point; and when it is judged, its place in the
+#: evidence, what is asked again, what is asked beside that, and a twin, for up to MERGED points.
+PER_ROW = 11
+
+#: Points that merged rows may remember, per row.
+MERGED = 1.25
+
+#: Vectors besides: points, directions and trials of the searches, and the learners of a sweep.
+FIXED = 40
+
+#: Rows, pairs and pieces below which a search is not worth starting.
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Room:
+    """What may be kept.
+
+    Attributes
+    ----------
+    bundle : int
+        Gradients of the half with the guarantee.
+    points : float
+        Points that these may rest on.
+    memory : int
+        Gradients shared between the halves.
+    pairs : int
+        Pairs of the limited metric, and linear pieces of its model, at most.
+    matrix : bool
+        There is room for a dense matrix.
+    """
+
+    bundle: int
+    points: float
+    memory: int
+    pairs: int
+    matrix: bool
+
+
+def plan(dim: int, max_memory: int | None) -> Room:
+    """Divide the memory: first what every search needs, then gradients.
+
+    Examples
+    --------
+    >>> plan(10, None).bundle
+    60
+    >>> plan(100_000, 1_000_000_000).bundle
+    91
+    >>> plan(100_000, 10_000_000)
+    Traceback (most recent call last):
+        ...
+    goldstein.errors.InputError: max_memory=10,000,000 bytes is too little for 100,000 variables: \
+    the search needs 72,000,000 at least, 90 vectors.
+    """
+    if max_memory is None and dim < ROOMY:
+        rows = max(TUNING.gather, 20_000_000 // dim)
+        bundle = max(TUNING.gather, min(dim + 2, 1000, rows))
+        memory = min(4 * min(dim, 200) + 100, rows)
+        return Room(bundle, 2 * max(bundle, rows), memory, TUNING.pairs, True)
+    allowed = DEFAULT if max_memory is None else max_memory
+    vectors = allowed // (8 * dim)
+    least = FIXED + 3 * FEWEST + (PER_ROW + 2) * FEWEST + 2
+    if max_memory is None:
+        vectors = max(vectors, least)
+    if vectors < least:
+        raise InputError(
+            f"max_memory={max_memory:,} bytes is too little for {dim:,} variables: the search "
+            f"needs {8 * dim * least:,} at least, {least} vectors."
+        )
+    pairs = max(FEWEST, min(TUNING.pairs, (vectors - FIXED) // 20))
+    left = vectors - FIXED - 3 * pairs
+    memory = max(FEWEST, min(4 * min(dim, 200) + 100, left // 20))
+    bundle = max(FEWEST, min(dim + 2, 1000, (left - 2 * memory) // PER_ROW))
+    return Room(bundle, MERGED * bundle + 1, memory, pairs, 32 * dim * dim <= allowed // 4)
