@@ -17,7 +17,7 @@ from goldstein.certificates.writing import replacing
 from goldstein.checker.files import Arrays
 from goldstein.errors import InputError
 from goldstein.oracles.structure import Structure
-from goldstein.result import History, Question, Result, Status
+from goldstein.result import Asked, History, Result, Status
 
 #: The files of a run.
 RESULT, CERTIFICATE, HISTORY = "result.json", "certificate.cert", "history.csv"
@@ -200,7 +200,7 @@ def _result(facts: dict[str, Any], certificate: Any, history: History) -> Result
         time=_number(facts["time"]),
         method=str(facts["method"]),
         violation=None if violation is None else _number(violation),
-        question=Question(
+        asked=Asked(
             _number(request["eps"]), _number(request["delta"]), str(request.get("stationarity"))
         ),
         **counted,

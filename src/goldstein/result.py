@@ -116,7 +116,7 @@ class History(Plotted):
 
 
 @dataclass(frozen=True)
-class Question:
+class Asked:
     """What a run was asked: a function, and how stationary its answer should be.
 
     Attributes
@@ -126,7 +126,7 @@ class Question:
     fun : Oracle or None
         None where only a record of the run is left: after pickling, or read from files.
     limits : dict
-        `bounds` and `constraints`, where there are any.
+        `bounds`, `constraints` and `plus`, where there are any.
     """
 
     eps: float
@@ -172,7 +172,7 @@ class Result(InNotebooks):
     constr_nfev: int | None = None
     constr_njev: int | None = None
     #: What was asked; pictures and reports need it.
-    question: Question | None = field(default=None, repr=False, compare=False)
+    asked: Asked | None = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -185,7 +185,7 @@ class Result(InNotebooks):
 
     def keys(self) -> list[str]:
         """Names of the fields."""
-        return [f.name for f in fields(self) if f.name != "question"]
+        return [f.name for f in fields(self) if f.name != "asked"]
 
     def __repr__(self) -> str:
         lines = [
@@ -236,8 +236,7 @@ class Result(InNotebooks):
         fun: Any = None,
         jac: Callable[..., Any] | bool | None = None,
         *,
-        bounds: Any = None,
-        constraints: Any = (),
+        limits: dict[str, Any] | None = None,
         title: str = "",
     ) -> Path:
         """Write a page about the run: one HTML file that needs nothing else (extra `report`).
@@ -250,10 +249,12 @@ class Result(InNotebooks):
         ----------
         path : str or Path
             The suffix .html is added if there is none.
-        fun, jac, bounds, constraints
+        fun, jac
             As in `minimize`; by default those of the run. They are needed again only for a result
             that was pickled: without the function nothing can be verified, and there are no level
             lines and no curve.
+        limits : dict, optional
+            `bounds`, `constraints` and `plus` as in `minimize`, if there were any; with `fun`.
         title : str
             By default the name of the function.
 
@@ -271,7 +272,7 @@ class Result(InNotebooks):
         'run.html'
         """
         write = importlib.import_module("goldstein.reporting.report").write_report
-        written: Path = write(self, path, fun, jac, bounds, constraints, title)
+        written: Path = write(self, path, fun, jac, limits, title)
         return written
 
     def _relative(self) -> str:

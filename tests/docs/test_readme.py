@@ -37,6 +37,7 @@ PAGES = [
     DOCS / "accuracy.md",
     DOCS / "constraints.md",
     DOCS / "from_scipy.md",
+    DOCS / "values_only.md",
     DOCS / "many_starts.md",
     DOCS / "seeing.md",
     DOCS / "proof_files.md",
@@ -97,7 +98,7 @@ def test_no_block_of_any_page_is_left_out() -> None:
 
 def test_the_reference_names_everything_public() -> None:
     text = (DOCS / "reference.md").read_text()
-    modules = ("models", "problems", "scipy", "parallel", "sklearn", "torch", "jax")
+    modules = ("models", "problems", "prox", "scipy", "parallel", "sklearn", "torch", "jax")
     public = {
         "goldstein": {*gs.__all__} - {"__version__", "calculus", "models", "problems", "prox"}
     }

@@ -290,3 +290,16 @@ def test_random_problems_verify_when_they_say_so():
             for seed in range(3):
                 assert res.certificate.verify(f, grad, seed=seed).ok, (trial, term)
     assert verified >= 13
+
+
+def test_a_certificate_is_drawn_with_its_subgradient():
+    from goldstein.reporting.geometry import geometry_of
+    from goldstein.reporting.wording import claim_of
+
+    f, grad = least_squares(np.eye(2), np.array([3.0, 0.1]))
+    certificate = solved(f, grad, np.ones(2), gs.prox.l1(0.5)).certificate
+    seen = geometry_of(certificate)
+    # Gradient and subgradient cancel: what is left is the claim.
+    assert np.linalg.norm(seen.rest) <= 1e-4
+    assert len(certificate.plot()) == 2
+    assert "a subgradient of the term" in claim_of(certificate)

@@ -9,7 +9,7 @@ import pytest
 
 import goldstein as gs
 from goldstein.checker.fenchel import fenchel_gap, singular_upper
-from goldstein.prox import term_from_record
+from goldstein.prox.term import term_from_record
 
 GROUPS = [[0, 1, 2], [4, 5], [7]]
 TERMS = {

@@ -259,6 +259,7 @@ def test_constraints_that_change_x_or_reuse_buffers() -> None:
 # Processes and threads.
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # beside threads of the runner
 def test_a_function_that_forks(plain: gs.Result) -> None:
     def forks(x: np.ndarray) -> float:
         reading, writing = os.pipe()

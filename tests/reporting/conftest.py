@@ -57,10 +57,35 @@ def _near_constrained() -> gs.Result:
     )  # fmt: skip
 
 
+def _plus() -> gs.Result:
+    return gs.minimize(
+        lambda x: 0.5 * float((x - [3.0, 0.5]) @ (x - [3.0, 0.5])), [1.0, 1.0],
+        lambda x: x - [3.0, 0.5], plus=gs.prox.l1(1.0), eps=1e-6, delta=1e-6, rng=0,
+    )  # fmt: skip
+
+
+def _values() -> gs.Result:
+    def f(x: Any) -> float:
+        assert x[0] >= 0.1, "asked outside the bounds"
+        return float(np.abs(x).sum())
+
+    limits = [(0.1, 1.0), (-1.0, 1.0)]
+    return gs.minimize(f, [0.3, -0.2], eps=0.1, delta=0.01, method="values", rng=0, bounds=limits)
+
+
 @pytest.fixture(scope="session")
 def runs() -> dict[str, gs.Result]:
-    makers = [_plane, _constrained, _svm, _network, _near_constrained]
+    makers = [_plane, _constrained, _svm, _network, _near_constrained, _plus, _values]
     return {make.__name__[1:]: make() for make in makers}
+
+
+@pytest.fixture(scope="session")
+def reports(
+    runs: dict[str, gs.Result], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Their pages."""
+    folder = tmp_path_factory.mktemp("pages")
+    return {name: result.report(folder / name) for name, result in runs.items()}
 
 
 @pytest.fixture(autouse=True)

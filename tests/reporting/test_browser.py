@@ -22,11 +22,8 @@ EVIL = '"><script>window.hacked = 1</script><img src=x onerror="window.hacked = 
 
 
 @pytest.fixture(scope="module")
-def addresses(
-    runs: dict[str, gs.Result], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("pages")
-    return {name: runs[name].report(folder / name).as_uri() for name in NAMES}
+def addresses(reports: dict[str, Path]) -> dict[str, str]:
+    return {name: reports[name].as_uri() for name in NAMES}
 
 
 def look(browser: Any, address: str, width: int = DESKTOP, scheme: str = "light") -> None:
@@ -158,14 +155,14 @@ def test_the_certificate_is_downloaded_and_true(
     browser.find_element(By.CSS_SELECTOR, "#files a[download='certificate.cert']").click()
     target = browser.downloads / "certificate.cert"
     wait_for(target.is_file)
-    question = runs["constrained"].question
-    assert gs.load_certificate(target).verify(question.fun, **question.limits).ok
+    asked = runs["constrained"].asked
+    assert gs.load_certificate(target).verify(asked.fun, **asked.limits).ok
 
 
 def test_a_strangers_text_does_not_run(
     browser: Any, runs: dict[str, gs.Result], tmp_path: Path
 ) -> None:
-    evil = replace(runs["plane"], message=EVIL, method=EVIL, success=False, question=None)
+    evil = replace(runs["plane"], message=EVIL, method=EVIL, success=False, asked=None)
     look(browser, evil.report(tmp_path / "evil", title=EVIL).as_uri())
     assert "<script>" in browser.find_element(By.TAG_NAME, "h1").text
     # Not even what is put into the page later.

@@ -145,7 +145,7 @@ def test_the_server_ends_with_the_run(runs: dict[str, gs.Result]) -> None:
     with Live("a run", eps=1e-3, delta=1e-3) as view:
         url = view.url
         result = runs["plane"]
-        view.finish(Subject(result, "a run", result.question.fun))
+        view.finish(Subject(result, "a run", result.asked.fun))
         last = news(url)
         assert last["done"]
         assert "Every check passed" in last["html"]

@@ -28,7 +28,9 @@ class Tags(HTMLParser):
 PLAIN = {"pre", "table", "caption", "tbody", "tr", "th", "td"}
 
 
-@pytest.mark.parametrize("name", ["plane", "constrained", "svm", "network", "near_constrained"])
+@pytest.mark.parametrize(
+    "name", ["plane", "constrained", "svm", "network", "near_constrained", "plus", "values"]
+)
 def test_every_kind_is_shown_as_a_table(runs: dict[str, gs.Result], name: str) -> None:
     result = runs[name]
     for thing in (result, result.certificate, result.history):
@@ -41,7 +43,7 @@ def test_every_kind_is_shown_as_a_table(runs: dict[str, gs.Result], name: str) -
 
 def test_verifications_curves_and_bounds_are_shown(runs: dict[str, gs.Result]) -> None:
     result = runs["plane"]
-    found = result.certificate.verify(result.question.fun)
+    found = result.certificate.verify(result.asked.fun)
     assert all(check.name in found._repr_html_() for check in found.checks)
     curve = gs.stationarity_curve(lambda x: abs(x[0]), [0.01], np.sign, rng=0)
     assert curve._repr_html_().count("<tr>") == 1 + len(curve.deltas)

@@ -17,9 +17,16 @@ from matplotlib.colors import to_rgb
 import goldstein as gs
 from goldstein.reporting.geometry import geometry_of, hull_of
 from goldstein.reporting.palette import Palette
+from goldstein.reporting.pictures.course import (
+    draw_bound,
+    draw_calls,
+    draw_value,
+    draw_violation,
+)
 from goldstein.reporting.thinning import thinned
+from goldstein.result import History
 
-NAMES = ["plane", "constrained", "svm", "network", "near_constrained"]
+NAMES = ["plane", "constrained", "svm", "network", "near_constrained", "plus", "values"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,10 +164,29 @@ def test_thin_series_keep_their_extremes() -> None:
     assert np.array_equal(series[kept["a"].astype(int)], kept["b"])
 
 
+ODD = {
+    "nan": [np.nan] * 5, "infinite": [np.inf] * 5, "negative": [-1.0, -2.0, -3.0, -4.0, -5.0],
+    "zero": [0.0] * 5, "mixed": [np.nan, np.inf, -np.inf, 0.0, 1.0],
+    "huge": [1e308, -1e308, 1e300, 1.0, 0.0], "tiny": [5e-324] * 5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("values", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("times", [[0.0, 0.1, 0.2, 0.3, 0.4], [0.0] * 5, [np.nan] * 5])
+def test_odd_histories_are_drawn(values: list[float], times: list[float]) -> None:
+    history = History([1, 2, 3, 4, 5], values, values, [1e-3] * 5, times, np.abs(values).tolist())
+    history.plot().figure.canvas.draw()
+    for draw in (draw_value, draw_calls, draw_violation, lambda ax, h: draw_bound(ax, h, 1e-3)):
+        _, ax = plt.subplots()
+        draw(ax, history)
+        ax.figure.canvas.draw()
+        plt.close("all")
+
+
 def test_a_pickled_result_still_draws_itself(runs: dict[str, gs.Result]) -> None:
     back = pickle.loads(pickle.dumps(runs["plane"]))
-    assert back.question.fun is None
-    assert back.question.eps == 1e-3
+    assert back.asked.fun is None
+    assert back.asked.eps == 1e-3
     back.plot()
 
 

@@ -17,7 +17,7 @@ from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
 from goldstein.certificates.kkt_stating import Around, state_kkt
 from goldstein.certificates.near_kkt import NearKKTCertificate
-from goldstein.certificates.stating import NOISE, best_bound
+from goldstein.certificates.stating import NOISE
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
 from goldstein.constrained.box import Box
@@ -479,7 +479,7 @@ class _Reasked(Judge):
 
     def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
         stating, fresh = self._ask_again(evidence)
-        if stating is None or best_bound(stating.gradients)[0] > self.request.eps:
+        if stating is None or stating.bound() > self.request.eps:
             return None, fresh
         return replace(evidence, points=fresh[0], gradients=fresh[1]), None
 

@@ -24,7 +24,11 @@ UNKNOWN = 2.0**-20
 def forward_backward(
     f: CountedOracle, term: Term, x: Vector, eps: float, delta: float
 ) -> tuple[Vector, bool]:
-    """Return a better point, and whether f looked smooth on the way."""
+    """Return a better point, and whether f looked smooth on the way.
+
+    For a norm the steps end when the structure is found; in a set they go on, and f is asked in it.
+    """
+    in_set = term.limits(x.size) is not None
     best = x
     total = f.value(x) + term.value(x)
     ahead, momentum, step, good = x, 1.0, 0.0, 0.0
@@ -54,12 +58,14 @@ def forward_backward(
             return best, True
         faster = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
         ahead = z + (momentum - 1.0) / faster * (z - best)
+        if in_set:
+            ahead = term.prox(ahead, 0.0)
         momentum = faster
         if new <= total:
             best, total = z, new
         now = term.structure(z)
         since = since + 1 if now == pattern else 0
         pattern = now
-        if far <= 0.1 * eps * step or since >= SETTLED:
+        if far <= 0.1 * eps * step or (since >= SETTLED and not in_set):
             break
     return best, True

@@ -140,7 +140,9 @@ def deadline_after(max_time: float | None) -> float:
     return time.perf_counter() + float(max_time)
 
 
-def refuse_on_values(kind: Any, constraints: Any, checkpoint: object = None) -> None:
+def refuse_on_values(
+    kind: Any, constraints: Any, checkpoint: object = None, workers: object = None
+) -> None:
     """Say what does not go together with values alone."""
     if kind.strengthen is not None:
         raise InputTypeError(
@@ -152,8 +154,11 @@ def refuse_on_values(kind: Any, constraints: Any, checkpoint: object = None) -> 
             "with values only there may be bounds, but no constraints; pass jac=, and constraints "
             "with their jac, or put the constraints into fun as a penalty."
         )
-    if checkpoint is not None:
-        raise InputError("a checkpoint is not available with values only; drop checkpoint=.")
+    if checkpoint is not None and workers is not None:
+        raise InputError(
+            "a checkpoint is a journal of values one by one, and workers take many at a time; drop "
+            "checkpoint= or workers=."
+        )
 
 
 def check_constrained(structure: Structure | None) -> None:

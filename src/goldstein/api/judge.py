@@ -11,7 +11,7 @@ import numpy as np
 
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating, best_bound
+from goldstein.certificates.stating import Stating
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distance_upper
@@ -89,7 +89,7 @@ class Judge:
             raise BallTooSmallError
         stating, fresh = self._ask_again(evidence)
         eps = self.request.eps
-        if stating is None or best_bound(stating.gradients)[0] > eps:
+        if stating is None or stating.bound() > eps:
             return None, fresh
         certificate = stating.claim(eps, self.meta)
         if certificate is None or certificate.eps > eps:
@@ -178,21 +178,23 @@ class Judge:
         return found
 
     def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating | None:
-        request = self.request
-        self.oracle.require_visible(x, request.delta)
-        inside = [distance_upper(y, x) <= request.delta for y in points]
+        inside = [distance_upper(y, x) <= self.request.delta for y in points]
         if not any(inside):
             return None
         if not all(inside):
             points, gradients = points[inside], gradients[inside]
+        return self._state_inside(x, points, gradients)
+
+    def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating:
+        request = self.request
+        self.oracle.require_visible(x, request.delta)
         return Stating(self.oracle, x, request.delta, points, gradients, request.seed)
 
     def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         rng = stream(self.request.seed, self.trials, "judge")
         shape = evidence.points.shape
-        points, gradients, known = np.empty(shape), np.empty(shape), {}
-        count = 0
+        points, gradients, asked = np.empty(shape), np.empty(shape), []
         for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
             share = HAIR if safe else JITTER
             for _ in range(DRAWS):
@@ -200,21 +202,20 @@ class Judge:
                 if distance_upper(z, evidence.x) > self.request.delta:
                     break
                 with contextlib.suppress(KinkError):
-                    gradients[count] = self.oracle.gradient(z)
-                    points[count] = z
-                    count += 1
-                    far = np.linalg.norm(z - y) >= np.linalg.norm(hair(z, self.request.delta))
-                    if evidence.gradients is not None and far:
-                        # What the solver was told at y is what a claim about z finds beside it.
-                        known[count - 1] = evidence.gradients[j]
+                    gradients[len(asked)] = self.oracle.gradient(z)
+                    points[len(asked)] = z
+                    asked.append(j)
                     break
-        fresh = points[:count], gradients[:count]
-        if count == 0:
+        fresh = points[: len(asked)], gradients[: len(asked)]
+        if not asked:
             return None, fresh
-        stating = self._state(evidence.x, *fresh)
-        assert stating is not None  # those outside were left out above
-        for j, gradient in known.items():
-            stating.tell(j, gradient)
+        stating = self._state_inside(evidence.x, *fresh)
+        if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
+            # What the solver was told nearby is what a claim about a point finds beside it.
+            ways, hairs = fresh[0] - evidence.points[asked], hair(fresh[0], self.request.delta)
+            far = np.sqrt(np.vecdot(ways, ways)) >= np.sqrt(np.vecdot(hairs, hairs))
+            for j in np.flatnonzero(far).tolist():
+                stating.tell(j, evidence.gradients[asked[j]])
         return stating, fresh
 
 

@@ -53,7 +53,7 @@ from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import mapped
 from goldstein.prox.term import Term
-from goldstein.result import Question, Result, Status
+from goldstein.result import Asked, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS, Outcome, run
 
@@ -190,34 +190,30 @@ def minimize(
     solver = make_solver(named, options, start.size if checkpoint is None else None)
     if solver.on_values:
         values = sized(_values_of(fun, jac, args, structure), start)
+        refuse_on_values(kind, constraints, checkpoint, workers)
         return _minimize_values(
             values, start, solver, eps, rel_eps,
-            Request(1.0, float(delta), seed_from(rng), lipschitz), kind, bounds, constraints,
-            checkpoint, call_budget(max_calls, 50_000 + 2_000 * start.size), structure, x0, begin,
-            deadline, callback, progress, workers, differences == "3-point",
+            Request(1.0, float(delta), _seed(rng, checkpoint), lipschitz), bounds, checkpoint,
+            call_budget(max_calls, 50_000 + 2_000 * start.size), structure, x0, begin, deadline,
+            callback, progress, workers, differences == "3-point",
         )  # fmt: skip
     _refuse_without_gradient(differences, workers, solver)
     oracle = sized(as_oracle(fun, jac, args, structure), start)  # type: ignore[arg-type]
     if kind.require is not None:
         kind.require(oracle)
-    seed = seed_from(rng)
+    seed = _seed(rng, checkpoint)
+    asked = Request(1.0, float(delta), seed, lipschitz)
     if plus is not None:
         _check_plus(plus, start, bounded or checkpoint is not None or kind.strengthen is not None)
         meta = describe(oracle, solver.name, seed, x0, structure)
         return _minimize_plus(
             oracle, plus, start, structure, solver, eps, rel_eps,
-            Request(1.0, float(delta), seed, lipschitz), meta, begin, deadline, budget,
+            asked, meta, begin, deadline, budget,
             _in_shape(callback, structure), progress, checked,
         )  # fmt: skip
-    if checkpoint is not None and rng is None:
-        recorded = seed_in(checkpoint)
-        seed = seed if recorded is None else recorded
     identity = {
-        "goldstein": __version__,
-        "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
-        "eps": eps, "rel_eps": rel_eps, "delta": float(delta),
-        "method": solver.name, "options": repr(sorted(vars(solver).items())), "seed": seed,
-        "stationarity": stationarity, "lipschitz": lipschitz, "check_gradient": checked,
+        **_identity(oracle, start, solver, eps, rel_eps, asked),
+        "stationarity": stationarity, "check_gradient": checked,
     }  # fmt: skip
     if bounded:
         identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
@@ -226,10 +222,10 @@ def minimize(
         if bounded:
             problem = Problem.of(base, start, bounds, constraints, budget, journal)
             result = _minimize_constrained(
-                problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
+                problem, start, solver, eps, rel_eps, asked,
                 describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress,
                 checked, near=kind.strengthen is not None, feasible=own.feasible,
-                question=Question(
+                asked=Asked(
                     math.nan, float(delta), stationarity, oracle,
                     {"bounds": bounds, "constraints": constraints},
                 ),
@@ -271,8 +267,32 @@ def minimize(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
-        question=Question(request.eps, request.delta, stationarity, oracle),
+        asked=Asked(request.eps, request.delta, stationarity, oracle),
     )
+
+
+def _seed(rng: RNG, checkpoint: str | Path | None) -> int:
+    """Return the seed of a run: that of the journal where the user names none."""
+    recorded = seed_in(checkpoint) if checkpoint is not None and rng is None else None
+    return seed_from(rng) if recorded is None else recorded
+
+
+def _identity(
+    oracle: Oracle,
+    start: Vector,
+    solver: Solver,
+    eps: float | None,
+    rel_eps: float | None,
+    request: Request,
+) -> dict[str, Any]:
+    """Return what makes a run: a journal belongs to one of them."""
+    return {
+        "goldstein": __version__,
+        "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
+        "eps": eps, "rel_eps": rel_eps, "delta": request.delta,
+        "method": solver.name, "options": repr(sorted(vars(solver).items())),
+        "seed": request.seed, "lipschitz": request.lipschitz,
+    }  # fmt: skip
 
 
 def _values_of(fun: Any, jac: Any, args: Sequence[Any], structure: Structure | None) -> Oracle:
@@ -302,10 +322,8 @@ def _minimize_values(
     eps: float | None,
     rel_eps: float | None,
     request: Request,
-    kind: Stationarity,
     bounds: Any,
-    constraints: Any,
-    checkpoint: Any,
+    checkpoint: str | Path | None,
     budget: int,
     structure: Structure | None,
     x0: Any,
@@ -318,10 +336,13 @@ def _minimize_values(
 ) -> Result:
     from goldstein.api.values import ValuesSearch
 
-    refuse_on_values(kind, constraints, checkpoint)
-    counted, box = CountedOracle(values, budget), as_box(bounds, start.size)
+    box = as_box(bounds, start.size)
     inside = box.clip(start)
-    with mapped(workers) as ask:
+    identity = {**_identity(values, start, solver, eps, rel_eps, request), "central": central}
+    with mapped(workers) as ask, journal_at(checkpoint, identity) as journal:
+        counted = CountedOracle(
+            values if journal is None else JournalOracle(values, journal), budget
+        )
         if eps is None:
             slopes = CountedOracle(Differences(counted, box.lower, box.upper, request.seed))
             eps = _relative(slopes, inside, request.delta, request.seed, rel_eps)
@@ -333,7 +354,8 @@ def _minimize_values(
                 _in_shape(callback, structure), watch,
             )  # fmt: skip
             found = search.run(inside)
-    proved = found.certificate
+        proved = found.certificate
+        _check_replayed(proved, values, journal, bounds=bounds)
     sure = "" if proved is None else f"by statistics of values, confidence {proved.confidence:g}"
     return Result(
         x=found.x.copy() if structure is None else structure.build(found.x),
@@ -352,7 +374,11 @@ def _minimize_values(
         multipliers=None if bounds is None else np.zeros(0),
         bound_multipliers=None if bounds is None or proved is None else proved.normal,
         violation=None if bounds is None else 0.0,
-    )
+        asked=Asked(
+            request.eps, request.delta, "goldstein", values,
+            {} if bounds is None else {"bounds": bounds},
+        ),
+    )  # fmt: skip
 
 
 def _minimize_constrained(
@@ -370,7 +396,7 @@ def _minimize_constrained(
     checked: bool,
     near: bool,
     feasible: bool,
-    question: Question,
+    asked: Asked,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -408,7 +434,7 @@ def _minimize_constrained(
         violation=problem.system.violation(answer.x),
         constr_nfev=problem.system.nfev,
         constr_njev=problem.system.njev,
-        question=replace(question, eps=request.eps),
+        asked=replace(asked, eps=request.eps),
     )
 
 
@@ -470,6 +496,7 @@ def _minimize_plus(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
+        asked=Asked(request.eps, request.delta, fun=oracle, limits={"plus": term}),
     )
 
 

@@ -138,6 +138,7 @@ def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str,
     return OwnOptions(**{name: options[name] for name in own}), rest if own else options
 
 
+@functools.cache
 def _parameters(kind: type[Solver]) -> dict[str, Any]:
     """Return what the solver can be told, by name, with the types it declares."""
     hints = typing.get_type_hints(kind.__init__)

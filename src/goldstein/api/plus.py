@@ -122,19 +122,22 @@ class PlusSearch:
             status = end.status
         except tuple(ENDINGS) as ending:
             status = ENDINGS[type(ending)]
+        return self.x, self._last_word(near, status)
+
+    def _last_word(self, near: list[Vector], status: Status) -> Status:
+        """Prove what can be proved of the last point; return how the run ended then."""
         if status in _FINAL[1:]:
             self.certificate = None
-            return self.x, status
-        if self.certificate is None or not np.array_equal(self.certificate.x, self.x):
-            self.certificate = None
-            try:
-                if self._proved(near, ROUNDS):
-                    return self.x, Status.VERIFIED
-            except OutOfCalls:
-                pass
-            except tuple(ENDINGS) as ending:
-                status = ENDINGS[type(ending)]
-        return self.x, status
+            return status
+        if self.certificate is not None and np.array_equal(self.certificate.x, self.x):
+            return status
+        self.certificate = None
+        try:
+            return Status.VERIFIED if self._proved(near, ROUNDS) else status
+        except OutOfCalls:
+            return status
+        except tuple(ENDINGS) as ending:
+            return ENDINGS[type(ending)]
 
     def value(self, x: Vector) -> float:
         return self.f.value(x) + self.term.value(x)
@@ -158,14 +161,15 @@ class PlusSearch:
             request, eps=SHARE * request.eps * SHRINK ** (turn / 2),
             delta=SHARE * request.delta * SHRINK**turn, seed=request.seed + turn,
         )  # fmt: skip
-        limits = term.limits(self.x.size)
-        if limits is not None:
-            return self._inside(limits, target)
-        x = self.x
-        if not self._kinked:
+        limits, x = term.limits(self.x.size), self.x
+        if not self._kinked and (limits is None or turn == 0):
             x, smooth = forward_backward(self.f, term, x, request.eps, request.delta)
             self._kinked = not smooth
             self._moved(x)
+            if smooth and limits is not None:
+                return []
+        if limits is not None:
+            return self._inside(limits, target)
         if self._kinked:
             x, near = self._search(Chart(term, x, np.ones(x.size, dtype=bool)), target)
             self._moved(x)
@@ -195,14 +199,11 @@ class PlusSearch:
             return chart.point(chart.start), []
         counted = CountedOracle(_OnChart(self.f, chart))
         judge = Judge(counted, target, {}, self.checked)
-        left = self.deadline - time.perf_counter()
         outcome = run(
             self.solver, counted, chart.start, target, judge=judge, suspect=judge.suspect,
-            max_time=None if math.isinf(left) else max(left, 1e-3),
+            max_time=self._time_left(),
         )  # fmt: skip
-        if outcome.status in _FINAL:
-            self.x = chart.point(outcome.state.x)
-            raise _Ended(outcome.status)
+        self._end_if_final(outcome.status, chart.point(outcome.state.x))
         points = [] if outcome.certificate is None else list(outcome.certificate.points)
         return chart.point(outcome.state.x), [chart.point(u) for u in points]
 
@@ -213,10 +214,21 @@ class PlusSearch:
         result = minimize(
             self.f, self.x, eps=target.eps, delta=target.delta, rng=target.seed,
             method=self.solver, max_calls=max(1, int(self.f.limit - self.f.calls)),
-            options=None, **limits,
+            max_time=self._time_left(), **limits,
         )  # fmt: skip
-        self._moved(self.term.prox(result.x, 0.0))
+        inside = self.term.prox(result.x, 0.0)
+        self._end_if_final(result.status, inside)
+        self._moved(inside)
         return [] if result.certificate is None else list(result.certificate.points)
+
+    def _time_left(self) -> float | None:
+        left = self.deadline - time.perf_counter()
+        return None if math.isinf(left) else max(left, 1e-3)
+
+    def _end_if_final(self, status: Status, x: Vector) -> None:
+        if status in _FINAL:
+            self.x = x
+            raise _Ended(status)
 
     def _proved_simpler(self, near: list[Vector], turn: int) -> bool:
         """Try the point without what is smaller than delta: the claim may hold of it as well."""

@@ -16,7 +16,6 @@ from goldstein.api.inputs import LONGEST
 from goldstein.api.judge import Judge
 from goldstein.certificates import KKTCertificate
 from goldstein.certificates.kkt_stating import Around
-from goldstein.certificates.stating import best_bound
 from goldstein.certificates.values import Places, ValuesCertificate
 from goldstein.certificates.values_stating import (
     Statistics,
@@ -197,15 +196,18 @@ class ValuesSearch:
         """Return what fresh draws support at x; points and weights are fixed before."""
         self._attempts += 1
         try:
-            places = self._best_places(x, evidence)
-            if places is None:
-                return None
-            return state_values(
-                self.values, x, places, self.request.delta, self.request.eps, self.box, self._how,
-                self._attempts, self.meta,
-            )  # fmt: skip
+            return self._stated(x, evidence)
         except OutOfCalls:
             return None
+
+    def _stated(self, x: Vector, evidence: Evidence | None) -> ValuesCertificate | None:
+        places = self._best_places(x, evidence)
+        if places is None:
+            return None
+        return state_values(
+            self.values, x, places, self.request.delta, self.request.eps, self.box, self._how,
+            self._attempts, self.meta,
+        )  # fmt: skip
 
     def _best_places(self, x: Vector, evidence: Evidence | None) -> Places | None:
         """Return boxes whose differences nearly cancel, as far as a few of them show.
@@ -240,7 +242,8 @@ class ValuesSearch:
         return np.array(around.points), found.weights
 
     def _value(self, x: Vector) -> float:
-        with self.values.reserved(-1):  # the answer itself may always be asked for
+        # The answer itself may always be asked for.
+        with self.values.reserved(-1):
             return self._differences.value(x)
 
     def _callback(self) -> Callable[..., Any] | None:
@@ -297,7 +300,7 @@ class _Reasked(Judge):
         stating, fresh = self._ask_again(evidence)
         if stating is None:
             return None, fresh
-        bound, _ = best_bound(stating.gradients)
+        bound = stating.bound()
         if bound > self.request.eps:
             return None, fresh
         weights = min_norm_weights(fresh[1])

@@ -21,6 +21,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import fenchel_gap, term_share
 from goldstein.checker.rounding import up
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.structure import Structure
@@ -32,7 +33,7 @@ _FIELDS = ("delta", "eps", "label", "meta", "digest")
 
 
 @dataclass(frozen=True, eq=False)
-class PlusCertificate:
+class PlusCertificate(PlottedCertificate):
     """Proof that x is (eps, delta)-stationary for f + h.
 
     Some convex combination of gradients of f at points within `delta` of `x`, plus a subgradient

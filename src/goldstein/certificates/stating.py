@@ -7,17 +7,17 @@ chosen so that this does not happen.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_claim
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
-from goldstein.checker.rounding import distance_upper, norm_upper, up
+from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper, up
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
 from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
 from goldstein.numerics.streams import stream
@@ -54,11 +54,6 @@ MORE_LOOKS = 3
 ATTEMPTS = 4
 
 
-def best_bound(rows: Matrix, weights: Vector | None = None) -> tuple[float, Vector]:
-    """Return a bound of the shortest vector of the hull, and its weights (these, or better)."""
-    return checker.best_bound(rows, min_norm_weights, weights)
-
-
 def _taken(rows: Matrix, used: Rows) -> Matrix:
     """Return these rows; all of them without a copy."""
     return rows if len(used) == len(rows) else rows[used]
@@ -90,7 +85,7 @@ class Stating:
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
-        self.rng = stream(seed, len(points), "stating")
+        self.seed = seed
         width = float(hair(x, delta).max())
         self._looks = COARSE_LOOKS if width > COARSE * delta else 1
         self._near_looks = NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
@@ -98,10 +93,21 @@ class Stating:
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
         self._told: set[int] = set()
+        # For sets of gradients a bound of their shortest vector, and its weights.
+        self._optimal: dict[bytes, tuple[float, Vector]] = {}
         #: Points whose gradients changed so much that a claim cannot rest on them.
         self.unsteady: set[int] = set()
         #: Points that were asked for beside others, with their gradients.
         self.asked: list[tuple[Vector, Vector]] = []
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Where displacements are drawn from."""
+        return stream(self.seed, len(self.points), "stating")
+
+    def bound(self) -> float:
+        """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
+        return self._best(np.arange(len(self.points)))[0]
 
     def tell(self, j: int, gradient: Vector) -> None:
         """Say what the gradient is at another point, no nearer than a hair to point j.
@@ -129,7 +135,12 @@ class Stating:
         best: tuple[float, Rows, Vector] | None = None
         pool = np.arange(len(self.points))
         for _ in range(2 * ATTEMPTS):
-            bound, weights = best_bound(self.gradients[pool], hint)
+            bound, weights = self._best(pool)
+            if (
+                hint is not None
+                and (given := combination_norm_upper(hint, self.gradients)) <= bound
+            ):
+                bound, weights = given, hint
             hint = None
             used, weights = pool[weights > 0], weights[weights > 0]
             weights = weights / weights.sum()
@@ -160,6 +171,17 @@ class Stating:
             return None
         self._require_determinism(*best)
         return self._stated(*best, meta, descent)
+
+    def _best(self, rows: Rows) -> tuple[float, Vector]:
+        """Return a bound of the shortest vector and its weights; the problem is solved once."""
+        key = rows.tobytes()
+        if key not in self._optimal:
+            self._optimal[key] = checker.best_bound(self._rows(rows), min_norm_weights)
+        return self._optimal[key]
+
+    def _rows(self, rows: Rows) -> Matrix:
+        """Return these gradients, uncopied where they are all of them."""
+        return self.gradients if rows.size == len(self.gradients) else self.gradients[rows]
 
     def _claim_for_many(
         self,
@@ -225,15 +247,13 @@ class Stating:
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
         points = self.points[used]
-        plain = GoldsteinCertificate.from_gradients(
-            self.x, points, self.gradients[used], weights, meta=meta, descent=descent
-        )
-        delta = self._with_room(plain.delta, points)
-        return replace(plain, eps=max(plain.eps, eps), delta=delta, digest="")
+        claim = strongest_claim(self.x, points, self.gradients[used], weights, *self._best(used))
+        claim.update(eps=max(claim["eps"], eps), delta=self._with_room(claim["delta"], points))
+        return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
     def _with_room(self, radius: float, points: Matrix) -> float:
         """The displacements need room too, where all points are next to x."""
-        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in points)
+        room = 4.0 * max(norm_upper(hair(y, self.delta)) for y in points)
         return max(radius, min(self.delta, up(radius + room)))
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
@@ -275,7 +295,7 @@ class Stating:
         found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
         return np.array(
             [
-                math.inf if others is None else max(norm_upper(g - other) for other in others)
+                math.inf if others is None else max(map(norm_upper, g - others))
                 for g, others in found
             ]
         )
@@ -296,7 +316,9 @@ class Stating:
 
     def _survives(self, used: Rows, weights: Vector, bound: float) -> float:
         """Return a bound that holds beside the points as well, with room to spare."""
-        others = [best_bound(rows, weights)[0] for rows in self._beside(used)]
+        others = [
+            checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
+        ]
         change = max(abs(other - bound) for other in others)
         slack = rounding_slack(weights, self.gradients[used])
         total = max(bound, *others) + MARGIN * change + slack

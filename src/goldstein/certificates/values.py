@@ -31,6 +31,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification, as_number
 from goldstein.constrained.box import Box, as_box
+from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.betting import mean_limits
 from goldstein.numerics.streams import seed_from, stream
@@ -62,7 +63,7 @@ _NUMBERS = ("delta", "eps", "confidence", "grain")
 
 
 @dataclass(frozen=True, eq=False)
-class ValuesCertificate:
+class ValuesCertificate(PlottedCertificate):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
 
     `dist(0, Goldstein set of f at x, plus the normals of the bounds at x) <= eps` was found with

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,24 @@ class MultiStart:
             raise InputError("no start has a result; see failures.")
         verified = [result for result in there if result.success]
         return best_of(verified or there, lambda result: result.fun)
+
+    def report(
+        self,
+        path: str | Path,
+        fun: Any = None,
+        jac: Callable[..., Any] | bool | None = None,
+        *,
+        limits: dict[str, Any] | None = None,
+        title: str = "",
+    ) -> Path:
+        """Write a page about the best run and the distinct stationary points (extra `report`).
+
+        The arguments are those of `Result.report`. Results that come from other processes have
+        lost their function: give it for checks, level lines and the curve.
+        """
+        write = importlib.import_module("goldstein.reporting.report").write_report
+        written: Path = write(self, path, fun, jac, limits, title)
+        return written
 
     def __repr__(self) -> str:
         there = [result for result in self.results if result is not None]

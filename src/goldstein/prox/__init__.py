@@ -7,6 +7,6 @@ from goldstein.prox.groups import group_l2
 from goldstein.prox.l1 import l1
 from goldstein.prox.nuclear import nuclear
 from goldstein.prox.simplex import simplex
-from goldstein.prox.term import Chart, Term, term_from_record
+from goldstein.prox.term import Term
 
-__all__ = ["Chart", "Term", "box", "group_l2", "l1", "nuclear", "simplex", "term_from_record"]
+__all__ = ["Term", "box", "group_l2", "l1", "nuclear", "simplex"]

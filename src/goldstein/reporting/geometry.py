@@ -71,7 +71,7 @@ def geometry_of(certificate: Any) -> Geometry:
     none = np.zeros((0, x.size))
     gradients = np.asarray(getattr(certificate, "gradients", none))
     weights = np.asarray(getattr(certificate, "weights", np.zeros(0)))
-    mean = np.zeros(x.size)
+    mean = np.asarray(getattr(certificate, "mean", np.zeros(x.size)))
     if len(gradients) and weights.sum() > 0:
         mean = weights @ gradients / weights.sum()
     pushes = _pushes(certificate)
@@ -101,16 +101,22 @@ def geometry_of(certificate: Any) -> Geometry:
 
 
 def _pushes(certificate: Any) -> list[tuple[str, Vector]]:
-    """Constraints and bounds, each as one vector; constraints without gradients are left out."""
+    """Constraints, bounds and terms, each as one vector; constraints need their gradients."""
     found: list[tuple[str, Vector]] = []
     rows = getattr(certificate, "constraint_gradients", None)
     if rows is not None:
         index, weights = certificate.constraint_index, certificate.constraint_weights
         for i in np.unique(index[weights != 0.0]):
             found.append((f"constraint {i}", weights[index == i] @ rows[index == i]))
+    slope = getattr(certificate, "subgradient", None)
+    if slope is not None and np.any(slope):
+        found.append(("subgradient of the term", np.asarray(slope)))
     normal = getattr(certificate, "normal", None)
     if normal is not None and np.any(normal):
         found.append(("bounds", np.asarray(normal)))
+    own = getattr(certificate, "subgradient", None)
+    if own is not None:
+        found.append((certificate.term.name, np.asarray(own)))
     return found
 
 

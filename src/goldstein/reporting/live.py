@@ -18,7 +18,7 @@ import numpy as np
 from goldstein.reporting.page import body, page
 from goldstein.reporting.palette import matplotlib_for
 from goldstein.reporting.subject import Subject
-from goldstein.result import History, Question, Result, Status
+from goldstein.result import Asked, History, Result, Status
 
 #: Seconds between two pictures, and how many times longer than drawing one takes.
 _INTERVAL, _SHARE = 0.5, 5.0
@@ -55,7 +55,7 @@ class Live:
 
     def __init__(self, title: str, eps: float, delta: float, method: str = "") -> None:
         matplotlib_for("the live view")  # now, and not in the middle of the run
-        self._title, self._question, self._method = title, Question(eps, delta), method
+        self._title, self._asked, self._method = title, Asked(eps, delta), method
         self._history = History()
         self._begin = time.monotonic()
         self._due = 0.0
@@ -116,7 +116,7 @@ class Live:
         result = Result(
             x=x, fun=fx, success=False, status=Status.STOPPED, message="", nit=steps, nfev=0,
             ngev=0, certificate=None, history=self._history, seed=0, method=self._method,
-            time=time.monotonic() - self._begin, question=self._question,
+            time=time.monotonic() - self._begin, asked=self._asked,
         )  # fmt: skip
         return Subject(result, self._title, running=True, calls=calls)
 

@@ -47,8 +47,8 @@ def plot_certificate(certificate: Any, ax: Any = None, fun: Any = None, zoom: fl
 def plot_result(result: Result, ax: Any = None) -> Any:
     """Draw the course of the run and the gradients of its certificate; into one Axes the course."""
     axes = _axes(ax, 2, alone=1)
-    question = result.question
-    draw_course(axes[0], result.history, None if question is None else question.eps)
+    asked = result.asked
+    draw_course(axes[0], result.history, None if asked is None else asked.eps)
     axes[0].set_title(f"{result.status.name}: f = {result.fun:.6g}")
     if len(axes) == 1:
         return ax
@@ -61,10 +61,10 @@ def plot_result(result: Result, ax: Any = None) -> Any:
 
 
 def _draw_second(axes: Any, certificate: Any) -> None:
-    if hasattr(certificate, "gradients"):
-        draw_gradients(axes, geometry_of(certificate), float(certificate.eps))
-    else:
+    if hasattr(certificate, "multipliers") and not hasattr(certificate, "gradients"):
         draw_multipliers(axes, certificate)
+    else:
+        draw_gradients(axes, geometry_of(certificate), float(certificate.eps))
 
 
 def _axes(ax: Any, count: int, alone: int | None = None) -> Any:

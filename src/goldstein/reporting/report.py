@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from goldstein.constrained.system import given
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle, as_oracle
 from goldstein.oracles.structure import Structure
@@ -23,8 +22,7 @@ def write_report(
     path: str | Path,
     fun: Any = None,
     jac: Callable[..., Any] | bool | None = None,
-    bounds: Any = None,
-    constraints: Any = (),
+    limits: dict[str, Any] | None = None,
     title: str = "",
 ) -> Path:
     """Write the page of a result, or of many starts (`best`, `points`, `failures`)."""
@@ -32,16 +30,12 @@ def write_report(
     best: Result = result if many is None else result.best
     if best is None:
         raise InputError("no run has ended with a result: there is nothing to report.")
-    question = best.question
-    oracle = None if question is None else question.fun
-    limits = {} if question is None else question.limits
+    asked = best.asked
+    oracle, known = (None, {}) if asked is None else (asked.fun, asked.limits)
     if fun is not None:
-        oracle = _oracle(best, fun, jac)
-        limits = {}
-        if bounds is not None or given(constraints):
-            limits = {"bounds": bounds, "constraints": constraints}
+        oracle, known = _oracle(best, fun, jac), {}
     subject = Subject(
-        best, title or _title(best, oracle), oracle, limits,
+        best, title or _title(best, oracle), oracle, limits or known,
         remark="" if oracle is not None else _NO_FUNCTION, starts=many,
     )  # fmt: skip
     return write_page(subject, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,9 +12,11 @@ import numpy as np
 
 from goldstein.certificates import Verification
 from goldstein.checker.arrays import Vector
+from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
+from goldstein.constrained.system import as_system
 from goldstein.errors import GoldsteinError
-from goldstein.oracles import Oracle
+from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.structure import Structure
 from goldstein.reporting.geometry import Geometry, geometry_of
 from goldstein.result import History, Result
@@ -29,7 +32,7 @@ class Subject:
     fun : Oracle or None
         Without it nothing can be asked again.
     limits : dict
-        `bounds` and `constraints`, where there are any.
+        `bounds`, `constraints` and `plus`, where there are any.
     command : str
         What somebody else types to verify the certificate.
     remark : str
@@ -63,8 +66,8 @@ class Subject:
     @property
     def asked(self) -> tuple[float, float] | None:
         """The eps and the delta that were asked for."""
-        question = self.result.question
-        return None if question is None else (question.eps, question.delta)
+        asked = self.result.asked
+        return None if asked is None else (asked.eps, asked.delta)
 
     @cached_property
     def x(self) -> Vector:
@@ -79,31 +82,42 @@ class Subject:
 
     @cached_property
     def value(self) -> Callable[[Vector], float] | None:
-        """f, where its values can be asked."""
-        return self.fun.value if self.fun is not None and self.fun.has_value else None
+        """f, where its values can be asked: inside the bounds only, and nan elsewhere."""
+        fun, problem = self.fun, self.problem
+        if fun is None or not fun.has_value:
+            return None
+        if problem is None:
+            return fun.value
+        return lambda y: fun.value(y) if problem.box.contains(y) else np.nan
 
     @cached_property
     def problem(self) -> Problem | None:
         """The constrained problem, where there is one and its function is known."""
-        if self.fun is None or not self.limits:
+        if self.fun is None or not ({"bounds", "constraints"} & set(self.limits)):
             return None
-        return Problem.of(
-            self.fun, self.x, self.limits.get("bounds"), self.limits.get("constraints")
-        )
+        box = as_box(self.limits.get("bounds"), self.x.size)
+        constraints = self.limits.get("constraints")
+        system = as_system(() if constraints is None else constraints, box.clip(self.x))
+        return Problem(CountedOracle(self.fun), box, system)
 
     @cached_property
     def verification(self) -> Verification | str | None:
         """What the check finds now; a sentence where it cannot be made."""
         if self.certificate is None or self.fun is None:
             return None
-        limited = "kkt" in self.certificate.kind
         try:
             found: Verification = self.certificate.verify(
-                *self._callable(self.fun), **(self.limits if limited else {})
+                *self._callable(self.fun), **{name: self.limits[name] for name in self.taken}
             )
         except (GoldsteinError, ValueError, TypeError) as failure:
             return f"the certificate could not be checked here: {failure}"
         return found
+
+    @cached_property
+    def taken(self) -> list[str]:
+        """Which of the limits the certificate is about."""
+        parameters = inspect.signature(self.certificate.verify).parameters
+        return [name for name in self.limits if name in parameters]
 
     def _callable(self, fun: Oracle) -> tuple[Any, ...]:
         """The function as the certificate wants it: one of matrices or dicts gets those."""

@@ -12,6 +12,10 @@ _CLAIMS = {
     "kkt": "gradients of f and of the constraints taken within delta = {delta:.3g} of x cancel up "
     "to eps = {eps:.3g}, with multipliers of the right signs, and no constraint is violated by "
     "more than {feasibility:.3g} at x: x is an ({eps:.3g}, {delta:.3g})-Goldstein-KKT point",
+    "plus": "some convex combination of gradients of f taken within delta = {delta:.3g} of x, plus "
+    "a subgradient of the term there, has length at most eps = {eps:.3g}",
+    "values": "values at random points say, with confidence {confidence:.3g}, that some convex "
+    "combination of gradients within delta = {delta:.3g} of x has length at most eps = {eps:.3g}",
     "near-kkt": "within delta = {delta:.3g} of x there is a point that satisfies all constraints "
     "exactly and is KKT up to eps = {eps:.3g}",
 }
@@ -20,7 +24,7 @@ _TRUST = {
     "certified": "the structure of the function is known, signs are exact and bounds are rigorous; "
     "nothing is trusted but the definition of the function and the checker",
     "conditional": "all algebra is checked; the function is trusted to return its own gradient",
-    "estimated": "statistics: it holds with the stated confidence, or in plain floating point",
+    "estimated": "statistics: it holds with the stated confidence, if what they assume is so",
     "refuted": "a rigorous lower bound exceeds the claim",
 }
 
@@ -44,6 +48,7 @@ def claim_of(certificate: Any) -> str:
         eps=certificate.eps,
         delta=certificate.delta,
         feasibility=getattr(certificate, "feasibility", 0.0),
+        confidence=getattr(certificate, "confidence", 1.0),
     )
 
 

@@ -68,8 +68,6 @@ def solve(
         _tell(_ways_on(ctx, out))
         raise
     request = {"problem": problem, "eps": eps, "delta": delta, "d": d, "stationarity": stationarity}
-    if view is not None:
-        view.finish(subject_of(result, request, chosen))
     if as_json:
         print_json({"request": request, **result_facts(result)})
     else:
@@ -83,6 +81,10 @@ def solve(
             ways = [f"look at it:  {_shell('check', problem)}"]
         for line in [*_checks(problem, result, out), *ways]:
             say(line)
+    if view is not None:  # after the answer: checks and pictures ask the function again
+        stopped = result.status is Status.STOPPED
+        remark = "The run was stopped." if stopped else ""
+        view.finish(subject_of(result, request, None if stopped else chosen, remark))
     if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C
         if as_json:
             _tell(_ways_on(ctx, out, result))

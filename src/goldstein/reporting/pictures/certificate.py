@@ -84,7 +84,7 @@ def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
             color=colours.gradient,
             linewidth=1.2,
             zorder=2,
-            label="gradients, their hull",
+            label="gradients, hull",
         )
     for g in vectors[:_ARROWS]:
         _arrow(ax, np.zeros(2), g, colours.gradient)
@@ -97,9 +97,9 @@ def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
     longest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
     if np.linalg.norm(geometry.rest) > _VISIBLE * longest:
         _arrow(ax, np.zeros(2), geometry.rest, colours.shortest, strong=True)
-    words = "what is left" if pushed else "shortest vector"
+    words = "left over" if pushed else "shortest vector"
     ax.plot(*geometry.rest, "*", color=colours.shortest, markersize=9, zorder=5,
-            linestyle="none", label=f"{words}: at most {eps:.2g}")  # fmt: skip
+            linestyle="none", label=f"{words} ≤ {eps:.2g}")  # fmt: skip
     ax.plot(0, 0, "o", color=colours.ink, markersize=4, zorder=4)
     ends = np.concatenate([vectors, [geometry.rest, geometry.mean, np.zeros(2)],
                            [push for _, push in geometry.pushes] or np.zeros((0, 2))])  # fmt: skip
@@ -107,6 +107,19 @@ def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
     ax.set_title("their gradients")
     ax.set(xlabel=geometry.axes[0], ylabel=geometry.axes[1])
     _legend(ax)
+
+
+def closer(geometry: Geometry) -> float:
+    """How close to 0 one has to look to see what cancels; 0 where that is seen anyway."""
+    longest = float(np.linalg.norm(geometry.gradients, axis=1).max(initial=0.0))
+    forces = [geometry.rest, geometry.mean, *(push for _, push in geometry.pushes)]
+    size = max(float(np.linalg.norm(force)) for force in forces)
+    return size if 1e-9 * longest < size < 0.15 * longest else 0.0
+
+
+def look_closer(ax: Any, size: float) -> None:
+    """Show the gradients within twice this size of 0."""
+    ax.set(xlim=(-2 * size, 2 * size), ylim=(-2 * size, 2 * size), title="the same, close to 0")
 
 
 def draw_multipliers(ax: Any, certificate: Any) -> None:
@@ -147,7 +160,10 @@ def _arrow(
 
 def _legend(ax: Any) -> None:
     """Below, where it covers nothing."""
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False)
+    ax.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize="small",
+        columnspacing=1.2, handlelength=1.4,
+    )  # fmt: skip
 
 
 def _square(ax: Any, ends: Matrix) -> None:

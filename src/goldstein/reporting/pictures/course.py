@@ -11,8 +11,8 @@ from goldstein.reporting.palette import palette
 from goldstein.reporting.thinning import thinned
 from goldstein.result import History
 
-#: Points of a line, at most.
-_MOST = 1000
+#: Points of a line, at most, and numbers that matplotlib can place.
+_MOST, _LARGEST = 1000, 1e150
 
 _ACROSS = {"calls": "calls of f and its gradient", "time": "seconds"}
 
@@ -66,20 +66,21 @@ def draw_violation(ax: Any, history: History, against: str = "time") -> None:
     columns = _columns(history)
     across, broken = _over(ax, columns, against), columns["violation"]
     ax.plot(across, np.where(broken > 0, broken, np.nan), ".", color=palette().constraint)
-    ax.set_xlim(0, 1.05 * float(across.max()) or 1.0)
+    ax.set_xlim(left=0)
     _logarithmic(ax)
     ax.set_ylabel("largest violation")
 
 
 def _columns(history: History) -> dict[str, NDArray[np.float64]]:
     columns = {name: np.asarray(c, float) for name, c in history.as_arrays().items()}
-    return thinned(columns, _MOST)
+    kept = thinned(columns, _MOST)
+    return {name: np.where(np.abs(c) < _LARGEST, c, np.nan) for name, c in kept.items()}
 
 
 def _over(ax: Any, columns: dict[str, NDArray[np.float64]], against: str) -> NDArray[np.float64]:
     """Return what is drawn across, in a unit that suits it, and name it."""
     across = columns[against]
-    short = against == "time" and float(np.nanmax(across, initial=0.0)) < 0.5
+    short = against == "time" and float(np.nan_to_num(across).max(initial=0.0)) < 0.5
     ax.set_xlabel("milliseconds" if short else _ACROSS[against])
     ax.locator_params(axis="x", nbins=5)
     return 1000 * across if short else across
@@ -109,9 +110,11 @@ def _target(ax: Any, eps: float | None) -> None:
 
 def _logarithmic(ax: Any) -> None:
     """Where there is anything positive to see."""
-    lines = [np.asarray(line.get_ydata(), float) for line in ax.get_lines()]
-    if any((line[np.isfinite(line)] > 0).any() for line in lines):
-        ax.set_yscale("log", nonpositive="mask")
+    for line in ax.get_lines():
+        across, up = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+        if (np.isfinite(across) & np.isfinite(up) & (up > 0)).any():
+            ax.set_yscale("log", nonpositive="mask")
+            return
 
 
 def _plain(values: NDArray[np.float64]) -> bool:

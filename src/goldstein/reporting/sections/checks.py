@@ -24,8 +24,8 @@ def checks(subject: Subject) -> Section | None:
     else:
         said = "Every check passed" if found.ok else "Some checks failed"
         exact = subject.certificate.kind.startswith("near")
-        how = "derived again in rational arithmetic" if exact else "asked again at every point"
-        words = f"{said} when this page was made: the function was {how}."
+        how = "derived again in rational arithmetic" if exact else "derived again from the function"
+        words = f"{said} when this page was made: everything was {how}."
         blocks.append(Text(words, "good" if found.ok else "bad"))
     blocks.append(Table.of("Margins", ("", "asked for", "claimed", "found again", "room"),
                            _margins(subject, found)))  # fmt: skip

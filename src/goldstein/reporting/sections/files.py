@@ -70,8 +70,8 @@ def _proof(subject: Subject) -> list[Any]:
 
 def _python(subject: Subject) -> str:
     kind = subject.certificate.kind
-    function = "F" if kind.startswith("near") else "fun, jac"
-    limits = ", bounds=bounds, constraints=constraints" if "kkt" in kind else ""
+    function = "F" if kind.startswith("near") else "fun" if kind == "values" else "fun, jac"
+    limits = "".join(f", {name}={name}" for name in subject.taken)
     return (
         "import goldstein as gs\n"
         f'print(gs.load_certificate("certificate.cert").verify({function}{limits}))'

@@ -9,7 +9,12 @@ import numpy as np
 from goldstein.constrained.problem import Problem
 from goldstein.reporting.blocks import Figures, Section, Table, number
 from goldstein.reporting.geometry import Grid, grid_around
-from goldstein.reporting.pictures.certificate import draw_gradients, draw_points
+from goldstein.reporting.pictures.certificate import (
+    closer,
+    draw_gradients,
+    draw_points,
+    look_closer,
+)
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 
@@ -36,14 +41,25 @@ def geometry(subject: Subject) -> Section | None:
         words += " The shaded part violates inequalities or bounds."
     square = (4.4, 4.1)
     pictures = [figure(lambda ax: draw_points(ax, plane, _ZOOM, levels, forbidden), words, square)]
-    if len(plane.gradients):
+    if len(plane.gradients) or plane.mean.any():
         words = (
             "The gradients cancel: their hull comes as close to 0 as eps says."
             if not plane.pushes
             else "Gradients of f and the forces of constraints and bounds cancel up to eps."
         )
-        draw = lambda ax: draw_gradients(ax, plane, float(certificate.eps))  # noqa: E731
+
+        def draw(ax: Any) -> Any:
+            draw_gradients(ax, plane, float(certificate.eps))
+            return ax
+
         pictures.append(figure(draw, words, square))
+        size = closer(plane)
+        if size:
+            left = (
+                "what is left of the forces" if plane.pushes else "the shortest vector of the hull"
+            )
+            words = f"The same close to 0: {left} is at most as long as eps."
+            pictures.append(figure(lambda ax: look_closer(draw(ax), size), words, square))
     return Section("geometry", "What was found", [Figures(pictures), *_gradient_table(certificate)])
 
 

@@ -198,8 +198,10 @@ def _name() -> str:
 
 
 def _sources() -> list[Path]:
-    """Return all files that are compiled."""
+    """Return all files that are compiled, or say how."""
     solvers = Path(goldstein.solvers.__file__).parent
-    own = [*solvers.glob("compiled/*.py"), *solvers.glob("logic/*.py")]
+    others = {"__init__.py", "binding.py", "solver.py"}
+    own = [path for path in solvers.glob("compiled/*.py") if path.name not in others]
+    own += solvers.glob("logic/*.py")
     shared = [solvers / "tuning.py", solvers / "schedules.py", Path(cone.__file__)]
     return sorted(own) + shared

@@ -31,14 +31,11 @@ DENSE_LIMIT = 1000
 _FOREVER = 2**62
 
 
-def _place(name: str) -> int:
-    """The number of a field; all have eight bytes."""
-    return int(layout.SEARCH.fields[name][1]) // 8  # type: ignore[index]
-
-
-_FX, _BOUND, _RADIUS, _REPLY = map(_place, ("fx", "bound", "radius", "reply"))
-_VALUES, _GRADIENTS, _CEILING, _PAUSE = map(_place, ("values", "gradients", "ceiling", "pause"))
-_QUESTION, _STEPS, _STALLED = map(_place, ("question", "steps", "stalled"))
+#: Where fields are that are looked at often.
+_FX, _BOUND, _RADIUS, _REPLY = map(layout.word_of, ("fx", "bound", "radius", "reply"))
+_VALUES, _GRADIENTS = map(layout.word_of, ("values", "gradients"))
+_CEILING, _PAUSE, _QUESTION = map(layout.word_of, ("ceiling", "pause", "question"))
+_STEPS, _STALLED = map(layout.word_of, ("steps", "stalled"))
 
 
 @dataclass
@@ -51,12 +48,6 @@ class CompiledState(State):
     adapter: Any = None
     #: What it holds addresses of.
     alive: Any = None
-
-    def __post_init__(self) -> None:
-        # Fields of a record are slow to come by; here they are entries of arrays.
-        self.numbers = self.memory.search.view(np.float64)
-        self.counts = self.memory.search.view(np.int64)
-        self.address = int(self.record["address"])
 
     @property
     def record(self) -> Any:
@@ -133,22 +124,23 @@ class CompiledAuto(Solver):
             x0.copy(), fx, memory=memory, machine=code, adapter=adapter, alive=alive
         )
         _count(state, oracle)
-        code.begin(state.address)
+        code.begin(memory.address)
         return state
 
     def step(self, oracle: CountedOracle, state: CompiledState, request: Request) -> None:
-        counts, asking = state.counts, state.adapter is None
+        memory, asking = state.memory, state.adapter is None
+        counts = memory.counts
         _count(state, oracle)
         if state.rejected is not None:
             _learn_refuted(state)
         counts[_CEILING] = min(oracle.limit, _FOREVER)
         counts[_PAUSE] = 0 if asking else oracle.calls + self.stretch
         search_on = state.machine.stretch_asking if asking else state.machine.stretch
-        reason = search_on(state.address)
+        reason = search_on(memory.address)
         while reason == layout.ASKS:
             _spend(state, oracle)
             _answer(state, oracle)
-            reason = search_on(state.address)
+            reason = search_on(memory.address)
         _spend(state, oracle)
         _take_over(state)
         if reason == layout.OUT_OF_CALLS:
@@ -159,18 +151,20 @@ class CompiledAuto(Solver):
             state.status = Status.STALLED
 
     def best_evidence(self, state: CompiledState) -> Evidence | None:
-        return _evidence(state) if state.machine.last(state.address) else None
+        return _evidence(state) if state.machine.last(state.memory.address) else None
 
 
 def _count(state: CompiledState, oracle: CountedOracle) -> None:
     """Let compiled code know of all calls, those of the judge among them."""
-    state.counts[_VALUES], state.counts[_GRADIENTS] = oracle.values, oracle.gradients
+    counts = state.memory.counts
+    counts[_VALUES], counts[_GRADIENTS] = oracle.values, oracle.gradients
 
 
 def _spend(state: CompiledState, oracle: CountedOracle) -> None:
     """Let the oracle know of the calls that compiled code made."""
     if state.adapter is not None:
-        values, gradients = state.counts.item(_VALUES), state.counts.item(_GRADIENTS)
+        counts = state.memory.counts
+        values, gradients = counts.item(_VALUES), counts.item(_GRADIENTS)
         oracle.spend(values - oracle.values, gradients - oracle.gradients)
 
 
@@ -180,16 +174,17 @@ def _answer(state: CompiledState, oracle: CountedOracle) -> None:
     It is open because the function is not compiled, or because compiled code could not make sense
     of its answer: then the oracle finds out why.
     """
-    question, point = state.counts.item(_QUESTION), state.arrays["point"]
+    memory = state.memory
+    question, point = memory.counts.item(_QUESTION), memory.arrays["point"]
     if question == TRIAL:
-        state.numbers[_REPLY] = oracle.trial_value(point)
+        memory.numbers[_REPLY] = oracle.trial_value(point)
     elif question == GRADIENT:
         try:
-            state.arrays["found"][:] = oracle.gradient(point)
+            memory.arrays["found"][:] = oracle.gradient(point)
         except KinkError:
             state.record["kinks"], state.record["entry"] = 1, layout.KINKED
     else:
-        state.numbers[_REPLY] = oracle.value(point)
+        memory.numbers[_REPLY] = oracle.value(point)
 
 
 def _learn_refuted(state: CompiledState) -> None:
@@ -199,7 +194,7 @@ def _learn_refuted(state: CompiledState) -> None:
     state.record["fresh_count"] = len(points)
     state.record["fresh_points"] = points.ctypes.data
     state.record["fresh_gradients"] = fresh.ctypes.data
-    state.machine.learn_refuted(state.address)
+    state.machine.learn_refuted(state.memory.address)
 
 
 def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], Any]:
@@ -215,7 +210,7 @@ def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], Any]:
 
 def _take_over(state: CompiledState) -> None:
     """Copy what the loop looks at."""
-    numbers, steps = state.numbers, state.counts.item(_STEPS)
+    numbers, steps = state.memory.numbers, state.memory.counts.item(_STEPS)
     state.moved = steps != state.steps
     state.steps = steps
     state.x, state.fx = state.arrays["x"].copy(), numbers.item(_FX)
