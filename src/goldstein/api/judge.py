@@ -194,7 +194,8 @@ class Judge:
         self.trials += 1
         rng = stream(self.request.seed, self.trials, "judge")
         shape = evidence.points.shape
-        points, gradients, asked = np.empty(shape), np.empty(shape), []
+        points, gradients = np.empty(shape), np.empty(shape)
+        asked: list[int] = []
         for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
             share = HAIR if safe else JITTER
             for _ in range(DRAWS):
