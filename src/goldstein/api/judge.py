@@ -182,7 +182,7 @@ class Judge:
         inside = [distance_upper(y, x) <= self.request.delta for y in points]
         if not any(inside):
             return None
-        if not all(inside):  # else without a copy
+        if not all(inside):
             points, gradients = points[inside], gradients[inside]
         return self._state_inside(x, points, gradients)
 
@@ -194,7 +194,8 @@ class Judge:
     def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         rng = stream(self.request.seed, self.trials, "judge")
-        points, gradients = np.empty((2, *evidence.points.shape))
+        shape = evidence.points.shape
+        points, gradients = np.empty(shape), np.empty(shape)
         asked: list[int] = []
         for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
             share = HAIR if safe else JITTER
@@ -211,12 +212,12 @@ class Judge:
         if not asked:
             return None, fresh
         stating = self._state_inside(evidence.x, *fresh)
-        if evidence.gradients is not None:
+        if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
-            for i, j in enumerate(asked):
-                way, width = fresh[0][i] - evidence.points[j], hair(fresh[0][i], self.request.delta)
-                if way @ way >= width @ width:
-                    stating.tell(i, evidence.gradients[j])
+            ways, hairs = fresh[0] - evidence.points[asked], hair(fresh[0], self.request.delta)
+            far = np.sqrt(np.vecdot(ways, ways)) >= np.sqrt(np.vecdot(hairs, hairs))
+            for j in np.flatnonzero(far).tolist():
+                stating.tell(j, evidence.gradients[asked[j]])
         return stating, fresh
 
 

@@ -248,13 +248,12 @@ class Stating:
     ) -> GoldsteinCertificate:
         points = self.points[used]
         claim = strongest_claim(self.x, points, self.gradients[used], weights, *self._best(used))
-        delta = self._with_room(claim["delta"], points)
-        claim.update(eps=max(claim["eps"], eps), delta=delta)
+        claim.update(eps=max(claim["eps"], eps), delta=self._with_room(claim["delta"], points))
         return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
     def _with_room(self, radius: float, points: Matrix) -> float:
         """The displacements need room too, where all points are next to x."""
-        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in points)
+        room = 4.0 * max(norm_upper(hair(y, self.delta)) for y in points)
         return max(radius, min(self.delta, up(radius + room)))
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
