@@ -46,6 +46,7 @@ from goldstein.oracles.journal import JournalOracle, seed_in
 from goldstein.oracles.structure import Structure
 from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
+from goldstein.solvers.going_on import GoingOn
 from goldstein.solvers.loop import ENDINGS, Outcome, run
 
 
@@ -123,9 +124,10 @@ def minimize(
         Journal of the run; if the file is there and belongs to this run, the run resumes from it.
     options : dict
         Parameters of the named method; and `check_gradient` (default True): compare a few
-        differences of values with the gradients, and say so if they disagree; and, with
-        inequalities, `feasible` (default False): every accepted point is feasible, from a feasible
-        x0 on.
+        differences of values with the gradients, and say so if they disagree; `go_on` (default
+        True; method `auto`, without constraints): with a certificate in hand, go on while f keeps
+        falling cheaply; and, with inequalities, `feasible` (default False): every accepted point is
+        feasible, from a feasible x0 on.
 
     Returns
     -------
@@ -190,6 +192,7 @@ def minimize(
         "eps": eps, "rel_eps": rel_eps, "delta": float(delta),
         "method": solver.name, "options": repr(sorted(vars(solver).items())), "seed": seed,
         "stationarity": stationarity, "lipschitz": lipschitz, "check_gradient": checked,
+        "go_on": own.go_on,
     }  # fmt: skip
     with _journalled(oracle, checkpoint, identity) as base:
         counted = CountedOracle(base, budget, LONGEST)
@@ -201,7 +204,7 @@ def minimize(
                 oracle, base, counted, solver, request,
                 meta=describe(oracle, solver.name, seed, x0, structure),
                 deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
-                checked=checked,
+                checked=checked, goes_on=own.go_on and kind.strengthen is None,
             )  # fmt: skip
             outcome, certificate, status = search.run(start, kind)
         detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
@@ -303,6 +306,7 @@ class _Search:
     callback: Callable[..., Any] | None
     watch: Callable[[State, int], None] | None
     checked: bool
+    goes_on: bool = False
 
     def run(self, start: Vector, kind: Stationarity) -> tuple[Outcome, Any, Status]:
         """Return how it went, what was proved, and whether that is what was asked for."""
@@ -326,6 +330,7 @@ class _Search:
                 self.solver, self.counted, x, target, judge=judge, suspect=judge.suspect,
                 max_time=None if math.isinf(left) else left,
                 callback=self.callback, progress=self.watch,
+                going_on=GoingOn(self.solver, target) if self.goes_on else None,
             )  # fmt: skip
         certificate, status = outcome.certificate, outcome.status
         if certificate is None:

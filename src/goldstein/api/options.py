@@ -99,10 +99,14 @@ def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
 
 @dataclass(frozen=True)
 class OwnOptions:
-    """Options of `minimize` itself: whether gradients are checked, whether iterates feasible."""
+    """Options of `minimize` itself.
+
+    Are gradients checked, are iterates feasible, and does a run go on while f falls cheaply?
+    """
 
     check_gradient: bool = True
     feasible: bool = False
+    go_on: bool = True
 
 
 def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str, Any] | None]:

@@ -26,8 +26,8 @@ from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.converse import converse
 from goldstein.solvers.line import LINES, check_line
 from goldstein.solvers.logic import bundle_half, line_search, newton_half
-from goldstein.solvers.logic.centre import close_in
-from goldstein.solvers.logic.progress import stalled
+from goldstein.solvers.logic.centre import close_in, retarget
+from goldstein.solvers.logic.progress import look_back, stalled
 from goldstein.solvers.logic.turns import BUNDLE, NEWTON, open_turn, refuted, take_turns
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
@@ -75,6 +75,9 @@ class AutoState(BallState):
     progress_value: float = math.inf
     progress_bound: float = math.inf
     progress_calls: int = 0
+    #: f when it was last looked at, and the call from which on that is done again.
+    mark_value: float = math.inf
+    mark_calls: int = 0
     #: When to close in.
     close: float = TUNING.close
     short: float = TUNING.short
@@ -239,6 +242,8 @@ class Auto(Solver):
             delta=request.delta,
             dim=d,
             origin=(x0.copy(), fx),
+            earlier=fx,
+            mark_value=fx,
             memory=memory,
             newton=self._quasi_newton(d, rng, memory),
             bundle=PointBundle(d, capacity, max_points=2 * max(capacity, _rows(d))),
@@ -278,6 +283,7 @@ class Auto(Solver):
         if state.proved:
             state.evidence = state.bundle.evidence(state.x)
         take_turns(state, oracle.calls)
+        look_back(state, oracle.calls)
         if stalled(state, oracle.calls):
             state.status = Status.STALLED
 
@@ -287,6 +293,10 @@ class Auto(Solver):
             return None
         state.bundle.shortest()
         return state.bundle.evidence(state.x)
+
+    def retarget(self, state: AutoState, eps: float, delta: float) -> bool:
+        retarget(state, eps, delta)
+        return True
 
 
 def _rows(dim: int) -> int:

@@ -12,8 +12,8 @@ from goldstein.solvers.compiled.layout import BEGINS, EVIDENCE, GIVEN_UP, OUT_OF
 from goldstein.solvers.compiled.simplex import MINIMISE
 from goldstein.solvers.compiled.views import call, search_at
 from goldstein.solvers.logic import line_search, newton_half
-from goldstein.solvers.logic.centre import close_in
-from goldstein.solvers.logic.progress import IDLE_LIMIT, stalled
+from goldstein.solvers.logic.centre import close_in, retarget
+from goldstein.solvers.logic.progress import IDLE_LIMIT, look_back, stalled
 from goldstein.solvers.logic.questions import NOTHING
 from goldstein.solvers.logic.turns import NEWTON, open_turn, refuted, take_turns
 
@@ -34,6 +34,7 @@ def _stretch(search: Any) -> Any:
             return search.stop
         calls = _calls(search)
         take_turns(search, calls)
+        look_back(search, calls)
         search.stalled = stalled(search, calls)
         search.idle = search.idle + 1 if calls == before else 0
         if search.proved:
@@ -99,6 +100,18 @@ def REFUTED(stamp: str) -> Any:
         return 0
 
     return learn
+
+
+@unit
+def RETARGET(stamp: str) -> Any:
+    def aim(address: Any) -> Any:
+        """Go on with the request that is in the record."""
+        stamp  # noqa: B018
+        search = search_at(address)
+        retarget(search, search.eps, search.delta)
+        return 0
+
+    return aim
 
 
 @unit

@@ -36,6 +36,8 @@ class CompiledState(State):
     memory: layout.Memory | None = None
     #: What compiled code holds addresses of.
     alive: Any = None
+    #: Whoever runs the search wants to see every step.
+    watched: bool = False
 
     @property
     def record(self) -> Any:
@@ -101,6 +103,7 @@ class CompiledAuto(Solver):
         record["newton_rate"] = record["bundle_rate"] = math.nan
         record["newton"]["length"] = math.inf
         record["eps"], record["delta"], record["fx"] = request.eps, request.delta, fx
+        record["earlier"] = record["mark_value"] = fx
         record["lipschitz"] = LipschitzGuard(request.lipschitz).value
         record["working"] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
         record["share"], record["close"] = TUNING.share, TUNING.close
@@ -125,7 +128,7 @@ class CompiledAuto(Solver):
             record["fresh_gradients"] = fresh.ctypes.data
             kernels.REFUTED.ctypes(record["address"])
         record["ceiling"] = min(oracle.limit, _FOREVER)
-        record["pause"] = oracle.calls + self.stretch
+        record["pause"] = oracle.calls + (1 if state.watched else self.stretch)
         reason = kernels.STRETCH.ctypes(record["address"])
         oracle.spend(
             int(record["values"]) - oracle.values, int(record["gradients"]) - oracle.gradients
@@ -146,6 +149,14 @@ class CompiledAuto(Solver):
                 state.arrays["found"][:] = oracle.gradient(point)
             except KinkError:
                 record["kinks"], record["entry"] = 1, layout.KINKED
+
+    def retarget(self, state: CompiledState, eps: float, delta: float) -> bool:
+        record = state.record
+        record["eps"], record["delta"] = eps, delta
+        _kernels().RETARGET.ctypes(record["address"])
+        # From now on the loop looks at every step.
+        state.watched = True
+        return True
 
     def best_evidence(self, state: CompiledState) -> Evidence | None:
         if _kernels().LAST.ctypes(state.record["address"]) == 0:
@@ -188,6 +199,7 @@ def _take_over(state: CompiledState) -> None:
     state.moved = int(record["steps"]) != state.steps
     state.steps = int(record["steps"])
     state.x, state.fx = state.arrays["x"].copy(), float(record["fx"])
+    state.earlier = float(record["earlier"])
     state.bound, state.radius = float(record["bound"]), float(record["radius"])
 
 
