@@ -3,9 +3,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-FOLDERS := src tests examples benchmarks
+FOLDERS := src tests examples benchmarks docs
 # No function with more than 12 branches: what people read first, and what they must believe.
 SIMPLE := src/goldstein/api src/goldstein/checker
+
+# The versions the tests are known to pass with; `make test LOCK=` takes the newest.
+LOCK ?= -c requirements/test.lock
 
 # Two test processes with one thread each beat one process with many threads.
 export OMP_NUM_THREADS = 1
@@ -18,12 +21,13 @@ MACHINES := OPENBLAS_CORETYPE=Prescott OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU
 SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 	tests/certificates/test_goldstein.py tests/sklearn/test_chunked_networks.py
 
-.PHONY: demo test lint types layers pytest machines test-as format readme overhead bench clean
+.PHONY: demo test lint types layers pytest browser machines test-as format readme overhead bench \
+	clean docs kill fuzz mutation wheel-test lowest dist lock sbom
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
 
-test: lint types layers pytest machines
+test: lint types layers docs pytest machines
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check $(FOLDERS)
@@ -36,8 +40,12 @@ types: $(VENV)/.test
 layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.test
+pytest: $(VENV)/.test browser
 	$(BIN)/pytest -q -n 2
+
+# Pages are tested in a real browser; where none can be had this says so, loudly.
+browser:
+	sh tests/reporting/browser_setup.sh .browser
 
 machines: $(VENV)/.test
 	for machine in $(MACHINES); do \
@@ -47,6 +55,10 @@ machines: $(VENV)/.test
 
 test-as: $(VENV)/.test
 	env $(MACHINE) $(BIN)/pytest -q -n 2
+
+# The site, with every example of the gallery run; a warning is an error.
+docs: $(VENV)/.test
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 format: $(VENV)/.test
 	$(BIN)/ruff format $(FOLDERS)
@@ -63,17 +75,55 @@ bench: $(VENV)/.test
 	sh benchmarks/peers/setup.sh
 	$(BIN)/python -m benchmarks.run --methods all
 
+# The package as others get it, in empty environments: with the newest dependencies, with the lowest.
+wheel-test: dist
+	sh requirements/installed.sh .venv-wheel
+
+lowest: dist
+	sh requirements/installed.sh .venv-lowest requirements/lowest.txt
+
+# The same commit makes the same files, byte for byte.
+dist: $(VENV)/bin/python
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet -r requirements/build.txt
+	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) && \
+		$(BIN)/python -m build --no-isolation > /dev/null && \
+		$(BIN)/python requirements/reproducible.py dist/*.tar.gz
+
+lock: $(VENV)/.test
+	$(BIN)/python requirements/lock.py > requirements/test.lock.new
+	mv requirements/test.lock.new requirements/test.lock
+
+# What is in the test environment, in the form that auditors read; known holes in it, if the
+# advisory service can be reached.
+sbom: $(VENV)/.test
+	$(PYTHON) -m venv .venv-tools
+	.venv-tools/bin/python -m pip install --quiet cyclonedx-bom pip-audit
+	.venv-tools/bin/cyclonedx-py requirements requirements/test.lock -o sbom.json
+	-.venv-tools/bin/pip-audit --no-deps -r requirements/test.lock
+
+# For a night: 200 runs killed at random moments, 100,000 damaged files.
+kill: $(VENV)/.test
+	$(BIN)/python -m benchmarks.kill --kills 200
+
+fuzz: $(VENV)/.test
+	$(BIN)/python -m benchmarks.fuzz --files 100000
+
+mutation: $(VENV)/.test
+	$(BIN)/python -m benchmarks.mutation --sample 500
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable ".[cli,sklearn,exact]"
+	$(BIN)/python -m pip install --quiet $(LOCK) --editable ".[cli,sklearn,exact]"
 	touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+$(VENV)/.test: pyproject.toml requirements/test.lock | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet $(LOCK) --editable ".[test]"
 	touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) demo-run .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-wheel .venv-lowest .venv-tools dist demo-run .browser .mypy_cache \
+		.ruff_cache .pytest_cache

@@ -20,7 +20,10 @@ OPTIMIZERS: dict[str, Factory] = {
     "SGD momentum": lambda ps: torch.optim.SGD(ps, lr=1e-3, momentum=0.9),
     "PSINGD": lambda ps: goldstein.torch.PSINGD(ps),
     "O2NC": lambda ps: goldstein.torch.O2NC(ps),
+    "AdamO2NC": lambda ps: goldstein.torch.AdamO2NC(ps),
     "Adam": lambda ps: torch.optim.Adam(ps, lr=1e-3),
+    "Adam foreach": lambda ps: torch.optim.Adam(ps, lr=1e-3, foreach=True),
+    "Adam fused": lambda ps: torch.optim.Adam(ps, lr=1e-3, fused=True),
 }
 
 
@@ -58,11 +61,13 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     result = medians(options.parameters, options.tensors, options.steps)
     base = result["SGD momentum"]
+    adam = result["Adam"]
     print(
         f"{options.parameters} parameters in {options.tensors} tensors, {options.threads} thread(s)"
     )
     for name, value in result.items():
-        print(f"{name:14s} {value:8.3f} ms   {value / base:5.2f} x SGD momentum")
+        ratios = f"{value / base:5.2f} x SGD momentum   {value / adam:5.2f} x Adam"
+        print(f"{name:14s} {value:8.3f} ms   {ratios}")
 
 
 if __name__ == "__main__":

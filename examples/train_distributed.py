@@ -22,6 +22,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 import goldstein.torch
 
+OPTIMIZERS = {
+    "psingd": goldstein.torch.PSINGD,
+    "o2nc": goldstein.torch.O2NC,
+    "adam-o2nc": goldstein.torch.AdamO2NC,
+}
+
 
 def digits(samples: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the first samples of the digits, scaled to [0, 1], in float64."""
@@ -37,7 +43,7 @@ def network() -> torch.nn.Module:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--optimizer", choices=["psingd", "o2nc"], default="o2nc")
+    parser.add_argument("--optimizer", choices=sorted(OPTIMIZERS), default="o2nc")
     parser.add_argument("--samples", type=int, default=480)
     parser.add_argument("--batch", type=int, default=48, help="samples per step over all processes")
     parser.add_argument("--steps", type=int, default=200)
@@ -56,8 +62,9 @@ def main() -> None:
     inputs, labels = digits(options.samples)
     model = network()
     replica = DistributedDataParallel(model) if distributed else model
-    kind = {"psingd": goldstein.torch.PSINGD, "o2nc": goldstein.torch.O2NC}[options.optimizer]
-    optimizer = kind(model.parameters(), seed=0)  # the same seed everywhere
+    optimizer = OPTIMIZERS[options.optimizer](
+        model.parameters(), seed=0
+    )  # the same seed everywhere
     scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=options.steps)
     loss_fn = torch.nn.CrossEntropyLoss()
 

@@ -248,13 +248,15 @@ def figure(path: Path) -> None:
 
     frame = robust_runs()
     sets = sorted(frame.set.unique())
-    axes_figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True, layout="constrained")
+    axes_figure, axes = plt.subplots(
+        1, 3, figsize=(11, 4), sharex=True, sharey=True, layout="constrained"
+    )
     for axis, (kind, title) in zip(axes, TITLES.items()):
         table = differences(frame, kind).reindex(sets)
         place = np.arange(len(sets))
         axis.axvline(0, color="0.6", linewidth=1)
         axis.errorbar(
-            100 * table.gap, place, xerr=100 * table.error, fmt="o", color="#1b5e9b", capsize=3
+            100 * table.gap, place, xerr=100 * table.error, fmt="o", color="#0072b2", capsize=3
         )
         axis.set_title(title)
         axis.set_xlabel("accuracy, RhoMarginSVC minus hinge\n(percentage points, ± standard error)")

@@ -18,13 +18,14 @@ __version__ = "0.1.0"
 # names stand in `__init__.pyi` for editors and type checkers.
 _NAMES = {
     "goldstein.api": [
-        "PrecisionWarning", "StationarityCurve", "Target", "certify", "minimize",
-        "stationarity_curve", "suggest_target",
+        "PrecisionWarning", "Question", "Search", "StationarityCurve", "Target", "certify",
+        "certify_result", "minimize", "stationarity_curve", "suggest_target",
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
         "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
-        "NearKKTCertificate", "Verification", "load_certificate",
+        "NearKKTCertificate", "PlusCertificate", "ValuesCertificate", "Verification",
+        "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -38,14 +39,19 @@ _NAMES = {
     "goldstein.constrained": ["Violation"],
     "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
-    "goldstein.solvers": ["O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver"],
+    "goldstein.oracles.journal": ["CheckpointWarning"],
+    "goldstein.solvers": [
+        "O2NC", "PINGD", "PSINGD", "BundlePINGD", "Solver", "Values", "ZerothOrder",
+    ],
     "goldstein.errors": [
-        "CertificateFileError", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
-        "MissingExtraError", "NotCertifiableError", "NotDeterministicError", "OracleError",
-        "WrongGradientError",
+        "CertificateFileError", "CheckpointError", "GoldsteinError", "InputError",
+        "InputTypeError", "KinkError", "MissingExtraError", "NotCertifiableError",
+        "NotDeterministicError", "OracleError", "WrongGradientError",
     ],
 }  # fmt: skip
-_MODULES = ["calculus", "models", "problems"]
+_MODULES = ["calculus", "models", "problems", "prox"]
+#: Found as attributes too, but not by a star import, which would hide the package of that name.
+_ECOSYSTEMS = ["scipy"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])
@@ -56,7 +62,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_WHERE[name]), name)
         globals()[name] = value
         return value
-    if name in _MODULES:
+    if name in _MODULES or name in _ECOSYSTEMS:
         return importlib.import_module(f"goldstein.{name}")
     raise AttributeError(f"module 'goldstein' has no attribute {name!r}")
 

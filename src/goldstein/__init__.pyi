@@ -3,8 +3,15 @@
 from goldstein import calculus as calculus
 from goldstein import models as models
 from goldstein import problems as problems
+from goldstein import prox as prox
 from goldstein.api import (
     PrecisionWarning as PrecisionWarning,
+)
+from goldstein.api import (
+    Question as Question,
+)
+from goldstein.api import (
+    Search as Search,
 )
 from goldstein.api import (
     StationarityCurve as StationarityCurve,
@@ -14,6 +21,9 @@ from goldstein.api import (
 )
 from goldstein.api import (
     certify as certify,
+)
+from goldstein.api import (
+    certify_result as certify_result,
 )
 from goldstein.api import (
     minimize as minimize,
@@ -166,6 +176,12 @@ from goldstein.certificates import (
     NearKKTCertificate as NearKKTCertificate,
 )
 from goldstein.certificates import (
+    PlusCertificate as PlusCertificate,
+)
+from goldstein.certificates import (
+    ValuesCertificate as ValuesCertificate,
+)
+from goldstein.certificates import (
     Verification as Verification,
 )
 from goldstein.certificates import (
@@ -185,6 +201,9 @@ from goldstein.constrained import (
 )
 from goldstein.errors import (
     CertificateFileError as CertificateFileError,
+)
+from goldstein.errors import (
+    CheckpointError as CheckpointError,
 )
 from goldstein.errors import (
     GoldsteinError as GoldsteinError,
@@ -231,6 +250,9 @@ from goldstein.oracles.diagnose import (
 from goldstein.oracles.diagnose import (
     check_gradient as check_gradient,
 )
+from goldstein.oracles.journal import (
+    CheckpointWarning as CheckpointWarning,
+)
 from goldstein.result import (
     History as History,
 )
@@ -254,6 +276,12 @@ from goldstein.solvers import (
 )
 from goldstein.solvers import (
     Solver as Solver,
+)
+from goldstein.solvers import (
+    Values as Values,
+)
+from goldstein.solvers import (
+    ZerothOrder as ZerothOrder,
 )
 
 __version__: str

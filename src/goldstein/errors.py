@@ -40,12 +40,24 @@ class OracleError(GoldsteinError):
         self.value: float | None = None
 
 
+class CheckpointError(InputError):
+    """A checkpoint cannot be used: of another run, in use, not a journal, or not writable."""
+
+
+class FunctionHangs(KeyboardInterrupt):
+    """Control flow inside a run: the function does not return, and is interrupted."""
+
+
 class OutOfBudget(GoldsteinError):
     """Control flow inside a search for a proof: its steps or its seconds are used up."""
 
 
 class OutOfCalls(GoldsteinError):
     """Control flow inside a run: the next oracle call would exceed `max_calls`."""
+
+
+class OutOfTime(OutOfCalls):
+    """The same for `max_time`: there is no time for another call."""
 
 
 class NotDeterministicError(GoldsteinError):
@@ -80,6 +92,8 @@ class BallTooSmallError(GoldsteinError):
 __all__ = [
     "BallTooSmallError",
     "CertificateFileError",
+    "CheckpointError",
+    "FunctionHangs",
     "GoldsteinError",
     "InputError",
     "InputTypeError",
@@ -90,5 +104,6 @@ __all__ = [
     "OracleError",
     "OutOfBudget",
     "OutOfCalls",
+    "OutOfTime",
     "WrongGradientError",
 ]

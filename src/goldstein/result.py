@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from goldstein.display import InNotebooks, Plotted
 
 
 class Status(enum.Enum):
@@ -68,7 +72,7 @@ class Status(enum.Enum):
 
 
 @dataclass
-class History:
+class History(Plotted):
     """The course of a run: one entry per accepted step, and one at the end.
 
     `violation` is empty where there are no constraints.
@@ -111,8 +115,33 @@ class History:
         }
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a run was asked: a function, and how stationary its answer should be.
+
+    Attributes
+    ----------
+    eps, delta : float
+    stationarity : str
+    fun : Oracle or None
+        None where only a record of the run is left: after pickling, or read from files.
+    limits : dict
+        `bounds`, `constraints` and `plus`, where there are any.
+    """
+
+    eps: float
+    delta: float
+    stationarity: str = "goldstein"
+    fun: Any = None
+    limits: dict[str, Any] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Functions are often closures, which cannot be pickled.
+        return {**self.__dict__, "fun": None, "limits": {}}
+
+
 @dataclass
-class Result:
+class Result(InNotebooks):
     """The answer of `minimize`: the point, and what was proved about it.
 
     Works like SciPy's OptimizeResult: attributes or `result["x"]`.
@@ -142,6 +171,8 @@ class Result:
     #: Points at which the constraints were asked for values, and for Jacobians.
     constr_nfev: int | None = None
     constr_njev: int | None = None
+    #: What was asked; pictures and reports need it.
+    asked: Asked | None = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -154,7 +185,7 @@ class Result:
 
     def keys(self) -> list[str]:
         """Names of the fields."""
-        return [f.name for f in fields(self)]
+        return [f.name for f in fields(self) if f.name != "asked"]
 
     def __repr__(self) -> str:
         lines = [
@@ -174,6 +205,75 @@ class Result:
             ),
         ]
         return "\n".join(lines)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the run with matplotlib (extra `report`): its course, and what it proved.
+
+        Parameters
+        ----------
+        ax : Axes or pair of Axes, optional
+            Where to draw: the course of f and of the bound if it is one, that and the gradients of
+            the certificate if it is a pair; a new figure by default. Your style is respected.
+
+        Returns
+        -------
+        the Axes that was given, or an array of two
+
+        Examples
+        --------
+        >>> import goldstein as gs
+        >>> def f(x): return np.abs(x).sum()
+        >>> res = gs.minimize(f, [1.0, -2.0], np.sign, eps=1e-6, delta=1e-3, rng=0)
+        >>> course, gradients = res.plot()
+        >>> gradients.get_title()
+        'their gradients'
+        """
+        return importlib.import_module("goldstein.reporting.plots").plot_result(self, ax)
+
+    def report(
+        self,
+        path: str | Path,
+        fun: Any = None,
+        jac: Callable[..., Any] | bool | None = None,
+        *,
+        limits: dict[str, Any] | None = None,
+        title: str = "",
+    ) -> Path:
+        """Write a page about the run: one HTML file that needs nothing else (extra `report`).
+
+        It says what is proved and what is trusted, verifies the certificate, draws the course of
+        the run, the certificate and how stationary x is at other radii, and carries the certificate
+        for whoever wants to check it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .html is added if there is none.
+        fun, jac
+            As in `minimize`; by default those of the run. They are needed again only for a result
+            that was pickled: without the function nothing can be verified, and there are no level
+            lines and no curve.
+        limits : dict, optional
+            `bounds`, `constraints` and `plus` as in `minimize`, if there were any; with `fun`.
+        title : str
+            By default the name of the function.
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import goldstein as gs
+        >>> def f(x): return np.abs(x).sum()
+        >>> res = gs.minimize(f, [1.0, -2.0], np.sign, eps=1e-6, delta=1e-3, rng=0)
+        >>> res.report(tempfile.mkdtemp() + "/run").name
+        'run.html'
+        """
+        write = importlib.import_module("goldstein.reporting.report").write_report
+        written: Path = write(self, path, fun, jac, limits, title)
+        return written
 
     def _relative(self) -> str:
         """The numbers of the claim against what they are to be compared with."""

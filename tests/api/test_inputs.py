@@ -45,7 +45,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"x0": f}, TypeError, "got a function; the order is fun, x0, jac"),
     ({"jac": None}, TypeError, "no gradient: jac is None. Pass jac=your_gradient, or jac=True"),
     ({"jac": False}, TypeError, "no gradient: jac is False"),
-    ({"jac": "2-point"}, TypeError, "no gradient: jac is '2-point'"),
+    ({"jac": "4-point"}, TypeError, "no gradient: jac is '4-point'"),
     ({"fun": 3.0}, TypeError, "fun must be a callable"),
     ({"fun": None}, TypeError, "fun must be a callable"),
     ({"method": "bundel"}, ValueError, "unknown method 'bundel'.*Did you mean 'bundle'"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.api.search import Search
+from goldstein import Search
 
 METHODS = ["auto", "bundle", "pingd", "psingd", "o2nc"]
 
@@ -129,6 +129,47 @@ def test_kinks_and_bad_answers_are_understood() -> None:
     for _ in range(2):
         with pytest.raises(gs.OracleError, match="nan"):
             bad.ask()
+
+
+BAD_TELLS = [
+    ({"value": "three"}, "expected a number"),
+    ({"value": [1.0, 2.0]}, "expected a number"),
+    ({"value": 1.0, "gradient": [1.0]}, r"shape \(1,\), expected \(2,\)"),
+    ({"value": 1.0, "gradient": [1.0, np.nan]}, "nan at coordinate 1"),
+    ({"value": 1j}, "number"),
+]
+
+
+@pytest.mark.parametrize(("told", "said"), BAD_TELLS)
+def test_what_can_be_no_answer_is_refused_and_the_question_stays(told: Any, said: str) -> None:
+    problem = gs.problems.get("crescent")
+    search = Search(problem.x0, eps=1e-3, delta=1e-3, rng=0)
+    question = search.ask()
+    with pytest.raises(gs.InputError, match=said):
+        search.tell(**told)
+    assert search.ask() is question
+    with pytest.raises(TypeError):
+        search.tell(values=1.0)
+    while (question := search.ask()) is not None:
+        search.tell(value=problem.value(question.point), gradient=problem.gradient(question.point))
+    assert search.result.success
+
+
+def test_bounds_are_part_of_the_request() -> None:
+    problem, bounds = gs.problems.get("crescent"), [(-1.5, 0.5), (0.25, None)]
+    task = {"eps": 1e-3, "delta": 1e-3, "rng": 0, "bounds": bounds}
+    res = gs.minimize(problem, problem.x0, **task)
+    search = pickle.loads(pickle.dumps(Search(problem.x0, **task)))
+    while (question := search.ask()) is not None:
+        assert (question.point >= [-1.5, 0.25]).all()
+        assert question.point[0] <= 0.5
+        if question.value:
+            search.tell(value=problem.value(question.point))
+        else:
+            search.tell(gradient=problem.gradient(question.point))
+    assert search.result.success
+    assert np.array_equal(search.result.x, res.x)
+    assert search.result.certificate.verify(problem, bounds=bounds).ok
 
 
 def test_nothing_is_left_of_a_search_that_is_given_up() -> None:

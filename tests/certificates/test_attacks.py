@@ -23,6 +23,7 @@ from tests.limits import limiting_gradients
 import goldstein as gs
 from goldstein import calculus as c
 from goldstein.certificates import NearCertificate
+from goldstein.certificates.writing import npy
 from goldstein.checker import files
 from goldstein.checker.enclosures import Enclosure
 from goldstein.numerics.hull import min_norm_weights
@@ -421,11 +422,11 @@ def near() -> NearCertificate:
 def forge(cert: NearCertificate, path: Path, arrays: Any = None, **changes: Any) -> Path:
     """Write a certificate with other content and a correct hash of the file."""
     kind, own, fields = cert.to_record()
-    blobs = {f"{k}.npy": files._npy(v) for k, v in {**own, **(arrays or {})}.items()}
+    blobs = {f"{k}.npy": npy(v) for k, v in {**own, **(arrays or {})}.items()}
     header: dict[str, Any] = {
         "schema": 1, "kind": kind, "arrays": sorted(own), "fields": {**fields, **changes},
     }  # fmt: skip
-    header["sha256"] = files._digest(header, blobs)
+    header["sha256"] = files.digest(header, blobs)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps(header))
         for name, blob in blobs.items():

@@ -63,7 +63,7 @@ def reseal(content: dict[str, bytes], change: Callable[[dict[str, Any]], None]) 
     header.pop("sha256")
     change(header)
     blobs = {k: v for k, v in content.items() if k != "header.json"}
-    header["sha256"] = files._digest(header, blobs)
+    header["sha256"] = files.digest(header, blobs)
     return {"header.json": json.dumps(header).encode(), **blobs}
 
 

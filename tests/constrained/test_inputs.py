@@ -39,7 +39,6 @@ def nonlinear(fun=lambda x: x, lb=-np.inf, ub=0.0, jac=lambda x: np.eye(2)):
         ({"constraints": {"type": "le", "fun": abs}}, "expected 'type'"),
         ({"constraints": [3]}, "LinearConstraint"),
         ({"bounds": [(0, 1)] * 2, "stationarity": "near"}, "near"),
-        ({"bounds": [(0, 1)] * 2, "checkpoint": "somewhere"}, "checkpoint"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:invalid value")

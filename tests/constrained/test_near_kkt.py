@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog
 
 import goldstein as gs
-from goldstein.certificates.near_kkt_check import ExactProblem, prove_near_kkt
+from goldstein.certificates.near_kkt_check import exact_problem, prove_near_kkt
 from goldstein.checker.sides import limiting_gradients
 from goldstein.numerics.conic_hull import conic_weights
 
@@ -155,7 +155,7 @@ def test_a_constraint_that_always_holds_is_degenerate():
     limits = {"constraints": -abs(x[0]) <= 0.0}
     res = gs.minimize(5 * x[0] + abs(x[1]), [1.0, 1.0], **NEAR, **limits, max_calls=3000)
     assert not res.success
-    problem = ExactProblem.of(5 * x[0] + abs(x[1]), np.zeros(2), None, limits["constraints"])
+    problem = exact_problem(5 * x[0] + abs(x[1]), np.zeros(2), None, limits["constraints"])
     ways = np.array([[1.0, 1.0], [1.0, -1.0]])
     forged = prove_near_kkt(
         problem, np.zeros(2), [Fraction(0)] * 2, ways, np.ones(2),
@@ -482,7 +482,7 @@ def test_no_evidence_whatever_proves_more_than_is_true(seed):
             "constraints": gs.linear(rows.astype(float), x) <= room.astype(float),
         }
         y = tuple(Fraction(int(q), 2) for q in rng.integers(-2, 3, 2))
-        problem = ExactProblem.of(fun, np.array(y, float), limits["bounds"], limits["constraints"])
+        problem = exact_problem(fun, np.array(y, float), limits["bounds"], limits["constraints"])
         ways, weights = rng.standard_normal((4, 2)), rng.random(4)
         # The best weights for these ways, so that as much as possible is accepted.
         hull = np.array(

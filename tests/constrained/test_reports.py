@@ -92,11 +92,6 @@ def test_callbacks_can_stop_the_head_start():
     assert res.nit == 1
 
 
-def test_a_checkpoint_is_refused_with_advice(tmp_path):
-    with pytest.raises(gs.InputError, match=r"drop checkpoint=.*res\.x"):
-        Counted().solve(checkpoint=tmp_path / "journal")
-
-
 def test_head_start_is_for_auto_only():
     """Other methods are asked for by name, and do the whole work."""
     res = gs.minimize(

@@ -17,6 +17,7 @@ PARTS = [
     ("jax", "jax", "jax", "jax"),
     ("jax", "optax", "jax", "optax"),
     ("sklearn", "sklearn", "sklearn", "scikit-learn"),
+    ("parallel", "joblib", "parallel", "joblib"),
 ]
 
 

@@ -14,7 +14,7 @@ import goldstein as gs
 from goldstein.solvers import REGISTRY
 
 #: These promise something in expectation only, and have their own contract.
-STOCHASTIC = {"psingd", "o2nc"}
+STOCHASTIC = {"psingd", "o2nc", "values", "zeroth-order"}
 SOLVERS = sorted(set(REGISTRY) - STOCHASTIC)
 PROBLEMS = [
     "crescent", "cb3", "dem", "lq", "mifflin_1", "mifflin_2", "maxq_20", "clarke_trap",

@@ -19,7 +19,15 @@ KINDS = {
     "o2nc": lambda *a, **kw: goldstein.jax.o2nc(*a, **kw),
     "o2nc-ogd": lambda *a, **kw: goldstein.jax.o2nc(*a, gradient_scale=2.0, **kw),
     "o2nc-restart": lambda *a, **kw: goldstein.jax.o2nc(*a, restart=True, **kw),
+    "adam-o2nc": lambda rate=1.0, **kw: goldstein.jax.adam_o2nc(rescaled(rate), **kw),
 }
+
+
+def rescaled(rate):
+    """The largest step of one coordinate is a fraction of that of all together."""
+    return (lambda count: 0.05 * rate(count)) if callable(rate) else 0.05 * rate
+
+
 kinds = pytest.mark.parametrize("kind", sorted(KINDS))
 
 
@@ -152,6 +160,9 @@ def test_zero_gradients_leave_everything_finite(kind: str) -> None:
         (lambda: goldstein.jax.o2nc(radius=0.0), "radius"),
         (lambda: goldstein.jax.o2nc(window=0), "window"),
         (lambda: goldstein.jax.o2nc(gradient_scale=0.0), "gradient_scale"),
+        (lambda: goldstein.jax.adam_o2nc(b1=1.0), "averaging"),
+        (lambda: goldstein.jax.adam_o2nc(b1=0.9, b2=0.5), "b2 must be at least"),
+        (lambda: goldstein.jax.adam_o2nc(kappa=-1.0), "kappa"),
     ],
 )
 def test_bad_settings_are_named(build, word: str) -> None:

@@ -49,6 +49,15 @@ def test_norm_upper(values: list[float]) -> None:
         assert square > Fraction(1.7e308) ** 2
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
+def test_the_short_way_to_a_norm_is_the_long_one(values: list[float]) -> None:
+    """Powers of two, which lead to the way with scaling, change no digit."""
+    v = np.array(values)
+    assume(np.abs(v[v != 0.0]).min(initial=1.0) > 1e-100)
+    assert norm_upper(np.ldexp(v, -400)) == math.ldexp(norm_upper(v), -400)
+
+
 @settings(max_examples=300, deadline=None)
 @given(vectors, st.data())
 def test_distance_upper(values: list[float], data: st.DataObject) -> None:

@@ -122,7 +122,7 @@ def test_a_cluster_of_processes_proves_the_same_and_the_client_never_holds_the_d
     )
     y = (chunks[:, 0].compute() + 0.5 * np.random.default_rng(9).standard_normal(rows) > 0) * 1
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
         held = chunks.persist()

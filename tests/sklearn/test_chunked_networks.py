@@ -94,7 +94,7 @@ def test_a_cluster_of_processes_fits_alike_and_the_client_never_holds_the_data()
     )
     y = np.random.default_rng(9).standard_normal(rows)
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
         net = ReLUNetRegressor(**OPTIONS, max_calls=6, eps=10.0)

@@ -10,7 +10,7 @@ import pytest
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.simplex_qp import minimise_on_simplex
 from goldstein.solvers.compiled import layout
-from goldstein.solvers.compiled.simplex import MINIMISE
+from goldstein.solvers.compiled.machine import machine
 
 
 class Programme:
@@ -35,7 +35,7 @@ class Programme:
         self.record["count"], self.record["active"], self.record["valid"] = count, support.size, 0
         self.record["exact"] = exact
         self.record["relative"], self.record["noise"] = 1e-12, 2.0**-50
-        MINIMISE.ctypes(int(self.record["address"]))
+        machine().minimise(int(self.record["address"]))
         found: np.ndarray = self.arrays["weights"][:count].copy()
         assert found.min() >= 0.0
         assert abs(found.sum() - 1.0) <= 1e-12

@@ -32,10 +32,11 @@ def torchrun(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.parametrize("optimizer", ["psingd", "adam-o2nc"])
 def test_example_trains_and_certifies_like_one_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    common = ["--steps", "40", "--samples", "240", "--max-calls", "20", "--optimizer", "psingd"]
+    common = ["--steps", "40", "--samples", "240", "--max-calls", "20", "--optimizer", optimizer]
     many, one = tmp_path / "many.json", tmp_path / "one.json"
     finished = torchrun(EXAMPLE, *common, "--out", str(many))
     assert finished.returncode == 0, finished.stderr

@@ -20,6 +20,10 @@ KINDS = {
     "o2nc": lambda params, **kw: goldstein.torch.O2NC(params, **kw),
     "o2nc-ogd": lambda params, **kw: goldstein.torch.O2NC(params, gradient_scale=2.0, **kw),
     "o2nc-restart": lambda params, **kw: goldstein.torch.O2NC(params, restart=True, **kw),
+    "adam-o2nc": lambda params, **kw: goldstein.torch.AdamO2NC(params, **{"lr": 0.03, **kw}),
+    "adam-o2nc-captured": lambda params, **kw: goldstein.torch.AdamO2NC(
+        params, **{"lr": 0.03, "capturable": True, **kw}
+    ),
 }
 kinds = pytest.mark.parametrize("kind", sorted(KINDS))
 
@@ -76,7 +80,8 @@ def test_every_window_lies_in_its_ball(
     scale = data.draw(st.sampled_from([1e-6, 1.0, 1e6]))
     w = torch.nn.Parameter(torch.zeros(dim, dtype=torch.float64))
     optimizer = KINDS[kind]([w], lr=lr, seed=seed)
-    window = optimizer.window if kind == "psingd" else optimizer.settings["window"]
+    window = optimizer.settings["window"] if kind.startswith("o2nc") else optimizer.window
+    order = math.inf if kind.startswith("adam") else 2.0
     draw = torch.Generator().manual_seed(seed)
     queries: list[torch.Tensor] = []
     for _ in range(2 * window + 3):
@@ -87,7 +92,8 @@ def test_every_window_lies_in_its_ball(
         optimizer.step()
         with optimizer.at_center():
             for query in queries[-window:]:
-                assert (query - w).norm() <= optimizer.radius * (1 + 1e-9)
+                away = torch.linalg.vector_norm(query - w, ord=order)
+                assert away <= optimizer.radius * (1 + 1e-9)
 
 
 def checkpoint(model, optimizer, model_inside: bool, optimizer_inside: bool) -> dict:
@@ -159,7 +165,9 @@ def test_saving_changes_nothing(kind: str) -> None:
     checkpoint(model, optimizer, True, True)
     assert torch.equal(weights(model), before)
     assert str(optimizer.param_groups) == settings_before
-    assert all(set(state) <= {"average", "direction"} for state in optimizer.state.values())
+    assert all(
+        set(state) <= {"average", "square", "direction"} for state in optimizer.state.values()
+    )
     fresh = KINDS[kind](network().parameters())
     fresh.load_state_dict(fresh.state_dict())  # before the first step there is nothing to move
 
@@ -224,7 +232,7 @@ def test_groups_may_have_their_own_lr_and_nothing_else(kind: str) -> None:
     frozen = sum(p.numel() for p in parts[:2])
     assert torch.equal(weights(model)[:frozen], start[:frozen])
     assert not torch.equal(weights(model)[frozen:], start[frozen:])
-    with pytest.raises(InputError, match="only lr may differ"):
+    with pytest.raises(InputError, match=r"only lr.* may differ"):
         KINDS[kind]([{"params": parts[:2], "seed": 5}, {"params": parts[2:]}])
 
 
@@ -315,7 +323,7 @@ def test_a_parameter_without_gradient_counts_as_zero(kind: str) -> None:
     assert torch.equal(*runs)
 
 
-@kinds
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"adam-o2nc-captured"}))
 def test_a_bad_gradient_is_refused_and_training_goes_on(kind: str) -> None:
     model = network()
     optimizer = KINDS[kind](model.parameters())

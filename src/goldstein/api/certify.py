@@ -22,6 +22,7 @@ from goldstein.api.inputs import (
     check_constrained,
     check_target,
     deadline_after,
+    refuse_on_values,
     sized,
     smallest_delta,
     tolerance,
@@ -33,15 +34,19 @@ from goldstein.certificates import (
     KKTCertificate,
     NearCertificate,
     NearKKTCertificate,
+    ValuesCertificate,
 )
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
+from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given
+from goldstein.display import Plotted
 from goldstein.errors import NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.agreement import gradient_is_wrong
+from goldstein.oracles.function import DIFFERENCES, as_values
 from goldstein.solvers.enrich import Enrichment
 
 
@@ -85,6 +90,24 @@ def certify(
 def certify(
     fun: Oracle | Callable[..., Any],
     x: Any,
+    jac: str,
+    *,
+    args: Sequence[Any] = (),
+    delta: float,
+    eps: float = 0.0,
+    stationarity: Literal["goldstein"] = "goldstein",
+    rng: RNG = None,
+    max_calls: int | None = None,
+    max_time: float | None = None,
+    bounds: Any = None,
+    constraints: tuple[()] = (),
+) -> ValuesCertificate: ...
+
+
+@overload
+def certify(
+    fun: Oracle | Callable[..., Any],
+    x: Any,
     jac: Callable[..., Any] | bool | None = None,
     *,
     args: Sequence[Any] = (),
@@ -120,7 +143,7 @@ def certify(
 def certify(
     fun: Oracle | Callable[..., Any],
     x: Any,
-    jac: Callable[..., Any] | bool | None = None,
+    jac: Callable[..., Any] | bool | str | None = None,
     *,
     args: Sequence[Any] = (),
     delta: float,
@@ -131,7 +154,9 @@ def certify(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
-) -> GoldsteinCertificate | NearCertificate | KKTCertificate | NearKKTCertificate:
+) -> (
+    GoldsteinCertificate | NearCertificate | KKTCertificate | NearKKTCertificate | ValuesCertificate
+):
     """Say how stationary a point is, wherever it came from. The point is never moved.
 
     Parameters
@@ -154,7 +179,8 @@ def certify(
 
     Returns
     -------
-    GoldsteinCertificate, NearCertificate, KKTCertificate or NearKKTCertificate
+    GoldsteinCertificate, NearCertificate, KKTCertificate, NearKKTCertificate or ValuesCertificate
+        The last where `jac` is "2-point" or "3-point": with a confidence, from values alone.
         `eps` is the bound that was found. If the point is visibly not stationary at this delta,
         `descent` of a Goldstein certificate is a unit direction along which f falls.
 
@@ -179,10 +205,20 @@ def certify(
     check_target(1.0, delta, point)
     kind = stationarity_named(stationarity)
     deadline = deadline_after(max_time)
-    oracle = sized(as_oracle(fun, jac, args, structure), point)
     seed = seed_from(rng)
+    if isinstance(jac, str) and jac in DIFFERENCES:
+        from goldstein.api.values import certify_values
+
+        refuse_on_values(kind, constraints)
+        values = sized(as_values(fun, args, structure), point)
+        return certify_values(
+            values, point, float(delta), eps, as_box(bounds, point.size),
+            call_budget(max_calls, 20_000 + 2_000 * point.size), seed,
+            describe(values, "certify", seed, x, structure), deadline,
+        )  # fmt: skip
+    oracle = sized(as_oracle(fun, jac, args, structure), point)  # type: ignore[arg-type]
     if bounds is not None or given(constraints):
-        check_constrained(structure, None)
+        check_constrained(structure)
         budget = call_budget(max_calls, 8 * point.size + 400)
         problem = Problem.of(oracle, point, bounds, constraints, budget)
         remarks = describe(oracle, "certify", seed, x)
@@ -205,13 +241,13 @@ def certify(
     if eps > 0:
         meta["asked_eps"] = eps
     certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta, deadline)
-    _refuse_wrong_gradients(certificate, counted, seed)
+    refuse_wrong_gradients(certificate, counted, seed)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle, seed)
     return certificate
 
 
-def _refuse_wrong_gradients(
+def refuse_wrong_gradients(
     certificate: GoldsteinCertificate, oracle: CountedOracle, seed: int
 ) -> None:
     """Differences of values overrule a gradient that belongs to another function."""
@@ -270,7 +306,7 @@ def _certify_stronger(
 
 
 @dataclass(frozen=True)
-class StationarityCurve:
+class StationarityCurve(Plotted):
     """The certified eps as a function of delta, at one point.
 
     Attributes

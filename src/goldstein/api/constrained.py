@@ -17,10 +17,11 @@ from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
 from goldstein.certificates.kkt_stating import Around, state_kkt
 from goldstein.certificates.near_kkt import NearKKTCertificate
-from goldstein.certificates.stating import NOISE, best_bound
+from goldstein.certificates.stating import NOISE
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
 from goldstein.constrained.box import Box
+from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.head_start import head_start
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Boxed, Component, Penalised, Violation
@@ -38,7 +39,7 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.base import VALUE_LIMIT
-from goldstein.solvers.loop import Outcome, adapt_callback, run
+from goldstein.solvers.loop import Outcome, adapt_callback, run, stopped
 
 #: Gradients without gain before the point of a head start is given up.
 EARLY_PATIENCE = 6
@@ -113,6 +114,7 @@ class ConstrainedSearch:
             self.request, eps=SHARE * self.request.eps, delta=SHARE * self.request.delta
         )
         self._last: Answer | None = None
+        self._along: Coordinates | None = None
         self._raises, self._feasible_known, self._given_up = 0, False, False
 
     def run(self, start: Vector) -> Answer:
@@ -147,7 +149,7 @@ class ConstrainedSearch:
 
     def _stage(self, x: Vector, stage: int) -> tuple[Vector, Answer | None]:
         """Minimise the penalised function once; return where to go on, or the answer."""
-        penalised = Penalised(self.problem, self._rho, self._wall)
+        penalised = Penalised(self.problem, self._rho, self._wall, self._coordinates(x))
         target = replace(self._target, seed=self._target.seed + stage)
         try:
             outcome = self._solve(penalised, x, target)
@@ -198,6 +200,11 @@ class ConstrainedSearch:
             self._raise(excess != 0.0, penalised)
         return x, None
 
+    def _coordinates(self, x: Vector) -> Coordinates:
+        if self._along is None:
+            self._along = Coordinates(self.problem, x)
+        return self._along
+
     def _steeper(self, penalised: Penalised, x: Vector) -> Vector:
         """Raise all weights and return the best point met."""
         self._raises += 1
@@ -226,9 +233,11 @@ class ConstrainedSearch:
 
         try:
             place = head_start(self.problem, x, seen)
-        except (StopIteration, KeyboardInterrupt):
-            late = time.perf_counter() > self.deadline
-            return self._judged(last, None, Status.OUT_OF_TIME if late else Status.STOPPED)
+        except (StopIteration, KeyboardInterrupt) as cause:
+            status = stopped(cause, self.problem.objective)
+            if time.perf_counter() > self.deadline:
+                status = Status.OUT_OF_TIME
+            return self._judged(last, None, status)
         if place is None:
             return None
         answer = self._judged(place, None, Status.NOT_VERIFIED, patience=EARLY_PATIENCE)
@@ -274,6 +283,8 @@ class ConstrainedSearch:
                 suspect=judge.suspect, max_time=None if math.isinf(left) else left,
                 callback=self._shown(penalised), progress=self._watched(penalised),
             )  # fmt: skip
+        if counted.closed:
+            objective.close()
         self._history = self._history.followed_by(_translated(outcome.history, penalised, before))
         self._steps += outcome.state.steps
         return outcome
@@ -468,7 +479,7 @@ class _Reasked(Judge):
 
     def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
         stating, fresh = self._ask_again(evidence)
-        if stating is None or best_bound(stating.gradients)[0] > self.request.eps:
+        if stating is None or stating.bound() > self.request.eps:
             return None, fresh
         return replace(evidence, points=fresh[0], gradients=fresh[1]), None
 

@@ -140,15 +140,31 @@ def deadline_after(max_time: float | None) -> float:
     return time.perf_counter() + float(max_time)
 
 
-def check_constrained(structure: Structure | None, checkpoint: object) -> None:
+def refuse_on_values(
+    kind: Any, constraints: Any, checkpoint: object = None, workers: object = None
+) -> None:
+    """Say what does not go together with values alone."""
+    if kind.strengthen is not None:
+        raise InputTypeError(
+            f"stationarity={kind.name!r} is proved from the structure of an Expression; values "
+            "alone support 'goldstein', with a confidence."
+        )
+    if constraints is not None and not (isinstance(constraints, list | tuple) and not constraints):
+        raise InputError(
+            "with values only there may be bounds, but no constraints; pass jac=, and constraints "
+            "with their jac, or put the constraints into fun as a penalty."
+        )
+    if checkpoint is not None and workers is not None:
+        raise InputError(
+            "a checkpoint is a journal of values one by one, and workers take many at a time; drop "
+            "checkpoint= or workers=."
+        )
+
+
+def check_constrained(structure: Structure | None) -> None:
     """Say what does not go together with bounds and constraints."""
     if structure is not None:
         raise InputTypeError(
             f"with bounds or constraints x0 must be one vector, got the layout {structure}; "
             "ravel it, and unpack it in fun."
-        )
-    if checkpoint is not None:
-        raise InputError(
-            "a checkpoint journals f alone, which is not available with bounds or constraints; "
-            "drop checkpoint=, and continue a run that a limit has cut short from its res.x."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from goldstein.api.from_nothing import certificate_from
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating, best_bound
+from goldstein.certificates.stating import Stating
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distance_upper
@@ -24,6 +25,7 @@ from goldstein.errors import (
     WrongGradientError,
 )
 from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong
@@ -62,7 +64,10 @@ DRAWS = 3
 
 
 class Judge:
-    """The certificate layer's answer to evidence: ask the function again, and decide."""
+    """The certificate layer's answer to evidence: ask the function again, and decide.
+
+    After a run that was out of time, `grace` seconds are left for the last word.
+    """
 
     def __init__(
         self,
@@ -70,7 +75,9 @@ class Judge:
         request: Request,
         meta: dict[str, Any],
         check_gradient: bool = True,
+        grace: float = math.inf,
     ) -> None:
+        self.grace = grace
         self.oracle = oracle
         self.request = request
         self.meta = meta
@@ -85,7 +92,7 @@ class Judge:
         stating, fresh = self._ask_again(evidence)
         eps = self.request.eps
         certificate = None
-        if stating is not None and best_bound(stating.gradients)[0] <= eps:
+        if stating is not None and stating.bound() <= eps:
             certificate = stating.claim(eps, self.meta)
         if certificate is None or certificate.eps > eps:
             certificate = self._now_and_then(evidence.x)
@@ -117,10 +124,9 @@ class Judge:
         """The run takes long: is the function to blame?"""
         if self.oracle.calls >= LONG:
             self.require_one_value(state.x)
-        if state.steps == 0:
-            # f does not fall. Looked at where the ball may be too small.
-            size = max(1.0, float(np.abs(state.x).max()))
-            self.doubt(state.x, max(self.request.delta, 1e-3 * size))
+        # Looked at where the ball may be too small.
+        size = max(1.0, float(np.abs(state.x).max()))
+        self.doubt(state.x, max(self.request.delta, 1e-3 * size))
 
     def require_one_value(self, x: Vector) -> None:
         """Ask for f at one point twice: among noisy values no step can be judged."""
@@ -153,8 +159,14 @@ class Judge:
         if silent or self.request.delta < smallest_delta(state.x):
             return None
         hurry = outcome.status is Status.OUT_OF_TIME
-        with contextlib.suppress(OutOfCalls):
-            found = self._known(solver.best_evidence(state), state.x)
+        # In few variables the last word is said in no time.
+        brief = hurry and state.x.size >= MANY_VARIABLES
+        until = time.perf_counter() + self.grace if brief else math.inf
+        with contextlib.suppress(OutOfCalls), self.oracle.until(until):
+            evidence = solver.best_evidence(state)
+            if brief and evidence is not None:
+                evidence = _heaviest(evidence, self._affordable(outcome))
+            found = self._known(evidence, state.x)
             # Half of the calls add gradients to those known here, half look beside them.
             with self.oracle.reserved(int((self.oracle.limit - self.oracle.calls) // 2)):
                 enrich(
@@ -173,6 +185,11 @@ class Judge:
             return claim
         return None
 
+    def _affordable(self, outcome: Outcome) -> int:
+        """How many gradients can be looked at, beside and again, in the seconds of grace?"""
+        seconds = outcome.history.time[-1] / max(1, self.oracle.calls)
+        return max(1, int(self.grace / (4.0 * seconds)))
+
     def _known(self, evidence: Evidence | None, x: Vector) -> Enrichment:
         """Return what the solver knows about gradients at random points around x."""
         found = Enrichment()
@@ -186,18 +203,18 @@ class Judge:
         return found
 
     def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating | None:
+        inside = [distance_upper(y, x) <= self.request.delta for y in points]
+        return self._state_inside(x, points[inside], gradients[inside]) if any(inside) else None
+
+    def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating:
         request = self.request
         self.oracle.require_visible(x, request.delta)
-        inside = [distance_upper(y, x) <= request.delta for y in points]
-        if not any(inside):
-            return None
-        points, gradients = points[inside], gradients[inside]
         return Stating(self.oracle, x, request.delta, points, gradients, request.seed)
 
     def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         rng = stream(self.request.seed, self.trials, "judge")
-        points, gradients, known = [], [], {}
+        points, gradients, asked = [], [], []
         for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
             share = HAIR if safe else JITTER
             for _ in range(DRAWS):
@@ -207,19 +224,19 @@ class Judge:
                 with contextlib.suppress(KinkError):
                     gradients.append(self.oracle.gradient(z))
                     points.append(z)
-                    far = np.linalg.norm(z - y) >= np.linalg.norm(hair(z, self.request.delta))
-                    if evidence.gradients is not None and far:
-                        # What the solver was told at y is what a claim about z finds beside it.
-                        known[len(points) - 1] = evidence.gradients[j]
+                    asked.append(j)
                     break
         if not points:
             empty = np.zeros((0, evidence.x.size))
             return None, (empty, empty)
         fresh = np.array(points), np.array(gradients)
-        stating = self._state(evidence.x, *fresh)
-        assert stating is not None  # those outside were left out above
-        for j, gradient in known.items():
-            stating.tell(j, gradient)
+        stating = self._state_inside(evidence.x, *fresh)
+        if evidence.gradients is not None:
+            # What the solver was told nearby is what a claim about a point finds beside it.
+            ways, hairs = fresh[0] - evidence.points[asked], hair(fresh[0], self.request.delta)
+            far = np.sqrt(np.vecdot(ways, ways)) >= np.sqrt(np.vecdot(hairs, hairs))
+            for j in np.flatnonzero(far).tolist():
+                stating.tell(j, evidence.gradients[asked[j]])
         return stating, fresh
 
 
@@ -230,6 +247,16 @@ def _better(
     if one is None or other is None:
         return one or other
     return min(one, other, key=lambda certificate: certificate.eps)
+
+
+def _heaviest(evidence: Evidence, most: int) -> Evidence:
+    """Keep the points that weigh most."""
+    if evidence.weights.size <= most:
+        return evidence
+    kept = np.argsort(-evidence.weights)[:most]
+    gradients = None if evidence.gradients is None else evidence.gradients[kept]
+    weights = evidence.weights[kept] / evidence.weights[kept].sum()
+    return Evidence(evidence.x, evidence.points[kept], weights, evidence.perturbed[kept], gradients)
 
 
 def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, share: float) -> Vector:

@@ -7,13 +7,14 @@ import hashlib
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from goldstein import __version__
 from goldstein.api.constrained import Answer, ConstrainedSearch
 from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
@@ -25,6 +26,7 @@ from goldstein.api.inputs import (
     check_target,
     deadline_after,
     is_number,
+    refuse_on_values,
     sized,
     smallest_delta,
 )
@@ -32,22 +34,32 @@ from goldstein.api.judge import Judge, describe, last_calls
 from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
+from goldstein.api.watchdog import watched
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
+from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Folded
+from goldstein.constrained.reduction import Folded, Violation
 from goldstein.constrained.system import given
-from goldstein.errors import InputError, InputTypeError, OutOfCalls
+from goldstein.errors import CheckpointError, InputError, InputTypeError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.diagnose import check_gradient
-from goldstein.oracles.journal import JournalOracle, seed_in
+from goldstein.oracles.differences import Differences
+from goldstein.oracles.function import DIFFERENCES, ValueOracle, as_values
+from goldstein.oracles.journal import Journal, journal_at, seed_in
+from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
-from goldstein.result import Result, Status
+from goldstein.oracles.workers import mapped
+from goldstein.prox.term import Term
+from goldstein.result import Asked, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.going_on import GoingOn
 from goldstein.solvers.loop import ENDINGS, Outcome, run
+
+#: Part of the time limit that the last word of a run out of time may take besides.
+LAST_WORD = 0.1
 
 
 class PrecisionWarning(UserWarning):
@@ -58,7 +70,7 @@ class PrecisionWarning(UserWarning):
 def minimize(
     fun: Oracle | Callable[..., Any],
     x0: Any,
-    jac: Callable[..., Any] | bool | None = None,
+    jac: Callable[..., Any] | bool | str | None = None,
     *,
     args: Sequence[Any] = (),
     eps: float | None = None,
@@ -72,9 +84,11 @@ def minimize(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
+    plus: Term | None = None,
     callback: Callable[..., Any] | None = None,
     progress: bool | Callable[[State, int], None] = False,
     checkpoint: str | Path | None = None,
+    workers: Callable[..., Any] | int | None = None,
     options: dict[str, Any] | None = None,
 ) -> Result:
     """Minimise a function with kinks and prove how stationary the answer is.
@@ -85,8 +99,9 @@ def minimize(
         The function; with `jac=True` it returns (value, gradient).
     x0 : array_like, or dict, list or tuple of arrays
         Start. `fun`, `jac` and `res.x` have its shape; the certificate lists its numbers in order.
-    jac : callable or True
-        The gradient. It is asked for at randomly perturbed points only when it counts.
+    jac : callable, True, "2-point" or "3-point"
+        The gradient. It is asked for at randomly perturbed points only when it counts. The names of
+        differences say that there are only values, as `method="values"` does.
     args : sequence
         Extra arguments of `fun` and `jac`.
     eps, delta : float
@@ -98,15 +113,18 @@ def minimize(
         "near" asks for more: a point within `delta` has a Clarke subgradient of norm <= `eps`.
         It needs an Expression; the certificate is then a `NearCertificate`, exact.
     method : str or Solver
-        "auto", "bundle", "pingd", "psingd", "o2nc", or a configured solver.
+        "auto", "bundle", "pingd", "psingd", "o2nc", or a configured solver; "values" and
+        "zeroth-order" ask for values only, and end with a statistical `ValuesCertificate`.
     rng : None, int or Generator
         Same seed, same result; the seed used is in the result.
     lipschitz : float, optional
         Lipschitz constant; estimated and guarded if missing.
     max_calls : int, optional
-        Limit on values plus gradients. Default 50,000 + 100 d.
+        Limit on values plus gradients. Default 50,000 + 100 d, and 2,000 d where there are only
+        values.
     max_time : float, optional
-        Limit in seconds.
+        Limit in seconds. It is looked at between two calls; a call that goes on for as long again
+        is interrupted, in the main thread of Unix systems.
     bounds : scipy.optimize.Bounds or list of pairs, optional
         Bounds of the variables; None or an infinity for none. `fun` and `jac` are never asked
         outside them. The certificate is then a `KKTCertificate`, or a `NearKKTCertificate` where
@@ -115,6 +133,10 @@ def minimize(
         As SciPy takes them, with gradients: lb <= c(x) <= ub, equalities where both are equal.
         `res.multipliers` numbers all components in the order given; see also
         `res.bound_multipliers` and `res.violation`.
+    plus : Term, optional
+        A convex term h of `gs.prox` (`l1`, `group_l2`, `box`, `simplex`, `nuclear`): f + h is
+        minimised, with exact zeros in x, and the certificate, a `PlusCertificate`, has exact
+        subgradients of h. `res.fun` is f + h.
     callback : callable
         `callback(x)` or `callback(intermediate_result=...)` after each descent step; StopIteration
         (or a true return value) stops the run.
@@ -122,6 +144,9 @@ def minimize(
         True shows a bar on stderr, on a terminal or in a notebook.
     checkpoint : path
         Journal of the run; if the file is there and belongs to this run, the run resumes from it.
+    workers : map-like callable or int
+        Where there are only values: something like `map`, or a number of processes of joblib, that
+        evaluates the points of a difference in parallel.
     options : dict
         Parameters of the named method; and `check_gradient` (default True): compare a few
         differences of values with the gradients, and say so if they disagree; `go_on` (default
@@ -148,17 +173,11 @@ def minimize(
     True
     """
     structure, start = as_point(x0, "x0")
-    if delta is None:
-        raise InputTypeError(
-            "delta is missing: the radius, in the units of x, within which gradients may cancel. "
-            "Give eps= and delta=; gs.suggest_target proposes both."
-        )
-    check_target(1.0 if eps is None else eps, delta, start)
-    _check_one_accuracy(eps, rel_eps)
+    delta = _check_question(eps, rel_eps, delta, start)
     kind = stationarity_named(stationarity)
     bounded = bounds is not None or given(constraints)
     if bounded:
-        check_constrained(structure, checkpoint)
+        check_constrained(structure)
     budget = call_budget(max_calls, 50_000 + 100 * start.size)
     begin, deadline = time.perf_counter(), deadline_after(max_time)
     if callback is not None and not callable(callback):
@@ -167,41 +186,62 @@ def minimize(
     checked = own.check_gradient
     if own.feasible and not bounded:
         raise InputError("options={'feasible': True} is about constraints, and there are none.")
-    solver = make_solver(method, options)
-    if checkpoint is not None and not solver.keeps_journal:
-        raise InputError(
-            "a checkpoint is the journal of all answers, and compiled code asks without Python; "
-            "drop checkpoint=, or options={'compiled': True}."
-        )
-    oracle = sized(as_oracle(fun, jac, args, structure), start)
+    differences = jac if isinstance(jac, str) and jac in DIFFERENCES else None
+    named = "values" if differences and method == "auto" else method
+    # A journal may be read on another machine: what it is a journal of must not depend on this one.
+    solver = make_solver(named, options, start.size if checkpoint is None else None)
+    if solver.on_values:
+        values = sized(_values_of(fun, jac, args, structure), start)
+        refuse_on_values(kind, constraints, checkpoint, workers)
+        return _minimize_values(
+            values, start, solver, eps, rel_eps,
+            Request(1.0, float(delta), _seed(rng, checkpoint), lipschitz), bounds, checkpoint,
+            call_budget(max_calls, 50_000 + 2_000 * start.size), structure, x0, begin, deadline,
+            callback, progress, workers, differences == "3-point",
+        )  # fmt: skip
+    _refuse_without_gradient(differences, workers, solver)
+    oracle = sized(as_oracle(fun, jac, args, structure), start)  # type: ignore[arg-type]
     if kind.require is not None:
         kind.require(oracle)
-    seed = seed_from(rng)
-    if bounded:
-        problem = Problem.of(oracle, start, bounds, constraints, budget)
-        return _minimize_constrained(
-            problem, start, solver, eps, rel_eps, Request(1.0, float(delta), seed, lipschitz),
-            describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress, checked,
-            near=kind.strengthen is not None, feasible=own.feasible,
+    seed = _seed(rng, checkpoint)
+    asked = Request(1.0, float(delta), seed, lipschitz)
+    if plus is not None:
+        _check_plus(plus, start, bounded or checkpoint is not None or kind.strengthen is not None)
+        meta = describe(oracle, solver.name, seed, x0, structure)
+        return _minimize_plus(
+            oracle, plus, start, structure, solver, eps, rel_eps,
+            asked, meta, begin, deadline, budget,
+            _in_shape(callback, structure), progress, checked,
         )  # fmt: skip
-    if checkpoint is not None and rng is None:
-        recorded = seed_in(checkpoint)
-        seed = seed if recorded is None else recorded
     identity = {
-        "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
-        "eps": eps, "rel_eps": rel_eps, "delta": float(delta),
-        "method": solver.name, "options": repr(sorted(vars(solver).items())), "seed": seed,
-        "stationarity": stationarity, "lipschitz": lipschitz, "check_gradient": checked,
-        "go_on": own.go_on,
+        **_identity(oracle, start, solver, eps, rel_eps, asked),
+        "stationarity": stationarity, "check_gradient": checked, "go_on": own.go_on,
     }  # fmt: skip
-    with _journalled(oracle, checkpoint, identity) as base:
+    if bounded:
+        identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
+    with journal_at(checkpoint, identity) as journal, watched(max_time):
+        base = oracle if journal is None else JournalOracle(oracle, journal)
+        if bounded:
+            problem = Problem.of(base, start, bounds, constraints, budget, journal)
+            result = _minimize_constrained(
+                problem, start, solver, eps, rel_eps, asked,
+                describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress,
+                checked, near=kind.strengthen is not None, feasible=own.feasible,
+                asked=Asked(
+                    math.nan, float(delta), stationarity, oracle,
+                    {"bounds": bounds, "constraints": constraints},
+                ),
+            )  # fmt: skip
+            about = _about(result, oracle, constraints, problem.box.clip(start))
+            _check_replayed(result.certificate, about[0], journal, bounds=bounds, **about[1])
+            return result
         counted = CountedOracle(base, budget, LONGEST)
         if eps is None:
             eps = _relative(counted, start, float(delta), seed, rel_eps)
         request = Request(float(eps), float(delta), seed, lipschitz)
         with reporter(progress, budget, request.eps) as watch:
             search = _Search(
-                oracle, base, counted, solver, request,
+                oracle, counted, solver, request,
                 meta=describe(oracle, solver.name, seed, x0, structure),
                 deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
                 checked=checked, goes_on=own.go_on and kind.strengthen is None,
@@ -211,8 +251,7 @@ def minimize(
         weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
         if status is Status.NOT_VERIFIED and weaker:
             detail = "no pivot was found within delta, so the certificate is a Goldstein one"
-        if certificate is not None and isinstance(base, JournalOracle) and base.replayed:
-            _check_replayed(certificate, oracle, base)
+        _check_replayed(certificate, oracle, journal)
     state = outcome.state
     _warn_of_precision(request, state.fx, status)
     return Result(
@@ -230,7 +269,118 @@ def minimize(
         time=time.perf_counter() - begin,
         method=solver.name,
         gradient_scale=counted.first_length,
+        asked=Asked(request.eps, request.delta, stationarity, oracle),
     )
+
+
+def _seed(rng: RNG, checkpoint: str | Path | None) -> int:
+    """Return the seed of a run: that of the journal where the user names none."""
+    recorded = seed_in(checkpoint) if checkpoint is not None and rng is None else None
+    return seed_from(rng) if recorded is None else recorded
+
+
+def _identity(
+    oracle: Oracle,
+    start: Vector,
+    solver: Solver,
+    eps: float | None,
+    rel_eps: float | None,
+    request: Request,
+) -> dict[str, Any]:
+    """Return what makes a run: a journal belongs to one of them."""
+    return {
+        "goldstein": __version__,
+        "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
+        "eps": eps, "rel_eps": rel_eps, "delta": request.delta,
+        "method": solver.name, "options": repr(sorted(vars(solver).items())),
+        "seed": request.seed, "lipschitz": request.lipschitz,
+    }  # fmt: skip
+
+
+def _values_of(fun: Any, jac: Any, args: Sequence[Any], structure: Structure | None) -> Oracle:
+    """Return the values of what the user gave; a gradient that comes with them is left alone."""
+    if jac is True or callable(jac):
+        return ValueOracle(as_oracle(fun, jac, args, structure))
+    return as_values(fun, args, structure)
+
+
+def _refuse_without_gradient(differences: Any, workers: Any, solver: Solver) -> None:
+    if differences is not None:
+        raise InputError(
+            f"jac={differences!r} goes with method='auto' or 'values', not with {solver.name!r}: "
+            "it needs gradients."
+        )
+    if workers is not None:
+        raise InputError(
+            "workers evaluate differences of values in parallel; with a gradient there are none. "
+            "Drop workers=, or ask for method='values'."
+        )
+
+
+def _minimize_values(
+    values: Oracle,
+    start: Vector,
+    solver: Solver,
+    eps: float | None,
+    rel_eps: float | None,
+    request: Request,
+    bounds: Any,
+    checkpoint: str | Path | None,
+    budget: int,
+    structure: Structure | None,
+    x0: Any,
+    begin: float,
+    deadline: float,
+    callback: Callable[..., Any] | None,
+    progress: bool | Callable[[State, int], None],
+    workers: Any,
+    central: bool,
+) -> Result:
+    from goldstein.api.values import ValuesSearch
+
+    box = as_box(bounds, start.size)
+    inside = box.clip(start)
+    identity = {**_identity(values, start, solver, eps, rel_eps, request), "central": central}
+    with mapped(workers) as ask, journal_at(checkpoint, identity) as journal:
+        counted = CountedOracle(
+            values if journal is None else JournalOracle(values, journal), budget
+        )
+        if eps is None:
+            slopes = CountedOracle(Differences(counted, box.lower, box.upper, request.seed))
+            eps = _relative(slopes, inside, request.delta, request.seed, rel_eps)
+        request = replace(request, eps=float(eps))
+        with reporter(progress, budget, request.eps) as watch:
+            search = ValuesSearch(
+                counted, box, solver, request,
+                describe(values, solver.name, request.seed, x0, structure), deadline, central, ask,
+                _in_shape(callback, structure), watch,
+            )  # fmt: skip
+            found = search.run(inside)
+        proved = found.certificate
+        _check_replayed(proved, values, journal, bounds=bounds)
+    sure = "" if proved is None else f"by statistics of values, confidence {proved.confidence:g}"
+    return Result(
+        x=found.x.copy() if structure is None else structure.build(found.x),
+        fun=found.fun,
+        success=found.status is Status.VERIFIED,
+        status=found.status,
+        message=_message(found.status, sure, _large_ball(request, start, found.x)),
+        nit=found.steps,
+        nfev=counted.values,
+        ngev=0,
+        certificate=found.certificate,
+        history=found.history,
+        seed=request.seed,
+        time=time.perf_counter() - begin,
+        method=solver.name,
+        multipliers=None if bounds is None else np.zeros(0),
+        bound_multipliers=None if bounds is None or proved is None else proved.normal,
+        violation=None if bounds is None else 0.0,
+        asked=Asked(
+            request.eps, request.delta, "goldstein", values,
+            {} if bounds is None else {"bounds": bounds},
+        ),
+    )  # fmt: skip
 
 
 def _minimize_constrained(
@@ -248,6 +398,7 @@ def _minimize_constrained(
     checked: bool,
     near: bool,
     feasible: bool,
+    asked: Asked,
 ) -> Result:
     counted, inside = problem.objective, problem.box.clip(start)
     if eps is None:
@@ -259,8 +410,10 @@ def _minimize_constrained(
         search = kind(problem, solver, request, meta, deadline, callback, watch, checked)
         with counted.reserved(1):
             answer = _run_near(search, start) if near else search.run(start)
+    if counted.closed:
+        answer = replace(answer, status=Status.OUT_OF_TIME)
     certificate = answer.certificate
-    fun = counted.value(answer.x)
+    fun = math.nan if counted.closed else counted.value(answer.x)
     # A certificate of infeasibility speaks of the violation: it has no multipliers.
     proved = None if answer.status is Status.INFEASIBLE else certificate
     return Result(
@@ -283,6 +436,69 @@ def _minimize_constrained(
         violation=problem.system.violation(answer.x),
         constr_nfev=problem.system.nfev,
         constr_njev=problem.system.njev,
+        asked=replace(asked, eps=request.eps),
+    )
+
+
+def _check_plus(plus: Any, start: Vector, more: bool) -> None:
+    """Refuse what is no term, or does not go together with one."""
+    if not isinstance(plus, Term):
+        raise InputTypeError(
+            f"plus must be a term of gs.prox, as gs.prox.l1(0.1); got {type(plus).__name__}."
+        )
+    if more:
+        raise InputError(
+            "plus= does not go together with bounds, constraints, checkpoint or "
+            "stationarity='near'; write box or simplex as the term, or h into fun."
+        )
+    plus.check(start.size)
+
+
+def _minimize_plus(
+    oracle: Oracle,
+    term: Term,
+    start: Vector,
+    structure: Structure | None,
+    solver: Solver,
+    eps: float | None,
+    rel_eps: float | None,
+    request: Request,
+    meta: dict[str, Any],
+    begin: float,
+    deadline: float,
+    budget: int,
+    callback: Callable[..., Any] | None,
+    progress: bool | Callable[[State, int], None],
+    checked: bool,
+) -> Result:
+    from goldstein.api.plus import PlusSearch
+
+    counted = CountedOracle(oracle, budget, LONGEST)
+    if eps is None:
+        eps = _relative(counted, start, request.delta, request.seed, rel_eps)
+    request = replace(request, eps=float(eps))
+    with reporter(progress, budget, request.eps) as watch:
+        search = PlusSearch(
+            counted, term, solver, request, meta, deadline, callback, watch, checked
+        )
+        with counted.reserved(1):
+            x, status = search.run(start)
+    return Result(
+        x=x.copy() if structure is None else structure.build(x),
+        fun=search.value(x),
+        success=status is Status.VERIFIED,
+        status=status,
+        message=_message(status),
+        nit=search.steps,
+        nfev=counted.values,
+        ngev=counted.gradients,
+        certificate=search.certificate,
+        history=search.history,
+        seed=request.seed,
+        time=time.perf_counter() - begin,
+        method=solver.name,
+        gradient_scale=counted.first_length,
+        asked=Asked(request.eps, request.delta, fun=oracle, limits={"plus": term}),
     )
 
 
@@ -297,7 +513,6 @@ class _Search:
     """One run of a solver, or several at shrinking targets, until the claim is proved."""
 
     oracle: Oracle
-    base: Oracle
     counted: CountedOracle
     solver: Solver
     request: Request
@@ -323,8 +538,8 @@ class _Search:
         return bool(certificate.verify(self.oracle, seed=self.request.seed).ok)
 
     def _goldstein(self, x: Vector, target: Request) -> tuple[Outcome, Any, Status]:
-        judge = Judge(self.counted, target, self.meta, self.checked)
         left = max(self.deadline - time.perf_counter(), 1e-3)
+        judge = Judge(self.counted, target, self.meta, self.checked, LAST_WORD * left)
         with self.counted.reserved(last_calls(self.counted, x.size)):
             outcome = run(
                 self.solver, self.counted, x, target, judge=judge, suspect=judge.suspect,
@@ -335,9 +550,7 @@ class _Search:
         certificate, status = outcome.certificate, outcome.status
         if certificate is None:
             try:
-                # A longer run would not ask these questions.
-                with getattr(self.base, "off_the_record", contextlib.nullcontext)():
-                    certificate = judge.last_word(self.solver, outcome)
+                certificate = judge.last_word(self.solver, outcome)
             except tuple(ENDINGS) as ending:
                 status = ENDINGS[type(ending)]
             if certificate is not None and certificate.eps <= target.eps:
@@ -390,7 +603,16 @@ class _Search:
         return ""
 
 
-def _check_one_accuracy(eps: float | None, rel_eps: float | None) -> None:
+def _check_question(
+    eps: float | None, rel_eps: float | None, delta: float | None, start: Vector
+) -> float:
+    """Return delta; refuse a question that is none."""
+    if delta is None:
+        raise InputTypeError(
+            "delta is missing: the radius, in the units of x, within which gradients may cancel. "
+            "Give eps= and delta=; gs.suggest_target proposes both."
+        )
+    check_target(1.0 if eps is None else eps, delta, start)
     if (eps is None) == (rel_eps is None):
         given = "eps must be a number, got NoneType" if eps is None else "got both"
         raise InputTypeError(
@@ -400,6 +622,7 @@ def _check_one_accuracy(eps: float | None, rel_eps: float | None) -> None:
         )
     if rel_eps is not None and not (is_number(rel_eps) and 0 < rel_eps < math.inf):
         raise InputError(f"rel_eps must be a positive finite number, got {rel_eps!r}.")
+    return float(delta)
 
 
 def _relative(
@@ -454,24 +677,23 @@ def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
         )
 
 
-def _check_replayed(certificate: Any, oracle: Oracle, journal: JournalOracle) -> None:
+def _about(
+    result: Result, oracle: Oracle, constraints: Any, x: Vector
+) -> tuple[Oracle, dict[str, Any]]:
+    """Return the function and the constraints that the certificate of a result is about."""
+    if result.status is Status.INFEASIBLE:
+        return Violation(constraints, x), {}
+    return oracle, {"constraints": constraints}
+
+
+def _check_replayed(
+    certificate: Any, oracle: Oracle, journal: Journal | None, **limits: Any
+) -> None:
     """What rests on a checkpoint is believed only after asking the function itself."""
-    if not certificate.verify(oracle).ok:
-        raise InputError(
+    if certificate is None or journal is None or not journal.recalled:
+        return
+    if not certificate.verify(oracle, **limits).ok:
+        raise CheckpointError(
             f"checkpoint {journal.path} was made with another function: the certificate does not "
             "hold for this one. Name another file, or delete it to start afresh."
         )
-
-
-@contextlib.contextmanager
-def _journalled(
-    oracle: Oracle, path: str | Path | None, identity: dict[str, Any]
-) -> Iterator[Oracle]:
-    if path is None:
-        yield oracle
-        return
-    journal = JournalOracle(oracle, path, identity)
-    try:
-        yield journal
-    finally:
-        journal.close()

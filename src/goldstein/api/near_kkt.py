@@ -10,9 +10,9 @@ from goldstein.api.constrained import FINAL, Answer, ConstrainedSearch, certify_
 from goldstein.api.inputs import smallest_delta
 from goldstein.api.near import near_targets
 from goldstein.calculus.near_kkt import NearKKTSearch, search_near_kkt
-from goldstein.certificates.exact_parts import exact_parts
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
+from goldstein.certificates.near_kkt_check import exact_parts
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
 from goldstein.errors import InputError, NotCertifiableError
@@ -110,7 +110,7 @@ def attempt(
     deadline: float = math.inf,
 ) -> tuple[NearKKTSearch, bool]:
     """Search a near-KKT certificate and verify it; say besides whether it is degenerate."""
-    fun: Any = problem.objective.inner
+    fun: Any = problem.objective.plain
     limit = None if math.isinf(deadline) else deadline
     try:
         found = search_near_kkt(

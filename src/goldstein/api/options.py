@@ -16,6 +16,7 @@ import numpy as np
 from goldstein.errors import InputError, InputTypeError
 from goldstein.solvers import REGISTRY, Solver
 from goldstein.solvers.compiled import CompiledAuto
+from goldstein.solvers.compiled.machine import chosen as is_chosen
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,8 +63,18 @@ def in_words(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
-    """Return the solver of that name, made with these options."""
+#: Above this many variables the arithmetic of NumPy is as fast as that of the compiled search.
+COMPILED_LIMIT = 200
+
+
+def make_solver(
+    method: str | Solver, options: dict[str, Any] | None, size: int | None = None
+) -> Solver:
+    """Return the solver of that name, made with these options.
+
+    `size` is the number of variables where the choice between an interpreted and a compiled `auto`
+    is ours, None where the former is expected.
+    """
     if isinstance(method, Solver):
         if options:
             raise InputTypeError(
@@ -88,6 +99,8 @@ def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
     if method == "auto" and "compiled" in chosen:
         _require_kind(method, "compiled", chosen["compiled"], bool)
         kind = CompiledAuto if chosen.pop("compiled") else kind
+    elif method == "auto" and size is not None and size <= COMPILED_LIMIT and is_chosen():
+        kind = CompiledAuto if set(chosen) <= set(_parameters(CompiledAuto)) else kind
     known = _parameters(kind)
     for name, value in chosen.items():
         if name not in known:
@@ -95,6 +108,14 @@ def make_solver(method: str | Solver, options: dict[str, Any] | None) -> Solver:
             raise InputTypeError(_unknown(method, name, [*known, *more]))
         _require_kind(method, name, value, known[name])
     return kind(**chosen)
+
+
+def method_options(method: str | Solver) -> list[str]:
+    """Return the names of the options that go with a method name; of others there are none."""
+    if not isinstance(method, str) or method not in REGISTRY:
+        return []
+    own = [field.name for field in fields(OwnOptions)]
+    return [*_parameters(REGISTRY[method]), *own, *(["compiled"] if method == "auto" else [])]
 
 
 @dataclass(frozen=True)
@@ -121,6 +142,7 @@ def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str,
     return OwnOptions(**{name: options[name] for name in own}), rest if own else options
 
 
+@functools.cache
 def _parameters(kind: type[Solver]) -> dict[str, Any]:
     """Return what the solver can be told, by name, with the types it declares."""
     hints = typing.get_type_hints(kind.__init__)

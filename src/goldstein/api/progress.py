@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from typing import Any
 
 from goldstein.errors import InputTypeError
 from goldstein.solvers import State
@@ -37,12 +38,7 @@ def reporter(progress: bool | Report, budget: int, eps: float) -> Iterator[Repor
     if callable(progress):
         yield progress
         return
-    if not isinstance(progress, bool):
-        raise InputTypeError(
-            "progress must be True, False or a callable progress(state, calls), "
-            f"got {type(progress).__name__}."
-        )
-    if not progress or not (_notebook() or sys.stderr.isatty()):
+    if not _shown(progress, "True, False or a callable progress(state, calls)"):
         yield None
     elif _rich_can_show():
         with _bar(budget, eps) as report:
@@ -50,6 +46,36 @@ def reporter(progress: bool | Report, budget: int, eps: float) -> Iterator[Repor
     else:
         with _line(eps) as report:
             yield report
+
+
+@contextlib.contextmanager
+def counter(progress: bool, total: int, what: str) -> Iterator[Callable[[int, str], None]]:
+    """Turn the argument `progress` into what is told how many are done, and a remark.
+
+    Examples
+    --------
+    >>> with counter(False, 3, "starts") as tell:
+    ...     tell(1, "best so far 2.5")
+    """
+    if not _shown(progress, "True or False"):
+        yield lambda done, remark: None
+    elif _rich_can_show():
+        from rich.progress import TextColumn
+
+        words = TextColumn("{task.completed}/{task.total} " + what)
+        with _display(words, TextColumn("{task.fields[remark]}")) as display:
+            task = display.add_task("", total=total, remark="")
+            yield lambda done, remark: display.update(task, completed=done, remark=remark)
+    else:
+        with _plain_line() as write:
+            yield lambda done, remark: write(f"{done}/{total} {what}   {remark}")
+
+
+def _shown(progress: object, wanted: str) -> bool:
+    """Whether there is somebody to show a progress to, who asked for it."""
+    if not isinstance(progress, bool):
+        raise InputTypeError(f"progress must be {wanted}, got {type(progress).__name__}.")
+    return progress and (_notebook() or sys.stderr.isatty())
 
 
 def _notebook() -> bool:
@@ -64,22 +90,28 @@ def _rich_can_show() -> bool:
 
 
 @contextlib.contextmanager
-def _bar(budget: int, eps: float) -> Iterator[Report]:
+def _display(words: Any, *columns: Any) -> Iterator[Any]:
+    """A bar of rich on standard error, with words before and columns behind the time."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
-    columns = (
-        BarColumn(bar_width=24),
-        TextColumn("{task.completed}/{task.total} calls"),
-        TimeElapsedColumn(),
-        TextColumn("f {task.fields[value]}{task.fields[violation]}"),
-        TextColumn("bound {task.fields[bound]} -> " + f"{eps:g}"),
-    )
     # What the function prints appears above the bar, unless it is on its way into a file.
     shared = sys.stdout.isatty()
     with Progress(
-        *columns, console=Console(stderr=True), transient=True, redirect_stdout=shared
-    ) as display:
+        BarColumn(bar_width=24), words, TimeElapsedColumn(), *columns,
+        console=Console(stderr=True), transient=True, redirect_stdout=shared,
+    ) as display:  # fmt: skip
+        yield display
+
+
+@contextlib.contextmanager
+def _bar(budget: int, eps: float) -> Iterator[Report]:
+    from rich.progress import TextColumn
+
+    words = TextColumn("{task.completed}/{task.total} calls")
+    value = TextColumn("f {task.fields[value]}{task.fields[violation]}")
+    bound = TextColumn("bound {task.fields[bound]} -> " + f"{eps:g}")
+    with _display(words, value, bound) as display:
         task = display.add_task("", total=budget, value="-", bound="-", violation="")
 
         def report(state: State, calls: int) -> None:
@@ -92,17 +124,28 @@ def _bar(budget: int, eps: float) -> Iterator[Report]:
 
 
 @contextlib.contextmanager
-def _line(eps: float) -> Iterator[Report]:
-    def report(state: State, calls: int) -> None:
-        text = f"calls {calls}   f {state.fx:.8g}{_violation(state)}"
-        text += f"   bound {state.bound:.3g} -> {eps:g}"
+def _plain_line() -> Iterator[Callable[[str], None]]:
+    """One line on standard error that is written over, and gone at the end."""
+
+    def write(text: str) -> None:
         sys.stderr.write(f"\r{text:<78}")
         sys.stderr.flush()
 
     try:
-        yield report
+        yield write
     finally:
         sys.stderr.write("\r" + " " * 78 + "\r")
+
+
+@contextlib.contextmanager
+def _line(eps: float) -> Iterator[Report]:
+    with _plain_line() as write:
+
+        def report(state: State, calls: int) -> None:
+            text = f"calls {calls}   f {state.fx:.8g}{_violation(state)}"
+            write(text + f"   bound {state.bound:.3g} -> {eps:g}")
+
+        yield report
 
 
 def _violation(state: State) -> str:

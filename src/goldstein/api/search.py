@@ -22,13 +22,24 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle
+from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
 from goldstein.result import Result
 from goldstein.solvers import Solver
+
+#: What a search takes of the arguments of `minimize`, besides those it names.
+_TAKEN = {"rel_eps", "lipschitz", "max_calls", "bounds", "constraints", "options"}
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a search wants to know: the value or the gradient at a point."""
+    """What a search wants to know about a point.
+
+    Attributes
+    ----------
+    point : ndarray
+    value, gradient : bool
+        What is wanted there; whoever has both may tell both.
+    """
 
     point: Vector
     value: bool
@@ -55,13 +66,14 @@ class Search:
         As in `minimize`.
     **more
         Other arguments of `minimize` that have nothing to do with the function or the clock:
-        `rel_eps`, `lipschitz`, `max_calls`, `options`.
+        `rel_eps`, `lipschitz`, `max_calls`, `bounds`, `constraints`, `options`. Functions among
+        the constraints are called, not asked for.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from goldstein.api.search import Search
-    >>> search = Search([3.0, -1.0], eps=1e-3, delta=1e-3, rng=0)
+    >>> import goldstein as gs
+    >>> search = gs.Search([3.0, -1.0], eps=1e-3, delta=1e-3, rng=0)
     >>> while (question := search.ask()) is not None:
     ...     if question.value:
     ...         search.tell(value=abs(question.point).sum())
@@ -87,13 +99,17 @@ class Search:
         rng: RNG = None,
         **more: Any,
     ) -> None:
-        unknown = sorted(set(more) - {"rel_eps", "lipschitz", "max_calls", "options"})
+        unknown = sorted(set(more) - _TAKEN)
         if unknown:
             raise InputError(
                 f"Search does not take {', '.join(unknown)}: whoever asks and tells has the "
                 "function, the clock and the answers."
             )
         start = as_vector(x0, "x0").copy()
+        options = more.get("options") or {}
+        if method == "auto" and isinstance(options, dict):
+            # It may come back on another machine: nothing is left to what is compiled there.
+            more["options"] = {"compiled": False, **options}
         request = {**more, "eps": eps, "delta": delta, "method": method, "rng": seed_from(rng)}
         self._begin({"x0": start, **request}, [])
 
@@ -119,7 +135,9 @@ class Search:
         """Answer the open question.
 
         Whoever computes both may tell both: the other half is kept in case it is asked for next.
-        `kink` says that there is no gradient at this point.
+        `kink` says that there is no gradient at this point. A value may be an infinity or nan where
+        the function is not defined; the search steps back from there. What cannot be an answer (a
+        gradient of the wrong length, a word) is refused, and the question stays open.
         """
         question = self.ask()
         if question is None:
@@ -127,6 +145,7 @@ class Search:
         wanted, given = ("value", value) if question.value else ("gradient", gradient)
         if given is None and not (kink and question.gradient):
             raise InputError(f"the search asks for the {wanted}; tell({wanted}=...).")
+        _check_told(value, gradient, question.point)
         self._open = None
         self._dialogue.tell(_Answer(value, gradient, kink))
 
@@ -150,6 +169,18 @@ class Search:
         )
         # The thread knows the dialogue only: a search that nobody holds any more ends it.
         weakref.finalize(self, self._dialogue.answers.put, None)
+
+
+def _check_told(value: Any, gradient: Any, point: Vector) -> None:
+    """Refuse what can be no answer; a value that is not finite is one, far away."""
+    try:
+        if value is not None:
+            as_value(value)
+        if gradient is not None:
+            as_gradient(gradient, point.shape)
+    except BadAnswer as bad:
+        if bad.value is None:
+            raise InputError(f"{bad}. {bad.advice}".strip()) from None
 
 
 class _Abandoned(BaseException):

@@ -335,7 +335,7 @@ class Expression(SetOnce, Oracle):
     def cotangents(
         self, values: dict[int, Any], arithmetic: Arithmetic, pieces: Pieces, start: Any = None
     ) -> dict[int, Any]:
-        """Return the derivative in the value of every node: of a scalar, or of `start . self`."""
+        """Return the derivative in the value of every node: of a scalar, or of start times self."""
         found: dict[int, Any] = {id(self): arithmetic.one() if start is None else start}
         for node in reversed(self.plan):
             cotangent = found.get(id(node))

@@ -19,15 +19,17 @@ from goldstein.calculus.affine import linear, sum_entries
 from goldstein.calculus.atoms import absolute, relu
 from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.near import MAX_WORK, NearSearch, search_near
-from goldstein.certificates.exact_parts import Limit
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.kkt import KKTCertificate, best_normal
+from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
-from goldstein.certificates.near_kkt_check import ExactProblem, prove_near_kkt
+from goldstein.certificates.near_kkt_check import exact_problem, prove_near_kkt
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constraints import best_normal
+from goldstein.checker.near_kkt import ExactProblem, Limit
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import limiting_gradients
+from goldstein.constrained.system import System, as_system
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.conic_hull import conic_weights
 
@@ -78,8 +80,9 @@ def search_near_kkt(
             "the function contains a LinearOperator or user code, known in float64 only; pass "
             "the matrix, or write the function with atoms, to get a near certificate."
         )
-    problem = ExactProblem.of(fun, hint.x, bounds, constraints)
-    penalty = _Penalty(fun, problem, hint)
+    system = as_system(() if constraints is None else constraints, hint.x)
+    problem = exact_problem(fun, hint.x, bounds, system)
+    penalty = _Penalty(fun, problem, system, hint)
 
     def pivot_of(expression: Expression) -> NearSearch:
         around = penalty.hint(expression)
@@ -108,8 +111,10 @@ def search_near_kkt(
 class _Penalty:
     """P as an expression: f, and what bounds and constraints are violated by, with weights."""
 
-    def __init__(self, fun: Expression, problem: ExactProblem, hint: KKTCertificate) -> None:
-        self.problem, self.known = problem, hint
+    def __init__(
+        self, fun: Expression, problem: ExactProblem, system: System, hint: KKTCertificate
+    ) -> None:
+        self.problem, self.system, self.known = problem, system, hint
         self._variable = Variable(hint.x.size)
         self._objective = _over(fun, self._variable)
         steep = float(np.linalg.norm(hint.gradients, axis=1).max()) or 1.0
@@ -121,11 +126,13 @@ class _Penalty:
         self.rho = _power_of_two(4.0 * (np.abs(hint.multipliers) + steep / max(short, 1e-6)))
         pull = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
         self._wall = float(_power_of_two(np.array([4.0 * pull]))[0])
+        parts: list[Any] = [part for group in system.groups for part in group.parts]
+        kinked = [isinstance(part, Expression) and part.degree == 1 for part in parts]
         #: Affine pieces, exact in float64, of the constraints with a multiplier that have kinks.
         self.flat = {
             i: piece
             for i in hint.active
-            if (piece := _affine_piece(problem, i, hint.x)) is not None
+            if kinked[i] and (piece := _affine_piece(problem, i, hint.x)) is not None
         }
 
     def expression(self, *, flat: bool = False) -> Expression:
@@ -136,7 +143,7 @@ class _Penalty:
         easier to search; at a pivot on the piece's limit all is as before.
         """
         x, total = self._variable, self._objective
-        system, box = self.problem.system, self.problem.box
+        system, box = self.system, self.problem.box
         at = 0
         for group in system.groups:
             which = np.arange(at, at + group.size)
@@ -221,7 +228,7 @@ def _over(expression: Any, variable: Variable) -> Expression:
 def _affine_piece(problem: ExactProblem, i: int, x: Vector) -> tuple[Vector, float] | None:
     """Return gradient and offset of a constraint's piece at x, if float64 holds them exactly."""
     part, point = problem.parts[i], to_fractions(x)
-    if part.is_affine or part.degree != 1:
+    if part.is_affine:
         return None
     try:
         ((mid, rad),) = part.limits(point, np.ones((1, x.size)) + x[None])

@@ -5,6 +5,8 @@ from goldstein.certificates.kinds import load_certificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
+from goldstein.certificates.plus import PlusCertificate
+from goldstein.certificates.values import ValuesCertificate
 from goldstein.checker.verification import Check, Verification
 
 __all__ = [
@@ -13,6 +15,8 @@ __all__ = [
     "KKTCertificate",
     "NearCertificate",
     "NearKKTCertificate",
+    "PlusCertificate",
+    "ValuesCertificate",
     "Verification",
     "load_certificate",
 ]

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
+from goldstein.display import InNotebooks
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles.base import Oracle
 
 
 @dataclass(frozen=True)
-class ConfidenceBound:
+class ConfidenceBound(InNotebooks):
     """With probability at least `confidence`, dist(0, Goldstein set at x) <= `eps`.
 
     Attributes

@@ -6,7 +6,6 @@ docs/proof_files.md describes them; `goldstein-check` decides about them, withou
 from __future__ import annotations
 
 import json
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -14,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.writing import replacing
 from goldstein.checker.beside import SAME, mean_length, rounding_slack
 from goldstein.checker.rationals import exact_combination, sqrt_upper, squared_norm
 from goldstein.checker.sides import Point
@@ -65,12 +65,9 @@ def export_proof(
     }
     lines = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in parts.items()]
     nodes = ",\n".join(json.dumps(node) for node in fun.describe())
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text("{" + ",\n".join([*lines, f'"function": [\n{nodes}\n]']) + "}\n")
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    text = "{" + ",\n".join([*lines, f'"function": [\n{nodes}\n]']) + "}\n"
+    with replacing(target) as file:
+        file.write(text.encode())
     return target
 
 

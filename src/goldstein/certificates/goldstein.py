@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from goldstein.certificates.kinds import content_hash
 from goldstein.certificates.near import Described
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.beside import best_bound
 from goldstein.checker.goldstein import check_goldstein, check_rounding
 from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import min_norm_weights
@@ -35,7 +37,7 @@ class Renewable(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class GoldsteinCertificate:
+class GoldsteinCertificate(PlottedCertificate):
     """Proof that x is (eps, delta)-Goldstein stationary.
 
     Each point y_j lies within `delta` of `x`, g_j is the gradient there, and the convex
@@ -113,25 +115,9 @@ class GoldsteinCertificate:
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
         """Make the strongest claim these gradients support, rounded up."""
-        best = min_norm_weights(gradients)
-        if weights is not None and combination_norm_upper(
-            weights, gradients
-        ) < combination_norm_upper(best, gradients):
-            best = weights
-        used = np.flatnonzero(best > 0)
-        points, gradients, best = points[used], gradients[used], best[used]
-        best = best / best.sum()
-        return cls(
-            x=x,
-            delta=max(distance_upper(y, x) for y in points),
-            eps=combination_norm_upper(best, gradients),
-            points=points,
-            gradients=gradients,
-            weights=best,
-            label=label,
-            meta=dict(meta or {}),
-            descent=descent,
-        )
+        optimal = best_bound(gradients, min_norm_weights)
+        claim = strongest_claim(x, points, gradients, weights, *optimal)
+        return cls(**claim, label=label, meta=dict(meta or {}), descent=descent)
 
     def reduce(self) -> GoldsteinCertificate:
         """Return an equivalent certificate with at most d + 1 points (Caratheodory).
@@ -294,6 +280,34 @@ class GoldsteinCertificate:
 
     def __repr__(self) -> str:
         return f"<GoldsteinCertificate {self.summary()}>"
+
+
+def strongest_claim(
+    x: Vector,
+    points: Matrix,
+    gradients: Matrix,
+    weights: Vector | None,
+    bound: float,
+    optimal: Vector,
+) -> dict[str, Any]:
+    """Return the strongest claim, rounded up, by fields.
+
+    It has these weights or, where they do as well, the optimal ones, with their bound.
+    """
+    given = math.inf if weights is None else combination_norm_upper(weights, gradients)
+    best = weights if weights is not None and given < bound else optimal
+    used = np.flatnonzero(best > 0)
+    points, gradients, best = points[used], gradients[used], best[used]
+    best = best / best.sum()
+    known = weights is not None and np.array_equal(best, weights)
+    return {
+        "x": x,
+        "delta": max(distance_upper(y, x) for y in points),
+        "eps": given if known else combination_norm_upper(best, gradients),
+        "points": points,
+        "gradients": gradients,
+        "weights": best,
+    }
 
 
 def _check_values(

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.files import Arrays, read_record, write_record
+from goldstein.certificates.writing import write_record
+from goldstein.checker.files import Arrays, read_record
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import InputError, InputTypeError
 
@@ -70,7 +71,9 @@ _OWN = {
     "goldstein": "goldstein.certificates.goldstein:GoldsteinCertificate",
     "near": "goldstein.certificates.near:NearCertificate",
     "kkt": "goldstein.certificates.kkt:KKTCertificate",
+    "plus": "goldstein.certificates.plus:PlusCertificate",
     "near-kkt": "goldstein.certificates.near_kkt:NearKKTCertificate",
+    "values": "goldstein.certificates.values:ValuesCertificate",
 }
 
 _registered: dict[str, type] = {}
@@ -128,7 +131,7 @@ def load_certificate(path: str | Path) -> Any:
 
     Returns
     -------
-    GoldsteinCertificate, NearCertificate, KKTCertificate or NearKKTCertificate
+    GoldsteinCertificate, NearCertificate, KKTCertificate, NearKKTCertificate or ValuesCertificate
     """
 
     def make(kind: str, arrays: Arrays, fields: dict[str, Any]) -> Any:

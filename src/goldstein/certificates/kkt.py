@@ -13,19 +13,15 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.kinds import content_hash
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.rounding import combination_norm_upper, up
+from goldstein.checker.constraints import DEGENERATE, Rows, combined_upper
+from goldstein.checker.kkt import convex_gap
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.constrained.system import as_system
+from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.numerics.conic_hull import conic_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, as_oracle
-
-Rows = NDArray[np.intp]
-
-#: Constraints whose gradients come this close to cancelling each other (relative to their lengths)
-#: say nothing about f.
-DEGENERATE = 1e-3
 
 _FLOATS = (
     "x", "points", "gradients", "weights", "constraint_points", "constraint_gradients",
@@ -35,7 +31,7 @@ _NUMBERS = ("delta", "eps", "feasibility", "qualification")
 
 
 @dataclass(frozen=True, eq=False)
-class KKTCertificate:
+class KKTCertificate(PlottedCertificate):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)
@@ -197,11 +193,10 @@ class KKTCertificate:
             How far other feasible points may be; the diameter of the feasible set makes the bound
             global.
         """
-        from goldstein.certificates.kkt_check import convex_gap
-
         if not (as_number("radius", radius) >= 0 and math.isfinite(radius)):
             raise InputError(f"radius must be finite and not negative, got {radius!r}.")
-        return convex_gap(self, as_oracle(fun, jac, args), constraints, float(radius))
+        oracle, system = as_oracle(fun, jac, args), as_system(constraints, self.x)
+        return convex_gap(self, oracle.value, system, float(radius))
 
     def reduce(self) -> KKTCertificate:
         """Return an equivalent certificate with at most d + 1 gradients of f."""
@@ -273,12 +268,6 @@ def _fields() -> tuple[str, ...]:
     return (*_NUMBERS, "label", "meta", "digest")
 
 
-def fit_message(multipliers: int, components: int) -> str:
-    """Say whether the constraints that a check was given can be those of the certificate."""
-    advice = "" if multipliers == components else "; pass the constraints= that minimize was given"
-    return f"{multipliers} multipliers for {components} components{advice}"
-
-
 def listed(multipliers: Vector) -> str:
     """Write the multipliers that are not 0, the first few of them."""
     used = np.flatnonzero(multipliers)
@@ -292,46 +281,3 @@ def residual_upper(certificate: KKTCertificate) -> float:
     return combined_upper(
         c.weights, c.gradients, c.constraint_weights, c.constraint_gradients, c.normal
     )
-
-
-def combined_upper(
-    weights: Vector, gradients: Matrix, signed: Vector, rows: Matrix, normal: Vector
-) -> float:
-    """Return an upper bound of |weights @ gradients + signed @ rows + normal|."""
-    factors = np.concatenate([weights, np.abs(signed), [1.0]])
-    stacked = np.concatenate([gradients, np.sign(signed)[:, None] * rows, normal[None]])
-    with np.errstate(over="ignore"):
-        total = up(math.fsum(factors.tolist()))
-    mean = combination_norm_upper(factors, stacked)
-    return up(mean * total) if mean else 0.0
-
-
-def best_normal(total: Vector, low: NDArray[np.bool_], high: NDArray[np.bool_]) -> Vector:
-    """Return the normal vector that cancels most of `total`.
-
-    Its entries may be negative where `low` is true and positive where `high` is.
-    """
-    found: Vector = np.where(low, np.minimum(-total, 0.0), 0.0)
-    return found + np.where(high, np.maximum(-total, 0.0), 0.0) + 0.0
-
-
-def qualification_of(
-    index: Rows, signed_rows: Matrix, normal: Vector, free: NDArray[np.bool_]
-) -> float:
-    """Return how far gradients of constraints (times the sign of the multiplier) are from 0.
-
-    The shortest vector of their hull, each divided by the longest of its constraint, plus the cone
-    of the normals in use. 1 where there is nothing to qualify.
-    """
-    if not len(signed_rows):
-        return 1.0
-    lengths = np.linalg.norm(signed_rows, axis=1)
-    longest = np.array([lengths[index == i].max() for i in index])
-    if not longest.all():
-        return 0.0
-    rows = signed_rows / longest[:, None]
-    used = np.flatnonzero((normal != 0.0) & free)
-    cone = np.zeros((used.size, normal.size))
-    cone[np.arange(used.size), used] = np.sign(normal[used])
-    a, b = conic_weights(rows, cone)
-    return min(1.0, float(np.linalg.norm(a @ rows + b @ cone)))

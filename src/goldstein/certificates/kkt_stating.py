@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.certificates.kkt import KKTCertificate, best_normal, residual_upper
-from goldstein.certificates.kkt_check import CLOSE, displaced, qualification, survey_kkt
+from goldstein.certificates.kkt import KKTCertificate, residual_upper
+from goldstein.certificates.kkt_check import asked_of
 from goldstein.certificates.stating import MARGIN
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.beside import hair, rounding_slack
+from goldstein.checker.constraints import best_normal, tolerances
+from goldstein.checker.kkt import CLOSE, displaced, qualification, survey_kkt
 from goldstein.checker.rounding import distance_upper, norm_upper, up
-from goldstein.constrained.problem import Problem, tolerances
+from goldstein.constrained.problem import Problem
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
@@ -237,7 +239,9 @@ class Around:
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
         slack = rounding_slack(factors, rows)
         try:
-            near = survey_kkt(certificate, self.problem, certificate.eps + slack, self.seed + 1)
+            near = survey_kkt(
+                certificate, asked_of(self.problem), certificate.eps + slack, self.seed + 1
+            )
         except OutOfCalls:
             near = certificate.eps
         if math.isfinite(near):
@@ -269,7 +273,7 @@ class Around:
         heavy = [(i, g) for _, i, g, w in rows if w != 0.0]
         rng = stream(self.seed, 0, "centre")
         q = qualification(
-            multipliers, found.normal, heavy, problem, x, self.delta, rng, CENTRE_PAIRS
+            multipliers, found.normal, heavy, asked_of(problem), x, self.delta, rng, CENTRE_PAIRS
         )
         certificate = KKTCertificate(
             x=x,

@@ -30,6 +30,7 @@ from goldstein.checker.rationals import (
 )
 from goldstein.checker.sides import Limits, Pause, Point, Program
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.caratheodory import sparse_weights
 
@@ -51,7 +52,7 @@ class Described(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class NearCertificate:
+class NearCertificate(PlottedCertificate):
     """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
 
     Attributes

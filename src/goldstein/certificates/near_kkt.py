@@ -19,6 +19,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import nearest
 from goldstein.checker.rationals import to_fractions
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
 
@@ -32,7 +33,7 @@ _NUMBERS = ("delta", "eps")
 
 
 @dataclass(frozen=True, eq=False)
-class NearKKTCertificate:
+class NearKKTCertificate(PlottedCertificate):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and

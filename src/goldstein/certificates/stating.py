@@ -7,19 +7,19 @@ chosen so that this does not happen.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_claim
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import beside, differ, hair, rounding_slack
-from goldstein.checker.rounding import norm_upper, up
-from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls
-from goldstein.numerics.hull import min_norm_weights
+from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
+from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
+from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
+from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 
@@ -54,18 +54,13 @@ MORE_LOOKS = 3
 ATTEMPTS = 4
 
 
-def best_bound(rows: Matrix, weights: Vector | None = None) -> tuple[float, Vector]:
-    """Return a bound of the shortest vector of the hull, and its weights (these, or better)."""
-    return checker.best_bound(rows, min_norm_weights, weights)
-
-
 class Stating:
     """Points with gradients near x, and what is known of the gradients a hair beside them.
 
     Parameters
     ----------
     oracle : Oracle
-        Asked beside points where nothing is known yet.
+        Asked beside points where nothing is known yet, until its deadline if it has one.
     x : ndarray
     delta : float
         The radius that was asked for.
@@ -75,11 +70,17 @@ class Stating:
     """
 
     def __init__(
-        self, oracle: Oracle, x: Vector, delta: float, points: Matrix, gradients: Matrix, seed: int
+        self,
+        oracle: Oracle,
+        x: Vector,
+        delta: float,
+        points: Matrix,
+        gradients: Matrix,
+        seed: int,
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
-        self.rng = stream(seed, len(points), "stating")
+        self.seed = seed
         width = float(hair(x, delta).max())
         self._looks = COARSE_LOOKS if width > COARSE * delta else 1
         self._near_looks = NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
@@ -87,10 +88,21 @@ class Stating:
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
         self._told: set[int] = set()
+        # For sets of gradients a bound of their shortest vector, and its weights.
+        self._optimal: dict[bytes, tuple[float, Vector]] = {}
         #: Points whose gradients changed so much that a claim cannot rest on them.
         self.unsteady: set[int] = set()
         #: Points that were asked for beside others, with their gradients.
         self.asked: list[tuple[Vector, Vector]] = []
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Where displacements are drawn from."""
+        return stream(self.seed, len(self.points), "stating")
+
+    def bound(self) -> float:
+        """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
+        return self._best(np.arange(len(self.points)))[0]
 
     def tell(self, j: int, gradient: Vector) -> None:
         """Say what the gradient is at another point, no nearer than a hair to point j.
@@ -112,11 +124,18 @@ class Stating:
 
         The search for a better one ends at a bound of `enough`. `weights` are tried first.
         """
+        if self.x.size >= MANY_VARIABLES:
+            return self._claim_for_many(enough, meta, descent, weights)
         hint = weights
         best: tuple[float, Rows, Vector] | None = None
         pool = np.arange(len(self.points))
         for _ in range(2 * ATTEMPTS):
-            bound, weights = best_bound(self.gradients[pool], hint)
+            bound, weights = self._best(pool)
+            if (
+                hint is not None
+                and (given := combination_norm_upper(hint, self.gradients)) <= bound
+            ):
+                bound, weights = given, hint
             hint = None
             used, weights = pool[weights > 0], weights[weights > 0]
             weights = weights / weights.sum()
@@ -148,6 +167,59 @@ class Stating:
         self._require_determinism(*best)
         return self._stated(*best, meta, descent)
 
+    def _best(self, rows: Rows) -> tuple[float, Vector]:
+        """Return a bound of the shortest vector and its weights; the problem is solved once."""
+        key = rows.tobytes()
+        if key not in self._optimal:
+            self._optimal[key] = checker.best_bound(self._rows(rows), min_norm_weights)
+        return self._optimal[key]
+
+    def _rows(self, rows: Rows) -> Matrix:
+        """Return these gradients, uncopied where they are all of them."""
+        return self.gradients if rows.size == len(self.gradients) else self.gradients[rows]
+
+    def _claim_for_many(
+        self,
+        enough: float,
+        meta: dict[str, Any] | None,
+        descent: Vector | None,
+        weights: Vector | None,
+    ) -> GoldsteinCertificate | None:
+        """The same in many variables, where hardly a point is far from all kinks.
+
+        To drop those that are not would leave none. But beside a point only one or two of the many
+        coordinates meet a kink, and others the next time, so among the gradients of a few draws the
+        combination is found again: that is what a check does, and what is done here.
+        """
+        try:
+            bound, weights = checker.best_bound(self.gradients, self._optimise, weights)
+        except OutOfTime:
+            return self._unseen(meta)
+        used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
+        weights = weights / weights.sum()
+        rows = self.gradients[used]
+        slack = rounding_slack(weights, rows) + SAME * mean_length(weights, rows)
+        try:
+            goal = max(enough, bound + slack)
+            seed = int(self.rng.integers(2**32))
+            found = survey(
+                self.oracle.gradient, self.x, self.delta, self.points[used], weights, goal, seed,
+                self._optimise,
+            ).eps  # fmt: skip
+        except OutOfCalls:
+            return self._unseen(meta)
+        if math.isinf(found):
+            return None
+        found = max(found, bound)
+        stated = up(found + MARGIN * (found - bound) + slack)
+        if found + slack <= enough:
+            stated = min(stated, enough)
+        self._require_same(stated, int(used[weights.argmax()]))
+        return self._stated(stated, used, weights, meta, descent)
+
+    def _optimise(self, rows: Matrix) -> Vector:
+        return min_norm_weights(rows, getattr(self.oracle, "deadline", math.inf))
+
     def _unseen(self, meta: dict[str, Any] | None) -> GoldsteinCertificate:
         """No call is left to look beside a point: drawn at random, one is hardly on a kink.
 
@@ -166,13 +238,12 @@ class Stating:
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
         points = self.points[used]
-        plain = GoldsteinCertificate.from_gradients(
-            self.x, points, self.gradients[used], weights, meta=meta, descent=descent
-        )
+        claim = strongest_claim(self.x, points, self.gradients[used], weights, *self._best(used))
         # The displacements need room too, where all points are next to x.
-        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in points)
-        delta = max(plain.delta, min(self.delta, up(plain.delta + room)))
-        return replace(plain, eps=max(plain.eps, eps), delta=delta, digest="")
+        room = 4.0 * max(map(norm_upper, hair(points, self.delta)))
+        delta = max(claim["delta"], min(self.delta, up(claim["delta"] + room)))
+        claim.update(eps=max(claim["eps"], eps), delta=delta)
+        return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.
@@ -184,7 +255,9 @@ class Stating:
             for others in self._beside(used)
         ):
             return
-        heaviest = used[weights.argmax()]
+        self._require_same(eps, int(used[weights.argmax()]))
+
+    def _require_same(self, eps: float, heaviest: int) -> None:
         try:
             again = self.oracle.gradient(self.points[heaviest].copy())
         except (OutOfCalls, KinkError):  # nothing more is to be had; `verify` will ask
@@ -211,7 +284,7 @@ class Stating:
         found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
         return np.array(
             [
-                math.inf if others is None else max(norm_upper(g - other) for other in others)
+                math.inf if others is None else max(map(norm_upper, g - others))
                 for g, others in found
             ]
         )
@@ -232,7 +305,9 @@ class Stating:
 
     def _survives(self, used: Rows, weights: Vector, bound: float) -> float:
         """Return a bound that holds beside the points as well, with room to spare."""
-        others = [best_bound(rows, weights)[0] for rows in self._beside(used)]
+        others = [
+            checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
+        ]
         change = max(abs(other - bound) for other in others)
         slack = rounding_slack(weights, self.gradients[used])
         total = max(bound, *others) + MARGIN * change + slack

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import math
-import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from goldstein.checker.errors import CertificateFileError, GoldsteinError
 
 SCHEMA = 1
-_HEADER = "header.json"
+HEADER = "header.json"
 #: Refused unread: a header or arrays beyond these sizes, or a small file that unpacks to much more
 #: than real points and gradients do.
 _HEADER_LIMIT = 64 * 2**20
@@ -29,26 +28,6 @@ _GROWTH_LIMIT = 50
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 Arrays = dict[str, NDArray[Any]]
-
-
-def write_record(path: str | Path, kind: str, arrays: Arrays, fields: dict[str, Any]) -> Path:
-    """Write a certificate's record (suffix .cert is added if there is none), all or nothing."""
-    target = Path(path)
-    if not target.suffix:
-        target = target.with_suffix(".cert")
-    blobs = {f"{name}.npy": _npy(array) for name, array in arrays.items()}
-    header = {"schema": SCHEMA, "kind": kind, "arrays": sorted(arrays), "fields": fields}
-    header["sha256"] = _digest(header, blobs)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_HEADER, json.dumps(header, sort_keys=True, indent=1))
-            for name, blob in sorted(blobs.items()):
-                archive.writestr(name, blob)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
-    return target
 
 
 def read_record(path: str | Path, make: Callable[[str, Arrays, dict[str, Any]], Any]) -> Any:
@@ -76,7 +55,7 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
             raise CertificateFileError(f"{source} holds the same entry twice.")
         if any(info.compress_type not in _COMPRESSIONS for info in archive.infolist()):
             raise CertificateFileError(f"{source} is packed in an unknown way: refused.")
-        if sizes.get(_HEADER, _HEADER_LIMIT + 1) > _HEADER_LIMIT:
+        if sizes.get(HEADER, _HEADER_LIMIT + 1) > _HEADER_LIMIT:
             raise CertificateFileError(f"{source} has no usable header: not a certificate file.")
         total = sum(sizes.values())
         if total > min(_ARRAY_LIMIT, max(_FREE_SIZE, _GROWTH_LIMIT * source.stat().st_size)):
@@ -84,7 +63,7 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
                 f"{source} would unpack to {total} bytes, far more than a certificate of its size: "
                 "refused."
             )
-        header = json.loads(_entry(archive, _HEADER))
+        header = json.loads(_entry(archive, HEADER))
         if not isinstance(header, dict) or header.get("schema") != SCHEMA:
             found = header.get("schema") if isinstance(header, dict) else None
             raise CertificateFileError(
@@ -95,11 +74,11 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
         if not (isinstance(listed, list) and all(isinstance(name, str) for name in listed)):
             raise CertificateFileError(f"{source}: the header does not list its arrays.")
         names = [f"{name}.npy" for name in listed]
-        if sorted([*names, _HEADER]) != sorted(sizes):
+        if sorted([*names, HEADER]) != sorted(sizes):
             raise CertificateFileError(f"{source}: the entries do not match the header.")
         blobs = {name: _entry(archive, name) for name in names}
     claimed = header.pop("sha256", None)
-    if claimed != _digest(header, blobs):
+    if claimed != digest(header, blobs):
         raise CertificateFileError(
             f"{source}: the content does not match its hash; the file was altered or damaged."
         )
@@ -131,15 +110,7 @@ def _array(blob: bytes, what: str) -> NDArray[Any]:
     return array
 
 
-def _npy(array: NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(
-        buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False
-    )
-    return buffer.getvalue()
-
-
-def _digest(header: dict[str, Any], blobs: dict[str, bytes]) -> str:
+def digest(header: dict[str, Any], blobs: dict[str, bytes]) -> str:
     h = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(blobs):
         h.update(name.encode())

@@ -37,6 +37,14 @@ def up(value: float, relative: float = 4 * UNIT) -> float:
 
 def norm_upper(v: Vector) -> float:
     """Return an upper bound of |v| for the exact real vector whose entries are stored in v."""
+    with np.errstate(over="ignore"):
+        return _norm_upper(v)
+
+
+def _norm_upper(v: Vector) -> float:
+    if v.dtype.char == "d" and 2.0**-600 < (square := float(v.dot(v))) < 2.0**600:
+        # Scaling, as below, would not change a digit; underflow is covered by the 2 in gamma.
+        return up(up(math.sqrt(up(square, gamma(v.size + 2)))))
     top = float(np.abs(v).max(initial=0.0))
     if top == 0.0:
         return 0.0
@@ -55,8 +63,8 @@ def norm_upper(v: Vector) -> float:
 def distance_upper(y: Vector, x: Vector) -> float:
     """Return an upper bound of |y - x|; the rounding of the subtraction is covered."""
     with np.errstate(over="ignore"):
-        difference = y - x
-    return up(norm_upper(difference), 4 * UNIT) if difference.any() else 0.0
+        length = _norm_upper(y - x)
+    return up(length) if length else 0.0
 
 
 def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
@@ -77,8 +85,8 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         combo = w @ g
         slack = gamma(w.size + 1) * (w @ np.abs(g)) + w.size * _TINY
-        bound = up(norm_upper(np.abs(combo) + slack) / _sum_lower(w))
-        if norm_upper(slack) > 1e-3 * norm_upper(combo) and g.size <= 4_000_000:
+        bound = up(_norm_upper(np.abs(combo) + slack) / _sum_lower(w))
+        if _norm_upper(slack) > 1e-3 * _norm_upper(combo) and g.size <= 4_000_000:
             return min(bound, _combination_norm_exact(w, g))
     return bound
 
@@ -95,7 +103,7 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     terms = np.concatenate([high, low])
     # fsum is correctly rounded: one unit covers it.
     try:
-        combo = np.abs([math.fsum(column) for column in terms.T])
+        combo = np.abs([math.fsum(column) for column in terms.T.tolist()])
     except OverflowError:
         return math.inf
     combo += lost.sum(axis=0) * (UNIT * _SMALL_PRODUCT)
@@ -104,7 +112,7 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
 
 def _sum_lower(w: Vector) -> float:
     """A positive lower bound of the sum of positive numbers (fsum is correctly rounded)."""
-    return math.nextafter(math.fsum(w), 0.0) or math.fsum(w)
+    return math.nextafter(math.fsum(w.tolist()), 0.0) or math.fsum(w.tolist())
 
 
 def _product_error(a: Matrix, b: Matrix, product: Matrix) -> Matrix:

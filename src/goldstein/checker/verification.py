@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -71,3 +72,6 @@ class Verification:
         return "\n".join(
             [head, *(f"  [{'ok' if c.ok else 'FAIL'}] {c.name}: {c.message}" for c in self.checks)]
         )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"

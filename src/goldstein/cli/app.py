@@ -45,4 +45,4 @@ def _root(
 
 for _module in pkgutil.iter_modules(commands.__path__):
     _command = getattr(importlib.import_module(f"{commands.__name__}.{_module.name}"), _module.name)
-    app.command(_module.name)(guarded(_command))
+    app.command(_module.name.replace("_", "-"))(guarded(_command))

@@ -10,6 +10,7 @@ from typing import Any
 
 from goldstein.cli.problem import is_file, split
 from goldstein.errors import InputError
+from goldstein.oracles.locked_file import in_use
 from goldstein.records import CERTIFICATE, HISTORY, RESULT, write_run
 from goldstein.result import Result
 
@@ -30,6 +31,8 @@ def prepare(folder: Path | None, *, resume: bool, force: bool) -> Path | None:
     if resume:
         _require_journal(folder)
     elif force:
+        if in_use(folder / CHECKPOINT):
+            raise InputError(f"--force would replace a run in {folder} that is not over; stop it.")
         for name in _OURS:
             (folder / name).unlink(missing_ok=True)
     else:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constraints import tolerances
 from goldstein.constrained.box import Box, as_box
-from goldstein.constrained.system import System, as_system
+from goldstein.constrained.system import System, as_system, system_identity
 from goldstein.errors import InputTypeError
 from goldstein.oracles import CountedOracle, Oracle
-
-#: Equalities, and inequalities at the end of a search, may be violated by this much (relative to
-#: their limits, where these exceed 1); whatever is left is printed.
-FEASIBLE = 1e-9
+from goldstein.oracles.journal import Journal
 
 
 @dataclass(eq=False)
@@ -31,7 +30,13 @@ class Problem:
 
     @classmethod
     def of(
-        cls, oracle: Oracle, x: Vector, bounds: Any, constraints: Any, max_calls: int | None = None
+        cls,
+        oracle: Oracle,
+        x: Vector,
+        bounds: Any,
+        constraints: Any,
+        max_calls: int | None = None,
+        journal: Journal | None = None,
     ) -> Problem:
         """Read the arguments; the constraints are asked once, at the point of the box nearest x."""
         if not (oracle.has_gradient and oracle.has_value):
@@ -40,8 +45,18 @@ class Problem:
                 "has noisy samples of gradients only."
             )
         box = as_box(bounds, x.size)
-        system = as_system(() if constraints is None else constraints, box.clip(x))
+        system = as_system(() if constraints is None else constraints, box.clip(x), journal)
         return cls(CountedOracle(oracle, max_calls), box, system)
+
+    @staticmethod
+    def identity(bounds: Any, constraints: Any, dim: int) -> dict[str, Any]:
+        """Describe bounds and constraints, without asking them, for a checkpoint."""
+        box = as_box(bounds, dim)
+        limits = np.concatenate([box.lower, box.upper]).tobytes()
+        return {
+            "bounds": hashlib.blake2b(limits, digest_size=8).hexdigest(),
+            "constraints": system_identity(() if constraints is None else constraints, dim),
+        }
 
     def answers(self, y: Vector) -> tuple[Vector, Vector, Matrix]:
         """Return gradient, values of the constraints and Jacobian at a point of the box."""
@@ -52,10 +67,3 @@ class Problem:
         system = self.system
         excess = np.abs(system.excess(system.values(x)))
         return self.box.contains(x) and bool((excess <= tolerances(system)).all())
-
-
-def tolerances(system: System) -> Vector:
-    """Return what each component may be violated by."""
-    sides = [np.abs(np.where(np.isfinite(s), s, 0.0)) for s in (system.lower, system.upper)]
-    found: Vector = FEASIBLE * np.maximum(1.0, np.maximum(*sides))
-    return found

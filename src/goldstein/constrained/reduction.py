@@ -6,7 +6,8 @@ With y = clip(z) the function is
 
 f and c are asked inside the bounds only. Gradients of P that cancel are a KKT certificate: f has
 weight 1 by construction, and a constraint enters where it is violated, with a multiplier of at
-most rho_i. Variables whose bounds coincide are left out of z.
+most rho_i. Variables whose bounds coincide are left out of z, and z runs along linear equalities
+where it can (`goldstein.constrained.coordinates`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import Box
+from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import System, as_system
 from goldstein.errors import BallTooSmallError
@@ -35,11 +37,13 @@ class Boxed(Oracle):
     Over the variables that can move; y = clip(z).
     """
 
-    def __init__(self, problem: Problem, wall: float) -> None:
+    def __init__(
+        self, problem: Problem, wall: float, coordinates: Coordinates | None = None
+    ) -> None:
         self.problem, self.wall = problem, wall
         self._free = ~problem.box.fixed
-        self._rest = problem.box.lower
-        self.dim = int(self._free.sum())
+        self._coordinates = coordinates or Coordinates(problem)
+        self.dim = self._coordinates.dim
         #: The steepest slope along a coordinate that was met; a lower wall does not hold.
         self.steepest = 0.0
         #: f and the violation behind every value that was told.
@@ -85,31 +89,27 @@ class Boxed(Oracle):
 
     def apply(self, x: Vector) -> Vector:
         """Return the variables that can move."""
-        return x[self._free].copy()
+        return self._coordinates.apply(x)
 
     def invert(self, z: Vector) -> Vector:
         """Return the point of the box that belongs to z."""
-        return self.problem.box.clip(self._whole(z))
-
-    def _whole(self, z: Vector) -> Vector:
-        whole = np.where(self._free, 0.0, self._rest)
-        whole[self._free] = z
-        return whole
+        return self.problem.box.clip(self._coordinates.whole(z))
 
     def value(self, x: Vector) -> float:
-        whole = self._whole(x)
+        whole = self._coordinates.whole(x)
         y = self.problem.box.clip(whole)
         found = self.inside(y) + self.wall * float(np.abs(whole - y).sum())
         self.course[found] = self.objective(y), self.problem.system.violation(y)
         return found
 
     def gradient(self, y: Vector) -> Vector:
-        whole = self._whole(y)
+        whole = self._coordinates.whole(y)
         inside = self.problem.box.clip(whole)
-        free = self.slope(inside)[self._free]
-        self.steepest = max(self.steepest, float(np.abs(free).max(initial=0.0)))
-        outside = (whole - inside)[self._free]
-        return np.where(outside != 0.0, self.wall * np.sign(outside), free)
+        slope = self.slope(inside)
+        self.steepest = max(self.steepest, float(np.abs(slope[self._free]).max(initial=0.0)))
+        outside = whole - inside
+        slope = np.where(outside != 0.0, self.wall * np.sign(outside), slope)
+        return self._coordinates.gradient(slope)
 
 
 class Penalised(Boxed):
@@ -122,10 +122,14 @@ class Penalised(Boxed):
         Weights of the constraints.
     wall : float
         Weight of the distance to the box.
+    coordinates : Coordinates, optional
+        The variables; by default all that are not fixed.
     """
 
-    def __init__(self, problem: Problem, rho: Vector, wall: float) -> None:
-        super().__init__(problem, wall)
+    def __init__(
+        self, problem: Problem, rho: Vector, wall: float, coordinates: Coordinates | None = None
+    ) -> None:
+        super().__init__(problem, wall, coordinates)
         self.rho = rho
         #: The best feasible point that was met, with its value.
         self.best: tuple[float, Vector] | None = None
@@ -150,7 +154,7 @@ class Penalised(Boxed):
         """Give up where ever lower values lead ever further out: the weights are too small."""
         size = 1.0 + float(np.abs(z).max(initial=0.0))
         self._scale = self._scale or size
-        outside = self._violated or not np.array_equal(self.apply(self.invert(z)), z)
+        outside = self._violated or not self.problem.box.contains(self._coordinates.whole(z))
         if outside and size > FAR * self._scale:
             raise BallTooSmallError
 
@@ -163,7 +167,9 @@ class Penalised(Boxed):
 
     def _excess(self, y: Vector) -> Vector:
         system = self.problem.system
-        return system.excess(system.values(y))
+        found = system.excess(system.values(y))
+        found[self._coordinates.holding] = 0.0
+        return found
 
 
 class Violation(Oracle):

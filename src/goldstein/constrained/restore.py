@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.problem import Problem, tolerances
+from goldstein.checker.constraints import tolerances
+from goldstein.constrained.problem import Problem
 from goldstein.errors import KinkError
 from goldstein.numerics.streams import stream
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constraints import excess
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, OracleError
 from goldstein.oracles import Oracle
+from goldstein.oracles.journal import Journal
 
 _EXPECTED = (
     "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "
@@ -112,6 +115,23 @@ class Group:
         return OracleError(f"{self.name}: {what} (at x = {shown}).", x.copy(), 0)
 
 
+@dataclass(eq=False)
+class KeptGroup(Group):
+    """A constraint whose answers are kept in a journal, under its number."""
+
+    journal: Journal | None = None
+    number: int = 0
+
+    def values(self, x: Vector) -> Vector:
+        assert self.journal is not None
+        return self.journal.asked(f"values of constraint {self.number}", x, super().values)
+
+    def rows(self, x: Vector) -> Matrix:
+        assert self.journal is not None
+        what = f"Jacobian of constraint {self.number}"
+        return self.journal.asked(what, x, super().rows).reshape(self.size, x.size)
+
+
 class System:
     """All constraints together, each evaluated once per point.
 
@@ -171,23 +191,43 @@ class System:
 
     def excess(self, values: Vector) -> Vector:
         """Return by how much each component is violated: positive above ub, negative below lb."""
-        above = np.maximum(values - self.upper, 0.0)
-        below = np.maximum(self.lower - values, 0.0)
-        found: Vector = above - below
-        return found
+        return excess(self, values)
 
     def violation(self, x: Vector) -> float:
         """Return the largest violation at x; 0 where all constraints hold."""
         return float(np.abs(self.excess(self.values(x))).max(initial=0.0))
 
 
-def as_system(constraints: Any, x: Vector) -> System:
-    """Read constraints as SciPy takes them; they are asked once, at x, for their sizes."""
+def as_system(constraints: Any, x: Vector, journal: Journal | None = None) -> System:
+    """Read constraints as SciPy takes them; they are asked once, at x, for their sizes.
+
+    Their answers are kept in the journal, if there is one; matrices answer at once.
+    """
     if isinstance(constraints, System):
         return constraints
-    given = constraints if isinstance(constraints, list | tuple) else [constraints]
-    groups = [_group(one, f"constraints[{k}]", x.size) for k, one in enumerate(given)]
+    groups = _groups(constraints, x.size)
+    if journal is not None:
+        groups = [
+            group if group.linear else KeptGroup(**vars(group), journal=journal, number=k)
+            for k, group in enumerate(groups)
+        ]
     return System(groups, x)
+
+
+def system_identity(constraints: Any, dim: int) -> list[Any]:
+    """Describe constraints, without asking them, for a checkpoint."""
+    return [[group.name, _digest_of_numbers(group)] for group in _groups(constraints, dim)]
+
+
+def _digest_of_numbers(group: Group) -> str:
+    limits = [np.asarray(side, dtype=object).tolist() for side in (group.lower, group.upper)]
+    matrix = np.array(group.parts).tobytes() if group.linear else b""
+    return hashlib.blake2b(repr(limits).encode() + matrix, digest_size=8).hexdigest()
+
+
+def _groups(constraints: Any, dim: int) -> list[Group]:
+    given = constraints if isinstance(constraints, list | tuple) else [constraints]
+    return [_group(one, f"constraints[{k}]", dim) for k, one in enumerate(given)]
 
 
 def given(constraints: Any) -> bool:

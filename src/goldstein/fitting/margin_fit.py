@@ -9,6 +9,7 @@ import numpy as np
 
 from goldstein.api import certify, minimize
 from goldstein.api.inputs import smallest_delta
+from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
@@ -207,13 +208,14 @@ def _best_start(
         found = _best_start(span.problem, eps, delta, seed, begin, n_init)
         return replace(found, v=span.lift(found.v))
     rng = np.random.default_rng(seed)
-    best = minimise_margin(problem, start=start, rng=rng, eps=eps, delta=delta)
-    for _ in range(n_init - 1):
-        # A path on few rows ends elsewhere; with luck these rows are clean.
-        size = min(problem.rows, max(2 * problem.dim, problem.rows // 4, 2))
-        few = problem.take(np.sort(rng.choice(problem.rows, size, replace=False)))
-        other_start = minimise_margin(few, rng=rng, eps=eps, delta=delta).v
-        other = minimise_margin(problem, start=other_start, rng=rng, eps=eps, delta=delta)
-        if problem.value(other.v) < problem.value(best.v):
-            best = other
-    return best
+
+    def search(k: int) -> LocalMinimum:
+        begin = start
+        if k:
+            # A path on few rows ends elsewhere; with luck these rows are clean.
+            size = min(problem.rows, max(2 * problem.dim, problem.rows // 4, 2))
+            few = problem.take(np.sort(rng.choice(problem.rows, size, replace=False)))
+            begin = minimise_margin(few, rng=rng, eps=eps, delta=delta).v
+        return minimise_margin(problem, start=begin, rng=rng, eps=eps, delta=delta)
+
+    return search_from(range(n_init), search, lambda found: problem.value(found.v))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize as smooth_minimize
 
 from goldstein.api import certify, minimize
+from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
@@ -69,13 +70,14 @@ def fit_native(
     begin = time.perf_counter()
     rng = np.random.default_rng(seed)
     limits: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
-    found = []
-    for k in range(n_init):
+
+    def search(k: int) -> tuple[Result, int]:
         path = PATH if start is None or k else SHORT_PATH
         theta, steps = _follow(merged, path, merged.start(rng) if k else start)
         result = minimize(merged, theta, max_time=time_left(begin, max_time), **limits)
-        found.append((result, steps + result.nit))
-    result, steps = min(found, key=lambda pair: pair[0].fun)
+        return result, steps + result.nit
+
+    result, steps = search_from(range(n_init), search, lambda found: found[0].fun)
     goldstein = _certificate(model, result)
     if goldstein is None:
         goldstein = certify(model, result.x, **limits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from goldstein.api import certify as certify_point
+from goldstein.api.certify_data import certify_data
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.jax.data_oracle import DataOracle
 from goldstein.oracles.data_mean import Progress, Reduction
@@ -44,8 +44,8 @@ def certify(
         Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
     seed : int
     max_calls : int, optional
-        Passes over the data. By default 64 where the loss visibly falls nearby, and up to 600 more
-        where it does not.
+        Passes over the data. By default a dozen or two where the loss visibly falls nearby, and up
+        to 600 where it does not.
     reduction : {"mean", "sum"}
         What `loss` returns for a batch; a sum over all data is divided by their number.
     progress : bool or callable
@@ -69,7 +69,11 @@ def certify(
     >>> goldstein.jax.certify(loss, params, batches, delta=1e-3).eps < 1e-12
     True
     """
-    found: GoldsteinCertificate = DataOracle(loss, params, batches, reduction).certified(
-        certify_point, delta=delta, eps=eps, seed=seed, max_calls=max_calls, progress=progress
+    return certify_data(
+        DataOracle(loss, params, batches, reduction),
+        delta=delta,
+        eps=eps,
+        seed=seed,
+        max_calls=max_calls,
+        progress=progress,
     )
-    return found

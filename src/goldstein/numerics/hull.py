@@ -13,6 +13,7 @@ good the answer is: any weights on the simplex give a valid vector of the hull.
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from scipy.linalg.lapack import dgelsy, dposv
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.numerics.active_inverse import RIDGE, ActiveInverse
+from goldstein.numerics.long_rows import affine_of_long_rows, gram_of_long_rows
 from goldstein.numerics.nonnegative import convex_weights
 
 #: Below this ratio |m| / scale the Gram matrix has lost half of its digits: use the rows instead.
@@ -47,18 +49,28 @@ TINY_SYSTEM = 400
 #: Up to this many numbers, non-negative least squares is the fastest first guess.
 SMALL_SYSTEM = 5000
 
+#: From this many variables on the rows are too long to be factorised: their Gram matrix is, and
+#: what it has lost is regained by a few passes over the rows.
+MANY_VARIABLES = 1000
+
+#: There the Gram matrix does down to this ratio |m| / scale, where a hundredth of |m|^2 is lost.
+FINE_GRAM_LIMIT = 1e-7
+
 #: From this many rows on, `approach` lets in this many rows, and more once |m| is below this many
 #: goals.
 ROUGH_SIZE, ROUGH_ENTERING, ROUGH_ABOVE, ROUGH_NEAR = 200, 2, 1.05, 8
 
 
-def min_norm_weights(gradients: ArrayLike) -> Vector:
+def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector:
     """Return convex weights of the shortest vector in the hull of the rows.
 
     Parameters
     ----------
     gradients : array_like, shape (k, d)
         Finite rows, k >= 1.
+    deadline : float
+        In many variables: when to be content with what has been found, as `time.perf_counter()`
+        tells the time; where that is nothing, `OutOfTime` is raised.
 
     Returns
     -------
@@ -76,12 +88,14 @@ def min_norm_weights(gradients: ArrayLike) -> Vector:
         raise InputError(
             f"gradients have shape {rows.shape}, expected (k, d) with at least one row."
         )
-    scale = float(np.abs(rows).max(initial=0.0))
+    scale = float(max(rows.max(initial=0.0), -rows.min(initial=0.0)))
     if not math.isfinite(scale):
         raise InputError("gradients contain a non-finite number; every row must be finite.")
     count = len(rows)
     if count == 1 or scale == 0.0:
         return _vertex(count, 0)
+    if rows.shape[1] >= MANY_VARIABLES and 1e-100 < scale < 1e100:
+        return Hull.of(rows, deadline).solve()[0].copy()
     rows = rows / scale
     squared = np.einsum("ij,ij->i", rows, rows)
     best = _vertex(count, int(squared.argmin()))
@@ -110,6 +124,9 @@ class Hull:
         Length of a gradient.
     capacity : int
         Rows to allocate at first; the storage doubles when it is full.
+    deadline : float
+        When a search must end, as `time.perf_counter()` tells the time; the vector found by then
+        is the answer.
 
     Notes
     -----
@@ -130,11 +147,13 @@ class Hull:
     array([1., 0.])
     """
 
-    def __init__(self, dim: int, capacity: int = 32) -> None:
+    def __init__(self, dim: int, capacity: int = 32, deadline: float = math.inf) -> None:
         if dim < 1 or capacity < 1:
             raise InputError(f"dim={dim} and capacity={capacity} must both be at least 1.")
         self.dim = dim
         self.size = 0
+        self.deadline = deadline
+        self._gram_limit = GRAM_LIMIT if dim < MANY_VARIABLES else FINE_GRAM_LIMIT
         self.point: Vector = np.zeros(dim)
         self._allocate(capacity)
         self._active = 0  # how many entries of _order are in use
@@ -144,6 +163,19 @@ class Hull:
         self._squared = 0.0  # |point|^2
         self._inverse: ActiveInverse | None = None  # for large active sets
         self._shortest, self._longest = math.inf, 0.0  # squared lengths among the rows
+
+    @classmethod
+    def of(cls, rows: Matrix, deadline: float = math.inf) -> Hull:
+        """Return the hull of these rows, which are not copied: nobody may change them."""
+        count, dim = rows.shape
+        hull = cls(dim, 1, deadline)
+        hull._allocate(count, rows)
+        hull.size = count
+        hull._gram_limit = GRAM_LIMIT  # an answer that is wanted once is worth some passes more
+        hull._gram[:] = gram_of_long_rows(rows, hull._is_late)
+        diagonal = hull._gram.diagonal()
+        hull._shortest, hull._longest = float(diagonal.min()), float(diagonal.max())
+        return hull
 
     @property
     def gradients(self) -> Matrix:
@@ -191,8 +223,8 @@ class Hull:
         """Drop all rows but these; row `indices[i]` becomes row `i`."""
         kept = np.asarray(indices, dtype=np.intp)
         count = len(kept)
+        self._move_rows(kept)
         # The right-hand sides are copies, so overlapping storage is safe.
-        self._rows[:count] = self.gradients.take(kept, 0)
         self._gram[:count, :count] = self.gram.take(kept, 0).take(kept, 1)
         self._weights[:count] = self.weights.take(kept)
         self.size = count
@@ -245,7 +277,7 @@ class Hull:
             elif not self.unfinished:
                 self._settled = count
                 return weights, self.point
-        coarse = GRAM_LIMIT
+        coarse = self._gram_limit
         if 3 < count <= TINY_SYSTEM // self.dim:
             if entering is None or not self._is_enough(gram, entering):
                 coarse = self._solve_at_once(gram)
@@ -294,6 +326,8 @@ class Hull:
         kept, best = weights, math.inf
         self.unfinished = False
         for _ in range(limit):
+            if self._is_late():
+                break
             if self._active == count:
                 return  # all rows carry weight: no one is left to enter
             if entering is None:
@@ -349,6 +383,9 @@ class Hull:
         kept, best = weights, math.inf
         self._descend(gram, exact=True)
         for _ in range(3 * count + 10):
+            if self._is_late():
+                self.unfinished = True
+                return
             point = weights.dot(rows)
             squared = float(point.dot(point))
             if squared >= best:
@@ -361,6 +398,9 @@ class Hull:
             best, kept = squared, weights.copy()
             self._let_in(entering)
             self._descend(gram, exact=True)
+
+    def _is_late(self) -> bool:
+        return self.deadline < math.inf and time.perf_counter() > self.deadline
 
     def _enters(self, index: int, product: float, squared: float, length: float) -> bool:
         """Does <m, g> fall below |m|^2 by more than its rounding error, for a row outside?
@@ -382,7 +422,7 @@ class Hull:
     def _is_short(self, squared: float) -> bool:
         """Is m so short against the rows it is made of that their Gram matrix is too coarse?"""
         lengths = self._gram.diagonal()[self._order[: self._active]]
-        return squared <= GRAM_LIMIT**2 * float(lengths.max())
+        return squared <= self._gram_limit**2 * float(lengths.max())
 
     def _descend(self, gram: Matrix, exact: bool) -> None:
         """Walk to the affine shortest vector of the active set, dropping weights that reach 0."""
@@ -457,6 +497,11 @@ class Hull:
 
     def _affine_from_rows(self, active: Indices) -> Vector | None:
         """The same by rank-revealing least squares on the gradients themselves."""
+        if self.dim >= MANY_VARIABLES:
+            ridge = RIDGE if len(active) >= LARGE_SET else 0.0
+            return affine_of_long_rows(
+                self.gradients, self.gram, active, self._longest, ridge, self._is_late
+            )
         rows = self._rows[active]
         scale = math.sqrt(float(self._gram[active, active].max()))
         if scale == 0.0:
@@ -553,8 +598,17 @@ class Hull:
         if not square <= self._longest:
             self._longest = square  # also when it is nan
 
-    def _allocate(self, capacity: int) -> None:
-        self._rows: Matrix = np.empty((capacity, self.dim))
+    def _move_rows(self, kept: Indices) -> None:
+        """Row `kept[i]` becomes row `i`; long rows one by one, to save memory."""
+        if self.dim < MANY_VARIABLES or (np.diff(kept) <= 0).any():
+            self._rows[: len(kept)] = self.gradients.take(kept, 0)
+            return
+        for place, row in enumerate(kept.tolist()):
+            if place != row:
+                self._rows[place] = self._rows[row]
+
+    def _allocate(self, capacity: int, rows: Matrix | None = None) -> None:
+        self._rows: Matrix = np.empty((capacity, self.dim)) if rows is None else rows
         self._gram: Matrix = np.empty((capacity, capacity))
         self._weights: Vector = np.zeros(capacity)
         self._order: Indices = np.empty(capacity + 1, dtype=np.intp)

@@ -13,6 +13,8 @@ from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import stream
 from goldstein.oracles.counted import CountedOracle
 
+_SIGNS = np.array([-1.0, 1.0])
+
 #: Steps relative to the radius: shortest and longest; and the second one relative to the first.
 _SHORTEST, _LONGEST, _LONGER = 2.0**-24, 2.0**-10, 2.0**6
 
@@ -85,7 +87,8 @@ def _contradicts(
     """True or False where the values are clear, None where they are not."""
     # No entry is small, so that no coordinate goes unnoticed; none is like another, so that
     # mistakes do not cancel.
-    v = rng.choice([-1.0, 1.0], y.size) * rng.uniform(0.5, 1.5, y.size) / math.sqrt(y.size)
+    signs = _SIGNS[rng.integers(0, 2, y.size)]  # as `rng.choice` does, in a third of its time
+    v = signs * rng.uniform(0.5, 1.5, y.size) / math.sqrt(y.size)
     steep = float(np.abs(g) @ np.abs(v))
     # As short as the digits of the values allow: a short step meets no kink.
     digits = _ROUNDING * abs(oracle.last_value) / (_CLEAR * steep) if steep > 0 else math.inf

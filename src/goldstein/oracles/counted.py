@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import ddot
 
-from goldstein.checker.arrays import Vector
-from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls, OutOfTime
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value, too_long
 from goldstein.oracles.base import Oracle
 
@@ -21,6 +22,23 @@ _LARGE = 10_000
 
 #: A hundred units of single precision.
 _COARSE_FLOOR = 100 * 2.0**-24
+
+
+#: Something like `map`: it may evaluate in any order, and returns the answers in the order given.
+Map = Callable[[Callable[[Vector], Any], list[Vector]], Iterable[Any]]
+
+
+class Guarded:
+    """A function that returns what it would raise, so that the point of a failure is known."""
+
+    def __init__(self, function: Callable[[Vector], Any]) -> None:
+        self.function = function
+
+    def __call__(self, x: Vector) -> Any:
+        try:
+            return self.function(x)
+        except Exception as failure:
+            return failure
 
 
 class CountedOracle(Oracle):
@@ -52,6 +70,10 @@ class CountedOracle(Oracle):
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
+        #: When the last call may begin, as `time.perf_counter()` tells the time.
+        self.deadline = math.inf
+        #: Whether the function was given up.
+        self.closed = False
         #: The value that was asked for last.
         self.last_value = 0.0
         #: Length of the first gradient: what a relative accuracy is relative to.
@@ -59,6 +81,10 @@ class CountedOracle(Oracle):
         #: Set when gradients arrive in less than double precision: the name of that precision.
         self.coarse = ""
         self._spare: Vector | None = None
+
+    @property
+    def plain(self) -> Oracle:
+        return self.inner.plain
 
     @property
     def name(self) -> str:
@@ -72,6 +98,8 @@ class CountedOracle(Oracle):
     def value(self, x: Vector) -> float:
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls("value")
+        if self.deadline < math.inf and time.perf_counter() > self.deadline:
+            raise OutOfTime("value")
         self.values += 1
         try:
             raw = self.inner.value(x.copy() if x.size < _LARGE else self._lent(x))
@@ -86,6 +114,25 @@ class CountedOracle(Oracle):
             error = self._error(str(bad), x, bad.advice or self._finite(self.values == 1))
             error.value = bad.value
             raise error from None
+
+    def values_at(self, points: Matrix, workers: Map = map) -> Vector:
+        """Return the values at many points, asked for through a map that may work in parallel."""
+        if self.values + self.gradients + len(points) > self.limit:
+            raise OutOfCalls("values")
+        self.values += len(points)
+        answers = np.empty(len(points))
+        for k, raw in enumerate(workers(Guarded(self.inner.value), list(points.copy()))):
+            try:
+                if isinstance(raw, GoldsteinError):
+                    raise raw
+                if isinstance(raw, Exception):
+                    raise self._raised(raw, points[k], "value") from raw
+                answers[k] = as_value(raw)
+            except BadAnswer as bad:
+                if bad.value is None:
+                    raise self._error(str(bad), points[k], bad.advice) from None
+                answers[k] = bad.value
+        return answers
 
     @np.errstate(over="ignore", invalid="ignore")
     def trial_value(self, x: Vector) -> float:
@@ -110,6 +157,8 @@ class CountedOracle(Oracle):
     def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls(what)
+        if self.deadline < math.inf and time.perf_counter() > self.deadline:
+            raise OutOfTime(what)
         self.gradients += 1
         try:
             raw = question(y.copy() if y.size < _LARGE else self._lent(y))
@@ -139,6 +188,10 @@ class CountedOracle(Oracle):
         if self.calls > self.limit:
             raise OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
 
+    def close(self) -> None:
+        """Ask nothing any more, whatever was kept back: the function does not return."""
+        self.closed, self.limit = True, -(10**18)
+
     @contextlib.contextmanager
     def reserved(self, calls: int) -> Iterator[None]:
         """Keep some calls back for what comes after."""
@@ -147,6 +200,15 @@ class CountedOracle(Oracle):
             yield
         finally:
             self.limit += calls
+
+    @contextlib.contextmanager
+    def until(self, deadline: float) -> Iterator[None]:
+        """Refuse calls after this time, as `time.perf_counter()` tells it."""
+        before, self.deadline = self.deadline, deadline
+        try:
+            yield
+        finally:
+            self.deadline = before
 
     def require_visible(self, x: Vector, delta: float) -> None:
         """Refuse a ball that a function computed in single precision cannot tell from its centre.

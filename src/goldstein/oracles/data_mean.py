@@ -7,7 +7,6 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,13 +23,6 @@ Progress = bool | Callable[[int, int], None]
 
 #: Up to this many parameters, what a model computes for a larger batch surely fits the memory.
 SMALL_MODEL = 2**17
-
-#: Passes over the data unless the caller says otherwise: at most, at least (where memory is short),
-#: and at first.
-CALLS, FEWEST_CALLS, FIRST_CALLS = 600, 40, 64
-
-#: Numbers a search may keep (points and gradients): about one gigabyte.
-KEPT_NUMBERS = 2**27
 
 
 class DataMean(Oracle):
@@ -141,30 +133,6 @@ class DataMean(Oracle):
     def meta(self) -> dict[str, Any]:
         """What a certificate should record of the data."""
         return {"samples": self.samples, "reduction": self.reduction}
-
-    def certified(
-        self,
-        certify: Callable[..., Any],
-        *,
-        delta: float,
-        eps: float,
-        seed: int,
-        max_calls: int | None,
-        progress: Progress,
-    ) -> Any:
-        """Return the certificate that `goldstein.certify` finds, with a record of the data.
-
-        Unless the caller sets `max_calls`, a few passes come first: they are enough for a point at
-        which the loss visibly falls, where many more hardly improve the bound.
-        """
-        most = max(FEWEST_CALLS, min(CALLS, KEPT_NUMBERS // (2 * self.start.size)))
-        budgets = [min(FIRST_CALLS, most), most] if max_calls is None else [max_calls]
-        with self.reporting(progress, sum(budgets)):
-            for budget in budgets:
-                found = certify(self, self.start, delta=delta, eps=eps, rng=seed, max_calls=budget)
-                if found.descent is not None or found.eps <= eps:
-                    break
-        return replace(found, meta={**found.meta, **self.meta}, digest="")
 
     @contextmanager
     def reporting(self, progress: Progress, budget: int) -> Iterator[None]:

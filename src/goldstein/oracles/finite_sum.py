@@ -17,9 +17,12 @@ from goldstein.oracles.base import Oracle
 #: Terms per block when the whole data set is visited: memory stays bounded for every n.
 BLOCK = 256
 
+#: What a second argument is called that noise is drawn from.
+_RNG_NAMES = frozenset({"rng", "generator", "random_state"})
+
 
 class FiniteSum(Oracle):
-    """The mean of n terms, `f(x) = (f_0(x) + ... + f_{n-1}(x)) / n`.
+    """The mean of n terms f_0, ..., f_{n-1}.
 
     Solvers draw batches; certificates use all n terms, so they carry no sampling error.
 
@@ -223,13 +226,17 @@ def as_stochastic(fun: Any, jac: Any = None) -> FiniteSum | SampleStream | None:
 def _takes_rng(function: Any) -> bool:
     if not callable(function) or isinstance(function, Oracle):
         return False
+    code = getattr(function, "__code__", None)
+    plain = not hasattr(function, "__wrapped__") and not hasattr(function, "__signature__")
+    if code is not None and plain and _RNG_NAMES.isdisjoint(code.co_varnames):
+        return False  # a signature takes its time
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     required = [p for p in parameters if p.kind in positional and p.default is p.empty]
-    return len(required) == 2 and required[1].name in ("rng", "generator", "random_state")
+    return len(required) == 2 and required[1].name in _RNG_NAMES
 
 
 def _count(name: str, number: Any) -> int:

@@ -13,6 +13,57 @@ from goldstein.oracles.base import Oracle
 from goldstein.oracles.finite_sum import as_stochastic
 from goldstein.oracles.structure import Structure
 
+#: What `jac` may be instead of a gradient: SciPy's names for differences of values.
+DIFFERENCES = ("2-point", "3-point")
+
+
+class ValueOracle(Oracle):
+    """A function of which only values can be had.
+
+    Parameters
+    ----------
+    fun : callable or Oracle
+    args : sequence
+        Extra arguments.
+    """
+
+    has_gradient = False
+
+    def __init__(self, fun: Callable[..., Any] | Oracle, args: Sequence[Any] = ()) -> None:
+        self.fun, self.args = fun, tuple(args)
+        if isinstance(fun, Oracle):
+            self.dim = fun.dim
+
+    @property
+    def name(self) -> str:
+        if isinstance(self.fun, Oracle):
+            return self.fun.name
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+    def value(self, x: Vector) -> Any:
+        return self.fun.value(x) if isinstance(self.fun, Oracle) else self.fun(x, *self.args)
+
+    def gradient(self, y: Vector) -> Vector:
+        raise InputTypeError(f"of {self.name} only values can be had; its gradient was asked for.")
+
+
+def as_values(
+    fun: Oracle | Callable[..., Any], args: Sequence[Any] = (), structure: Structure | None = None
+) -> Oracle:
+    """Return the values of `fun` as an Oracle over a vector; gradients it may have stay unasked."""
+    args = args if isinstance(args, tuple | list) else (args,)
+    if isinstance(fun, Oracle):
+        if args or structure is not None or not fun.has_value:
+            raise InputTypeError(
+                f"{fun.name} is an oracle: it takes one vector and no args, and must have values."
+            )
+        return ValueOracle(fun)
+    if not callable(fun):
+        raise InputTypeError(
+            f"fun must be a callable or a goldstein.Oracle, got {type(fun).__name__}."
+        )
+    return ValueOracle(fun if structure is None else structure.around(fun, None)[0], args)
+
 
 class FunctionOracle(Oracle):
     """A black box: `fun(x, *args)` and `jac(x, *args)`, or one `fun` that returns both.
@@ -117,5 +168,6 @@ def as_oracle(
     raise InputTypeError(
         f"no gradient: jac is {jac!r}. Pass jac=your_gradient, or jac=True if fun returns "
         "(value, gradient); for automatic differentiation see goldstein.torch.oracle and "
-        "goldstein.jax.oracle."
+        "goldstein.jax.oracle. Where there are only values: jac='2-point' or method='values', and "
+        "what is proved is then statistical."
     )

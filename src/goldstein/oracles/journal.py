@@ -1,9 +1,12 @@
-"""A checkpoint that needs nothing from the solver: the journal of all oracle answers.
+"""A checkpoint that needs nothing from the solver: the journal of all answers.
 
-Solvers are deterministic given the seed, so a run is resumed bit for bit by replaying the answers
-that were paid for already. The file is appended to as the run goes; a half-written last record,
-the mark of a killed process, is dropped. Some replayed answers (number 1, 2, 4, 8, ... and the
-last) are asked for again: a journal of another function is noticed and refused.
+Solvers are deterministic given the seed, so a run is resumed bit for bit by giving the answers that
+were paid for already: each record says what was asked, where, and what was answered. The file is
+appended to as the run goes; damaged records are cut off, with a message. Some answers (number 1, 2,
+4, 8, ... and the last) are asked for again: a journal of another function is noticed and refused.
+
+A journal stops growing at `LIMIT` bytes: long answers are then left out, and asked for again by a
+run that resumes.
 """
 
 from __future__ import annotations
@@ -12,201 +15,292 @@ import contextlib
 import hashlib
 import json
 import struct
+import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.errors import InputError, KinkError
-from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
-from goldstein.oracles.base import Oracle
+from goldstein.errors import CheckpointError, KinkError
+from goldstein.oracles.locked_file import CheckpointWarning, LockedFile
 
-_MAGIC = b"goldstein journal 1\n"
-_HEAD = struct.Struct("<c8sq")  # kind, digest of the point, number of floats
+#: Bytes at which a journal stops to keep answers longer than `SHORT` bytes.
+LIMIT = 4 * 2**30
+SHORT = 2**10
+
+_MAGIC = b"goldstein journal 2\n"
+_OLDER = b"goldstein journal 1\n"
+_HEADER_LIMIT = 2**20
+_HEAD = struct.Struct("<B16sq")  # bytes of a number (0: a kink), digest of the question, numbers
+_SUM = struct.Struct("<I")
+_TYPES = {8: np.float64, 4: np.float32, 2: np.float16}
+_AFRESH = "name another file, or delete it to start afresh"
 
 
-class JournalOracle(Oracle):
-    """Answer from the journal as long as it lasts, then from the function, writing as we go.
+@dataclass(frozen=True)
+class _Record:
+    width: int  # bytes of a number; 0 for a kink
+    at: int  # where the numbers begin
+    count: int
+
+
+class Journal:
+    """Answers kept in a file.
 
     Parameters
     ----------
-    inner : Oracle
-    path : path of the journal
+    path : path
+        A new file, or a journal of the same run.
     identity : dict
         JSON-able description of the run; a journal of another run is refused.
+    limit : int, optional
+        Bytes at which long answers are not kept any more.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     journal = Journal(folder + "/run.journal", {"seed": 0})
+    ...     answer = journal.asked("square", np.array([3.0]), np.square)
+    ...     journal.close()
+    >>> answer
+    array([9.])
     """
 
-    def __init__(self, inner: Oracle, path: str | Path, identity: dict[str, Any]) -> None:
-        self.inner = inner
-        self.knows_kinks = inner.knows_kinks
-        self.dim = inner.dim
-        self.has_value = inner.has_value
-        self.has_gradient = inner.has_gradient
+    def __init__(
+        self, path: str | Path, identity: dict[str, Any], limit: int | None = None
+    ) -> None:
         self.path = Path(path)
-        self._replay: list[tuple[bytes, bytes, bytes]] = []
-        self._next = 0
-        self._silent = False
-        header = _MAGIC + json.dumps(identity, sort_keys=True).encode() + b"\n"
+        self.limit = LIMIT if limit is None else limit
+        #: Answers taken from the journal so far.
+        self.recalled = 0
+        #: Why the journal cannot be used any more; whatever a search does about an error of the
+        #: function must not hide it.
+        self.failure: CheckpointError | None = None
+        self._known: dict[bytes, list[_Record]] = defaultdict(list)
+        self._asked: dict[bytes, int] = defaultdict(int)
+        self._last: _Record | None = None
+        self._full = False
+        self._file = LockedFile(path)
         try:
-            end = self._load(header) if self.path.exists() else None
-            self._file: BinaryIO = open(self.path, "r+b" if end is not None else "wb")  # noqa: SIM115
-        except OSError as failure:
-            raise InputError(
-                f"checkpoint {self.path} cannot be used ({failure.strerror}); name a file in an "
-                "existing folder."
-            ) from failure
-        if end is None:
-            self._file.write(header)
-        else:
-            self._file.seek(end)
-            self._file.truncate()
-        self._file.flush()
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def replayed(self) -> int:
-        """Answers taken from the journal so far."""
-        return self._next
-
-    @contextlib.contextmanager
-    def off_the_record(self) -> Iterator[None]:
-        """Let questions pass by the journal: a longer run would not ask them."""
-        self._silent = True
-        try:
-            yield
-        finally:
-            self._silent = False
-
-    def close(self) -> None:
-        self._file.close()
-
-    def value(self, x: Vector) -> float:
-        if self._silent:
-            return self.inner.value(x)
-        stored = self._recall(b"v", x)
-        if stored is not None:
-            answer = float(np.frombuffer(stored)[0])
-            if self._doubt():
-                self._compare(answer, self.inner.value(x))
-            return answer
-        raw = self.inner.value(x)
-        try:
-            answer = as_value(raw)
-        except BadAnswer as bad:
-            if bad.value is None:
-                return raw  # the guard above us says what is wrong; nothing of it is kept
-            answer = bad.value  # a run may step back from such a point and go on
-        self._write(b"v", x, struct.pack("<d", answer))
-        return answer
-
-    def gradient(self, y: Vector) -> Vector:
-        return self._gradient(self.inner.gradient, y)
-
-    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
-        return self._gradient(lambda z: self.inner.sample(z, rng), x)
-
-    def _gradient(self, question: Callable[[Vector], Vector], y: Vector) -> Vector:
-        if self._silent:
-            return question(y)
-        stored = self._recall(b"g", y)
-        if stored is not None:
-            answer = np.frombuffer(stored).copy()
-            if self._doubt():
-                self._compare(answer, question(y))
-            return answer
-        try:
-            raw = question(y)
-        except KinkError:
-            self._write(b"k", y, b"")
+            self._begin(json.loads(json.dumps(identity)))
+        except BaseException:
+            self._file.close()
             raise
+
+    def _begin(self, identity: dict[str, Any]) -> None:
+        file = self._file
+        if file.size:
+            file.end = self._require_ours(identity)
+        if file.end:
+            self._scan()
+            return
+        file.cut()
         try:
-            answer = as_gradient(raw, y.shape)
-        except BadAnswer:
-            return raw
-        self._write(b"g", y, answer.tobytes())
-        return answer
+            file.append(_MAGIC + json.dumps(identity, sort_keys=True).encode() + b"\n")
+        except CheckpointError:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+            raise
 
-    def _doubt(self) -> bool:
-        """Whether the answer just replayed is one of those that are asked for again."""
-        number = self._next
-        return number & (number - 1) == 0 or number == len(self._replay)
-
-    def _compare(self, stored: Any, fresh: Any) -> None:
-        size = float(np.abs(stored).max()) if np.isfinite(stored).all() else 0.0
-        if not np.allclose(stored, fresh, rtol=1e-9, atol=1e-9 * size, equal_nan=True):
-            raise InputError(
-                f"checkpoint {self.path} was made with another function (answer {self._next} "
-                "differs when asked again); name another file, or delete it to start afresh."
-            )
-
-    def _load(self, header: bytes) -> int:
-        blob = self.path.read_bytes()
-        if not blob.startswith(_MAGIC):
-            raise InputError(
+    def _require_ours(self, identity: dict[str, Any]) -> int:
+        """Return where the records begin, 0 if there is not even a whole header."""
+        magic = self._file.read(0, len(_MAGIC))
+        if magic == _OLDER:
+            raise self._refused("was written by an older version of goldstein")
+        if magic != _MAGIC:
+            raise CheckpointError(
                 f"checkpoint {self.path} is not a goldstein checkpoint; name another file."
             )
-        if not blob.startswith(header):
-            raise InputError(
-                f"checkpoint {self.path} belongs to another problem, other options or another "
-                "seed; name another file, or delete it to start afresh."
+        line, newline, _ = self._file.read(len(_MAGIC), _HEADER_LIMIT).partition(b"\n")
+        if not newline and self._file.size < _HEADER_LIMIT:
+            self._file.say("holds nothing but a part of its header: the run starts afresh")
+            return 0
+        recorded = _parsed(line)
+        if recorded is None:
+            raise self._refused("has a damaged header")
+        if recorded != identity:
+            raise self._refused(
+                "belongs to another problem, other options, another seed or another version: "
+                + _differences(recorded, identity)
             )
-        at = len(header)
-        while at + _HEAD.size <= len(blob):
-            kind, digest, count = _HEAD.unpack_from(blob, at)
-            stop = at + _HEAD.size + 8 * count
-            if kind not in (b"v", b"g", b"k") or count < 0 or stop > len(blob):
-                break
-            self._replay.append((kind, digest, blob[at + _HEAD.size : stop]))
-            at = stop
-        if self._replay and self._replay[-1][0] == b"v":
+        return len(_MAGIC) + len(line) + 1
+
+    def _refused(self, why: str) -> CheckpointError:
+        return CheckpointError(f"checkpoint {self.path} {why}; {_AFRESH}.")
+
+    def _scan(self) -> None:
+        """Learn what is there, and cut off what is damaged."""
+        file, number, digest = self._file, 0, b""
+        while (found := self._record_at(file.end)) is not None:
+            self._last, digest = found
+            self._known[digest].append(self._last)
+            number, file.end = number + 1, self._last.at + 8 * self._last.count + _SUM.size
+        if file.end < file.size:
+            file.say(
+                f"is damaged after {number} answers, as a run leaves it that was stopped while "
+                f"writing; its last {file.size - file.end} bytes are cut off, and asked for again"
+            )
+        last = self._last
+        if last is not None and last.count == 1 and not np.isfinite(self._numbers(last)).all():
             # The run may have died of this answer; let the function, perhaps mended, say it again.
-            payload = self._replay[-1][2]
-            if not np.isfinite(np.frombuffer(payload)).all():
-                self._replay.pop()
-                at -= _HEAD.size + len(payload)
-        return at
+            self._known[digest].pop()
+            file.end, self._last = last.at - _HEAD.size, None
+        if file.end < file.size:
+            file.cut()
 
-    def _recall(self, kind: bytes, x: Vector) -> bytes | None:
-        if self._next >= len(self._replay):
+    def _record_at(self, place: int) -> tuple[_Record, bytes] | None:
+        """Return the record there and the digest of its question, None if it is not whole."""
+        head = self._file.read(place, _HEAD.size)
+        if len(head) < _HEAD.size:
             return None
-        stored_kind, digest, payload = self._replay[self._next]
-        if stored_kind == b"k" and kind == b"g" and digest == _digest(x):
-            self._next += 1
-            raise KinkError("the function has a kink there (from the checkpoint)", x.copy())
-        if stored_kind != kind or digest != _digest(x):
-            raise InputError(
-                f"checkpoint {self.path} does not fit this run (answer {self._next + 1} was for "
-                "another point); the function, the library or the machine has changed. "
-                "Delete the file to start afresh."
-            )
-        self._next += 1
-        return payload
+        width, digest, count = _HEAD.unpack(head)
+        begin = place + _HEAD.size
+        stop = begin + 8 * count
+        if width not in (0, *_TYPES) or count < 0 or stop + _SUM.size > self._file.size:
+            return None
+        total = zlib.crc32(head)
+        for piece in range(begin, stop, 2**20):  # the whole may be larger than memory
+            total = zlib.crc32(self._file.read(piece, min(2**20, stop - piece)), total)
+        if self._file.read(stop, _SUM.size) != _SUM.pack(total):
+            return None
+        return _Record(width, begin, count), digest
 
-    def _write(self, kind: bytes, x: Vector, payload: bytes) -> None:
-        self._file.write(_HEAD.pack(kind, _digest(x), len(payload) // 8) + payload)
-        self._file.flush()
+    def asked(
+        self,
+        what: str,
+        x: Vector,
+        question: Callable[[Vector], NDArray[Any]],
+        more: bytes = b"",
+    ) -> NDArray[Any]:
+        """Return the answer to a question about x from the journal, or ask and keep it.
+
+        `what` is the question in a word, `more` what it depends on besides. Answers are flat arrays
+        of floats; a `KinkError` is an answer too.
+        """
+        key = b"\0".join((what.encode(), more, x.tobytes()))
+        digest = hashlib.blake2b(key, digest_size=16).digest()
+        number = self._asked[digest]
+        self._asked[digest] += 1
+        known = self._known.get(digest, ())
+        try:
+            if self.failure is not None:
+                raise self.failure
+            if number < len(known):
+                return self._recalled(known[number], what, x, question)
+            return self._asked_now(digest, x, question)
+        except CheckpointError as failure:
+            self.failure = failure
+            raise
+
+    def _asked_now(
+        self, digest: bytes, x: Vector, question: Callable[[Vector], NDArray[Any]]
+    ) -> NDArray[Any]:
+        try:
+            answer = question(x)
+        except KinkError:
+            self._keep(0, digest, b"")
+            raise
+        self._keep(answer.itemsize, digest, answer.astype(np.float64).tobytes())
+        return answer.ravel()
+
+    def _recalled(
+        self, record: _Record, what: str, x: Vector, question: Callable[[Vector], NDArray[Any]]
+    ) -> NDArray[Any]:
+        self.recalled += 1
+        if not record.width:
+            raise KinkError("there is a kink, according to the checkpoint", x.copy())
+        stored = self._numbers(record)
+        if self.recalled & (self.recalled - 1) == 0 or record is self._last:
+            try:
+                fresh = question(x).ravel()
+            except KinkError:
+                fresh = np.zeros(0)
+            if not _close(stored, fresh):
+                raise self._refused(
+                    f"was made with another function (the {what} of answer {self.recalled} differs "
+                    "when asked again)"
+                )
+        return stored.astype(_TYPES[record.width])
+
+    def _numbers(self, record: _Record) -> Vector:
+        return np.frombuffer(self._file.read(record.at, 8 * record.count)).copy()
+
+    def _keep(self, width: int, digest: bytes, payload: bytes) -> None:
+        end = self._file.end
+        if len(payload) > SHORT and end + len(payload) > self.limit:
+            if not self._full:
+                self._full = True
+                self._file.say(
+                    f"has reached {end / 2**20:.0f} MiB; from here on answers of more than {SHORT} "
+                    "bytes are not kept, and a run that resumes asks for them again"
+                )
+            return
+        record = _HEAD.pack(width, digest, len(payload) // 8) + payload
+        self._file.append(record + _SUM.pack(zlib.crc32(record)))
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()
 
 
-def _digest(x: Vector) -> bytes:
-    return hashlib.blake2b(x.tobytes(), digest_size=8).digest()
+def _close(stored: Vector, fresh: NDArray[Any]) -> bool:
+    if stored.shape != fresh.shape:
+        return False
+    size = float(np.abs(stored).max(initial=0.0)) if np.isfinite(stored).all() else 0.0
+    return bool(np.allclose(stored, fresh, rtol=1e-9, atol=1e-9 * size, equal_nan=True))
+
+
+def _differences(recorded: dict[str, Any], expected: dict[str, Any]) -> str:
+    """Name what differs, shortly."""
+    words = []
+    for name in sorted({*recorded, *expected}):
+        there, here = (str(side.get(name, "nothing")) for side in (recorded, expected))
+        if there != here:
+            short = max(len(there), len(here)) <= 40
+            words.append(f"{name} is {there} there and {here} here" if short else f"{name} differs")
+    return ", ".join(words)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        identity = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return identity if isinstance(identity, dict) else None
 
 
 def seed_in(path: str | Path) -> int | None:
     """Return the seed recorded in a journal, so that `rng=None` can resume it."""
-    source = Path(path)
-    if not source.exists():
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return None
+            identity = _parsed(file.readline(_HEADER_LIMIT)) or {}
+    except OSError:
         return None
-    with open(source, "rb") as file:
-        if file.readline() != _MAGIC:
-            return None
-        try:
-            identity = json.loads(file.readline())
-        except (ValueError, RecursionError):
-            return None
-    seed = identity.get("seed") if isinstance(identity, dict) else None
-    return seed if isinstance(seed, int) else None
+    seed = identity.get("seed")
+    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
+
+
+@contextlib.contextmanager
+def journal_at(path: str | Path | None, identity: dict[str, Any]) -> Iterator[Journal | None]:
+    """Open the journal of a run; None without a path."""
+    if path is None:
+        yield None
+        return
+    journal = Journal(path, identity)
+    try:
+        yield journal
+    finally:
+        journal.close()
+    if journal.failure is not None:
+        raise journal.failure
+
+
+__all__ = ["CheckpointWarning", "Journal", "journal_at", "seed_in"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from goldstein.api import certify, minimize
+from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
@@ -97,14 +98,15 @@ def fit_network(
         Validation score of parameters; with it training stops early.
     """
     begin = time.perf_counter()
-    starts = [start] if start is not None else []
-    while len(starts) < (1 if start is not None else training.n_init):
-        starts.append(model.start(training.seed + len(starts)))
-    fits = [_train(model, training, x0, score, begin) for x0 in starts if x0 is not None]
-    if score is not None:
-        best = max(fits, key=lambda fit: score(fit.theta))
+    if start is not None:
+        starts = [start]
     else:
-        best = min(fits, key=lambda fit: fit.value)
+        starts = [model.start(training.seed + k) for k in range(training.n_init)]
+    best = search_from(
+        starts,
+        lambda x0: _train(model, training, x0, score, begin),
+        (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.theta)),
+    )
     return _with_near(model, best, training, begin)
 
 

@@ -6,6 +6,8 @@ from goldstein.solvers.bundle import BundlePINGD
 from goldstein.solvers.o2nc import O2NC
 from goldstein.solvers.pingd import PINGD
 from goldstein.solvers.psingd import PSINGD
+from goldstein.solvers.values import Values
+from goldstein.solvers.zeroth_order import ZerothOrder
 
 #: method name -> solver class; a new solver is one line here.
 REGISTRY: dict[str, type[Solver]] = {
@@ -16,6 +18,8 @@ REGISTRY: dict[str, type[Solver]] = {
         BundlePINGD,
         PSINGD,
         O2NC,
+        Values,
+        ZerothOrder,
     )
 }
 
@@ -30,4 +34,6 @@ __all__ = [
     "Request",
     "Solver",
     "State",
+    "Values",
+    "ZerothOrder",
 ]

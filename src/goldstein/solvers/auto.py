@@ -1,5 +1,7 @@
 """`auto`: a quasi-Newton search and Bundle-PINGD take turns over one shared bundle.
 
+In many variables a third search joins them (`coordinate_sweep`) for as long as it wins.
+
 The quasi-Newton half is fast and proves nothing. The bundle half is Algorithm 1 with the shortest
 vector of the hull: from wherever it stands it descends by a fixed amount or certifies, whatever the
 other half does. Neither half ever takes the other to a higher value, and the bundle half keeps at
@@ -18,14 +20,16 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
 from goldstein.solvers.ball_state import BallState
 from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.converse import converse
+from goldstein.solvers.coordinate_sweep import CoordinateSweep
 from goldstein.solvers.line import LINES, check_line
-from goldstein.solvers.logic import bundle_half, line_search, newton_half
+from goldstein.solvers.logic import bundle_half, line_search, newton_half, sweeps
 from goldstein.solvers.logic.centre import close_in, retarget
 from goldstein.solvers.logic.progress import look_back, stalled
 from goldstein.solvers.logic.turns import BUNDLE, NEWTON, open_turn, refuted, take_turns
@@ -33,6 +37,10 @@ from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
 from goldstein.solvers.tuning import TUNING
+
+#: In many variables a proof that failed is tried again for an eps smaller by this factor, down to
+#: this part of the one that was asked for.
+LESS_EPS, LEAST_EPS = 0.9, 0.3
 
 
 @dataclass(kw_only=True, slots=True)
@@ -81,6 +89,8 @@ class AutoState(BallState):
     #: When to close in.
     close: float = TUNING.close
     short: float = TUNING.short
+    #: The third search, if there is one.
+    sweep: CoordinateSweep | None = None
 
     @property
     def lipschitz(self) -> float:
@@ -199,6 +209,8 @@ class Auto(Solver):
         Gradients shared between the halves; default 4 min(d, 200) + 100, with the same limit.
     line : {"random", "bisection", "hybrid"}
         Where the bundle half looks after a failed step; see `BundlePINGD`.
+    sweep : bool
+        Switch the third search off, which joins from 1000 variables on.
 
     Examples
     --------
@@ -218,6 +230,7 @@ class Auto(Solver):
         capacity: int | None = None,
         memory: int | None = None,
         line: str = "random",
+        sweep: bool = True,
     ) -> None:
         if capacity is not None and capacity < 3:
             raise InputError(f"capacity must be at least 3, got {capacity}.")
@@ -227,6 +240,7 @@ class Auto(Solver):
         self.capacity = capacity
         self.memory = memory
         self.line = check_line(line)
+        self.sweep = sweep
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
         d = x0.size
@@ -246,7 +260,7 @@ class Auto(Solver):
             mark_value=fx,
             memory=memory,
             newton=self._quasi_newton(d, rng, memory),
-            bundle=PointBundle(d, capacity, max_points=2 * max(capacity, _rows(d))),
+            bundle=PointBundle(d, capacity, 2 * max(capacity, _rows(d)), oracle.deadline),
             centre=x0.copy(),
             rng=rng,
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
@@ -254,6 +268,9 @@ class Auto(Solver):
             two_halves=self.newton,
             turn=NEWTON if self.newton else BUNDLE,
         )
+        if self.sweep and d >= MANY_VARIABLES:
+            own = stream(request.seed, 0, "sweep")
+            state.sweep = CoordinateSweep(d, request.delta, fx, own)
         state.newton.restart(state.x, fx)
         open_turn(state, oracle.calls)
         return state
@@ -266,9 +283,19 @@ class Auto(Solver):
 
     def step(self, oracle: CountedOracle, state: AutoState, request: Request) -> None:
         state.proved = False
-        if state.rejected is not None:
+        rejected = state.rejected is not None
+        if rejected:
             refuted(state, oracle.calls)
             state.rejected = None
+            if state.dim >= MANY_VARIABLES:
+                # The same gradients would be offered again: more of them give the judge room.
+                state.eps = max(LEAST_EPS * request.eps, LESS_EPS * state.eps)
+        sweeps.stay(state, oracle.calls, rejected)
+        if sweeps.takes_turn(state, oracle.calls):
+            assert state.sweep is not None
+            if state.sweep.step(oracle):
+                sweeps.ended(state, oracle.calls)
+            return
         if state.turn == NEWTON:
             newton_half.prepare(state)
             try:

@@ -90,8 +90,8 @@ class Solver(ABC):
     #: The string `minimize(method=...)` knows it by.
     name: str = ""
 
-    #: False where answers do not come through the oracle, so that no journal of them can be kept.
-    keeps_journal: bool = True
+    #: True where values are all that is asked of the function.
+    on_values: bool = False
 
     @abstractmethod
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> Any:

@@ -54,8 +54,10 @@ def enrich(
     Each new point lies on the tilted segment of Algorithm 1 against the current shortest vector,
     so every gradient is one the vector has not yet accounted for.
     """
+    if max_gradients == 0:
+        return
     rng = stream(seed, len(found.points), "certify")
-    hull = Hull(x.size, max(8, 2 * len(found.points)))
+    hull = Hull(x.size, max(8, 2 * len(found.points)), min(deadline, oracle.deadline))
     for g in found.gradients:
         hull.add(g)
     value_at_x: float | None = None

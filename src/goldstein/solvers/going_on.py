@@ -20,7 +20,7 @@ FINER = 0.1
 #: Before this many calls nobody knows whether f falls.
 EARLY = 40
 #: A run may take this many times the calls of its first certificate, and that many more.
-LONGEST, SHORTEST = 4, 200
+LONGEST, SHORTEST = 4, 1000
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.errors import (
     BallTooSmallError,
+    FunctionHangs,
     KinkError,
     NotDeterministicError,
     OracleError,
     OutOfCalls,
+    OutOfTime,
     WrongGradientError,
 )
 from goldstein.oracles import CountedOracle
@@ -98,7 +100,7 @@ def run(
     it raises if the function is to blame. With `going_on` a certificate is not always the end.
     """
     begin = time.perf_counter()
-    deadline = np.inf if max_time is None else begin + max_time
+    deadline = float("inf") if max_time is None else begin + max_time
     history = History()
     notify = adapt_callback(callback)
     state: State | None = None
@@ -112,6 +114,7 @@ def run(
         history.append(oracle.calls, s.fx, s.bound, s.radius, time.perf_counter() - begin)
 
     try:
+        oracle.deadline = deadline
         state = solver.start(oracle, x0, request)
         record(state)
         if going_on is not None:
@@ -162,15 +165,19 @@ def run(
             if now > deadline:
                 status = Status.OUT_OF_TIME
                 break
+    except OutOfTime:
+        status = Status.OUT_OF_TIME
     except OutOfCalls:
         status = Status.OUT_OF_CALLS
-    except (StopIteration, KeyboardInterrupt):
-        status = Status.STOPPED
+    except (StopIteration, KeyboardInterrupt) as cause:
+        status = stopped(cause, oracle)
     except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
         status = ENDINGS[type(ending)]
     except OracleError as failure:
         failure.last_good = None if state is None else state.x.copy()
         raise
+    finally:
+        oracle.deadline = float("inf")
     if state is None:  # not even the start could be evaluated
         state = State(x=x0.copy(), fx=np.nan)
     elif going_on is not None and going_on.held is not None and status in _CUT_SHORT:
@@ -181,15 +188,27 @@ def run(
     return Outcome(state, status, certificate, history, iterations)
 
 
+def stopped(cause: BaseException, oracle: CountedOracle) -> Status:
+    """Return what a run that was interrupted ends with."""
+    if isinstance(cause, FunctionHangs):
+        oracle.close()
+        return Status.OUT_OF_TIME
+    return Status.STOPPED
+
+
+def takes_result(callback: Callable[..., Any]) -> bool:
+    """Whether a callback has SciPy's new signature, `callback(intermediate_result=...)`."""
+    try:
+        return "intermediate_result" in inspect.signature(callback).parameters
+    except (TypeError, ValueError):
+        return False
+
+
 def adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
     """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
     if callback is None:
         return None
-    try:
-        modern = "intermediate_result" in inspect.signature(callback).parameters
-    except (TypeError, ValueError):
-        modern = False
-    user = callback
+    modern, user = takes_result(callback), callback
 
     def notify(state: State, calls: int) -> None:
         if modern:

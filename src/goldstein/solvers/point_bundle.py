@@ -36,8 +36,14 @@ class PointBundle:
     `max_points` points are they given up, and the gradients they were made of with them.
     """
 
-    def __init__(self, dim: int, capacity: int, max_points: float = math.inf) -> None:
-        self.hull = Hull(dim, min(capacity, 64))
+    def __init__(
+        self,
+        dim: int,
+        capacity: int,
+        max_points: float = math.inf,
+        deadline: float = math.inf,
+    ) -> None:
+        self.hull = Hull(dim, min(capacity, 64), deadline)
         self.capacity = capacity
         self.max_points = max_points
         self._origins: list[Origin] = []

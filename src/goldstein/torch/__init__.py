@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 try:
     import torch as _torch  # noqa: F401
 except ImportError as missing:
@@ -9,6 +12,7 @@ except ImportError as missing:
 
     raise missing_extra("goldstein.torch", "PyTorch", "torch") from missing
 
+from goldstein.torch.adam_o2nc import AdamO2NC
 from goldstein.torch.certificate import certify
 from goldstein.torch.data_oracle import DataOracle
 from goldstein.torch.o2nc import O2NC
@@ -16,16 +20,36 @@ from goldstein.torch.oracle import TensorOracle, oracle
 from goldstein.torch.psingd import PSINGD
 from goldstein.torch.rank_sum import RankSum, sum_over_ranks
 from goldstein.torch.replicas import DesynchronisedError, check_replicas
+from goldstein.torch.watching import GoldsteinStopping, Monitor, Observation
+
+if TYPE_CHECKING:
+    from goldstein.torch.watching.lightning import LightningMonitor
+    from goldstein.torch.watching.trainer import TrainerMonitor
 
 __all__ = [
     "O2NC",
     "PSINGD",
+    "AdamO2NC",
     "DataOracle",
     "DesynchronisedError",
+    "GoldsteinStopping",
+    "LightningMonitor",
+    "Monitor",
+    "Observation",
     "RankSum",
     "TensorOracle",
+    "TrainerMonitor",
     "certify",
     "check_replicas",
     "oracle",
     "sum_over_ranks",
 ]
+
+#: Callbacks, each imported with the package it is for when it is asked for.
+_CALLBACKS = {"LightningMonitor": "lightning", "TrainerMonitor": "trainer"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CALLBACKS:
+        return getattr(import_module(f"goldstein.torch.watching.{_CALLBACKS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

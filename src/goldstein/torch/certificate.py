@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from goldstein.api import certify as certify_point
+from goldstein.api.certify_data import certify_data
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.oracles.data_mean import Progress, Reduction
 from goldstein.torch.data_oracle import DataOracle
@@ -51,8 +51,8 @@ def certify(
         Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
     seed : int
     max_calls : int, optional
-        Passes over the data. By default 64 where the loss visibly falls nearby, and up to 600 more
-        where it does not.
+        Passes over the data. By default a dozen or two where the loss visibly falls nearby, and up
+        to 600 where it does not.
     distributed : bool
         Every rank calls this with its own share of the data (nothing twice) and gets the same
         certificate, that of all the data. Differing replicas raise `DesynchronisedError`.
@@ -78,9 +78,11 @@ def certify(
     >>> certificate.eps < 1e-12
     True
     """
-    found: GoldsteinCertificate = DataOracle(
-        model, loss_fn, data, distributed, reduction
-    ).certified(
-        certify_point, delta=delta, eps=eps, seed=seed, max_calls=max_calls, progress=progress
+    return certify_data(
+        DataOracle(model, loss_fn, data, distributed, reduction),
+        delta=delta,
+        eps=eps,
+        seed=seed,
+        max_calls=max_calls,
+        progress=progress,
     )
-    return found

@@ -1,4 +1,4 @@
-"""What the two optimizers share: global norms, replayable draws, a centre to evaluate at."""
+"""What the optimizers share: global norms, replayable draws, a centre to evaluate at."""
 
 from __future__ import annotations
 
@@ -60,33 +60,35 @@ class CentredOptimizer(torch.optim.Optimizer):
     #: Fingerprints of the parameters that belong to a state that was just loaded.
     _places: dict[str, str] | None = None
 
+    #: The settings that may differ between groups.
+    own_settings: tuple[str, ...] = ("lr",)
+
     def __init__(
         self,
         params: Any,
         *,
-        lr: float,
+        lr: float | torch.Tensor,
         seed: int,
         foreach: bool | None,
         settings: dict[str, Any],
     ) -> None:
-        if isinstance(lr, torch.Tensor):
+        if isinstance(lr, torch.Tensor) and not settings.get("capturable"):
             lr = float(lr)
         if not (math.isfinite(lr) and lr >= 0.0):
-            raise InputError(
-                f"lr = {lr} must be a finite number, zero or more; 1.0 is the default."
-            )
+            raise InputError(f"lr = {lr} must be a finite number, zero or more.")
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError(f"seed = {seed!r} must be a non-negative integer.")
         common = {"lr": lr, "seed": seed, "foreach": foreach, "step": 0, "owed": 0.0}
         super().__init__(params, {**common, **settings})
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group; only its `lr` may differ from the others."""
+        """Add a group; only the settings named in `own_settings` may differ from the others."""
         for key, default in self.defaults.items():
-            if key != "lr" and param_group.get(key, default) != default:
+            if key not in self.own_settings and param_group.get(key, default) != default:
                 raise InputError(
                     f"{key} = {param_group[key]} in one parameter group, {default} in the others: "
-                    "the method takes one step in all parameters together, only lr may differ."
+                    "the method takes one step in all parameters together, only "
+                    f"{' and '.join(self.own_settings)} may differ."
                 )
         super().add_param_group(param_group)
         for param in self.param_groups[-1]["params"]:
@@ -258,8 +260,12 @@ def global_norm(tensors: Tensors) -> float:
     return math.hypot(*torch.stack(torch._foreach_norm(tensors)).tolist())
 
 
-def add_scaled(target: Tensors, source: Tensors, alpha: float, fused: bool) -> None:
-    """`target += alpha * source`, in place."""
+def add_scaled(target: Tensors, source: Tensors, alpha: float | torch.Tensor, fused: bool) -> None:
+    """`target += alpha * source`, in place; a tensor `alpha` is not read back."""
+    if isinstance(alpha, torch.Tensor):
+        for t, s in zip(target, source, strict=True):
+            t.addcmul_(s, alpha.to(t.dtype))
+        return
     if fused:
         torch._foreach_add_(target, source, alpha=alpha)
         return

@@ -16,6 +16,7 @@ from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stati
 from goldstein.cli.completion import complete_method
 from goldstein.cli.guard import INTERRUPTED
 from goldstein.cli.output import NOT_CERTIFIED, print_json, say, table, vector
+from goldstein.cli.page import subject_of
 from goldstein.cli.problem import choose, read_vector
 from goldstein.records import result_facts
 from goldstein.result import Result, Status
@@ -38,12 +39,16 @@ def solve(
     out: Annotated[Path | None, typer.Option(help="Folder for the run; a new one.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Follow the run in a browser on this machine.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Minimise a function and certify the answer."""
     chosen = choose(problem, d, None if x0 is None else read_vector(x0, "--x0"))
     start = chosen.start(problem, "--x0")
     checkpoint = folder.prepare(out, resume=resume, force=force)
+    view = _live_view(ctx, problem, eps, delta, method) if live else None
     try:
         result = minimize(
             chosen.oracle,
@@ -55,13 +60,12 @@ def solve(
             rng=seed,
             max_calls=max_calls,
             max_time=max_time,
-            # A constrained run keeps no journal.
-            checkpoint=None if chosen.limits else checkpoint,
+            checkpoint=checkpoint,
             **chosen.limits,
-            progress=not as_json,
+            progress=not as_json if view is None else view.watch,
         )
     except KeyboardInterrupt:
-        _tell([] if chosen.limits else _ways_on(ctx, out))
+        _tell(_ways_on(ctx, out))
         raise
     request = {"problem": problem, "eps": eps, "delta": delta, "d": d, "stationarity": stationarity}
     if as_json:
@@ -72,17 +76,30 @@ def solve(
     if out is not None:
         folder.save(out, result, request)
     if not as_json:
-        ways = [] if chosen.limits else _ways_on(ctx, out, result)
+        ways = _ways_on(ctx, out, result)
         if result.status is Status.WRONG_GRADIENT:
             ways = [f"look at it:  {_shell('check', problem)}"]
         for line in [*_checks(problem, result, out), *ways]:
             say(line)
+    if view is not None:  # after the answer: checks and pictures ask the function again
+        stopped = result.status is Status.STOPPED
+        remark = "The run was stopped." if stopped else ""
+        view.finish(subject_of(result, request, None if stopped else chosen, remark))
     if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C
-        if as_json and not chosen.limits:
+        if as_json:
             _tell(_ways_on(ctx, out, result))
         raise typer.Exit(INTERRUPTED)
     if not result.success:
         raise typer.Exit(NOT_CERTIFIED)
+
+
+def _live_view(ctx: typer.Context, problem: str, eps: float, delta: float, method: str) -> Any:
+    """A page about the run, until the command has ended."""
+    from goldstein.reporting.live import Live
+
+    view = ctx.with_resource(Live(problem, eps, delta, method))
+    _tell([f"live view:   {view.url}"])
+    return view
 
 
 def _show(problem: str, found: str, result: Result) -> None:

@@ -1,10 +1,11 @@
-"""`auto` in machine code, for objectives that Numba has compiled: the extra `fast`.
+"""`auto` in machine code: the extra `fast`.
 
-Nothing here is imported before a run asks for it with ``options={"compiled": True}``; Numba itself
-is imported by that run alone. The solver proposes, as every solver does: its evidence goes through
-the same judge, which asks the function again.
+`solver` and `machine` need no Numba; the rest describes the search to Numba, and is imported when
+machine code is made of it. The solver proposes, as every solver does: its evidence goes through the
+same judge, which asks the function again.
 """
 
+from goldstein.solvers.compiled.machine import warm_up
 from goldstein.solvers.compiled.solver import CompiledAuto
 
-__all__ = ["CompiledAuto"]
+__all__ = ["CompiledAuto", "warm_up"]

@@ -6,13 +6,7 @@ import math
 from typing import Any
 
 from goldstein.solvers.compiled.jit import kernel
-from goldstein.solvers.compiled.layout import (
-    BAD_GRADIENT,
-    BAD_VALUE,
-    KINKED,
-    OUT_OF_CALLS,
-    TOLD,
-)
+from goldstein.solvers.compiled.layout import ASKS, KINKED, OUT_OF_CALLS, TOLD
 from goldstein.solvers.compiled.vectors import copy, dot
 from goldstein.solvers.compiled.views import answer_of, vector
 from goldstein.solvers.logic.questions import GRADIENT, TRIAL
@@ -24,28 +18,39 @@ _ANSWERED, _RAISED = 0, 1
 
 @kernel
 def answer(search: Any) -> None:
-    """Answer the open question; `search.entry` says how, `search.stop` is set where that fails."""
+    """Answer the open question, or leave that to Python; `search.stop` is set where it is not."""
+    search.entry = TOLD
     if search.values + search.gradients >= search.ceiling:
         search.stop = OUT_OF_CALLS
-    elif search.question == GRADIENT:
-        _answer_gradient(search)
+    elif search.asking == 0:
+        search.stop = ASKS
     else:
-        _answer_value(search)
+        count(search)
+        if search.question == GRADIENT:
+            _answer_gradient(search)
+        else:
+            _answer_value(search)
+
+
+@kernel
+def count(search: Any) -> None:
+    if search.question == GRADIENT:
+        search.gradients += 1
+    else:
+        search.values += 1
 
 
 @kernel
 def _answer_value(search: Any) -> None:
     """Overflow and NaN at a trial point only mean: too far (infinity)."""
-    search.values += 1
-    search.entry = TOLD
     answered = _asked(search, _VALUE) == _ANSWERED
     search.reply = vector(search.answer, 1)[0]
     if not answered:
-        search.stop = BAD_VALUE
+        search.stop = ASKS
     elif not math.isfinite(search.reply):
         search.reply = math.inf
         if search.question != TRIAL:
-            search.stop = BAD_VALUE
+            search.stop = ASKS
 
 
 @kernel
@@ -54,11 +59,9 @@ def _answer_gradient(search: Any) -> None:
 
     Once it was, `search.kinks` is set and the search goes on by itself.
     """
-    search.gradients += 1
     state = _asked(search, _GRADIENT)
     found = search.found
     copy(vector(search.answer, search.dim), found)
-    search.entry = TOLD
     if state == _ANSWERED:
         if math.isfinite(dot(found, found)):
             return
@@ -70,7 +73,7 @@ def _answer_gradient(search: Any) -> None:
     elif state == _RAISED and search.kinks == 1:
         search.entry = KINKED
         return
-    search.stop = BAD_GRADIENT
+    search.stop = ASKS
 
 
 @kernel

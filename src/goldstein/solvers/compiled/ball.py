@@ -103,15 +103,11 @@ def follow_newton(search: Any) -> None:
 
 
 @unit
-def GUARANTEED(stamp: str) -> Any:
-    def guaranteed(address: Any) -> Any:
-        """Go on with a step; return the next question."""
-        stamp  # noqa: B018
-        search = search_at(address)
-        if search.entry == BEGINS:
-            return bundle_half.begin(search)
-        if search.entry == TOLD:
-            return bundle_half.told(search)
-        return bundle_half.kinked(search)
-
-    return guaranteed
+def go_surely(address: Any) -> Any:
+    """Go on with a step; return the next question."""
+    search = search_at(address)
+    if search.entry == BEGINS:
+        return bundle_half.begin(search)
+    if search.entry == TOLD:
+        return bundle_half.told(search)
+    return bundle_half.kinked(search)

@@ -16,7 +16,6 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from goldstein.errors import InputTypeError
 from goldstein.solvers.compiled.views import integers, vector, view_of
 
 #: state = answer(x, size, target, question, words, pair), all but the size being addresses
@@ -31,24 +30,23 @@ _ANSWERED, _RAISED, _WRONG_SHAPE = 0, 1, 2
 _ADAPTERS: dict[tuple[Any, ...], Any] = {}
 
 
-def is_jitted(function: Any) -> bool:
-    """Was this function compiled by Numba, so that compiled code can call it?"""
-    return isinstance(function, Dispatcher)
+def bind(
+    fun: Any, jac: Any, args: tuple[Any, ...]
+) -> tuple[Any, NDArray[np.int64], list[Any]] | None:
+    """Return the adapter, the arguments as words, and what must be kept alive meanwhile.
 
-
-def bind(fun: Any, jac: Any, args: tuple[Any, ...]) -> tuple[Any, NDArray[np.int64], list[Any]]:
-    """Return the adapter, the arguments as words, and what must be kept alive meanwhile."""
-    for label, function in (("fun", fun), ("jac", jac)):
-        if function is not True and not is_jitted(function):
-            raise InputTypeError(
-                f"compiled=True needs functions compiled by Numba, but {label} is "
-                f"{type(function).__name__}; decorate it with numba.njit, or drop the option."
-            )
+    None where compiled code cannot call the functions with a vector and these arguments.
+    """
+    if not all(each is True or isinstance(each, Dispatcher) for each in (fun, jac)):
+        return None
     words: list[int] = []
     alive: list[Any] = []
     loaders, kinds = [], []
-    for place, arg in enumerate(args):
-        kind, added, owner = _as_words(arg, place)
+    for arg in args:
+        known = _as_words(arg)
+        if known is None:
+            return None
+        kind, added, owner = known
         loaders.append((kind, len(words)))
         kinds.append(kind)
         words.extend(added)
@@ -56,10 +54,11 @@ def bind(fun: Any, jac: Any, args: tuple[Any, ...]) -> tuple[Any, NDArray[np.int
     key = (fun, jac, tuple(kinds))
     if key not in _ADAPTERS:
         _ADAPTERS[key] = _adapter(fun, jac, loaders)
-    return _ADAPTERS[key], np.array([*words, 0], dtype=np.int64), alive
+    adapter = _ADAPTERS[key]
+    return None if adapter is None else (adapter, np.array([*words, 0], dtype=np.int64), alive)
 
 
-def _as_words(arg: Any, place: int) -> tuple[tuple[str, int], list[int], Any]:
+def _as_words(arg: Any) -> tuple[tuple[str, int], list[int], Any] | None:
     """Return the kind of an argument, its words, and the object that owns its memory."""
     if isinstance(arg, bool | np.bool_):
         return ("bool", 0), [int(arg)], None
@@ -71,39 +70,19 @@ def _as_words(arg: Any, place: int) -> tuple[tuple[str, int], list[int], Any]:
         array = np.ascontiguousarray(arg) if arg.ndim else arg.reshape(1)
         if 1 <= arg.ndim <= 3:
             return (array.dtype.str, array.ndim), [array.ctypes.data, *array.shape], array
-    raise InputTypeError(
-        f"compiled=True passes on numbers and numeric arrays of up to three dimensions, but "
-        f"args[{place}] is {_described(arg)}; let the functions close over it instead."
-    )
-
-
-def _described(arg: Any) -> str:
-    if isinstance(arg, np.ndarray):
-        return f"an array of {arg.dtype} with shape {arg.shape}"
-    return type(arg).__name__
+    return None
 
 
 def _adapter(fun: Any, jac: Any, loaders: list[tuple[tuple[str, int], int]]) -> Any:
+    """Compile the adapter; None where Numba cannot."""
     ask_fun: Any = _with_arguments(fun, loaders)
     try:
         if jac is True:
             return numba.cfunc(_SIGNATURE)(_pair_adapter(ask_fun))
         ask_jac = _with_arguments(jac, loaders)
         return numba.cfunc(_SIGNATURE)(_two_adapter(ask_fun, ask_jac))
-    except NumbaError as failure:
-        wanted = "a pair (float, vector)" if jac is True else "a float and a vector of floats"
-        reason = str(failure).strip().splitlines()
-        raise InputTypeError(
-            "compiled=True: Numba cannot call the functions with a vector of float64 "
-            f"{'and args ' if loaders else ''}such that they return {wanted}. Numba says: "
-            f"{_gist(reason)}"
-        ) from failure
-
-
-def _gist(lines: list[str]) -> str:
-    """The first lines of a long message that say something."""
-    useful = [line.strip() for line in lines if line.strip() and "\x1b" not in line]
-    return " ".join(useful[:3]) or " ".join(lines[:2])
+    except NumbaError:
+        return None
 
 
 def _two_adapter(ask_fun: Any, ask_jac: Any) -> Callable[..., Any]:

@@ -7,17 +7,21 @@ from typing import Any
 
 from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.ring import ask_about, forget, is_near
-from goldstein.solvers.compiled.simplex import combine, remove, shortest_row, square, start_at
+from goldstein.solvers.compiled.simplex import (
+    combine,
+    minimise,
+    remove,
+    shortest_row,
+    square,
+    start_at,
+)
 from goldstein.solvers.compiled.vectors import copy, distance, dot
-from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
+from goldstein.solvers.compiled.views import integers, row, search_at, vector
 
 #: Below this ratio |m| / |g| the Gram matrix has lost half of its digits: look at the rows.
 _GRAM_LIMIT = 1e-5
 _SLACK = 1e-12
 _NOISE = 2.0**-50
-
-#: What the bundle is to have: only what is near, or what is new.
-_NEAR, _NEW = 0, 1
 
 
 @method
@@ -40,13 +44,15 @@ def shortest(search: Any, goal: Any) -> Any:
 
     It is that short however far it is from the goal.
     """
-    call(search.measuring, search.address)
+    measure(search.address)
     point = vector(search.hull.point, search.dim)
     return math.sqrt(dot(point, point))
 
 
-@kernel
-def _find_shortest(search: Any) -> None:
+@unit
+def measure(address: Any) -> Any:
+    """Find the weights of the shortest vector."""
+    search = search_at(address)
     hull = search.hull
     count = hull.count
     point = vector(hull.point, hull.width)
@@ -56,15 +62,15 @@ def _find_shortest(search: Any) -> None:
     if search.clean == 1 and search.solved >= count - 1:
         squared = dot(point, point)
         if search.solved == count:
-            return
+            return 0
         # One newcomer: it alone can have changed anything.
         noise = _NOISE * math.sqrt(squared * square(hull, count - 1))
         if not dot(row(hull.rows, hull.width, count - 1), point) < squared * (1 - _SLACK) - noise:
             search.solved = count
-            return
+            return 0
     hull.relative, hull.noise, hull.exact = _SLACK, _NOISE, 0
     for _ in range(2):
-        call(search.minimising, hull.address)
+        minimise(hull.address)
         combine(hull, hull.rows, point)
         squared = dot(point, point)
         order = integers(hull.order, hull.active)
@@ -81,6 +87,7 @@ def _find_shortest(search: Any) -> None:
         copy(row(hull.rows, hull.width, best), point)
     search.solved = count
     search.clean = 1
+    return 0
 
 
 @kernel
@@ -110,7 +117,7 @@ def _make_room(search: Any) -> None:
     The active rows are affinely independent, so there are at most d + 1 of them, fewer than the
     bundle has room for. Should rounding fill it nevertheless, the lightest row goes.
     """
-    call(search.measuring, search.address)
+    measure(search.address)
     hull = search.hull
     weights, places = vector(hull.weights, hull.count), integers(search.places, hull.count)
     lightest = 0
@@ -131,12 +138,13 @@ def add_found(search: Any) -> None:
 @method
 def keep_near(search: Any, moved: Any, radius: Any) -> None:
     """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
-    search.wanted, search.wanted_move, search.wanted_radius = _NEAR, moved, radius
-    call(search.tidying, search.address)
+    search.wanted_move, search.wanted_radius = moved, radius
+    drop_far(search.address)
 
 
-@kernel
-def _keep_near(search: Any) -> None:
+@unit
+def drop_far(address: Any) -> Any:
+    search = search_at(address)
     radius, count = search.wanted_radius, search.hull.count
     reach, places = vector(search.reach, count), integers(search.places, count)
     for index in range(count):
@@ -145,6 +153,7 @@ def _keep_near(search: Any) -> None:
             reach[index] = distance(row(search.points, search.dim, index), search.centre)
         places[index] = 0 if reach[index] <= radius else -1
     _keep_placed(search)
+    return 0
 
 
 @method
@@ -161,12 +170,13 @@ def drop_unperturbed(search: Any) -> None:
 @method
 def gather(search: Any, radius: Any) -> None:
     """Let the bundle have what the ring knows within the radius and it was not offered."""
-    search.wanted, search.wanted_radius = _NEW, radius
-    call(search.tidying, search.address)
+    search.wanted_radius = radius
+    take_near(search.address)
 
 
-@kernel
-def _gather(search: Any) -> None:
+@unit
+def take_near(address: Any) -> Any:
+    search = search_at(address)
     radius = search.wanted_radius
     perturbed = integers(search.ring_perturbed, search.ring_size)
     ask_about(search, search.centre)
@@ -179,6 +189,7 @@ def _gather(search: Any) -> None:
             point = row(search.ring_points, search.dim, index)
             gradient = row(search.ring_gradients, search.dim, index)
             add(search, point, gradient, perturbed[index], radius)
+    return 0
 
 
 @kernel
@@ -241,28 +252,3 @@ def _drop_active(search: Any) -> Any:
     for place in range(hull.active):
         order[place] = places[order[place]]
     return leaving
-
-
-@unit
-def MEASURE(stamp: str) -> Any:
-    def measure(address: Any) -> Any:
-        stamp  # noqa: B018
-        _find_shortest(search_at(address))
-        return 0
-
-    return measure
-
-
-@unit
-def TIDY(stamp: str) -> Any:
-    def tidy(address: Any) -> Any:
-        """Let gradients go, or come."""
-        stamp  # noqa: B018
-        search = search_at(address)
-        if search.wanted == _NEAR:
-            _keep_near(search)
-        else:
-            _gather(search)
-        return 0
-
-    return tidy

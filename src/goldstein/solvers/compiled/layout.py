@@ -6,7 +6,9 @@ fields have the names that `solvers.logic` knows them by.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,9 @@ from goldstein.checker.arrays import Vector
 from goldstein.solvers.tuning import TUNING
 
 Words = NDArray[np.int64]
-Arrays = dict[str, NDArray[Any]]
 
-#: Why a stretch ended.
-PAUSED, EVIDENCE, OUT_OF_CALLS, BAD_VALUE, BAD_GRADIENT, GIVEN_UP = range(6)
+#: Why a stretch ended: the first because Python is to answer the open question.
+ASKS, PAUSED, EVIDENCE, OUT_OF_CALLS, GIVEN_UP = range(1, 6)
 
 #: How a half goes on: with a new step, with an answer, or without one.
 BEGINS, TOLD, KINKED = range(3)
@@ -80,18 +81,18 @@ SEARCH = _record(
     # for units: how far the centre has moved; within which radius
     " wanted_move wanted_radius",
     "address dim"
-    # the code of the user's functions and of the units
-    " asking minimising measuring tidying modelling learning fast guaranteed"
+    # the code of the user's functions; 0 where Python asks them
+    " asking"
     # calls made; how many may be made; when to report to Python
     " values gradients ceiling pause"
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks
     " stop question entry kinks"
-    " phase line halvings failed_steps steps moved proved refuted settled idle stalled"
+    " phase line halvings failed_steps steps moved proved refuted settled step_began idle stalled"
     " two_halves turn turn_began turn_ends small_moves progress_calls mark_calls"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
     # rows that the last solve has seen; their weights are optimal; the step is along `sparse`
-    " solved clean sparsely wanted"
+    " solved clean sparsely"
     # what the judge asked again
     f" fresh_count fresh_points fresh_gradients {addresses(SEARCH_VECTORS)} {_ARRAYS}",
     ("hull", FACE),
@@ -99,75 +100,131 @@ SEARCH = _record(
 )
 
 
-@dataclass
-class Memory:
-    """The record of a run and the arrays it points to, by name."""
+_VECTORS = {"arrays": SEARCH_VECTORS, "newton": NEWTON_VECTORS}
 
-    search: NDArray[Any]
-    arrays: Arrays
-    hull: Arrays
-    newton: Arrays
-    model: Arrays
+#: Records inside the record of a search, as paths, by the names of their arrays in `Memory`.
+_PATHS = {"arrays": (), "hull": ("hull",), "newton": ("newton",), "model": ("newton", "model")}
+
+_KINDS: dict[str, Any] = {
+    "draws": np.uint64,
+    **dict.fromkeys(("ring_perturbed", "perturbed", "sources", "places"), np.int64),
+    **dict.fromkeys(("stale", "order"), np.int64),
+}
+
+
+def word_of(*path: str) -> int:
+    """Return the number of a field of the record, or of a record in it: all have eight bytes."""
+    kind, begin = SEARCH, 0
+    for each in path:
+        kind, offset = kind.fields[each][:2]  # type: ignore[index]
+        begin += offset
+    return begin // 8
+
+
+class Arrays(dict[str, NDArray[Any]]):
+    """The arrays of a record by name: views of one block, made when they are asked for."""
+
+    def __init__(self, block: Vector, places: dict[str, tuple[int, tuple[int, ...]]]) -> None:
+        self._block, self._places = block, places
+
+    def __missing__(self, name: str) -> NDArray[Any]:
+        begin, shape = self._places[name]
+        part = self._block[begin : begin + math.prod(shape)]
+        self[name] = part.view(_KINDS.get(name, np.float64)).reshape(shape)
+        return self[name]
+
+
+class Memory:
+    """One block of numbers for the record of a run and the arrays it points to."""
+
+    def __init__(self, plan: _Plan) -> None:
+        block = np.zeros(plan.size)
+        self.search = block[: plan.record.size].view(SEARCH)
+        #: The fields of the record as entries of arrays, which are faster to come by.
+        self.numbers: Vector = self.search.view(np.float64)
+        self.counts: Words = self.search.view(np.int64)
+        self.counts[:] = plan.record
+        self.address = block.ctypes.data
+        self.counts[plan.addresses] += self.address
+        self.arrays, self.hull, self.newton, self.model = (
+            Arrays(block, plan.places[owner]) for owner in _PATHS
+        )
+
+
+@dataclass
+class _Plan:
+    """Where everything is in a block that begins with the record."""
+
+    size: int
+    #: The record of a run that has not begun, with addresses in a block at 0; where these are.
+    record: Words
+    addresses: NDArray[np.intp]
+    places: dict[str, dict[str, tuple[int, tuple[int, ...]]]]
 
 
 def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
     """Return the memory of a run that begins at x0."""
-    d = x0.size
+    memory = Memory(_plan(x0.size))
+    for arrays, name in ((memory.arrays, "x"), (memory.arrays, "centre"), (memory.newton, "x")):
+        arrays[name][:] = x0
+    memory.arrays["draws"][:] = draws
+    memory.arrays["ring_far"][:] = np.inf
+    memory.newton["stale"][:] = 1
+    memory.arrays["words"] = words
+    memory.counts[word_of("words")] = words.ctypes.data
+    return memory
+
+
+@lru_cache(maxsize=16)
+def _plan(d: int) -> _Plan:
+    """Lay out the memory of runs with this many variables."""
     room, kept = max(TUNING.gather, d + 2), 4 * min(d, 200) + 100
-    arrays: Arrays = {name: np.zeros(d) for name in f"{SEARCH_VECTORS} {_ARRAYS}".split()}
-    arrays.update({name: x0.copy() for name in ("x", "centre")})
-    arrays.update(draws=draws.copy(), words=words, pair=np.zeros(2 * d + 2))
-    arrays.update({name: np.zeros((kept, d)) for name in ("ring_points", "ring_gradients")})
-    arrays.update(ring_near=np.zeros(kept), ring_far=np.full(kept, np.inf))
-    arrays.update(ring_perturbed=np.zeros(kept, dtype=np.int64))
-    arrays.update(points=np.zeros((room, d)), reach=np.zeros(room))
-    for name in ("perturbed", "sources", "places"):
-        arrays[name] = np.zeros(room, dtype=np.int64)
-    search = np.zeros(1, dtype=SEARCH)
-    record = search[0]
-    record["address"] = search.ctypes.data
-    record["dim"], record["ring_size"] = d, kept
-    _point(record, arrays)
-    hull = _face(search["hull"], room, d)
-    newton = _newton(record["newton"], x0, arrays)
-    model = _face(search["newton"]["model"], int(record["newton"]["capacity"]), d)
-    record["newton"]["owner"] = record["address"]
-    return Memory(search, arrays, hull, newton, model)
-
-
-def _newton(record: Any, x0: Vector, outer: Arrays) -> Arrays:
-    """Give the fast half its arrays; the question and the answer are those of the search."""
-    d, planes = x0.size, min(x0.size + 10, TUNING.planes)
-    arrays: Arrays = {name: np.zeros(d) for name in NEWTON_VECTORS.split()}
-    arrays.update(point=outer["point"], found=outer["found"])
-    arrays.update({name: np.zeros(planes) for name in ("rises", "falls", "levels", "travel")})
-    arrays.update(x=x0.copy(), matrix=np.zeros((d, d)), images=np.zeros((planes, d)))
-    arrays.update(stale=np.ones(planes, dtype=np.int64))
-    record["dim"], record["capacity"] = d, planes
-    record["has_model"] = record["extrapolates"] = 1
-    _point(record, arrays)
-    return arrays
-
-
-def _face(records: NDArray[Any], capacity: int, width: int) -> Arrays:
-    """Give a quadratic programme its arrays."""
-    record = records[0]
-    arrays: Arrays = {
-        name: np.zeros(capacity + 1)
-        for name in ("linear", "weights", "kept", "slopes", "ones", "step")
+    planes = min(d + 10, TUNING.planes)
+    shapes: dict[str, dict[str, tuple[int, ...]]] = {
+        "arrays": dict.fromkeys(f"{SEARCH_VECTORS} {_ARRAYS}".split(), (d,)),
+        "hull": _face(room, d),
+        "newton": dict.fromkeys(NEWTON_VECTORS.split(), (d,)),
+        "model": _face(planes, d),
     }
-    arrays["gram"] = np.zeros((capacity, capacity))
-    arrays["factor"] = np.zeros((capacity + 1, capacity + 1))
-    arrays["rows"] = np.zeros((capacity, width))
-    arrays["point"] = np.zeros(width)
-    arrays["order"] = np.zeros(capacity + 1, dtype=np.int64)
-    record["address"] = records.ctypes.data
-    record["capacity"], record["width"] = capacity, width
-    _point(record, arrays)
-    return arrays
+    shapes["arrays"].update(draws=(4,), words=(0,), pair=(2 * d + 2,), points=(room, d))
+    shapes["arrays"].update(ring_points=(kept, d), ring_gradients=(kept, d))
+    shapes["arrays"].update(dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (kept,)))
+    shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (room,)))
+    shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels", "travel"), (planes,)))
+    shapes["newton"].update(stale=(planes,), matrix=(d, d), images=(planes, d))
+    search = np.zeros(1, dtype=SEARCH)
+    search["dim"] = search["newton"]["dim"] = d
+    search["ring_size"] = kept
+    search["newton"]["has_model"] = search["newton"]["extrapolates"] = 1
+    for face, capacity in ((search["hull"], room), (search["newton"]["model"], planes)):
+        face["capacity"], face["width"] = capacity, d
+    search["newton"]["capacity"] = planes
+    record = search.view(np.int64)
+    places: dict[str, dict[str, tuple[int, tuple[int, ...]]]] = {}
+    size, begins = record.size, {word_of("newton", "owner"): 0}
+    for owner, path in _PATHS.items():
+        places[owner] = {}
+        for name, shape in shapes[owner].items():
+            places[owner][name] = size, shape
+            size += math.prod(shape)
+        if owner == "newton":  # the question and the answer are those of the search
+            places[owner].update({name: places["arrays"][name] for name in ("point", "found")})
+        for name, (begin, _) in places[owner].items():
+            vector = name in _VECTORS.get(owner, "").split()
+            begins[word_of(*path, f"at_{name}" if vector else name)] = begin
+        if owner != "newton":
+            begins[word_of(*path, "address")] = word_of(*path)
+    record[list(begins)] = [8 * begin for begin in begins.values()]
+    return _Plan(size, record, np.array(list(begins)), places)
 
 
-def _point(record: Any, arrays: Arrays) -> None:
-    """Tell a record where its arrays are."""
-    for name, array in arrays.items():
-        record[name if name in record.dtype.names else f"at_{name}"] = array.ctypes.data
+def _face(capacity: int, width: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays of a quadratic programme."""
+    more = capacity + 1
+    return {
+        **dict.fromkeys(("linear", "weights", "kept", "slopes", "ones", "step", "order"), (more,)),
+        "gram": (capacity, capacity),
+        "factor": (more, more),
+        "rows": (capacity, width),
+        "point": (width,),
+    }

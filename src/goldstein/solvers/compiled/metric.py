@@ -7,7 +7,7 @@ from typing import Any
 from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.vectors import dot
 from goldstein.solvers.compiled.vectors import scale as multiply
-from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
+from goldstein.solvers.compiled.views import integers, row, search_at, vector
 
 
 @kernel
@@ -70,11 +70,12 @@ def scale_metric(newton: Any, factor: Any) -> None:
 def learn(newton: Any, sy: Any) -> None:
     """BFGS: learn from the step and the change of the gradient; their product is `sy`."""
     newton.sy = sy
-    call(search_at(newton.owner).learning, newton.owner)
+    learn_pair(newton.owner)
 
 
-@kernel
-def _learn(newton: Any) -> None:
+@unit
+def learn_pair(address: Any) -> Any:
+    newton = search_at(address).newton
     size, sy = newton.dim, newton.sy
     s, change = newton.step, newton.change
     along = newton.along
@@ -103,6 +104,7 @@ def _learn(newton: Any) -> None:
                 image[i] += one * along[i] + other * s[i]
             for i in range(model.count):
                 products[i] += one * falls[i] + other * rises[i]
+    return 0
 
 
 @kernel
@@ -116,13 +118,3 @@ def _begin(newton: Any, scale: Any) -> None:
     stale = integers(newton.stale, newton.model.count)
     for slot in range(newton.model.count):
         stale[slot] = 1
-
-
-@unit
-def LEARN(stamp: str) -> Any:
-    def learn_unit(address: Any) -> Any:
-        stamp  # noqa: B018
-        _learn(search_at(address).newton)
-        return 0
-
-    return learn_unit

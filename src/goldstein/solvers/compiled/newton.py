@@ -10,10 +10,10 @@ from goldstein.solvers.compiled.draws import ball_point, fill_normal
 from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
 from goldstein.solvers.compiled.metric import apply, renew
-from goldstein.solvers.compiled.simplex import collect, combine, square, start_at
+from goldstein.solvers.compiled.simplex import collect, combine, minimise, square, start_at
 from goldstein.solvers.compiled.vectors import copy, dot, length, move, scale
 from goldstein.solvers.compiled.vectors import largest as largest_of
-from goldstein.solvers.compiled.views import call, integers, row, search_at, vector
+from goldstein.solvers.compiled.views import integers, row, search_at, vector
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.tuning import TUNING
 
@@ -89,21 +89,23 @@ def begin_plain(search: Any) -> None:
 @method
 def minimise_model(newton: Any) -> Any:
     """Leave the step to the minimum of the model in `p`; return its slope."""
-    call(search_at(newton.owner).modelling, newton.owner)
+    solve_model(newton.owner)
     return newton.slope
 
 
-@kernel
-def _minimise_model(search: Any) -> None:
-    newton, model = search.newton, search.newton.model
+@unit
+def solve_model(address: Any) -> Any:
+    newton = search_at(address).newton
+    model = newton.model
     renew(newton)
     _prepare_model(newton)
-    call(search.minimising, model.address)
+    minimise(model.address)
     combination = vector(model.point, newton.dim)
     combine(model, model.rows, combination)
     combine(model, newton.images, newton.p)
     scale(-1.0, newton.p)
     newton.slope = dot(combination, newton.p)
+    return 0
 
 
 @method
@@ -224,27 +226,13 @@ def _prepare_model(newton: Any) -> None:
 
 
 @unit
-def MODEL(stamp: str) -> Any:
-    def model(address: Any) -> Any:
-        stamp  # noqa: B018
-        _minimise_model(search_at(address))
-        return 0
-
-    return model
-
-
-@unit
-def FAST(stamp: str) -> Any:
-    def fast(address: Any) -> Any:
-        """Go on with a line search; return the next question."""
-        stamp  # noqa: B018
-        search = search_at(address)
-        newton = search.newton
-        newton.reply = search.reply
-        if search.entry == BEGINS:
-            return line_search.begin(newton)
-        if search.entry == TOLD:
-            return line_search.told(newton)
-        return line_search.kinked(newton)
-
-    return fast
+def go_fast(address: Any) -> Any:
+    """Go on with a line search; return the next question."""
+    search = search_at(address)
+    newton = search.newton
+    newton.reply = search.reply
+    if search.entry == BEGINS:
+        return line_search.begin(newton)
+    if search.entry == TOLD:
+        return line_search.told(newton)
+    return line_search.kinked(newton)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from goldstein.solvers.base import VALUE_LIMIT
-from goldstein.solvers.compiled import ball, bundle, metric, newton
-from goldstein.solvers.compiled.ask import answer
+from goldstein.solvers.compiled import newton
+from goldstein.solvers.compiled.ask import answer, count
+from goldstein.solvers.compiled.ball import go_surely
+from goldstein.solvers.compiled.bundle import shortest
 from goldstein.solvers.compiled.jit import kernel, unit
-from goldstein.solvers.compiled.layout import BEGINS, EVIDENCE, GIVEN_UP, OUT_OF_CALLS, PAUSED
-from goldstein.solvers.compiled.simplex import MINIMISE
-from goldstein.solvers.compiled.views import call, search_at
+from goldstein.solvers.compiled.layout import ASKS, BEGINS, EVIDENCE, GIVEN_UP, OUT_OF_CALLS, PAUSED
+from goldstein.solvers.compiled.newton import go_fast
+from goldstein.solvers.compiled.views import search_at
 from goldstein.solvers.logic import line_search, newton_half
 from goldstein.solvers.logic.centre import close_in, retarget
 from goldstein.solvers.logic.progress import IDLE_LIMIT, look_back, stalled
@@ -23,12 +25,14 @@ def _calls(search: Any) -> Any:
     return search.values + search.gradients
 
 
-@kernel
-def _stretch(search: Any) -> Any:
+@unit
+def stretch(address: Any) -> Any:
     """Go on until there is something to say to Python; a question may have been left open."""
+    search = search_at(address)
+    if search.stop == ASKS:
+        count(search)  # Python has answered
     search.stop = 0
     while True:
-        before = _calls(search)
         _step(search)
         if search.stop != 0:
             return search.stop
@@ -36,7 +40,7 @@ def _stretch(search: Any) -> Any:
         take_turns(search, calls)
         look_back(search, calls)
         search.stalled = stalled(search, calls)
-        search.idle = search.idle + 1 if calls == before else 0
+        search.idle = search.idle + 1 if calls == search.step_began else 0
         if search.proved:
             return EVIDENCE
         if search.stalled or search.idle >= IDLE_LIMIT:
@@ -50,12 +54,13 @@ def _step(search: Any) -> None:
     """Make a step of the half whose turn it is, or finish the one that was interrupted."""
     fast = search.turn == NEWTON
     if search.question == NOTHING:
+        search.step_began = _calls(search)
         search.proved = False
         search.entry = BEGINS
         if fast:
             newton_half.prepare(search)
     while True:
-        search.question = call(search.fast if fast else search.guaranteed, search.address)
+        search.question = go_fast(search.address) if fast else go_surely(search.address)
         if search.question == NOTHING:
             break
         answer(search)
@@ -69,71 +74,34 @@ def _step(search: Any) -> None:
 
 
 @unit
-def BEGIN(stamp: str) -> Any:
-    def begin(address: Any) -> Any:
-        """Prepare the first turn; the request and f(x0) are in the record."""
-        stamp  # noqa: B018
-        search = search_at(address)
-        newton.restart_newton(search)
-        open_turn(search, _calls(search))
-        return 0
-
-    return begin
+def begin(address: Any) -> Any:
+    """Prepare the first turn; the request and f(x0) are in the record."""
+    search = search_at(address)
+    newton.restart_newton(search)
+    open_turn(search, _calls(search))
+    return 0
 
 
 @unit
-def STRETCH(stamp: str) -> Any:
-    def stretch(address: Any) -> Any:
-        """Search until there is something to say to Python, and return what."""
-        stamp  # noqa: B018
-        return _stretch(search_at(address))
-
-    return stretch
+def learn_refuted(address: Any) -> Any:
+    search = search_at(address)
+    refuted(search, _calls(search))
+    return 0
 
 
 @unit
-def REFUTED(stamp: str) -> Any:
-    def learn(address: Any) -> Any:
-        stamp  # noqa: B018
-        search = search_at(address)
-        refuted(search, _calls(search))
-        return 0
-
-    return learn
+def aim_again(address: Any) -> Any:
+    """Go on with the request that is in the record."""
+    search = search_at(address)
+    retarget(search, search.eps, search.delta)
+    return 0
 
 
 @unit
-def RETARGET(stamp: str) -> Any:
-    def aim(address: Any) -> Any:
-        """Go on with the request that is in the record."""
-        stamp  # noqa: B018
-        search = search_at(address)
-        retarget(search, search.eps, search.delta)
-        return 0
-
-    return aim
-
-
-@unit
-def LAST(stamp: str) -> Any:
-    def last(address: Any) -> Any:
-        """Gather what is known around the best point; return how much that is."""
-        stamp  # noqa: B018
-        search = search_at(address)
-        close_in(search)
-        if search.hull.count > 0:
-            bundle.shortest(search, 0.0)
-        return search.hull.count
-
-    return last
-
-
-def connect(record: Any) -> None:
-    """Tell a record where the units are."""
-    record["minimising"] = MINIMISE.address
-    record["measuring"] = bundle.MEASURE.address
-    record["tidying"] = bundle.TIDY.address
-    record["modelling"] = newton.MODEL.address
-    record["learning"] = metric.LEARN.address
-    record["fast"] = newton.FAST.address
-    record["guaranteed"] = ball.GUARANTEED.address
+def last(address: Any) -> Any:
+    """Gather what is known around the best point; return how much that is."""
+    search = search_at(address)
+    close_in(search)
+    if search.hull.count > 0:
+        shortest(search, 0.0)
+    return search.hull.count

@@ -223,13 +223,14 @@ def _find_slopes(face: Any) -> None:
         add_multiple(weights[index], products, slopes)
 
 
-@kernel
-def _minimise(face: Any) -> None:
+@unit
+def minimise(address: Any) -> Any:
     """Improve the weights until no row wants to enter.
 
     A row enters when its slope is below the level of the others by more than `relative` times the
     level plus `noise` times the lengths of the rows.
     """
+    face = face_at(address)
     count = face.count
     weights, order = vector(face.weights, count), integers(face.order, count + 1)
     slopes, linear = vector(face.slopes, count), vector(face.linear, count)
@@ -247,7 +248,7 @@ def _minimise(face: Any) -> None:
         goal = 0.5 * (level + offset)
         if not math.isfinite(goal):
             start_at(face, shortest_row(face))
-            return
+            return 0
         length = level if face.exact == 1 else square(face, order[0])
         if face.active > 1 and corrections < _CORRECTIONS:
             uneven = False
@@ -264,17 +265,17 @@ def _minimise(face: Any) -> None:
             # Rounding has the last word: stay with the better weights.
             copy(kept, weights)
             collect(face)
-            return
+            return 0
         entering = -1
         lowest = math.inf
         for i in range(count):
             if slopes[i] < lowest and weights[i] <= 0.0:
                 entering, lowest = i, slopes[i]
         if entering < 0:
-            return
+            return 0
         noise = face.noise * math.sqrt(abs(length * square(face, entering)))
         if not lowest < level - face.relative * abs(level) - noise:
-            return
+            return 0
         best = goal
         copy(weights, kept)
         if face.valid == 0:
@@ -282,6 +283,7 @@ def _minimise(face: Any) -> None:
         order[face.active] = entering
         face.active += 1
         _append(face, face.active - 1)
+    return 0
 
 
 @kernel
@@ -292,13 +294,3 @@ def shortest_row(face: Any) -> Any:
         if square(face, index) < square(face, best):
             best = index
     return best
-
-
-@unit
-def MINIMISE(stamp: str) -> Any:
-    def minimise(address: Any) -> Any:
-        stamp  # noqa: B018
-        _minimise(face_at(address))
-        return 0
-
-    return minimise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.errors import InputError, InputTypeError, KinkError, OutOfCalls
-from goldstein.extras import missing_extra
+from goldstein.errors import InputError, KinkError, OutOfCalls
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import FunctionOracle
@@ -19,7 +19,9 @@ from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.compiled import layout
+from goldstein.solvers.compiled.machine import Machine, machine
 from goldstein.solvers.line import LINES, check_line
+from goldstein.solvers.logic.questions import GRADIENT, TRIAL
 from goldstein.solvers.logic.turns import BUNDLE, NEWTON
 from goldstein.solvers.tuning import TUNING
 
@@ -29,29 +31,40 @@ DENSE_LIMIT = 1000
 _FOREVER = 2**62
 
 
+#: Where fields are that are looked at often.
+_FX, _BOUND, _RADIUS, _REPLY = map(layout.word_of, ("fx", "bound", "radius", "reply"))
+_VALUES, _GRADIENTS = map(layout.word_of, ("values", "gradients"))
+_CEILING, _PAUSE, _QUESTION = map(layout.word_of, ("ceiling", "pause", "question"))
+_STEPS, _STALLED = map(layout.word_of, ("steps", "stalled"))
+_EARLIER = layout.word_of("earlier")
+
+
 @dataclass
 class CompiledState(State):
     """The arrays of the compiled search, and the user's functions in the form it can call."""
 
-    memory: layout.Memory | None = None
-    #: What compiled code holds addresses of.
+    memory: layout.Memory = None  # type: ignore[assignment]
+    machine: Machine = None  # type: ignore[assignment]
+    #: What compiled code calls; None where Python answers.
+    adapter: Any = None
+    #: What it holds addresses of.
     alive: Any = None
     #: Whoever runs the search wants to see every step.
     watched: bool = False
 
     @property
     def record(self) -> Any:
-        assert self.memory is not None
         return self.memory.search[0]
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        assert self.memory is not None
         return self.memory.arrays
 
 
 class CompiledAuto(Solver):
     """`auto` in machine code; ``minimize(..., options={"compiled": True})`` makes one.
+
+    Functions compiled by Numba are called from there; all others through Python.
 
     Parameters
     ----------
@@ -60,16 +73,16 @@ class CompiledAuto(Solver):
     line : {"random", "bisection", "hybrid"}
         Where the bundle half looks after a failed step; see `BundlePINGD`.
     stretch : int
-        Calls between two returns to Python: only there callbacks are called, the clock is looked
-        at, and the history grows. It does not change the search.
+        Calls of functions compiled by Numba between two returns to Python: only there callbacks are
+        called, the clock is looked at, and the history grows. It does not change the search. With
+        other functions that happens after every step.
 
     Examples
     --------
-    >>> import numba
     >>> import numpy as np
     >>> import goldstein as gs
-    >>> f = numba.njit(lambda x: abs(x[0]) + 2 * abs(x[1]))
-    >>> g = numba.njit(lambda x: np.array([1.0, 2.0]) * np.sign(x))
+    >>> def f(x): return abs(x[0]) + 2 * abs(x[1])
+    >>> def g(x): return np.array([1.0, 2.0]) * np.sign(x)
     >>> res = gs.minimize(f, [3.0, -1.0], g, eps=1e-3, delta=1e-3, rng=0,
     ...                   options={"compiled": True})
     >>> res.success
@@ -77,7 +90,6 @@ class CompiledAuto(Solver):
     """
 
     name = "auto (compiled)"
-    keeps_journal = False
 
     def __init__(self, *, newton: bool = True, line: str = "random", stretch: int = 100) -> None:
         if isinstance(stretch, bool) or not isinstance(stretch, int) or stretch < 1:
@@ -92,7 +104,8 @@ class CompiledAuto(Solver):
                 f"compiled=True works with dense matrices, up to {DENSE_LIMIT} variables, but x0 "
                 f"has {x0.size}; drop the option: auto itself uses limited memory."
             )
-        answer, words, alive = _bound(oracle)
+        code = machine()
+        adapter, words, alive = _bound(oracle)
         draws = stream(request.seed, 0, "compiled").integers(2**64, size=4, dtype=np.uint64)
         memory = layout.allocate(x0, words, draws)
         fx = oracle.value(x0)
@@ -110,101 +123,114 @@ class CompiledAuto(Solver):
         record["short"], record["line"] = TUNING.short, LINES.index(self.line)
         record["two_halves"] = self.newton
         record["turn"] = NEWTON if self.newton else BUNDLE
-        record["asking"] = answer.address
-        kernels = _kernels()
-        kernels.connect(record)
-        _count(record, oracle)
-        kernels.BEGIN.ctypes(record["address"])
-        return CompiledState(x=x0.copy(), fx=fx, memory=memory, alive=(answer, alive))
+        record["asking"] = 0 if adapter is None else adapter.address
+        state = CompiledState(
+            x0.copy(), fx, memory=memory, machine=code, adapter=adapter, alive=alive
+        )
+        _count(state, oracle)
+        code.begin(memory.address)
+        return state
 
     def step(self, oracle: CountedOracle, state: CompiledState, request: Request) -> None:
-        kernels, record = _kernels(), state.record
-        _count(record, oracle)
+        memory, asking = state.memory, state.adapter is None
+        counts = memory.counts
+        _count(state, oracle)
         if state.rejected is not None:
-            points, fresh = (np.ascontiguousarray(part) for part in state.rejected)
-            state.rejected = None
-            record["fresh_count"] = len(points)
-            record["fresh_points"] = points.ctypes.data
-            record["fresh_gradients"] = fresh.ctypes.data
-            kernels.REFUTED.ctypes(record["address"])
-        record["ceiling"] = min(oracle.limit, _FOREVER)
-        record["pause"] = oracle.calls + (1 if state.watched else self.stretch)
-        reason = kernels.STRETCH.ctypes(record["address"])
-        oracle.spend(
-            int(record["values"]) - oracle.values, int(record["gradients"]) - oracle.gradients
-        )
+            _learn_refuted(state)
+        counts[_CEILING] = min(oracle.limit, _FOREVER)
+        counts[_PAUSE] = 0 if asking else oracle.calls + (1 if state.watched else self.stretch)
+        search_on = state.machine.stretch_asking if asking else state.machine.stretch
+        reason = search_on(memory.address)
+        while reason == layout.ASKS:
+            _spend(state, oracle)
+            _answer(state, oracle)
+            reason = search_on(memory.address)
+        _spend(state, oracle)
         _take_over(state)
         if reason == layout.OUT_OF_CALLS:
             raise OutOfCalls("value")
         if reason == layout.EVIDENCE:
             state.evidence = _evidence(state)
-        if reason == layout.GIVEN_UP or record["stalled"]:
+        if reason == layout.GIVEN_UP or counts.item(_STALLED):
             state.status = Status.STALLED
-        # An answer that compiled code could not make sense of: Python asks again.
-        point = state.arrays["point"].copy()
-        if reason == layout.BAD_VALUE:
-            record["reply"] = oracle.value(point)
-        elif reason == layout.BAD_GRADIENT:
-            try:
-                state.arrays["found"][:] = oracle.gradient(point)
-            except KinkError:
-                record["kinks"], record["entry"] = 1, layout.KINKED
 
     def retarget(self, state: CompiledState, eps: float, delta: float) -> bool:
         record = state.record
         record["eps"], record["delta"] = eps, delta
-        _kernels().RETARGET.ctypes(record["address"])
+        state.machine.aim_again(state.memory.address)
         # From now on the loop looks at every step.
         state.watched = True
         return True
 
     def best_evidence(self, state: CompiledState) -> Evidence | None:
-        if _kernels().LAST.ctypes(state.record["address"]) == 0:
-            return None
-        return _evidence(state)
+        return _evidence(state) if state.machine.last(state.memory.address) else None
 
 
-def _count(record: Any, oracle: CountedOracle) -> None:
+def _count(state: CompiledState, oracle: CountedOracle) -> None:
     """Let compiled code know of all calls, those of the judge among them."""
-    record["values"], record["gradients"] = oracle.values, oracle.gradients
+    counts = state.memory.counts
+    counts[_VALUES], counts[_GRADIENTS] = oracle.values, oracle.gradients
 
 
-def _kernels() -> Any:
-    from goldstein.solvers.compiled import search
+def _spend(state: CompiledState, oracle: CountedOracle) -> None:
+    """Let the oracle know of the calls that compiled code made."""
+    if state.adapter is not None:
+        counts = state.memory.counts
+        values, gradients = counts.item(_VALUES), counts.item(_GRADIENTS)
+        oracle.spend(values - oracle.values, gradients - oracle.gradients)
 
-    return search
+
+def _answer(state: CompiledState, oracle: CountedOracle) -> None:
+    """Answer the open question.
+
+    It is open because the function is not compiled, or because compiled code could not make sense
+    of its answer: then the oracle finds out why.
+    """
+    memory = state.memory
+    question, point = memory.counts.item(_QUESTION), memory.arrays["point"]
+    if question == TRIAL:
+        memory.numbers[_REPLY] = oracle.trial_value(point)
+    elif question == GRADIENT:
+        try:
+            memory.arrays["found"][:] = oracle.gradient(point)
+        except KinkError:
+            state.record["kinks"], state.record["entry"] = 1, layout.KINKED
+    else:
+        memory.numbers[_REPLY] = oracle.value(point)
 
 
-def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], list[Any]]:
-    """Return what compiled code needs to ask the user's function."""
-    try:
-        import numba  # noqa: F401
-    except ImportError as failure:
-        raise missing_extra("compiled=True", "Numba", "fast") from failure
-    from goldstein.solvers.compiled.binding import bind
+def _learn_refuted(state: CompiledState) -> None:
+    assert state.rejected is not None
+    points, fresh = (np.ascontiguousarray(part) for part in state.rejected)
+    state.rejected = None
+    state.record["fresh_count"] = len(points)
+    state.record["fresh_points"] = points.ctypes.data
+    state.record["fresh_gradients"] = fresh.ctypes.data
+    state.machine.learn_refuted(state.memory.address)
 
-    inner = oracle.inner
-    if not isinstance(inner, FunctionOracle):
-        raise InputTypeError(
-            f"compiled=True needs functions compiled by Numba, but {inner.name} is an oracle of "
-            f"type {type(inner).__name__}; pass fun and jac decorated with numba.njit, or drop the "
-            "option."
-        )
-    return bind(inner.fun, inner.jac, inner.args)
+
+def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], Any]:
+    """Return what compiled code needs to ask the user's function, if it can."""
+    if isinstance(oracle.inner, FunctionOracle) and "numba" in sys.modules:
+        from goldstein.solvers.compiled.binding import bind
+
+        bound = bind(oracle.inner.fun, oracle.inner.jac, oracle.inner.args)
+        if bound is not None:
+            return bound
+    return None, np.zeros(1, dtype=np.int64), None
 
 
 def _take_over(state: CompiledState) -> None:
     """Copy what the loop looks at."""
-    record = state.record
-    state.moved = int(record["steps"]) != state.steps
-    state.steps = int(record["steps"])
-    state.x, state.fx = state.arrays["x"].copy(), float(record["fx"])
-    state.earlier = float(record["earlier"])
-    state.bound, state.radius = float(record["bound"]), float(record["radius"])
+    numbers, steps = state.memory.numbers, state.memory.counts.item(_STEPS)
+    state.moved = steps != state.steps
+    state.steps = steps
+    state.x, state.fx = state.arrays["x"].copy(), numbers.item(_FX)
+    state.earlier = numbers.item(_EARLIER)
+    state.bound, state.radius = numbers.item(_BOUND), numbers.item(_RADIUS)
 
 
 def _evidence(state: CompiledState) -> Evidence:
-    assert state.memory is not None
     hull = state.memory.hull
     weights = hull["weights"][: int(state.record["hull"]["count"])]
     used = np.flatnonzero(weights > 0)

@@ -60,22 +60,18 @@ def _record_of(dtype: Any) -> Any:
     return intrinsic(at)
 
 
-def _call_with(count: int) -> Any:
-    """Return an intrinsic that calls the function at an address with so many integers."""
+def _answer_of(typing: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    """Call the adapter at an address with its arguments (see `binding`)."""
     word = ir.IntType(64)
-    function = ir.FunctionType(word, [word] * count)
+    adapter = ir.FunctionType(word, [word] * 6).as_pointer()
 
     def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        pointer = builder.inttoptr(values[0], function.as_pointer())
-        return builder.call(pointer, values[1:])
+        return builder.call(builder.inttoptr(values[0], adapter), values[1:])
 
-    def one(typing: Any, address: Any, a: Any) -> Any:
-        return types.int64(types.int64, types.int64), build
+    return types.int64(*[types.int64] * 7), build
 
-    def six(typing: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
-        return types.int64(*[types.int64] * 7), build
 
-    return intrinsic(one if count == 1 else six)
+answer_of: Any = intrinsic(_answer_of)  # type checkers do not know what it takes
 
 
 #: vector(address, size), and the same for int64 and uint64.
@@ -86,10 +82,6 @@ words = view_of(types.uint64)
 #: The record at an address.
 search_at = _record_of(SEARCH)
 face_at = _record_of(FACE)
-
-#: call(address of a unit, address of a record); answer_of(address of an adapter, its arguments)
-call = _call_with(1)
-answer_of = _call_with(6)
 
 
 def _vector_attribute(name: str) -> None:

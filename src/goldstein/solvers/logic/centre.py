@@ -65,3 +65,11 @@ def offer(s: Any, radius: Any) -> None:
     if s.offered != s.added:
         s.gather(radius * TUNING.inside)
         s.offered = s.added
+
+
+def begin_afresh(s: Any) -> None:
+    """Let the bundle half begin afresh at x, in the ball that was asked for."""
+    s.clear_memory()
+    s.clear_bundle()
+    s.working = s.delta
+    recentre(s, s.delta)

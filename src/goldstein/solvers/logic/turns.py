@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from goldstein.solvers.logic.centre import recentre
+from goldstein.solvers.logic.centre import begin_afresh, recentre
 from goldstein.solvers.logic.line_search import forget
 from goldstein.solvers.tuning import TUNING
 
@@ -104,7 +104,4 @@ def _settle(s: Any) -> None:
     What it gathered on the way shows the kinks in many combinations that do not matter here.
     """
     s.settled = True
-    s.clear_memory()
-    s.clear_bundle()
-    s.working = s.delta
-    recentre(s, s.delta)
+    begin_afresh(s)

@@ -1,0 +1,201 @@
+"""Tuned optimizers at equal gradient budgets: loss, accuracy, and certified stationarity.
+
+pip install schedulefree mlxtend
+python -m benchmarks.studies.training                 # all runs; finished ones are not repeated
+python -m benchmarks.studies.training --report        # tables and figure from what is finished
+
+Learning rates are chosen from four by the final training loss of seed 0 (never by eps, which would
+choose dead networks); the numbers are means over seeds 1, 2, 3. All learning rates decay linearly
+to 0, except that of schedule-free AdamW, which is made to do without (its own default otherwise).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import schedulefree
+import torch
+from benchmarks.studies.training_tasks import Task, tasks
+
+import goldstein.torch
+
+RESULTS = Path(__file__).with_name("results") / "training.json"
+DELTA = 0.01
+SEEDS = (1, 2, 3)
+
+ADAM_RATES = (1e-3, 3e-3, 1e-2, 3e-2)
+NORMED_RATES = (0.1, 0.3, 1.0, 3.0)
+COORDINATE_RATES = ADAM_RATES
+
+OPTIMIZERS: dict[str, tuple[Any, tuple[float, ...]]] = {
+    "Adam": (lambda p, lr, seed: torch.optim.Adam(p, lr), ADAM_RATES),
+    "AdamW": (lambda p, lr, seed: torch.optim.AdamW(p, lr, weight_decay=0.01), ADAM_RATES),
+    "SGD momentum": (lambda p, lr, seed: torch.optim.SGD(p, lr, 0.9), (0.03, 0.1, 0.3, 1.0)),
+    "schedule-free AdamW": (
+        lambda p, lr, seed: schedulefree.AdamWScheduleFree(p, lr, warmup_steps=50),
+        ADAM_RATES,
+    ),
+    "PSINGD": (lambda p, lr, seed: goldstein.torch.PSINGD(p, lr=lr, seed=seed), NORMED_RATES),
+    "O2NC": (lambda p, lr, seed: goldstein.torch.O2NC(p, lr=lr, seed=seed), NORMED_RATES),
+    "AdamO2NC": (
+        lambda p, lr, seed: goldstein.torch.AdamO2NC(p, lr, betas=0.95, seed=seed),
+        COORDINATE_RATES,
+    ),
+    "AdamO2NC b=0.9": (
+        lambda p, lr, seed: goldstein.torch.AdamO2NC(p, lr, betas=0.9, seed=seed),
+        COORDINATE_RATES,
+    ),
+}
+
+
+def measured(task: Task, model: torch.nn.Module, proof: bool) -> dict[str, float]:
+    """Return the losses over all data, the accuracy, and the certified eps."""
+    model.eval()
+    with torch.no_grad():
+        outputs = [model(inputs) for inputs, _ in (task.train, task.test)]
+        found = {
+            "train loss": float(task.loss(outputs[0], task.train[1])),
+            "test loss": float(task.loss(outputs[1], task.test[1])),
+        }
+        if task.accuracy:
+            right = outputs[1].argmax(1) == task.test[1]
+            found["test accuracy"] = float(right.double().mean())
+    if proof:
+        batches = list(zip(*(part.split(128) for part in task.train), strict=True))
+        certificate = goldstein.torch.certify(model, task.loss, batches, delta=DELTA)
+        found["eps"] = certificate.eps
+    return found
+
+
+def run(task: Task, kind: str, lr: float, seed: int, proof: bool) -> dict[str, float]:
+    """Train once and measure."""
+    torch.manual_seed(seed)
+    model = task.model()
+    optimizer = OPTIMIZERS[kind][0](model.parameters(), lr, seed)
+    free = isinstance(optimizer, schedulefree.AdamWScheduleFree)
+    if free:
+        optimizer.train()
+        decay = None
+    else:
+        decay = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, task.steps)
+    draw = torch.Generator().manual_seed(100 + seed)
+    began = time.process_time()
+    for _ in range(task.steps):
+        rows = torch.randint(0, len(task.train[0]), (task.batch,), generator=draw)
+        optimizer.zero_grad()
+        loss = task.loss(model(task.train[0][rows]), task.train[1][rows])
+        if not math.isfinite(loss.item()):
+            return {"train loss": math.inf}
+        loss.backward()
+        optimizer.step()
+        if decay is not None:
+            decay.step()
+    seconds = time.process_time() - began
+    if free:
+        optimizer.eval()
+    centre = optimizer.at_center() if hasattr(optimizer, "at_center") else nullcontext()
+    with centre:
+        return {**measured(task, model, proof), "seconds": seconds}
+
+
+def study(names: list[str]) -> None:
+    """Make all runs that are not in the file of results yet."""
+    done: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+    def once(task: str, kind: str, lr: float, seed: int, proof: bool) -> dict[str, float]:
+        key = f"{task} | {kind} | {lr:g} | {seed}"
+        if key not in done:
+            done[key] = run(available[task], kind, lr, seed, proof)
+            RESULTS.parent.mkdir(exist_ok=True)
+            RESULTS.write_text(json.dumps(done, indent=1) + "\n")
+        found: dict[str, float] = done[key]
+        return found
+
+    available = tasks()
+    for task in names or list(available):
+        for kind, (_, rates) in OPTIMIZERS.items():
+            tuning = {lr: once(task, kind, lr, 0, False)["train loss"] for lr in rates}
+            best = min(tuning, key=tuning.__getitem__)
+            for seed in SEEDS:
+                once(task, kind, best, seed, True)
+            print(f"{task}: {kind}, lr {best:g}", flush=True)
+
+
+def summary() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return, per task and optimizer, the chosen lr and the numbers of the three seeds."""
+    done = json.loads(RESULTS.read_text())
+    table: dict[str, dict[str, dict[str, Any]]] = {}
+    for key, numbers in done.items():
+        task, kind, lr, seed = key.split(" | ")
+        if int(seed) in SEEDS:
+            row = table.setdefault(task, {}).setdefault(kind, {"lr": float(lr), "runs": []})
+            row["runs"].append(numbers)
+    return table
+
+
+def mean(row: dict[str, Any], what: str) -> tuple[float, float]:
+    """Return the mean over the seeds and its standard error."""
+    values = np.array([run.get(what, math.nan) for run in row["runs"]])
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def report() -> None:
+    """Print one table per task, and draw the figure."""
+    table = summary()
+    for task, rows in table.items():
+        print(f"\n**{task}**\n")
+        print("| optimizer | lr | training loss | test | eps at delta = 0.01 |")
+        print("|---|---|---|---|---|")
+        for kind, row in rows.items():
+            accuracy = "test accuracy" in row["runs"][0]
+            test, error = mean(row, "test accuracy" if accuracy else "test loss")
+            edge = row["lr"] in (OPTIMIZERS[kind][1][0], OPTIMIZERS[kind][1][-1])
+            print(
+                f"| {kind} | {row['lr']:g}{' (edge)' if edge else ''} "
+                f"| {mean(row, 'train loss')[0]:.3g} "
+                f"| {'accuracy' if accuracy else 'loss'} {test:.4f} ± {error:.4f} "
+                f"| {mean(row, 'eps')[0]:.2e} |"
+            )
+    figure(table)
+
+
+def figure(table: dict[str, dict[str, dict[str, Any]]]) -> None:
+    """Draw losses and eps relative to Adam's."""
+    import matplotlib.pyplot as plt
+
+    panels, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+    kinds = [kind for kind in OPTIMIZERS if kind != "Adam"]
+    for axis, what in zip(axes, ("train loss", "eps"), strict=True):
+        for shift, kind in enumerate(kinds):
+            shown = [t for t in table if kind in table[t] and "Adam" in table[t]]
+            ratio = [mean(table[t][kind], what)[0] / mean(table[t]["Adam"], what)[0] for t in shown]
+            places = [list(table).index(t) + 0.1 * (shift - len(kinds) / 2) for t in shown]
+            axis.plot(ratio, places, "o" if "AdamO2NC" in kind else ".", label=kind)
+        axis.axvline(1.0, color="black", linewidth=0.8)
+        axis.set_xscale("log")
+        axis.set_yticks(range(len(table)), list(table))
+        axis.set_xlabel(f"{'training loss' if what == 'train loss' else 'certified eps'} / Adam's")
+    axes[1].legend(fontsize=8, loc="best")
+    panels.savefig(Path(__file__).resolve().parents[2] / "docs/images/training_study.png", dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="*", default=[])
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if not options.report:
+        study(options.tasks)
+    report()
+
+
+if __name__ == "__main__":
+    main()

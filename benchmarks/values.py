@@ -1,0 +1,210 @@
+"""Values only: who comes within 1e-4 of the minimum first, and how often?
+
+    python -m benchmarks.values                 # everything: some minutes of one core
+    python -m benchmarks.values --noise 0       # without noise only
+    python -m benchmarks.values --methods goldstein Nelder-Mead cma
+
+Thirty problems with 2 to 50 variables, small ones turned and shifted at random (the constants of
+the method were chosen on the suite as it is, in up to 20 variables). Every method has 500 (d + 1)
+values; a value is f plus noise of this standard deviation. Counted is when the *true* f at a point
+that was asked for is within 1e-4 (f(x0) - best) of the best value known: what a method reports as
+its answer does not matter. A run ends after 4 seconds of CPU time (COBYLA and COBYQA: 1 second,
+their own arithmetic takes longest). Methods that are not installed (`pip install cma nlopt`) are
+left out and said so.
+
+Finished runs are kept in benchmarks/results/values.jsonl and not repeated; delete it to measure
+afresh. The table goes to benchmarks/values.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import math
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+
+import goldstein as gs
+
+LEVELS = (1e-2, 1e-4, 1e-6)
+NOISE = (0.0, 1e-8, 1e-4)
+KEPT = Path(__file__).parent / "results" / "values.jsonl"
+#: CPU time for one run; less for those whose own arithmetic takes longest.
+SECONDS = {"COBYLA": 1.0, "COBYQA": 1.0}
+OTHERS = 4.0
+TURNED = [
+    "crescent", "cb3", "dem", "lq", "mifflin_2", "rosenbrock", "dc_1", "evd52", "rosen_suzuki",
+    "davidon_2", "colville_1", "el_attar", "wong_1", "half_and_half", "capped_l1", "maxquad",
+]  # fmt: skip
+CHAINED = [
+    ("chained_lq", 10), ("chained_crescent_1", 10), ("chained_crescent_2", 10), ("maxq", 10),
+    ("brown_2", 10), ("active_faces", 10), ("chained_cb3_2", 20), ("test29_6", 20),
+    ("mxhilb", 20), ("goffin", 20), ("test29_22", 30), ("chained_cb3_1", 30),
+    ("chained_crescent_1", 50), ("chained_mifflin_2", 50),
+]  # fmt: skip
+
+
+class Spent(Exception):
+    """The values, or the seconds, are used up."""
+
+
+class Recorder:
+    """f plus noise, and when the true f was first within each level of the best."""
+
+    def __init__(
+        self, problem: gs.problems.Problem, noise: float, seed: int, seconds: float
+    ) -> None:
+        self.problem, self.noise = problem, noise
+        self.draw = np.random.default_rng(seed)
+        self.budget = 500 * (problem.dim + 1)
+        self.calls = 0
+        self.end = time.process_time() + seconds
+        gap = problem.value(problem.x0) - problem.best_value
+        self.marks = {level: problem.best_value + level * gap for level in LEVELS}
+        self.reached = dict.fromkeys(LEVELS, math.inf)
+
+    def __call__(self, x: Any, *_: Any) -> float:
+        if self.calls >= self.budget or time.process_time() > self.end:
+            raise Spent
+        self.calls += 1
+        value = float(self.problem.value(np.array(x, dtype=float)))
+        for level, mark in self.marks.items():
+            if value <= mark and math.isinf(self.reached[level]):
+                self.reached[level] = self.calls
+        return value + self.noise * self.draw.standard_normal() if self.noise else value
+
+
+def goldstein(f: Recorder, x0: np.ndarray) -> None:
+    gs.minimize(f, x0, eps=1e-6, delta=1e-6, method="values", rng=0, max_calls=f.budget)
+
+
+def scipys(name: str, **options: Any) -> Callable[[Recorder, np.ndarray], None]:
+    def run(f: Recorder, x0: np.ndarray) -> None:
+        limit = {} if name == "BFGS" else {"maxiter" if name == "COBYLA" else "maxfev": f.budget}
+        optimize.minimize(f, x0, method=name, options={**options, **limit})
+
+    return run
+
+
+def cma(f: Recorder, x0: np.ndarray) -> None:
+    import cma
+
+    spread = 0.3 * max(1.0, float(np.abs(x0).max()))
+    options = {"verbose": -9, "seed": 1, "maxfevals": f.budget, "tolfun": 0, "tolx": 1e-14}
+    cma.fmin(f, x0, spread, options)
+
+
+def bobyqa(f: Recorder, x0: np.ndarray) -> None:
+    import nlopt
+
+    search = nlopt.opt(nlopt.LN_BOBYQA, x0.size)
+    search.set_min_objective(f)
+    search.set_maxeval(f.budget)
+    search.set_xtol_rel(1e-14)
+    search.optimize(x0)
+
+
+METHODS: dict[str, Callable[[Recorder, np.ndarray], None]] = {
+    "goldstein": goldstein,
+    "Nelder-Mead": scipys("Nelder-Mead", adaptive=True, xatol=1e-12, fatol=1e-14, maxiter=10**7),
+    "Powell": scipys("Powell", xtol=1e-10, ftol=1e-14, maxiter=10**7),
+    "COBYLA": scipys("COBYLA", tol=1e-10),
+    "COBYQA": scipys("COBYQA", final_tr_radius=1e-10, maxiter=10**7),
+    "BFGS": scipys("BFGS", gtol=1e-10),
+    "cma": cma,
+    "BOBYQA": bobyqa,
+}
+NEEDS = {"cma": "cma", "BOBYQA": "nlopt"}
+
+
+def problems() -> list[gs.problems.Problem]:
+    turned = [gs.problems.rotated(gs.problems.get(name), 7) for name in TURNED]
+    return turned + [gs.problems.get(name, d=dim) for name, dim in CHAINED]
+
+
+def kept() -> dict[tuple[str, float], list[dict[float, float]]]:
+    """Return the runs that were made before, by method and noise."""
+    lines = KEPT.read_text().splitlines() if KEPT.exists() else []
+    found = {}
+    for line in lines:
+        run = json.loads(line)
+        rows = [{float(level): calls for level, calls in row.items()} for row in run["rows"]]
+        found[run["method"], run["noise"]] = rows
+    return found
+
+
+def measure(names: list[str], noise: float) -> dict[str, list[dict[float, float]]]:
+    """Return, for each method and problem, the values until each level."""
+    found: dict[str, list[dict[float, float]]] = {}
+    for name in names:
+        if (name, noise) in kept():
+            found[name] = kept()[name, noise]
+            continue
+        rows = []
+        for problem in problems():
+            f = Recorder(problem, noise, 0, SECONDS.get(name, OTHERS))
+            with contextlib.suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                METHODS[name](f, problem.x0.copy())
+            rows.append(f.reached)
+        found[name] = rows
+        KEPT.parent.mkdir(exist_ok=True)
+        with KEPT.open("a") as file:
+            file.write(json.dumps({"method": name, "noise": noise, "rows": rows}) + "\n")
+        print(f"noise {noise:g}: {name} done", flush=True)
+    return found
+
+
+def table(found: dict[str, list[dict[float, float]]], noise: float) -> str:
+    """Return the counts as a table: reached, and first at 1e-4."""
+    spent = {name: np.array([row[1e-4] for row in rows]) for name, rows in found.items()}
+    fewest = np.min(list(spent.values()), axis=0)
+    solved = np.isfinite(fewest)
+    dims = np.array([problem.dim for problem in problems()])
+    lines = [
+        f"Noise {noise:g}: {len(dims)} problems, {int(solved.sum())} of them brought to 1e-4 by "
+        "somebody.",
+        "",
+        "| method | 1e-2 | 1e-4 | 1e-6 | first at 1e-4 | median values / (d + 1) to 1e-4 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, rows in found.items():
+        counts = [sum(math.isfinite(row[level]) for row in rows) for level in LEVELS]
+        first = int((solved & (spent[name] == fewest)).sum())
+        done = np.isfinite(spent[name])
+        median = f"{np.median((spent[name] / (dims + 1))[done]):.0f}" if done.any() else "-"
+        share = f"{first} ({100 * first / max(1, solved.sum()):.0f} %)"
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} | {share} | {median} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--noise", nargs="+", type=float, default=list(NOISE))
+    asked = parser.parse_args()
+    names = [
+        n for n in asked.methods if n not in NEEDS or importlib.util.find_spec(NEEDS[n]) is not None
+    ]
+    parts = [table(measure(names, noise), noise) for noise in asked.noise]
+    missing = sorted(set(asked.methods) - set(names))
+    parts += [f"Not installed here: {', '.join(missing)}."] if missing else []
+    text = "\n\n".join(parts) + "\n"
+    print(text)
+    if asked.methods == list(METHODS) and asked.noise == list(NOISE):
+        head = "# Values only\n\nWritten by `python -m benchmarks.values`; see there.\n\n"
+        Path(__file__).with_suffix(".md").write_text(head + text)
+
+
+if __name__ == "__main__":
+    main()

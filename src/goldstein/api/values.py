@@ -1,0 +1,348 @@
+"""Runs on values alone: a search that believes in differences, then a claim that does not."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from goldstein.api.constrained import ConstrainedSearch
+from goldstein.api.inputs import LONGEST
+from goldstein.api.judge import Judge
+from goldstein.certificates import KKTCertificate
+from goldstein.certificates.kkt_stating import Around
+from goldstein.certificates.values import Places, ValuesCertificate
+from goldstein.certificates.values_stating import (
+    Statistics,
+    places_around,
+    promise,
+    state_values,
+)
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.constrained.box import Box
+from goldstein.constrained.problem import Problem
+from goldstein.constrained.system import System
+from goldstein.errors import InputError, OutOfCalls
+from goldstein.numerics.hull import min_norm_weights
+from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.counted import Map
+from goldstein.oracles.differences import Differences
+from goldstein.result import History, Status
+from goldstein.solvers import Evidence, Request, Solver, State
+from goldstein.solvers.loop import run, takes_result
+from goldstein.solvers.values import CONFIDENCE, Values
+from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
+
+#: Of the radius, the part that is left to the search; boxes have the rest.
+SEARCHED = 0.85
+
+#: The same where values are noisy, and boxes must be large.
+SEARCHED_IN_NOISE = 0.5
+
+#: Of the calls, the part kept back for the claim.
+KEPT = 0.1
+
+#: Searches, each four times finer than the one before, until the claim meets the request.
+ATTEMPTS = 3
+
+#: A few samples as short as this part of eps are worth more of them.
+ENOUGH = 0.6
+
+#: Endings after which a finer search may help.
+_FINER = (Status.NOT_VERIFIED, Status.STALLED)
+
+
+@dataclass
+class Found:
+    """Where a run on values ended."""
+
+    x: Vector
+    fun: float
+    status: Status
+    certificate: ValuesCertificate | None
+    history: History
+    steps: int
+
+
+@dataclass
+class ValuesSearch:
+    """One run, with all that it was asked."""
+
+    values: CountedOracle
+    box: Box
+    solver: Solver
+    request: Request
+    meta: dict[str, Any]
+    deadline: float
+    central: bool
+    workers: Map
+    callback: Callable[..., Any] | None = None
+    watch: Callable[[State, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        confidence = getattr(self.solver, "confidence", CONFIDENCE)
+        self._how = Statistics(confidence, self.request.lipschitz, self.request.seed, self.workers)
+        self._differences = Differences(
+            self.values, self.box.lower, self.box.upper, self.request.seed,
+            central=self.central, workers=self.workers,
+        )  # fmt: skip
+        self._attempts = 0
+
+    def run(self, start: Vector) -> Found:
+        """Search and state, until the claim meets the request or a limit is met."""
+        x = self.box.clip(start)
+        eps = getattr(self.solver, "search_eps", None) or 0.5 * self.request.eps
+        found: Found | None = None
+        with contextlib.suppress(OutOfCalls):
+            self._differences.listen(x)
+        for stage in range(ATTEMPTS):
+            target = replace(self.request, eps=eps * 0.25**stage, seed=self.request.seed + stage)
+            with self.values.reserved(int(KEPT * (self.values.limit - self.values.calls))):
+                later, evidence = self._search(x, target)
+            found = later if found is None else _joined(found, later)
+            x, ended = found.x, found.status
+            if ended in (Status.STOPPED, Status.UNBOUNDED):
+                return found
+            found.certificate = self._state(found.x, evidence)
+            found.status = self._verdict(found.certificate, ended)
+            if found.status is Status.VERIFIED or found.status not in _FINER:
+                break
+        assert found is not None
+        return found
+
+    def _verdict(self, certificate: ValuesCertificate | None, ended: Status) -> Status:
+        if certificate is not None and certificate.eps <= self.request.eps:
+            return Status.VERIFIED
+        if self._short_of_calls(certificate):
+            return Status.OUT_OF_CALLS
+        return Status.NOT_VERIFIED if ended is Status.VERIFIED else ended
+
+    def _short_of_calls(self, certificate: ValuesCertificate | None) -> bool:
+        left = self.values.limit - self.values.calls
+        return left < 0.05 * self.values.limit or (certificate is None and left < 1000)
+
+    @property
+    def _reach(self) -> float:
+        share = SEARCHED_IN_NOISE if self._differences.noise else SEARCHED
+        return share * self.request.delta
+
+    def _search(self, x: Vector, target: Request) -> tuple[Found, Evidence | None]:
+        target = replace(target, delta=self._reach)
+        if hasattr(self.solver, "scaled"):
+            return self._zeroth_order(x, target)
+        if np.isfinite(self.box.lower).any() or np.isfinite(self.box.upper).any():
+            return self._inside(x, target)
+        oracle = _Translated(self._differences, longest=LONGEST)
+        judge = _Reasked(oracle, target, self.meta, False)
+        outcome = run(
+            self.solver, oracle, x, target, judge=judge, max_time=self._time_left(),
+            callback=self._callback(), progress=self._progress(),
+        )  # fmt: skip
+        state, evidence = outcome.state, outcome.certificate
+        if evidence is None:
+            evidence = self.solver.best_evidence(state) if oracle.gradients else None
+        fun = state.fx
+        history = oracle.in_values(outcome.history)
+        return Found(state.x.copy(), fun, outcome.status, None, history, state.steps), evidence
+
+    def _inside(self, x: Vector, target: Request) -> tuple[Found, Evidence | None]:
+        """Search inside the bounds, on the penalised function."""
+        oracle = _Translated(self._differences, longest=LONGEST)
+        problem = Problem(oracle, self.box, System((), x))
+        search = ConstrainedSearch(
+            problem, self.solver, target, self.meta, self.deadline, self._callback(),
+            self._progress(), checked=False,
+        )  # fmt: skip
+        answer = search.run(x)
+        certificate, evidence = answer.certificate, None
+        if isinstance(certificate, KKTCertificate):
+            evidence = Evidence(
+                answer.x, certificate.points, certificate.weights,
+                np.ones(certificate.weights.size, dtype=np.bool_),
+            )  # fmt: skip
+        fun = self._value(answer.x)
+        history = oracle.in_values(answer.history)
+        return Found(answer.x, fun, answer.status, None, history, answer.steps), evidence
+
+    def _zeroth_order(self, x: Vector, target: Request) -> tuple[Found, Evidence | None]:
+        if np.isfinite(self.box.lower).any() or np.isfinite(self.box.upper).any():
+            raise InputError("method='zeroth-order' knows no bounds; method='values' does.")
+        radius = AVERAGED * target.delta
+        solver: Solver = self.solver.scaled(x.size, self.request.lipschitz)  # type: ignore[attr-defined]
+        oracle = _Translated(TwoPoints(self.values, radius), longest=LONGEST)
+        oracle.limit = oracle.calls + (self.values.limit - self.values.calls) / 2.5
+        windows = replace(target, delta=target.delta - radius)
+        outcome = run(
+            solver, oracle, x, windows, judge=_none, max_time=self._time_left(),
+            callback=self._callback(), progress=self._progress(),
+        )  # fmt: skip
+        state = outcome.state
+        status = Status.NOT_VERIFIED if outcome.status is Status.ESTIMATED else outcome.status
+        place = state.x.copy()
+        history = oracle.in_values(outcome.history)
+        return Found(place, self._value(place), status, None, history, state.steps), None
+
+    def state(self, x: Vector) -> ValuesCertificate | None:
+        """Say what can be said of a point as it is."""
+        self._differences.listen(x)
+        return self._state(x, None)
+
+    def _state(self, x: Vector, evidence: Evidence | None) -> ValuesCertificate | None:
+        """Return what fresh draws support at x; points and weights are fixed before."""
+        self._attempts += 1
+        try:
+            return self._stated(x, evidence)
+        except OutOfCalls:
+            return None
+
+    def _stated(self, x: Vector, evidence: Evidence | None) -> ValuesCertificate | None:
+        places = self._best_places(x, evidence)
+        if places is None:
+            return None
+        return state_values(
+            self.values, x, places, self.request.delta, self.request.eps, self.box, self._how,
+            self._attempts, self.meta,
+        )  # fmt: skip
+
+    def _best_places(self, x: Vector, evidence: Evidence | None) -> Places | None:
+        """Return boxes whose differences nearly cancel, as far as a few of them show.
+
+        The points of a search are often closer to kinks than boxes are narrow: others are looked
+        for then.
+        """
+        most, blur = 1.0 - self._reach / self.request.delta, self._differences.blur(x)
+        best, shortest = None, math.inf
+        for known in (True, False):
+            points, weights = _points_of(evidence, x) if known else self._around(x)
+            if not len(points):
+                continue
+            places = places_around(x, points, weights, self.request.delta, self.box, most, blur)
+            seen = promise(self.values, x, places, self.box, self._how, self._attempts)
+            if seen < shortest:
+                best, shortest = places, seen
+            if seen <= ENOUGH * self.request.eps:
+                break
+        return best
+
+    def _around(self, x: Vector) -> tuple[Matrix, Vector]:
+        """Gather differences at random points of the ball until they nearly cancel."""
+        self._differences.refine()
+        oracle = CountedOracle(self._differences)
+        around = Around(Problem(oracle, self.box, System((), x)), x, self._reach, self.request.seed)
+        with self.values.reserved(int(0.6 * (self.values.limit - self.values.calls))):
+            patience = max(10, min(2 * x.size, 100))
+            found = around.enrich(0.3 * self.request.eps, patience, self.deadline)
+        if found is None:
+            return np.zeros((0, x.size)), np.zeros(0)
+        return np.array(around.points), found.weights
+
+    def _value(self, x: Vector) -> float:
+        # The answer itself may always be asked for.
+        with self.values.reserved(-1):
+            return self._differences.value(x)
+
+    def _callback(self) -> Callable[..., Any] | None:
+        """Let a callback see how many values were asked for."""
+        user = self.callback
+        if user is None:
+            return None
+        modern = takes_result(user)
+
+        def told(intermediate_result: Any) -> Any:
+            if not modern:
+                return user(intermediate_result.x)
+            return user(intermediate_result=replace(intermediate_result, calls=self.values.calls))
+
+        return told
+
+    def _progress(self) -> Callable[[State, int], None] | None:
+        watch = self.watch
+        return None if watch is None else lambda state, calls: watch(state, self.values.calls)
+
+    def _time_left(self) -> float | None:
+        return None if math.isinf(self.deadline) else max(self.deadline - time.perf_counter(), 1e-3)
+
+
+class _Translated(CountedOracle):
+    """Counts questions, as a solver does, and remembers how many values stood behind them."""
+
+    def __init__(self, inner: Differences | TwoPoints, longest: float) -> None:
+        super().__init__(inner, None, longest)
+        self._source = inner.values
+        self._behind: dict[int, int] = {}
+
+    def value(self, x: Vector) -> float:
+        try:
+            return super().value(x)
+        finally:
+            self._behind[self.calls] = self._source.calls
+
+    def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
+        try:
+            return super()._gradient(question, y, what)
+        finally:
+            self._behind[self.calls] = self._source.calls
+
+    def in_values(self, history: History) -> History:
+        """Return the course of a run with the values that were asked for by then."""
+        return replace(history, calls=[self._behind.get(calls, 0) for calls in history.calls])
+
+
+class _Reasked(Judge):
+    """Differences are taken again at displaced points, in another basis, and no more."""
+
+    def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
+        stating, fresh = self._ask_again(evidence)
+        if stating is None:
+            return None, fresh
+        bound = stating.bound()
+        if bound > self.request.eps:
+            return None, fresh
+        weights = min_norm_weights(fresh[1])
+        return replace(evidence, points=fresh[0], weights=weights, gradients=fresh[1]), None
+
+
+def _points_of(evidence: Evidence | None, x: Vector) -> tuple[Matrix, Vector]:
+    if evidence is None or not np.array_equal(evidence.x, x):
+        return np.zeros((0, x.size)), np.zeros(0)
+    return evidence.points, evidence.weights
+
+
+def _none(evidence: Evidence) -> tuple[Any, Any]:
+    return None, None
+
+
+def _joined(before: Found, later: Found) -> Found:
+    history = before.history.followed_by(later.history)
+    return replace(later, history=history, steps=before.steps + later.steps)
+
+
+def certify_values(
+    values: Oracle,
+    x: Vector,
+    delta: float,
+    eps: float,
+    box: Box,
+    budget: int,
+    seed: int,
+    meta: dict[str, Any],
+    deadline: float,
+) -> ValuesCertificate:
+    """Say how stationary a point is, from values alone; the point is never moved."""
+    if not box.contains(x):
+        raise InputError("x is outside its bounds; clip it: np.clip(x, lower, upper).")
+    search = ValuesSearch(
+        CountedOracle(values, budget), box, Values(), Request(eps, delta, seed), meta, deadline,
+        central=True, workers=map,
+    )  # fmt: skip
+    found = search.state(x)
+    if found is None:
+        raise InputError(
+            f"{budget} values are too few for a claim about {x.size} variables; raise max_calls."
+        )
+    return found

@@ -1,0 +1,438 @@
+"""What values alone say about stationarity, with confidence: randomised differences.
+
+Let f be Lipschitz near the box Y = y + [-h_1, h_1] x ... x [-h_d, h_d], and F its mean over boxes
+of this shape. The gradient of F at y is the mean of the gradients of f over Y, an element of the
+Goldstein set of any ball that holds Y; and its i-th entry is the expectation of
+
+    ( f(y + z + h_i e_i) - f(y + z - h_i e_i) ) / (2 h_i),   z_i = 0, z_j uniform in [-h_j, h_j],
+
+by the fundamental theorem of calculus along e_i and Fubini. So differences *with random offsets in
+the other coordinates* are unbiased for a subgradient, where plain differences are not. A sample is
+the vector of these for fresh z, averaged over the points y_j with their weights; its entries lie
+within the slopes of f along the coordinates. Limits for the means of the entries
+(`goldstein.numerics.betting`, and McDiarmid's for the whole vector) bound the distance of the
+Goldstein set from 0 with confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.certificates.confidence import sampling_slack
+from goldstein.certificates.kinds import content_hash
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
+from goldstein.checker.verification import Label, Verification, as_number
+from goldstein.constrained.box import Box, as_box
+from goldstein.display import PlottedCertificate
+from goldstein.errors import GoldsteinError, InputError, InputTypeError
+from goldstein.numerics.betting import mean_limits
+from goldstein.numerics.streams import seed_from, stream
+from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.counted import Map
+from goldstein.oracles.function import as_values
+from goldstein.oracles.structure import Structure
+
+#: The part of 1 - confidence that goes to McDiarmid's bound; the rest goes to the entries.
+WHOLE = 0.1
+
+#: Values are believed to be exact to so many units of rounding.
+DIGITS = 4.0
+
+#: A half-width of a box must be this large against the point, or float64 does not see it.
+VISIBLE = 2.0**-40
+
+#: Points evaluated at once, and the most that a verification will ask for.
+CHUNK, EFFORT = 20_000, 100_000_000
+
+#: Points on a line that show how fine values are, and lines.
+LADDER, LINES = 9, 4
+
+#: And how far one looks for a change, relative to the point.
+FAR = 0.1
+
+_ARRAYS = ("x", "points", "weights", "widths", "slopes", "mean", "lower", "upper")
+_NUMBERS = ("delta", "eps", "confidence", "grain")
+
+
+@dataclass(frozen=True, eq=False)
+class ValuesCertificate(PlottedCertificate):
+    """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
+
+    `dist(0, Goldstein set of f at x, plus the normals of the bounds at x) <= eps` was found with
+    probability at least `confidence` over the random draws, if `slopes` are right. This is never a
+    proof: finitely many values cannot give one.
+
+    Attributes
+    ----------
+    x : ndarray, shape (d,)
+    delta, eps : float
+    points : ndarray, shape (k, d)
+        Centres of the boxes.
+    weights : ndarray, shape (k,)
+        Convex.
+    widths : ndarray, shape (d,)
+        Half-widths h of the boxes; `|y_j - x| + |h| <= delta`. 0 for variables that cannot move.
+    slopes : ndarray, shape (d,)
+        Bounds of the slopes of f along the coordinates, taken on trust: given by the user, or one
+        and a half times what was seen (`meta["slopes"]` says which). A fresh draw beyond them
+        refuses the certificate.
+    confidence : float
+    samples : int
+        Fresh samples, of `2 d k` values each.
+    mean : ndarray, shape (d,)
+        Their mean when the claim was made: an estimate of a subgradient; for information.
+    grain : float
+        Values that change in steps larger than rounding: how large the steps are.
+    lower, upper : ndarray, shape (d,)
+        Bounds of the variables.
+    label : str
+        Always "estimated".
+    meta, digest
+        As in `GoldsteinCertificate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import goldstein as gs
+    >>> f = lambda x: np.abs(x).sum()
+    >>> res = gs.minimize(f, [0.3, -0.2], eps=0.1, delta=0.01, method="values", rng=0)
+    >>> res.certificate.label, res.certificate.confidence, res.certificate.verify(f).ok
+    ('estimated', 0.95, True)
+    """
+
+    kind: ClassVar[str] = "values"
+
+    x: Vector
+    delta: float
+    eps: float
+    points: Matrix
+    weights: Vector
+    widths: Vector
+    slopes: Vector
+    confidence: float
+    samples: int
+    mean: Vector
+    grain: float
+    lower: Vector
+    upper: Vector
+    label: Label = "estimated"
+    meta: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        for name in _ARRAYS:
+            array = np.array(getattr(self, name), dtype=np.float64)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        k, d = self.weights.size, self.x.size
+        expected = dict.fromkeys(_ARRAYS, (d,)) | {"points": (k, d), "weights": (k,)}
+        for name, shape in expected.items():
+            if getattr(self, name).shape != shape or k == 0 or d == 0:
+                raise InputError(
+                    f"{name} of a certificate from values has shape {getattr(self, name).shape}, "
+                    f"expected {shape}."
+                )
+        for name in _NUMBERS:
+            object.__setattr__(self, name, as_number(name, getattr(self, name)))
+        if isinstance(self.samples, bool) or not isinstance(self.samples, int | np.integer):
+            raise InputTypeError(f"samples must be an integer, got {self.samples!r}.")
+        object.__setattr__(self, "samples", int(self.samples))
+        if self.label != "estimated":
+            raise InputError(f"values alone support the label 'estimated', not {self.label!r}.")
+        if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
+            raise InputTypeError("meta must be a dict and digest a str.")
+        if not self.digest:
+            object.__setattr__(self, "digest", self.content_digest())
+
+    @property
+    def normal(self) -> Vector:
+        """What the bounds at x contribute: <= 0 at lower bounds, >= 0 at upper ones, else 0."""
+        below, above = Box(self.lower, self.upper).normal_signs(self.x)
+        pushing = (below & (self.mean > 0)) | (above & (self.mean < 0))
+        return np.where(pushing, -self.mean, 0.0)
+
+    def verify(
+        self,
+        fun: Oracle | Callable[..., Any],
+        jac: Any = None,
+        args: Sequence[Any] = (),
+        *,
+        bounds: Any = None,
+        seed: int | None = None,
+        workers: Map = map,
+    ) -> Verification:
+        """Draw as many samples afresh, and see whether they support the claim.
+
+        Parameters
+        ----------
+        fun, args, bounds, workers
+            As in `minimize`.
+        jac
+            Not used: other certificates have it.
+        seed : int, optional
+            By default nobody can foresee the draws.
+
+        Returns
+        -------
+        Verification
+            `eps` is the bound that the fresh samples give at this confidence.
+        """
+        layout = self.meta.get("structure")
+        oracle = as_values(fun, args, None if layout is None else Structure.read(layout))
+        return check_values(self, CountedOracle(oracle), bounds, seed_from(seed), workers)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the certificate to one file that is safe to hand to a stranger."""
+        from goldstein.certificates.kinds import save_certificate
+
+        return save_certificate(self, path)
+
+    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return (kind, arrays, JSON fields) for the file."""
+        names = (*_NUMBERS, "samples", "label", "meta", "digest")
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        return self.kind, arrays, {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_record(
+        cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
+    ) -> ValuesCertificate:
+        """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
+        expected = {*_NUMBERS, "samples", "label", "meta", "digest"}
+        if set(arrays) != set(_ARRAYS) or set(fields) != expected or not fields["digest"]:
+            raise InputError("the entries of the file are not those of a certificate from values.")
+        for name, array in arrays.items():
+            bad = np.isnan(array) if name in ("lower", "upper") else ~np.isfinite(array)
+            if array.dtype != np.float64 or bad.any():
+                raise InputError(f"{name} must hold finite float64 numbers.")
+        everything: dict[str, Any] = {**arrays, **fields}
+        return cls(**everything)
+
+    def content_digest(self) -> str:
+        """Return a hash of every field but the digest itself."""
+        numbers = [float(getattr(self, name)).hex() for name in _NUMBERS]
+        arrays = [getattr(self, name) for name in _ARRAYS]
+        return content_hash(arrays, [*numbers, self.samples, self.label, self.meta])
+
+    def summary(self) -> str:
+        """One line for people."""
+        return (
+            f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary with confidence "
+            f"{self.confidence:g}, {self.samples} samples of differences, estimated (statistics; "
+            f"slopes up to {float(self.slopes.max(initial=0.0)):.3g} are believed)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<ValuesCertificate {self.summary()}>"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where differences are taken: boxes around points, weights of the points, room to move."""
+
+    points: Matrix
+    weights: Vector
+    widths: Vector
+
+    @property
+    def cost(self) -> int:
+        """Values per sample."""
+        return 2 * int((self.widths > 0).sum()) * len(self.weights)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Samples: their weighted means over the points, and the steepest difference met."""
+
+    vectors: Matrix
+    steepest: Vector
+    largest_value: float
+
+
+def draw_differences(
+    values_at: Callable[[Matrix], Vector], places: Places, samples: int, rng: np.random.Generator
+) -> Draws:
+    """Draw samples of randomised differences; see the module."""
+    free = np.flatnonzero(places.widths > 0)
+    dim = places.widths.size
+    widths, count = places.widths[free], free.size
+    vectors, steepest, largest = np.zeros((samples, dim)), np.zeros(dim), 0.0
+    rows = max(1, CHUNK // max(1, 2 * count))
+    for point, weight in zip(places.points, places.weights):
+        for first in range(0, samples, rows):
+            some = min(rows, samples - first)
+            offsets = rng.uniform(-widths, widths, (some, count, count))
+            ends = np.broadcast_to(point, (2, some, count, dim)).copy()
+            axis = np.arange(count)
+            offsets[:, axis, axis] = 0.0
+            ends[..., free] += offsets
+            ends[0, :, axis, free] += widths[:, None]
+            ends[1, :, axis, free] -= widths[:, None]
+            asked = values_at(ends.reshape(-1, dim)).reshape(2, some, count)
+            # What float64 made of the way, not what was meant.
+            ways = ends[0, :, axis, free] - ends[1, :, axis, free]
+            slopes = (asked[0] - asked[1]) / ways.T
+            vectors[first : first + some, free] += weight * slopes
+            steepest[free] = np.maximum(steepest[free], np.abs(slopes).max(axis=0))
+            largest = max(largest, float(np.abs(asked).max(initial=0.0)))
+    return Draws(vectors, steepest, largest)
+
+
+def upper_bound(
+    draws: Matrix, slopes: Vector, box: Box, x: Vector, miss: float, spare: float = 0.0
+) -> float:
+    """Return what the distance from 0 is at most, wrong with probability <= `miss`.
+
+    `spare` lets the limits of the entries be wider, by so many standard deviations of their means.
+    """
+    n = len(draws)
+    low, high = mean_limits(draws, slopes, (1.0 - WHOLE) * miss)
+    room = spare * math.sqrt(2.0 / n) * draws.std(axis=0)
+    entries = norm_upper(left_by_normals(low - room, high + room, box, x))
+    mean = draws.mean(axis=0)
+    seen = norm_upper(left_by_normals(mean - room, mean + room, box, x))
+    free = ~box.fixed
+    whole = seen + sampling_slack(n, norm_upper(slopes[free]), 1.0 - WHOLE * miss)
+    return up(min(entries, whole))
+
+
+def left_by_normals(low: Vector, high: Vector, box: Box, x: Vector) -> Vector:
+    """Return what normals of the bounds leave, at worst, of a vector between low and high."""
+    below, above = box.normal_signs(x)
+    left = np.maximum(np.where(below, 0.0, high), np.where(above, 0.0, -low))
+    return np.maximum(left, 0.0)
+
+
+def grain_of(
+    oracle: CountedOracle,
+    places: Places,
+    delta: float,
+    box: Box,
+    rng: np.random.Generator,
+    workers: Map,
+) -> float:
+    """Return the size of the steps in which values change, where they hardly change over a box.
+
+    Values in single precision, or of a program that stops at a tolerance, are flat over a small
+    box, and differences there are 0 for no good reason. Where a function is flat on one side of a
+    kink, its values still change by as little as one likes.
+    """
+    # f may hardly change along one line for another reason.
+    return max(
+        _grain_along(oracle, places, way, delta, box, workers)
+        for way in places.widths * rng.standard_normal((LINES, places.widths.size))
+    )
+
+
+def _grain_along(
+    oracle: CountedOracle, places: Places, way: Vector, delta: float, box: Box, workers: Map
+) -> float:
+    reach, scale = norm_upper(way), 1.0 / LADDER
+    # Beyond the ball, too: a plateau may be larger than that.
+    far = max(delta, FAR * max(1.0, float(np.abs(places.points[0]).max())))
+    while 0.0 < scale * reach <= far:
+        line = box.clip(places.points[0] + np.linspace(-scale, scale, LADDER)[:, None] * way)
+        values = oracle.values_at(line, workers)
+        changes = np.abs(np.diff(values))
+        if scale < 1.0 and 2 * (changes > 0).sum() >= changes.size:
+            return 0.0
+        if changes.any():
+            k = int(np.where(changes > 0, changes, np.inf).argmin())
+            halvings = 16 + max(0, math.ceil(math.log2(scale)))
+            smallest = _smallest_change(oracle, line[k : k + 2], values[k : k + 2], halvings)
+            # A continuous function changes by less and less: by 2^-16 of that, or so.
+            return smallest if smallest > 2.0**-6 * float(changes.max()) else 0.0
+        scale *= 8.0
+    return 0.0  # f is flat
+
+
+def _smallest_change(oracle: CountedOracle, ends: Matrix, values: Vector, halvings: int) -> float:
+    """Return by how much f still changes over the shortest part of a segment where it does."""
+    (a, b), (at_a, at_b) = ends, values
+    for _ in range(halvings):
+        middle = 0.5 * (a + b)
+        here = float(oracle.values_at(middle[None])[0])
+        left, right = abs(here - at_a), abs(at_b - here)
+        if left > 0.0 and (left <= right or right == 0.0):
+            b, at_b = middle, here
+        else:
+            a, at_a = middle, here
+    return float(abs(at_b - at_a))
+
+
+def rounding_of(places: Places, largest_value: float, grain: float) -> float:
+    """Return how long a vector of differences can be that rounding of values made."""
+    free = places.widths > 0
+    blur = DIGITS * UNIT * largest_value + grain
+    return up(norm_upper(blur / places.widths[free])) if free.any() else 0.0
+
+
+def check_values(
+    cert: ValuesCertificate, oracle: CountedOracle, bounds: Any, seed: int, workers: Map = map
+) -> Verification:
+    """Return what fresh draws say; the checks stop where a later one would mean nothing."""
+    found = Verification(math.inf, math.inf, "estimated")
+    box = as_box(bounds, cert.x.size)
+    places = Places(cert.points, cert.weights, cert.widths)
+    if not _plain_checks(found, cert, box, places):
+        return found
+    rng = stream(seed, 0, "fresh differences")
+    try:
+        draws = draw_differences(
+            lambda points: oracle.values_at(points, workers), places, cert.samples, rng
+        )
+        grain = grain_of(oracle, places, cert.delta, box, rng, workers)
+    except GoldsteinError as failure:
+        found.add("values", False, f"the function could not be evaluated: {failure}")
+        return found
+    finite = bool(np.isfinite(draws.vectors).all())
+    if not found.add("values", finite, "all finite" if finite else "not all are finite"):
+        return found
+    steep = bool((draws.steepest <= cert.slopes).all())
+    found.add(
+        "slopes", steep, "no fresh difference is steeper" if steep else "a fresh one is steeper"
+    )
+    miss = 1.0 - cert.confidence
+    bound = upper_bound(draws.vectors, cert.slopes, box, cert.x, miss)
+    found.eps = up(bound + rounding_of(places, draws.largest_value, max(grain, cert.grain)), 4e-9)
+    found.add(
+        "bound",
+        found.eps <= cert.eps,
+        f"fresh samples give {found.eps:.6g}, claimed {cert.eps:.6g}",
+    )
+    return found
+
+
+def _plain_checks(found: Verification, cert: ValuesCertificate, box: Box, places: Places) -> bool:
+    """Whatever needs no question to the function."""
+    arrays = (cert.x, cert.points, cert.weights, cert.widths, cert.slopes)
+    numbers = (cert.delta, cert.eps, cert.confidence, cert.grain)
+    finite = all(np.isfinite(a).all() for a in arrays) and all(map(math.isfinite, numbers))
+    whole = 0 < cert.samples * max(places.cost, 1) <= EFFORT
+    sane = 0.0 < cert.confidence < 1.0 and cert.eps >= 0.0 and cert.grain >= 0.0 and whole
+    if not found.add("numbers", finite and sane, "finite, and of a possible size"):
+        return False
+    same = cert.digest == cert.content_digest()
+    found.add("content", same, "unaltered" if same else "altered after it was made")
+    convex = (cert.weights >= 0).all() and abs(math.fsum(cert.weights) - 1.0) <= 1e-9
+    found.add("weights", bool(convex), "nonnegative, sum 1")
+    reach = up(norm_upper(cert.widths))
+    found.delta = max(up(distance_upper(y, cert.x) + reach) for y in cert.points)
+    found.add("ball", found.delta <= cert.delta, f"boxes within {found.delta:.6g}")
+    corners = [y + side * cert.widths for y in cert.points for side in (-1.0, 1.0)]
+    inside = box.contains(np.array(corners)) and box.contains(cert.x)
+    found.add("bounds", inside, "boxes and x inside the bounds")
+    still = (cert.widths == 0.0) & box.fixed
+    seen = cert.widths >= VISIBLE * np.abs(cert.points).max(axis=0)
+    wide = bool((((cert.widths > 0.0) & seen) | still).all())
+    found.add("widths", wide, "boxes that float64 can see" if wide else "a box is too narrow")
+    found.add("label", cert.label == "estimated", "values support 'estimated'")
+    return found.ok

@@ -1,0 +1,192 @@
+"""Make claims from values that will survive fresh draws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from goldstein.certificates.values import (
+    VISIBLE,
+    Places,
+    ValuesCertificate,
+    draw_differences,
+    grain_of,
+    left_by_normals,
+    rounding_of,
+    upper_bound,
+)
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.rounding import distance_upper, norm_upper, up
+from goldstein.constrained.box import Box
+from goldstein.numerics.room import with_room
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle
+from goldstein.oracles.counted import Map
+
+#: Slopes are taken to be this much steeper than the steepest that was met along the coordinate,
+#: and than this part of the steepest along any.
+STEEPER, SHARE = 1.5, 0.05
+
+#: Samples where no eps is asked for and nothing is seen.
+DEFAULT = 200
+
+#: Samples drawn to see how many are needed; the fewest that a claim is made of, because they also
+#: show how steep f is; and those drawn where there is room for them.
+PILOT, FEWEST, USUAL = 8, 24, 64
+
+#: Values kept back for a look at how fine values are.
+SURVEY = 400
+
+#: Room for fresh draws: standard deviations of the mean, and a part of the whole.
+SPARE, ROOM = 6.0, 1.05
+
+#: Of a ball, the part that belongs to the boxes, at least: narrow ones cross no kinks. And so many
+#: times the blur of the values, or differences show nothing else.
+NARROW, CLEAR = 1e-4, 200.0
+
+#: A box is at most this part of the room between two bounds.
+BETWEEN = 0.125
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a claim from values is made with.
+
+    Attributes
+    ----------
+    confidence : float
+    lipschitz : float or None
+        A bound of the slopes, where the user knows one.
+    seed : int
+    workers : map-like
+    """
+
+    confidence: float
+    lipschitz: float | None
+    seed: int
+    workers: Map
+
+
+def places_around(
+    x: Vector,
+    points: Matrix,
+    weights: Vector,
+    delta: float,
+    box: Box,
+    most: float = 0.1,
+    blur: float = 0.0,
+) -> Places:
+    """Return boxes around the points, all inside ball and bounds.
+
+    They are as narrow as the blur of the values allows; `most` is the part of the radius that they
+    may have. Points too far out are pulled towards x: that may make a claim weaker, never wrong.
+    """
+    dim = max(1, int((~box.fixed).sum()))
+    narrow = max(NARROW * delta / math.sqrt(dim), CLEAR * blur)
+    narrow = max(narrow, 2.0 * VISIBLE * float(np.abs(points).max()))
+    wide = min(narrow, most * delta / math.sqrt(dim))
+    widths = np.minimum(wide, BETWEEN * (box.upper - box.lower))
+    widths = np.where(box.fixed, 0.0, widths)
+    used = weights > 0
+    placed = []
+    for y in points[used]:
+        z = with_room(y, box.lower, box.upper, widths)
+        for _ in range(60):
+            if up(distance_upper(z, x) + up(norm_upper(widths))) <= delta:
+                break
+            z = with_room(x + 0.9 * (z - x), box.lower, box.upper, widths)
+        placed.append(z)
+    return Places(np.array(placed), weights[used] / weights[used].sum(), widths)
+
+
+def promise(
+    oracle: CountedOracle, x: Vector, places: Places, box: Box, how: Statistics, attempt: int
+) -> float:
+    """Return about how short the mean of a few samples is, and how much they vary."""
+    rng = stream(how.seed, attempt, "promise")
+    seen = draw_differences(
+        lambda points: oracle.values_at(points, how.workers), places, PILOT, rng
+    ).vectors
+    mean = seen.mean(axis=0)
+    short = np.linalg.norm(left_by_normals(mean, mean, box, x))
+    found = float(short + np.linalg.norm(seen.std(axis=0)))
+    return found if math.isfinite(found) else math.inf
+
+
+def state_values(
+    oracle: CountedOracle,
+    x: Vector,
+    places: Places,
+    delta: float,
+    eps: float,
+    box: Box,
+    how: Statistics,
+    attempt: int,
+    meta: dict[str, Any],
+) -> ValuesCertificate | None:
+    """Draw what `eps` needs, or what the budget allows, and state what is seen; or None.
+
+    Points and weights must have been fixed before. A run that tries several times and stops when it
+    likes what it sees divides the probability of being wrong among its attempts: 6 / (pi k)^2 of it
+    for attempt k.
+    """
+
+    def values_at(points: Matrix) -> Vector:
+        return oracle.values_at(points, how.workers)
+
+    rng = stream(how.seed, attempt, "differences")
+    spare = int(min(oracle.limit - oracle.calls, 2**53)) - SURVEY
+    if spare < (PILOT + FEWEST) * places.cost or places.cost == 0:
+        return None
+    pilot = draw_differences(values_at, places, PILOT, rng)
+    grain = 4.0 * grain_of(oracle, places, delta, box, rng, how.workers)
+    miss = (1.0 - how.confidence) * 6.0 / (math.pi * attempt) ** 2
+    slopes = _slopes(pilot.steepest, how.lipschitz, box)
+    needed = _needed(pilot.vectors.mean(axis=0), slopes, eps, miss)
+    samples = int(min(needed, (spare - PILOT * places.cost) // places.cost))
+    draws = draw_differences(values_at, places, samples, rng)
+    if not np.isfinite(draws.vectors).all():
+        return None
+    slopes = _slopes(np.maximum(pilot.steepest, draws.steepest), how.lipschitz, box)
+    bound = upper_bound(draws.vectors, slopes, box, x, miss, spare=SPARE)
+    rounding = rounding_of(places, 2.0 * draws.largest_value, grain)
+    reach = up(norm_upper(places.widths))
+    return ValuesCertificate(
+        x=x,
+        delta=max(up(distance_upper(y, x) + reach) for y in places.points),
+        eps=up(ROOM * bound + rounding, 8e-9),
+        points=places.points,
+        weights=places.weights,
+        widths=places.widths,
+        slopes=slopes,
+        confidence=how.confidence,
+        samples=samples,
+        mean=draws.vectors.mean(axis=0),
+        grain=grain,
+        lower=box.lower,
+        upper=box.upper,
+        meta={**meta, "slopes": "observed" if how.lipschitz is None else "given"},
+    )
+
+
+def _slopes(seen: Vector, lipschitz: float | None, box: Box) -> Vector:
+    """Return bounds of the slopes along the coordinates; given ones are overruled by what is."""
+    if lipschitz is not None:
+        bounds = np.maximum(lipschitz, seen)
+    else:
+        bounds = STEEPER * np.maximum(seen, SHARE * seen.max(initial=0.0))
+    return np.where(box.fixed, 0.0, bounds)
+
+
+def _needed(mean: Vector, slopes: Vector, eps: float, miss: float) -> float:
+    """Return how many samples a claim of eps takes, if they vary little; too few do not help."""
+    left = eps / ROOM - float(np.linalg.norm(mean))
+    left = max(left, 0.1 * eps) if left > -eps else 0.1 * float(np.linalg.norm(mean))
+    if left == 0.0:
+        return DEFAULT
+    size = float(np.linalg.norm(slopes))
+    count = max(1, int((slopes > 0).sum()))
+    return max(USUAL, math.ceil(1.5 * size * math.log(2.0 * count / miss) / left))

@@ -1,0 +1,22 @@
+"""`goldstein warm-up`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from goldstein.cli.output import say
+from goldstein.solvers import compiled
+
+
+def warm_up(
+    off: Annotated[bool, typer.Option("--off", help="Run `auto` interpreted again.")] = False,
+) -> None:
+    """Compile the search for this machine; runs of `auto` are compiled from then on.
+
+    Needs the extra `fast`, and is needed again after an upgrade.
+    """
+    chosen = compiled.warm_up(automatic=not off)
+    state = "compiled" if chosen else "interpreted"
+    say(f"method auto is {state} from now on")

@@ -1,0 +1,32 @@
+"""What a page about a run of the command line shows; the room of the pages is loaded on demand."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from goldstein import records
+from goldstein.cli.problem import Chosen
+from goldstein.result import Result
+
+if TYPE_CHECKING:
+    from goldstein.reporting.subject import Subject
+
+
+def subject_of(
+    result: Result, request: dict[str, Any], chosen: Chosen | None, remark: str = ""
+) -> Subject:
+    """Return the run with the command that verifies it."""
+    from goldstein.reporting.subject import Subject
+
+    words = ["goldstein", "verify", records.CERTIFICATE, str(request["problem"])]
+    if request.get("d") is not None:
+        words += ["--d", str(request["d"])]
+    return Subject(
+        result,
+        title=str(request["problem"]),
+        fun=None if chosen is None else chosen.oracle,
+        limits={} if chosen is None else chosen.limits,
+        command=shlex.join(words),
+        remark=remark,
+    )

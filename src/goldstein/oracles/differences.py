@@ -1,0 +1,150 @@
+"""Gradients from differences of values, for a search: they prove nothing.
+
+Differences along coordinates are no gradients, not even at random points of a small box: along the
+three axes, max(-x3, min(x3 - 3 x1, x3 - 2 x2)) has the differences 0 around 0, where no gradient
+is. The basis is therefore turned at random each time, and claims are left to
+`goldstein.certificates.values`, which needs no gradients.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.rounding import UNIT
+from goldstein.numerics.room import with_room
+from goldstein.numerics.streams import stream
+from goldstein.oracles.base import Oracle
+from goldstein.oracles.counted import CountedOracle, Map
+from goldstein.oracles.noise import noise_level
+
+#: Steps without noise, relative to max(1, |x_i|): forward, and central.
+FORWARD, CENTRAL = 2.0**-26, 1e-7
+
+#: The noise is looked for with steps of this size.
+LOOK = 1e-7
+
+#: With noise a step is so many times its level, as long as it stays short against the kinks: a
+#: longer one, which would be better for smooth functions, crosses them.
+CLEAR = 300.0
+
+#: A step is at most this part of the room between two bounds.
+ROOM = 0.125
+
+#: Values at points asked for lately.
+REMEMBERED = 16
+
+
+class Differences(Oracle):
+    """The values of an oracle, and differences of them in place of gradients.
+
+    Parameters
+    ----------
+    values : CountedOracle
+        All that is asked counts here.
+    lower, upper : ndarray
+        Bounds, or infinities; nothing is asked outside them.
+    seed : int
+    central : bool
+        Central differences from the beginning; otherwise forward ones until `refine`.
+    workers : map-like
+    """
+
+    def __init__(
+        self,
+        values: CountedOracle,
+        lower: Vector,
+        upper: Vector,
+        seed: int,
+        *,
+        central: bool = False,
+        workers: Map = map,
+    ) -> None:
+        self.values, self.workers = values, workers
+        self.lower, self.upper, self.seed = lower, upper, seed
+        self.central = central
+        self.dim = lower.size
+        #: Standard deviation of the values, where it is more than rounding.
+        self.noise = 0.0
+        self._asked = 0
+        self._known: dict[bytes, float] = {}
+
+    @property
+    def name(self) -> str:
+        return self.values.name
+
+    def refine(self) -> None:
+        """Use central differences from now on."""
+        self.central = True
+
+    def listen(self, x: Vector) -> None:
+        """Find out how noisy the values are around x."""
+        rng = stream(self.seed, 0, "noise")
+        step = self._limited(LOOK * np.maximum(1.0, np.abs(x)))
+        inside = self._inside(x, 8.0 * step)
+        self.noise = noise_level(self.values, inside, step, rng, self.workers)
+
+    def blur(self, x: Vector) -> float:
+        """Return how far a value at x may be from what is meant: noise, or rounding."""
+        return max(self.noise, 4.0 * UNIT * abs(self.value(x)))
+
+    def value(self, x: Vector) -> float:
+        key = x.tobytes()
+        if key not in self._known:
+            self._remember(key, self.values.trial_value(x))
+        return self._known[key]
+
+    def gradient(self, y: Vector) -> Vector:
+        self._asked += 1
+        step = self.step(y)
+        place = self._inside(y, step)
+        free = step > 0.0
+        ways = self._basis(step, free)
+        ahead = place + ways
+        if self.central:
+            behind = place - ways
+            answers = self.values.values_at(np.vstack([ahead, behind]), self.workers)
+            rises, ways = answers[: len(ways)] - answers[len(ways) :], ahead - behind
+        else:
+            key = place.tobytes()
+            points = ahead if key in self._known else np.vstack([ahead, place])
+            answers = self.values.values_at(points, self.workers)
+            if len(points) > len(ways):
+                self._remember(key, float(answers[-1]))
+            rises, ways = answers[: len(ways)] - self._known[key], ahead - place
+        slope = np.zeros(y.size)
+        if free.any():
+            slope[free] = np.linalg.solve(ways[:, free], rises)
+        return slope
+
+    def step(self, y: Vector) -> Vector:
+        """Return the steps at y along each coordinate."""
+        relative = CENTRAL if self.central else FORWARD
+        if self.noise:
+            relative = max(relative, min(CLEAR * self.noise, 0.3 * math.sqrt(self.noise)))
+        return self._limited(relative * np.maximum(1.0, np.abs(y)))
+
+    def _limited(self, step: Vector) -> Vector:
+        limited: Vector = np.minimum(step, ROOM * (self.upper - self.lower))
+        return limited
+
+    def _inside(self, y: Vector, room: Vector) -> Vector:
+        """Return the point nearest to y with this room to the bounds, and room for rounding."""
+        return with_room(y, self.lower, self.upper, room)
+
+    def _basis(self, step: Vector, free: NDArray[np.bool_]) -> Matrix:
+        """Return a random basis of the coordinates that can move, as long as their steps."""
+        count = int(free.sum())
+        rng = stream(self.seed, self._asked, "basis")
+        turned = np.linalg.qr(rng.standard_normal((count, count)))[0]
+        ways = np.zeros((count, step.size))
+        ways[:, free] = turned * step[free]
+        return ways
+
+    def _remember(self, key: bytes, value: float) -> None:
+        self._known[key] = value
+        if len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]

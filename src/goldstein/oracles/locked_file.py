@@ -1,0 +1,142 @@
+"""The file of a journal: locked by one run, appended to all or nothing, in plain words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import warnings
+import weakref
+from io import FileIO
+from pathlib import Path
+
+from goldstein.errors import CheckpointError
+from goldstein.oracles.lock import lock
+
+#: Seconds between two writes that wait for the disk: what a power cut may cost.
+_SYNC_EVERY = 5.0
+
+_open: weakref.WeakSet[LockedFile] = weakref.WeakSet()
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint was damaged, is full, or cannot be locked; the run goes on."""
+
+
+class LockedFile:
+    """A file that one run at a time reads and appends to.
+
+    Attributes
+    ----------
+    path : Path
+    size : int
+        Bytes that were there.
+    end : int
+        Where the next bytes go.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.end = 0
+        self._synced = time.monotonic()
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+        except OSError as failure:
+            raise CheckpointError(
+                f"checkpoint {self.path} cannot be used ({failure.strerror}); name a file in an "
+                "existing folder that can be written to."
+            ) from failure
+        self._file = FileIO(descriptor, "r+")
+        try:
+            if not lock(descriptor):
+                self.say("cannot be locked on this file system: see that no second run uses it")
+            self.size = os.fstat(descriptor).st_size
+        except BlockingIOError:
+            self._file.close()
+            raise CheckpointError(
+                f"checkpoint {self.path} is in use by another run, in this process or another; "
+                "wait until it has ended, or name another file."
+            ) from None
+        except BaseException:
+            self._file.close()
+            raise
+        _open.add(self)
+
+    def read(self, at: int, count: int) -> bytes:
+        """Return so many bytes, fewer only at the end of the file."""
+        parts = []
+        try:
+            self._file.seek(at)
+            while count > 0 and (part := self._file.read(count)):
+                parts.append(part)
+                count -= len(part)
+        except (OSError, ValueError) as failure:
+            raise self._failed("read", failure) from failure
+        return b"".join(parts)
+
+    def append(self, blob: bytes) -> None:
+        """Write at the end, all or nothing."""
+        try:
+            self._file.seek(self.end)
+            view = memoryview(blob)
+            while view:
+                view = view[self._file.write(view) or 0 :]
+            now = time.monotonic()
+            if now - self._synced >= _SYNC_EVERY:
+                os.fsync(self._file.fileno())
+                self._synced = now
+        except BaseException as failure:  # Ctrl-C, too
+            with contextlib.suppress(OSError, ValueError):
+                self._file.truncate(self.end)
+            if isinstance(failure, OSError | ValueError):
+                raise self._failed("written", failure) from failure
+            raise
+        self.end += len(blob)
+
+    def cut(self) -> None:
+        """Drop what is behind the end."""
+        self._file.truncate(self.end)
+
+    def say(self, what: str) -> None:
+        """Tell the user what became of the checkpoint; the run goes on."""
+        warnings.warn(f"checkpoint {self.path} {what}.", CheckpointWarning, stacklevel=2)
+
+    def close(self) -> None:
+        """Give the file back."""
+        _open.discard(self)
+        if not self._file.closed:
+            with contextlib.suppress(OSError):  # a file system may have nothing to wait for
+                os.fsync(self._file.fileno())
+            self._file.close()
+
+    def _failed(self, what: str, failure: OSError | ValueError) -> CheckpointError:
+        if self._file.closed:
+            return CheckpointError(
+                f"checkpoint {self.path} was closed: it belongs to the process that began the run, "
+                "and not to one that was forked from it."
+            )
+        return CheckpointError(
+            f"checkpoint {self.path} cannot be {what} ({getattr(failure, 'strerror', failure)}). "
+            "The answers so far are in it: mend that (make room?), and the same call continues."
+        )
+
+
+def in_use(path: str | Path) -> bool:
+    """Whether a run holds the journal at this moment."""
+    with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
+        try:
+            lock(file.fileno())
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _leave_to_the_parent() -> None:
+    """Close journals in a forked process: it must neither write to them nor hold their locks."""
+    for journal in list(_open):
+        journal._file.close()
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_the_parent)

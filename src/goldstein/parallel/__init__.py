@@ -1,0 +1,18 @@
+"""Many starts and sweeps on the workers of joblib: cores, a Dask cluster, a Ray cluster."""
+
+from __future__ import annotations
+
+try:
+    import joblib as _joblib  # noqa: F401
+    import threadpoolctl as _threadpoolctl  # noqa: F401
+except ImportError as missing:
+    from goldstein.extras import missing_extra
+
+    raise missing_extra("goldstein.parallel", "joblib and threadpoolctl", "parallel") from missing
+
+from goldstein.parallel.distinct import StationaryPoint
+from goldstein.parallel.gathering import Failure
+from goldstein.parallel.multistart import MultiStart, multistart
+from goldstein.parallel.sweep import Sweep, sweep
+
+__all__ = ["Failure", "MultiStart", "StationaryPoint", "Sweep", "multistart", "sweep"]

@@ -1,0 +1,204 @@
+"""Hand searches to the workers, and keep what comes back: results, and failures by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from goldstein.api.progress import counter
+from goldstein.checker.arrays import Vector
+from goldstein.errors import GoldsteinError, InputError
+from goldstein.oracles import Oracle, as_oracle
+from goldstein.oracles.structure import Structure
+from goldstein.parallel.folder import Folder, digest
+from goldstein.parallel.jobs import Done, Trouble
+from goldstein.parallel.pool import Pool
+from goldstein.prox.term import Term
+from goldstein.result import Result, Status
+
+#: Values asked for again differ by no more than this part.
+SAME = 1e-9
+
+#: What is said of a search that was not begun.
+NOT_RUN = Trouble("not run: the others were stopped before")
+
+OnResult = Callable[[int, Result], Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Searches that one worker does one after the other.
+
+    Attributes
+    ----------
+    indices : sequence of int
+        Their numbers.
+    subjects : sequence
+        Their starts, or their parameters.
+    seeds : sequence of int
+    stored : sequence of Result, optional
+        Their results from a folder, to be confirmed.
+    """
+
+    indices: Sequence[int]
+    subjects: Sequence[Any]
+    seeds: Sequence[int]
+    stored: Sequence[Result] | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A search without a result, and why.
+
+    Attributes
+    ----------
+    index : int
+        Its number.
+    start : object
+        Where it began; for a sweep the parameter.
+    seed : int
+        With it `minimize` can be run alone.
+    reason : str
+    traceback : str
+        Empty if the worker died.
+    tries : int
+    """
+
+    index: int
+    start: Any
+    seed: int
+    reason: str
+    traceback: str
+    tries: int
+
+    def __repr__(self) -> str:
+        return f"<Failure of {self.index}: {self.reason} ({self.tries} tries)>"
+
+
+@dataclass
+class Gathered:
+    """What came back, in the order of the searches."""
+
+    results: list[Result | None]
+    failures: list[Failure]
+
+
+def gather(
+    work: Callable[[Job], Sequence[Result | Trouble]],
+    jobs: Sequence[Job],
+    *,
+    n_jobs: int | None,
+    threads: int,
+    folder: Folder | None,
+    progress: bool,
+    what: str,
+    on_result: OnResult | None,
+    stops: bool,
+) -> Gathered:
+    """Do all jobs; write, report and list what comes back.
+
+    `stops` says that a search that was stopped is Ctrl-C, and no further one is begun.
+    """
+    total = sum(len(job.indices) for job in jobs)
+    results: list[Result | None] = [None] * total
+    troubles: dict[int, Trouble] = {}
+    pool = Pool(work, jobs, n_jobs=n_jobs, threads=threads)
+    lowest = np.inf
+
+    def take(done: Done) -> None:
+        nonlocal lowest
+        job: Job = jobs[done.position]
+        if job.stored is not None and done.trouble is not None:
+            raise done.trouble.refused or GoldsteinError(done.trouble.reason)
+        answers = done.answer if done.trouble is None else [done.trouble] * len(job.indices)
+        for index, subject, answer in zip(job.indices, job.subjects, answers):
+            if isinstance(answer, Trouble):
+                troubles[index] = answer
+                continue
+            if stops and answer.status is Status.STOPPED:
+                pool.stop()
+                troubles[index] = Trouble("stopped by Ctrl-C", tries=1)
+                continue
+            results[index] = answer
+            lowest = min(lowest, answer.fun)
+            if folder is not None and job.stored is None:
+                folder.save(index, digest(subject), answer)
+            if on_result is not None and _wants_to_stop(on_result, index, answer):
+                pool.stop()
+
+    with counter(progress, total, what) as tell:
+        try:
+            for done in pool.completed():
+                take(done)
+                there = sum(result is not None for result in results)
+                remark = f"   {len(troubles)} failed" if troubles else ""
+                tell(there + len(troubles), f"lowest f {lowest:.8g}{remark}")
+        except KeyboardInterrupt:
+            pool.stop()
+    failures = []
+    for job in jobs:
+        for index, subject, seed in zip(job.indices, job.subjects, job.seeds):
+            if results[index] is None:
+                why = troubles.get(index, NOT_RUN)
+                failures.append(Failure(index, subject, seed, why.reason, why.traceback, why.tries))
+    if total and all(result is None for result in results):
+        _say_why(troubles)
+    return Gathered(results, sorted(failures, key=lambda failure: failure.index))
+
+
+def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Result:
+    """Ask the function itself whether a stored result is about it; believe nothing else."""
+    args, certificate = options.get("args", ()), result.certificate
+    structure, x = _flat(result.x)
+    oracle = as_oracle(fun, jac, args, structure)
+    fits = True
+    if oracle.has_value:
+        value = total_value(oracle, options)(x)
+        fits = abs(value - result.fun) <= SAME * max(1.0, abs(result.fun))
+    if fits and certificate is not None:
+        names = ("bounds", "constraints") if certificate.kind in ("kkt", "near-kkt") else ()
+        limits = {name: options[name] for name in names if name in options}
+        asked = (fun,) if jac is None else (fun, jac, args)
+        fits = np.array_equal(certificate.x, x) and certificate.verify(*asked, **limits).ok
+    if not fits:
+        raise InputError(
+            "the folder holds results of another function: asked again, it answers otherwise. "
+            "Name another folder, or delete this one to start afresh."
+        )
+    return result
+
+
+def total_value(oracle: Oracle, options: dict[str, Any]) -> Callable[[Vector], float]:
+    """Return what `result.fun` is the value of: f, plus the term of `plus=` if there is one."""
+    term: Term | None = options.get("plus")
+
+    def value(x: Vector) -> float:
+        return float(oracle.value(x)) + (0.0 if term is None else term.value(x))
+
+    return value
+
+
+def _flat(point: Any) -> tuple[Structure | None, Vector]:
+    structure, x = Structure.of(point, "x")
+    return (None if structure.is_vector else structure), x
+
+
+def _wants_to_stop(on_result: OnResult, index: int, result: Result) -> bool:
+    try:
+        return bool(on_result(index, result))
+    except StopIteration:
+        return True
+
+
+def _say_why(troubles: dict[int, Trouble]) -> None:
+    """Nothing came back: say why, in the words of the first failure."""
+    for _, trouble in sorted(troubles.items()):
+        if trouble.refused is not None:
+            raise trouble.refused
+        if trouble.tries:
+            raise GoldsteinError(
+                f"every search failed; the first: {trouble.reason}\n{trouble.traceback}"
+            )

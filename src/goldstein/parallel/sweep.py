@@ -1,0 +1,217 @@
+"""`sweep`: one problem for each parameter, side by side or along a path."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from goldstein.api import minimize
+from goldstein.api.inputs import RNG
+from goldstein.api.starts import start_seed
+from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.streams import seed_from
+from goldstein.oracles import Oracle
+from goldstein.parallel.folder import Folder, described, digest, seed_in
+from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather
+from goldstein.parallel.jobs import Trouble, guarded
+from goldstein.parallel.pool import TRIES
+from goldstein.result import Result
+
+
+@dataclass(repr=False)
+class Sweep:
+    """What a sweep found.
+
+    Attributes
+    ----------
+    parameters : list
+    results : list of Result or None
+        One for each parameter, in their order; None where it failed.
+    failures : list of Failure
+    seed : int
+    time : float
+        Seconds.
+    """
+
+    parameters: list[Any]
+    results: list[Result | None]
+    failures: list[Failure]
+    seed: int
+    time: float
+
+    def __repr__(self) -> str:
+        verified = sum(result is not None and result.success for result in self.results)
+        lines = [f"{len(self.parameters)} parameters: {verified} verified; {self.time:.3g} s"]
+        failed = {failure.index: failure.reason for failure in self.failures}
+        for k, (parameter, result) in enumerate(zip(self.parameters, self.results)):
+            shown = repr(parameter)
+            shown = shown if len(shown) <= 30 else shown[:27] + "..."
+            if result is None:
+                lines.append(f"  {shown}: FAILED, {failed[k]}")
+            else:
+                calls = result.nfev + result.ngev
+                lines.append(
+                    f"  {shown}: f = {result.fun:.10g}, {result.status.name}, {calls} calls"
+                )
+        return "\n".join(lines)
+
+
+def sweep(
+    problem_of: Callable[[Any], Any],
+    parameters: Any,
+    x0: Any = None,
+    *,
+    eps: float | None = None,
+    delta: float | None = None,
+    warm_start: bool | int = False,
+    n_jobs: int | None = None,
+    rng: RNG = None,
+    folder: str | Path | None = None,
+    progress: bool = False,
+    on_result: OnResult | None = None,
+    blas_threads: int = 1,
+    **options: Any,
+) -> Sweep:
+    """Minimise one function for each parameter, on many cores or a cluster.
+
+    Parameters
+    ----------
+    problem_of : callable
+        `problem_of(parameter)` returns an Oracle or Expression, a pair (fun, jac), or a dict of
+        arguments of `minimize` ("fun", and "jac", "x0", "bounds", ... as needed).
+    parameters : sequence
+    x0 : array_like, optional
+        The start of all problems that do not bring their own.
+    eps, delta : float
+        As in `minimize`, unless the problem says otherwise.
+    warm_start : bool or int
+        True: one worker follows all parameters in their order, each search from the answer of the
+        one before. A number: the same along stretches of so many parameters, side by side.
+    n_jobs, rng, folder, progress, on_result, blas_threads
+        As in `multistart`. Files of a stretch are written when it is done.
+    **options
+        Other arguments of `minimize`.
+
+    Returns
+    -------
+    Sweep
+        `results` in the order of the parameters, and `failures`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.parallel import sweep
+    >>> def problem(c):
+    ...     return lambda x: abs(x[0] - c) + x[0] ** 2, lambda x: np.sign(x - c) + 2 * x
+    >>> found = sweep(problem, [0.0, 0.25, 1.0], [2.0], eps=1e-6, delta=1e-6, rng=0)
+    >>> [round(float(result.x[0]), 4) for result in found.results]
+    [0.0, 0.25, 0.5]
+    """
+    begin = time.perf_counter()
+    if not callable(problem_of):
+        raise InputTypeError(f"problem_of must be callable, got {type(problem_of).__name__}.")
+    listed = list(parameters)
+    if not listed:
+        raise InputError("there are no parameters.")
+    recorded = seed_in(folder) if rng is None else None
+    seed = seed_from(rng) if recorded is None else recorded
+    length = _stretch(warm_start, len(listed))
+    options = {**options, "eps": eps, "delta": delta}
+    store = None
+    if folder is not None:
+        name = getattr(problem_of, "__qualname__", type(problem_of).__name__)
+        identity = {"kind": "sweep", "problem": name, "seed": seed, "stretch": length}
+        options_now = described({**options, "x0": x0})
+        store = Folder(folder, identity | {"options": options_now})
+    jobs = []
+    for first in range(0, len(listed), length):
+        indices = range(first, min(first + length, len(listed)))
+        subjects = [listed[k] for k in indices]
+        found = [] if store is None else [store.load(k, digest(listed[k])) for k in indices]
+        stored = [result for result in found if result is not None]
+        whole = stored if len(stored) == len(subjects) else None
+        seeds = [start_seed(seed, k) for k in indices]
+        jobs.append(Job(indices, subjects, seeds, whole))
+    work = _Stretch(problem_of, x0, options)
+    gathered = gather(
+        work, jobs, n_jobs=n_jobs, threads=blas_threads, folder=store, progress=progress,
+        what="parameters", on_result=on_result, stops="callback" not in options,
+    )  # fmt: skip
+    seconds = time.perf_counter() - begin
+    return Sweep(listed, gathered.results, gathered.failures, seed, seconds)
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """The work of some parameters one after the other, on any worker."""
+
+    problem_of: Callable[[Any], Any]
+    x0: Any
+    options: dict[str, Any]
+
+    def __call__(self, job: Job) -> Sequence[Result | Trouble]:
+        if job.stored is not None:
+            return [self._confirm(*pair) for pair in zip(job.subjects, job.stored)]
+        if len(job.subjects) == 1:
+            return [self._solve(job.subjects[0], job.seeds[0], None)]
+        answers: list[Result | Trouble] = []
+        last = None
+        for parameter, seed in zip(job.subjects, job.seeds):
+            # One that fails is tried again and then left out: the path goes on from the one before.
+            answer = self._tried(parameter, seed, last)
+            if isinstance(answer, Result):
+                last = answer.x
+            answers.append(answer)
+        return answers
+
+    def _tried(self, parameter: Any, seed: int, start: Any) -> Result | Trouble:
+        trouble = Trouble("")
+        for tries in range(1, TRIES + 1):
+            done = guarded(lambda _: self._solve(parameter, seed, start), 0, None, 1)
+            if done.trouble is None:
+                result: Result = done.answer
+                return result
+            trouble = replace(done.trouble, tries=tries)
+            if trouble.refused is not None:
+                break
+        return trouble
+
+    def _solve(self, parameter: Any, seed: int, start: Any) -> Result:
+        problem = self._arguments(parameter)
+        if start is not None:
+            problem["x0"] = start
+        if problem["x0"] is None:
+            raise InputTypeError("no start: pass x0=..., or let problem_of return a dict with x0.")
+        return minimize(rng=seed, **problem)
+
+    def _confirm(self, parameter: Any, result: Result) -> Result:
+        problem = self._arguments(parameter)
+        return confirm(result, problem.pop("fun"), problem.pop("jac", None), problem)
+
+    def _arguments(self, parameter: Any) -> dict[str, Any]:
+        problem = self.problem_of(parameter)
+        if isinstance(problem, dict):
+            if "fun" not in problem:
+                raise InputTypeError("problem_of returned a dict without 'fun'.")
+            own = problem
+        elif isinstance(problem, tuple) and len(problem) == 2:
+            own = {"fun": problem[0], "jac": problem[1]}
+        elif isinstance(problem, Oracle):
+            own = {"fun": problem}
+        else:
+            raise InputTypeError(
+                "problem_of must return an Oracle or Expression, a pair (fun, jac) or a dict of "
+                f"arguments of minimize; got {type(problem).__name__}."
+            )
+        return {"x0": self.x0, **self.options, **own}
+
+
+def _stretch(warm_start: Any, total: int) -> int:
+    if isinstance(warm_start, bool):
+        return total if warm_start else 1
+    if not isinstance(warm_start, int) or warm_start < 1:
+        raise InputError(f"warm_start must be True, False or a positive int, got {warm_start!r}.")
+    return warm_start

@@ -1,0 +1,134 @@
+"""What a page is made of. Sections hold data; only the template knows HTML."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+#: Rows of a table, at most; a note says how many there are.
+MOST_ROWS = 200
+#: Longer tables are folded away at first.
+LONG = 20
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; `tone` is "", "good", "bad" or "note"."""
+
+    block: ClassVar[str] = "text"
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values."""
+
+    block: ClassVar[str] = "facts"
+
+    rows: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that can be sorted by any column."""
+
+    block: ClassVar[str] = "table"
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    total: int = 0
+    #: Folded away at first.
+    folded: bool = False
+
+    @classmethod
+    def of(
+        cls, caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], folded: bool = False
+    ) -> Table:
+        """Return the table of the first rows; a long one is folded."""
+        return cls(caption, head, rows[:MOST_ROWS], len(rows), folded or len(rows) > LONG)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with its words; the SVG is ours, and safe."""
+
+    block: ClassVar[str] = "figure"
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Pictures side by side, as far as there is room."""
+
+    block: ClassVar[str] = "figures"
+
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A proof: steps that rest on steps."""
+
+    block: ClassVar[str] = "tree"
+
+    claim: str
+    remark: str
+    ok: bool
+    steps: Sequence[Tree]
+
+
+@dataclass(frozen=True)
+class Code:
+    """Something to copy."""
+
+    block: ClassVar[str] = "code"
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file inside the page."""
+
+    block: ClassVar[str] = "download"
+
+    filename: str
+    kind: str
+    content: bytes
+
+    @property
+    def url(self) -> str:
+        return f"data:{self.kind};base64,{base64.b64encode(self.content).decode()}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    name: str
+    title: str
+    blocks: Sequence[Any] = field(default_factory=tuple)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number for people.
+
+    Examples
+    --------
+    >>> number(0.000123456), number(None), number(float("inf"))
+    ('0.0001235', 'unknown', 'infinite')
+    """
+    if value is None or math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "minus infinite"
+    return f"{value:.{digits}g}"

@@ -1,0 +1,129 @@
+"""From a subject to HTML. What is not ours is escaped; scripts are ours, or do not run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import goldstein
+from goldstein.extras import missing_extra
+from goldstein.reporting.blocks import number
+from goldstein.reporting.sections import sections_of
+from goldstein.reporting.subject import Subject
+from goldstein.reporting.wording import claim_of, shortfall_of, trust_of
+
+
+@dataclass(frozen=True)
+class Head:
+    """What stands at the top."""
+
+    title: str
+    verdict: str
+    tone: str
+    label: str
+    claim: str
+    shortfall: str
+    trust: str
+    remark: str
+    facts: Sequence[tuple[str, str]]
+
+
+def page(subject: Subject, live: str = "") -> str:
+    """Return the whole page; `live` is the address where a running page asks for news."""
+    script = _resource("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    html: str = _environment().get_template("page.html").render(
+        head=_head(subject), sections=sections_of(subject), live=live,
+        style=_ours(_resource("style.css")), script=_ours(script), script_hash=f"sha256-{digest}",
+        version=goldstein.__version__,
+    )  # fmt: skip
+    return html
+
+
+def body(subject: Subject) -> str:
+    """Return what changes while a run goes on."""
+    template = _environment().get_template("body.html")
+    html: str = template.render(head=_head(subject), sections=sections_of(subject))
+    return html
+
+
+def _head(subject: Subject) -> Head:
+    result, certificate = subject.result, subject.certificate
+    facts = [
+        ("f(x)", number(result.fun, 10)),
+        ("variables", str(subject.x.size)),
+        (
+            "calls",
+            str(subject.calls)
+            if subject.running
+            else f"{result.nfev} values, {result.ngev} gradients",
+        ),
+        ("steps", str(result.nit)),
+        ("time", f"{result.time:.3g} s"),
+        ("method", result.method if subject.running else f"{result.method}, seed {result.seed}"),
+    ]
+    if subject.asked is not None:
+        facts.insert(1, ("asked for", f"eps {number(subject.asked[0])}, delta "
+                                      f"{number(subject.asked[1])}"))  # fmt: skip
+    if subject.running:
+        claim = "Nothing is proved before the run ends."
+        facts = facts if len(subject.history) else []
+        return Head(subject.title, "Running", "", "", claim, "", "", "", facts)
+    if certificate is None:
+        claim = "Nothing was proved about this point."
+        shortfall, label, trust = "", "", ""
+    else:
+        claim = f"Proved: {claim_of(certificate)}."
+        shortfall, label, trust = (
+            shortfall_of(certificate),
+            certificate.label,
+            trust_of(certificate),
+        )
+    found = subject.verification
+    contradicted = isinstance(found, str) or (found is not None and not found.ok)
+    good = result.success and not contradicted
+    verdict = "Stationary, as asked for" if result.success else "Not proved as asked for"
+    if contradicted:
+        verdict, claim = (
+            "The certificate does not hold for this function",
+            claim.replace("Proved:", "Claimed, and not confirmed:"),
+        )
+    words = "" if result.success else f"{result.status.name}: {result.message}."
+    return Head(
+        subject.title, verdict, "good" if good else "bad", label, claim,
+        ". ".join(part for part in (shortfall, words) if part), trust, subject.remark, facts,
+    )  # fmt: skip
+
+
+@cache
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("jinja2", "markupsafe"):
+            raise
+        raise missing_extra("a report", "Jinja2", "report") from None
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("goldstein.reporting"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _ours(text: str) -> Any:
+    """Text of this package, which is not escaped."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+@cache
+def _resource(name: str) -> str:
+    return files("goldstein.reporting").joinpath("templates", name).read_text("utf-8")

@@ -1,0 +1,176 @@
+"""A certificate: x, the ball and the points in it; their gradients, the hull, its shortest vector.
+
+What is drawn in which colour is said by words beside it, in the colour of the text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.reporting.geometry import Geometry, Grid, hull_of
+from goldstein.reporting.palette import palette
+
+#: Points and arrows that get a name; more of them would cover each other.
+_NAMED = 6
+#: Arrows that are drawn.
+_ARROWS = 60
+#: Shorter arrows, against the longest gradient, are a head without a shaft.
+_VISIBLE = 0.03
+
+
+def draw_points(
+    ax: Any,
+    geometry: Geometry,
+    zoom: float,
+    levels: Grid | None = None,
+    forbidden: Grid | None = None,
+) -> None:
+    """The plane of the variables around x; `forbidden` is positive where constraints are broken."""
+    from matplotlib.patches import Circle
+
+    colours, delta = palette(), geometry.radius
+    half = zoom * delta if delta > 0 else 1.0
+    # Close to x its digits would fill the axes.
+    origin = geometry.centre if half < 0.01 * np.abs(geometry.centre).max() else np.zeros(2)
+    centre = geometry.centre - origin
+    _shade(ax, levels, forbidden, origin)
+    ball = {"facecolor": colours.point, "edgecolor": "none", "alpha": 0.15, "zorder": 1.5}
+    ax.add_patch(Circle(tuple(centre), delta, **ball))
+    ax.add_patch(Circle(tuple(centre), delta, fill=False, edgecolor=colours.point, zorder=2.5))
+    if len(geometry.points):
+        ax.plot(
+            *(geometry.points - origin).T, "s", color=colours.gradient, markersize=5,
+            label="points", linestyle="none", zorder=3,
+        )  # fmt: skip
+    if geometry.pivot is not None:
+        for v in geometry.directions[:_ARROWS]:
+            length = float(np.linalg.norm(v))
+            if length > 0:
+                tail = geometry.pivot - origin
+                _arrow(ax, tail, tail + 0.45 * delta * v / length, colours.gradient)
+        ax.plot(
+            *(geometry.pivot - origin),
+            "D",
+            color=colours.shortest,
+            markersize=7,
+            label="pivot",
+            zorder=4,
+        )
+    ax.plot(*centre, "o", color=colours.point, markersize=6, label="x", zorder=4)
+    ax.set_xlim(centre[0] - half, centre[0] + half)
+    ax.set_ylim(centre[1] - half, centre[1] + half)
+    ax.set_aspect("equal")
+    ax.locator_params(nbins=4)
+    ax.set_title(f"points within delta = {delta:.2g} of x")
+    away = "" if geometry.exact and not origin.any() else ", from x"
+    ax.set(xlabel=geometry.axes[0] + away, ylabel=geometry.axes[1] + away)
+    _legend(ax)
+
+
+def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
+    """The plane of the gradients around 0."""
+    colours = palette()
+    vectors = geometry.gradients
+    if len(vectors):
+        corners = hull_of(vectors)
+        if len(corners) > 2:
+            ax.fill(*corners.T, color=colours.gradient, alpha=0.15, zorder=1)
+        closed = np.concatenate([corners, corners[:1]])
+        ax.plot(
+            *closed.T,
+            color=colours.gradient,
+            linewidth=1.2,
+            zorder=2,
+            label="gradients, hull",
+        )
+    for g in vectors[:_ARROWS]:
+        _arrow(ax, np.zeros(2), g, colours.gradient)
+    pushed = bool(geometry.pushes)
+    if pushed:
+        _arrow(ax, np.zeros(2), geometry.mean, colours.point, strong=True, label="mean of f's")
+    for name, push in geometry.pushes[:_NAMED]:
+        colour = colours.other if name == "bounds" else colours.constraint
+        _arrow(ax, np.zeros(2), push, colour, strong=True, label=name)
+    longest = float(np.linalg.norm(vectors, axis=1).max(initial=0.0))
+    if np.linalg.norm(geometry.rest) > _VISIBLE * longest:
+        _arrow(ax, np.zeros(2), geometry.rest, colours.shortest, strong=True)
+    words = "left over" if pushed else "shortest vector"
+    ax.plot(*geometry.rest, "*", color=colours.shortest, markersize=9, zorder=5,
+            linestyle="none", label=f"{words} ≤ {eps:.2g}")  # fmt: skip
+    ax.plot(0, 0, "o", color=colours.ink, markersize=4, zorder=4)
+    ends = np.concatenate([vectors, [geometry.rest, geometry.mean, np.zeros(2)],
+                           [push for _, push in geometry.pushes] or np.zeros((0, 2))])  # fmt: skip
+    _square(ax, ends)
+    ax.set_title("their gradients")
+    ax.set(xlabel=geometry.axes[0], ylabel=geometry.axes[1])
+    _legend(ax)
+
+
+def closer(geometry: Geometry) -> float:
+    """How close to 0 one has to look to see what cancels; 0 where that is seen anyway."""
+    longest = float(np.linalg.norm(geometry.gradients, axis=1).max(initial=0.0))
+    forces = [geometry.rest, geometry.mean, *(push for _, push in geometry.pushes)]
+    size = max(float(np.linalg.norm(force)) for force in forces)
+    return size if 1e-9 * longest < size < 0.15 * longest else 0.0
+
+
+def look_closer(ax: Any, size: float) -> None:
+    """Show the gradients within twice this size of 0."""
+    ax.set(xlim=(-2 * size, 2 * size), ylim=(-2 * size, 2 * size), title="the same, close to 0")
+
+
+def draw_multipliers(ax: Any, certificate: Any) -> None:
+    """Bars, where a certificate has multipliers but stores no gradients."""
+    colours = palette()
+    values = np.asarray(certificate.multipliers)
+    ax.axhline(0, color=colours.faint, linewidth=1)
+    ax.bar(np.arange(values.size), values, color=colours.constraint)
+    ax.set(title="multipliers", xlabel="constraint", ylabel="multiplier")
+    ax.locator_params(axis="x", integer=True)
+
+
+def _shade(ax: Any, levels: Grid | None, forbidden: Grid | None, origin: Vector) -> None:
+    colours = palette()
+    if levels is not None:
+        ax.contour(
+            levels.across - origin[0], levels.up - origin[1], levels.values, levels=14,
+            colors=[colours.faint], linewidths=0.7, zorder=1,
+        )  # fmt: skip
+    if forbidden is not None and (forbidden.values > 0).any():
+        top = float(np.nanmax(forbidden.values))
+        ax.contourf(
+            forbidden.across - origin[0], forbidden.up - origin[1], forbidden.values,
+            levels=[0.0, 2 * top + 1],
+            colors=[colours.constraint], alpha=0.25, zorder=0.5,
+        )  # fmt: skip
+
+
+def _arrow(
+    ax: Any, tail: Vector, tip: Vector, colour: str, *, strong: bool = False, label: str = ""
+) -> None:
+    style = {"arrowstyle": "-|>", "color": colour, "linewidth": 2.2 if strong else 1.0,
+             "shrinkA": 0, "shrinkB": 0}  # fmt: skip
+    ax.annotate("", tip, tail, arrowprops=style, zorder=4 if strong else 2)
+    if label:
+        ax.plot([], [], color=colour, linewidth=2.2, label=label)
+
+
+def _legend(ax: Any) -> None:
+    """Below, where it covers nothing."""
+    ax.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, frameon=False, fontsize="small",
+        columnspacing=1.2, handlelength=1.4,
+    )  # fmt: skip
+
+
+def _square(ax: Any, ends: Matrix) -> None:
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    half = 0.62 * float((high - low).max()) or 1.0
+    middle = (low + high) / 2
+    ax.set_xlim(middle[0] - half, middle[0] + half)
+    ax.set_ylim(middle[1] - half, middle[1] + half)
+    ax.set_aspect("equal")
+    ax.locator_params(nbins=5)

@@ -1,0 +1,227 @@
+"""A local search for SciPy: what `minimize` hands over comes in, an OptimizeResult goes out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult, OptimizeWarning
+
+from goldstein.api.inputs import as_vector, is_number, smallest_delta
+from goldstein.api.minimize import minimize
+from goldstein.api.options import method_options
+from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
+from goldstein.checker.arrays import Vector
+from goldstein.errors import InputError
+from goldstein.result import Result, Status
+from goldstein.solvers.loop import takes_result
+
+#: Accuracy without `tol`: SciPy's own default for gradients.
+TOL = 1e-5
+
+#: Values alone: what is claimed of a point, unless the user says otherwise. A claim of 1e-5 would
+#: take a million values, a search of that accuracy takes hundreds.
+CLAIM = 0.1
+
+#: What `res.status` is; 99 is SciPy's own for a callback that stops a run.
+CODES: dict[Status, int] = {
+    Status.VERIFIED: 0,
+    Status.OUT_OF_CALLS: 1,
+    Status.OUT_OF_TIME: 2,
+    Status.STALLED: 3,
+    Status.NOT_VERIFIED: 4,
+    Status.INFEASIBLE: 5,
+    Status.DEGENERATE: 6,
+    Status.UNBOUNDED: 7,
+    Status.WRONG_GRADIENT: 8,
+    Status.NOT_DETERMINISTIC: 9,
+    Status.BALL_TOO_SMALL: 10,
+    Status.ROUNDS_EXHAUSTED: 11,
+    Status.STEPS_EXHAUSTED: 12,
+    Status.ESTIMATED: 13,
+    Status.STOPPED: 99,
+}
+
+#: Arguments of `goldstein.minimize` that are options here.
+_OWN = (
+    "stationarity", "method", "rng", "lipschitz", "max_calls", "max_time", "progress", "checkpoint",
+    "workers",
+)  # fmt: skip
+
+#: SciPy's names for the limit on evaluations.
+_LIMITS = ("maxfev", "maxfun")
+
+
+class Method:
+    """A `method` for `scipy.optimize.minimize`, and for the local searches of its global methods.
+
+    Parameters
+    ----------
+    **options
+        Options that every run has unless it is given others. Global methods that drop the options
+        they do not know (`shgo`) are told here.
+
+    Notes
+    -----
+    Options: `eps` and `delta`, the question; `rng` (default 0: as repeatable as SciPy's methods);
+    `method`, `stationarity`, `lipschitz`, `max_calls`, `max_time`, `progress`, `checkpoint` as
+    in `goldstein.minimize`; `maxfev` or `maxfun` for `max_calls`; `maxiter`, a limit on descent
+    steps; `disp`; and the options of the method, as `goldstein.minimize` takes them.
+
+    Without a gradient (jac=None, "2-point" or "3-point") the method is "values": the search goes
+    on to `tol`, and the statistical certificate claims 0.1 unless `eps` is given. `workers`
+    evaluate differences in parallel.
+
+    Without `eps` it is `tol`, without `delta` it is `tol max(1, |x0|_inf)`; without `tol` that is
+    1e-5, SciPy's own limit for the length of a gradient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.optimize import minimize
+    >>> import goldstein.scipy
+    >>> res = minimize(lambda x: np.abs(x).sum(), [3.0, -1.0], jac=np.sign,
+    ...                method=goldstein.scipy.method, options={"eps": 1e-3, "delta": 1e-3})
+    >>> res.success, res.status, res.certificate.label
+    (True, 0, 'conditional')
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+    def __call__(
+        self,
+        fun: Callable[..., Any],
+        x0: Any,
+        args: tuple[Any, ...] = (),
+        *,
+        jac: Any = None,
+        hess: Any = None,
+        hessp: Any = None,
+        bounds: Any = None,
+        constraints: Any = (),
+        callback: Callable[..., Any] | None = None,
+        **options: Any,
+    ) -> OptimizeResult:
+        for name, given in (("hess", hess), ("hessp", hessp)):
+            if given is not None:
+                warnings.warn(
+                    f"Method goldstein does not use second derivatives ({name}).",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+        options = {**self.options, **options}
+        if jac is None and "method" not in options:
+            options["method"] = "values"  # SciPy hands '2-point' and '3-point' over as None
+        task, rest = self._task(options)
+        start = as_vector(x0, "x0")
+        _set_target(task, rest, start)
+        watch = _Watch(callback, rest.pop("maxiter", None))
+        shown = rest.pop("disp", False)
+        if rest:
+            names = ", ".join(map(str, rest))
+            warnings.warn(f"Unknown solver options: {names}", OptimizeWarning, stacklevel=3)
+        found = minimize(
+            fun, start, jac, args=args, bounds=bounds, constraints=constraints,
+            callback=watch.adapted(), **task,
+        )  # fmt: skip
+        res = as_optimize_result(found)
+        if watch.exhausted:
+            res.status = CODES[Status.OUT_OF_CALLS]
+            res.message = f"the limit of maxiter = {watch.most} descent steps was reached"
+        if shown:
+            print(found)
+        return res
+
+    def lower(self) -> str:
+        """What `shgo` looks up: a method of the user's own, which takes bounds and constraints."""
+        return "_custom"
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"goldstein.scipy.Method({given})"
+
+    @staticmethod
+    def _task(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Split the options into what `goldstein.minimize` takes, and the rest."""
+        rest = dict(options)
+        task = {name: rest.pop(name) for name in _OWN if name in rest}
+        task.setdefault("rng", 0)
+        for name in _LIMITS:
+            if name in rest:
+                task.setdefault("max_calls", rest.pop(name))
+        known = method_options(task.get("method", "auto"))
+        own = {name: rest.pop(name) for name in known if name in rest}
+        return {**task, "options": own or None}, rest
+
+
+def as_optimize_result(found: Result) -> OptimizeResult:
+    """Return a result under SciPy's names."""
+    res = OptimizeResult(
+        x=found.x, fun=found.fun, jac=_combination(found.certificate), nit=found.nit,
+        nfev=found.nfev, njev=found.ngev, status=CODES[found.status], success=found.success,
+        message=found.message, certificate=found.certificate, seed=found.seed,
+    )  # fmt: skip
+    if found.violation is not None:
+        res.update(
+            multipliers=found.multipliers, bound_multipliers=found.bound_multipliers,
+            maxcv=found.violation, constr_nfev=found.constr_nfev, constr_njev=found.constr_njev,
+        )  # fmt: skip
+    return res
+
+
+def _combination(certificate: Any) -> Vector | None:
+    """The subgradient of f that was found: the certified combination of gradients near x."""
+    if isinstance(certificate, GoldsteinCertificate | KKTCertificate):
+        combined: Vector = certificate.weights @ certificate.gradients
+        return combined
+    return certificate.mean if isinstance(certificate, ValuesCertificate) else None
+
+
+def _set_target(task: dict[str, Any], rest: dict[str, Any], start: Vector) -> None:
+    """Take eps and delta out of the options, or derive them from tol."""
+    tol = rest.pop("tol", None)
+    if tol is not None and not (is_number(tol) and 0 < tol < np.inf):
+        raise InputError(f"tol must be a positive finite number, got {tol!r}.")
+    tol = TOL if tol is None else float(tol)
+    eps, delta = rest.pop("eps", None), rest.pop("delta", None)
+    if delta is None:
+        delta = max(tol * max(1.0, float(np.abs(start).max())), smallest_delta(start))
+    if eps is None:
+        eps = tol
+        if task.get("method") == "values":
+            # The search has the accuracy, the statistical claim what it can have.
+            task["options"] = {"search_eps": tol, **(task["options"] or {})}
+            eps = max(tol, CLAIM)
+    task |= {"eps": eps, "delta": delta}
+
+
+class _Watch:
+    """The user's callback with SciPy's OptimizeResult, and the limit on steps."""
+
+    def __init__(self, callback: Callable[..., Any] | None, most: int | None) -> None:
+        self.callback, self.most = callback, most
+        self.steps, self.exhausted = 0, False
+        self.modern = callback is not None and takes_result(callback)
+
+    def adapted(self) -> Callable[..., Any] | None:
+        return None if self.callback is None and self.most is None else self._told
+
+    def _told(self, intermediate_result: Any) -> Any:
+        self.steps += 1
+        answer = None
+        if self.callback is not None:
+            seen = OptimizeResult(vars(intermediate_result))
+            answer = (
+                self.callback(intermediate_result=seen) if self.modern else self.callback(seen.x)
+            )
+        if self.most is not None and self.steps >= self.most:
+            self.exhausted = True
+            raise StopIteration
+        return answer
+
+
+#: The method without options of its own.
+method = Method()

@@ -1,0 +1,110 @@
+"""The third search, for many variables: when it sweeps, and what becomes of where it ends.
+
+`w` is the sweep: see `solvers.coordinate_sweep` for its attributes and its arithmetic. It works
+best where f is a sum of terms of a few variables each, which is why people have many variables, and
+has nothing to say where coordinates mean nothing. So it is one of three, and has to win to go on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goldstein.solvers.logic.centre import begin_afresh, counts
+from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
+from goldstein.solvers.logic.turns import BUNDLE, open_turn
+
+#: Calls that the other two have before the first sweep: easy problems need no more.
+FIRST = 150
+
+#: Gradients of the first sweep; the next ones are longer by the factor, up to the limit.
+LENGTH, LONGER, LONGEST = 300, 3, 9000
+
+#: Sweeps that lost, in a row, before there are no more of them.
+LOSSES = 2
+
+#: Part of the coordinates that gradients must have had something to say about. Where they are told
+#: of one by one (the largest entry, say), each needs a sweep of its own.
+TOUCHED = 0.5
+
+#: Calls that the half with the guarantee gets where a sweep has won, and again whenever the bound
+#: has fallen to this part.
+STAY, BETTER = 150, 0.9
+
+#: Between two sweeps the other two get this part of the calls of a sweep, and no fewer than these.
+PAUSE, LEAST_PAUSE = 0.5, 200
+
+
+def takes_turn(s: Any, calls: Any) -> bool:
+    """Is it the turn of the sweep?"""
+    w = s.sweep
+    if w is None or w.losses >= LOSSES:
+        return False
+    if w.length == 0:
+        if calls < w.due:
+            return False
+        w.sweeps += 1
+        w.began = calls
+        w.others_fell = w.last_value - s.fx
+        w.depart(s.x, min(LENGTH * LONGER ** (w.sweeps - 1), LONGEST))
+    return True
+
+
+def begin(w: Any) -> int:
+    """Ask for the next gradient, or for f in the end."""
+    if w.steps < w.length:
+        w.place_step()
+        return GRADIENT
+    w.place_end()
+    return TRIAL
+
+
+def told(w: Any) -> int:
+    """Take note of the answer."""
+    if w.steps < w.length:
+        w.learn()
+    else:
+        w.ended = True
+    w.steps += 1
+    return NOTHING
+
+
+def kinked(w: Any) -> int:
+    """In floating point a random point may be a kink; the next draw is another."""
+    return NOTHING
+
+
+def ended(s: Any, calls: Any) -> None:
+    """A sweep is over: go where it ended if f is lower there, and try to prove that point."""
+    w = s.sweep
+    spent = calls - w.began
+    fell = s.fx - w.reply
+    s.moved = w.reply < s.fx
+    if s.moved:
+        s.x = w.point
+        s.fx = w.reply
+        s.steps += 1
+    # From the second sweep on it must have gained more per call than the others since the last.
+    others = max(1, w.began - w.last_calls)
+    faster = w.sweeps == 1 or fell * others >= w.others_fell * spent
+    won = s.moved and counts(s, s.fx + fell) and faster and w.touched() >= TOUCHED
+    w.losses = 0 if won else w.losses + 1
+    w.last_calls = calls
+    w.last_value = s.fx
+    w.due = calls + max(LEAST_PAUSE, int(PAUSE * spent))
+    w.rest()
+    if won:
+        begin_afresh(s)
+        s.turn = BUNDLE
+    open_turn(s, calls)
+    if won:
+        w.bound = s.bound
+        s.turn_ends = calls + STAY
+
+
+def stay(s: Any, calls: Any, refuted: bool) -> None:
+    """Let the half with the guarantee go on as long as its bound falls, or a proof just failed."""
+    w = s.sweep
+    if w is not None and s.turn == BUNDLE and (refuted or s.bound <= BETTER * w.bound):
+        w.bound = min(w.bound, s.bound)
+        s.turn_ends = max(s.turn_ends, calls + STAY)
+        w.due = max(w.due, s.turn_ends)

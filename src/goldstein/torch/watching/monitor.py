@@ -1,0 +1,229 @@
+"""`Monitor`: how stationary a model is while it trains, at a bounded share of the time."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.streams import stream
+from goldstein.torch.certificate import certify
+from goldstein.torch.replicas import unwrap
+from goldstein.torch.watching.estimate import estimate
+from goldstein.torch.watching.observation import Observation
+from goldstein.torch.watching.sampling import Samples
+from goldstein.torch.watching.stopping import GoldsteinStopping
+
+#: Samples of the first look, and the fewest of a later one.
+FIRST, FEWEST = 64, 32
+
+#: A certificate over all data costs about as much as estimates from so many times their number: a
+#: dozen passes, in float64.
+PASSES = 40.0
+
+
+class Monitor:
+    """Watch how stationary a model becomes, whatever trains it.
+
+    Call `update` after every epoch. A look draws random samples, takes one gradient next to the
+    weights, and states a bound that holds with `confidence`; as many samples as the share of the
+    time allows, and a certificate over all data where that is affordable. Looks that would cost
+    more than `share` of the training time so far are left out.
+
+    Parameters
+    ----------
+    model : Module
+    loss_fn : callable
+        `loss_fn(output, target)`, a mean over the samples of a batch.
+    data : DataLoader or list of batches
+        As in `goldstein.torch.certify`; the data set of a DataLoader must be indexable.
+    delta : float
+        Radius of the ball around the weights, in the norm of all weights together.
+    every : int
+        Look at every so many updates.
+    share : float
+        Largest part of the training time that looking may cost; 0.05 is 5 %, `inf` is no limit.
+    optimizer : Optimizer, optional
+        One with `at_center` (those of this package) or with `eval` and `train` (schedule-free) is
+        asked to show the point to be evaluated.
+    certified : bool, optional
+        True: look at all data or not at all; False: never; None: when it is affordable.
+    confidence : float
+    stopping : GoldsteinStopping, optional
+        Sets `should_stop`.
+    writer : SummaryWriter or path, optional
+        Anything with `add_scalar(tag, value, step)`; a path makes one of `torch.utils.tensorboard`.
+    seed : int
+    clock : callable
+        Seconds; for tests.
+
+    Attributes
+    ----------
+    history : list of Observation
+    should_stop : bool
+
+    Examples
+    --------
+    >>> import torch, goldstein.torch
+    >>> model = torch.nn.Linear(2, 1)
+    >>> data = [(torch.randn(16, 2), torch.randn(16, 1)) for _ in range(4)]
+    >>> monitor = goldstein.torch.Monitor(model, torch.nn.L1Loss(), data, delta=1e-3)
+    >>> seen = monitor.update(epoch=0)
+    >>> seen.eps > 0 and seen.relative_delta < 1
+    True
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        loss_fn: Callable[[Any, Any], Any],
+        data: Any,
+        *,
+        delta: float,
+        every: int = 1,
+        share: float = 0.05,
+        optimizer: Any = None,
+        certified: bool | None = None,
+        confidence: float = 0.99,
+        stopping: GoldsteinStopping | None = None,
+        writer: Any = None,
+        seed: int = 0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise InputTypeError(f"model is {type(model).__name__}, expected a torch.nn.Module.")
+        if not (math.isfinite(delta) and delta > 0.0):
+            raise InputError(f"delta = {delta} must be a positive finite number.")
+        if not share > 0.0:
+            raise InputError(f"share = {share} must be positive: 0.05 is 5 %, inf is no limit.")
+        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+            raise InputError(f"every = {every!r} must be a positive integer.")
+        if not 0.0 < confidence < 1.0:
+            raise InputError(f"confidence = {confidence} must lie strictly between 0 and 1.")
+        self.model, self.loss_fn, self.data = model, loss_fn, data
+        self.delta, self.every, self.share = delta, every, share
+        self.optimizer, self.certified, self.confidence = optimizer, certified, confidence
+        self.stopping, self.seed = stopping, seed
+        self.history: list[Observation] = []
+        self.should_stop = False
+        self._samples = Samples(data)
+        self._writer = _as_writer(writer)
+        self._clock, self._began = clock, clock()
+        self._spent, self._updates, self._per_sample = 0.0, 0, math.nan
+
+    @property
+    def cost(self) -> float:
+        """What looking has cost so far, as a share of the rest of the time."""
+        return self._spent / max(self._clock() - self._began - self._spent, 1e-300)
+
+    def start(self) -> None:
+        """Start the clock: what came before was no training. The constructor starts it, too."""
+        self._began, self._spent = self._clock(), 0.0
+
+    def update(self, epoch: int | None = None) -> Observation | None:
+        """Look at the model if it is time and affordable; return what was seen, or None."""
+        self._updates += 1
+        epoch = self._updates - 1 if epoch is None else epoch
+        if (self._updates - 1) % self.every:
+            return None
+        entered = self._clock()
+        training = entered - self._began - self._spent
+        allowance = math.inf if math.isinf(self.share) else self.share * training - self._spent
+        with self._prepared():
+            seen = self._look(epoch, allowance)
+        if seen is not None:
+            self.history.append(seen)
+            self._write(seen)
+            if self.stopping is not None:
+                self.should_stop = self.stopping.reached(self.history)
+        self._spent += self._clock() - entered
+        return seen
+
+    def save(self, path: str | Path) -> None:
+        """Write the history as JSON."""
+        Path(path).write_text(json.dumps([seen.to_record() for seen in self.history], indent=1))
+
+    def _look(self, epoch: int, allowance: float) -> Observation | None:
+        entered = self._clock()
+        everything = self._samples.count
+        affordable = allowance / self._per_sample if self._per_sample > 0.0 else FIRST
+        whole = self.certified is not False and affordable >= PASSES * everything
+        if self.certified is True and not whole and self.history:
+            return None
+        model = unwrap(self.model)
+        rng = stream(self.seed, self._updates, "monitor")
+        samples = int(min(everything, affordable if self.history else FIRST))
+        # A look has costs of its own, however few the samples.
+        cheapest = min((seen.seconds for seen in self.history), default=0.0)
+        if self.history and (samples < min(FEWEST, everything) or allowance < cheapest):
+            return None
+        found = estimate(
+            model, self.loss_fn, self._samples, delta=self.delta,
+            samples=min(samples, FIRST) if whole else samples,
+            confidence=self.confidence, rng=rng,
+        )  # fmt: skip
+        took = self._clock() - entered
+        self._per_sample = took / found.samples
+        eps, label, looked = found.observed + found.slack, "estimated", found.samples
+        observed, slack, sure = found.observed, found.slack, self.confidence if found.slack else 1.0
+        if whole or (self.certified is True and not self.history):
+            proof = certify(model, self.loss_fn, self.data, delta=self.delta, seed=self.seed)
+            eps, observed, slack, sure = proof.eps, proof.eps, 0.0, 1.0
+            label, looked = proof.label, everything
+        first = self.history[0].eps / self.history[0].relative_eps if self.history else observed
+        weights = math.sqrt(
+            sum(float(p.detach().double().square().sum()) for p in model.parameters())
+        )
+        return Observation(
+            epoch=epoch, loss=found.loss, eps=eps, observed=observed, slack=slack,
+            confidence=sure, label=label, samples=looked, delta=self.delta,
+            relative_eps=eps / first if first > 0.0 else math.nan,
+            relative_delta=self.delta / weights if weights > 0.0 else math.inf,
+            layers=found.layers, seconds=self._clock() - entered,
+        )  # fmt: skip
+
+    @contextmanager
+    def _prepared(self) -> Iterator[None]:
+        """Evaluation mode, at the point that the optimizer would have evaluated."""
+        modes = [(module, module.training) for module in self.model.modules()]
+        centre = getattr(self.optimizer, "at_center", nullcontext)
+        free = not hasattr(self.optimizer, "at_center") and hasattr(self.optimizer, "eval")
+        if free:
+            self.optimizer.eval()
+        self.model.eval()
+        try:
+            with torch.enable_grad(), centre():
+                yield
+        finally:
+            for module, training in modes:
+                module.training = training
+            if free:
+                self.optimizer.train()
+
+    def _write(self, seen: Observation) -> None:
+        if self._writer is not None:
+            for tag, number in seen.scalars().items():
+                self._writer.add_scalar(tag, number, seen.epoch)
+
+
+def _as_writer(writer: Any) -> Any:
+    if isinstance(writer, str | Path):
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as missing:
+            from goldstein.extras import missing_extra
+
+            raise missing_extra("Monitor(writer=path)", "TensorBoard", "watch") from missing
+        return SummaryWriter(str(writer))
+    if writer is not None and not hasattr(writer, "add_scalar"):
+        raise InputTypeError(
+            f"writer is {type(writer).__name__}, expected a path or something with add_scalar."
+        )
+    return writer

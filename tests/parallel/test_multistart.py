@@ -1,0 +1,247 @@
+"""Starts, failures, distinct points and folders of `multistart`."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import goldstein as gs
+from goldstein.parallel import multistart
+from goldstein.parallel.folder import described
+
+
+def valley(x):
+    return float(np.abs(np.abs(x) - 1.0).sum() + 0.1 * x[0])
+
+
+def slope(x):
+    return np.sign(np.abs(x) - 1.0) * np.sign(x) + np.array([0.1, 0.0])
+
+
+def anywhere(rng):
+    return rng.uniform(-2, 2, 2)
+
+
+def run(starts=anywhere, fun=valley, jac=slope, **options):
+    settings = {"n_starts": 6, "eps": 1e-3, "delta": 1e-3, "rng": 0} | options
+    return multistart(fun, starts, jac, **settings)
+
+
+def test_a_start_is_a_run_of_minimize():
+    found = run()
+    again = gs.minimize(
+        valley, anywhere_of(3), slope, eps=1e-3, delta=1e-3, rng=found.results[3].seed
+    )
+    assert again.certificate.digest == found.results[3].certificate.digest
+
+
+def anywhere_of(index):
+    from goldstein.numerics.streams import stream
+
+    return anywhere(stream(0, index, "start"))
+
+
+def test_more_starts_leave_the_first_ones_alone():
+    few, many = run(), run(n_starts=9)
+    assert [r.fun for r in many.results[:6]] == [r.fun for r in few.results]
+
+
+def test_points_are_distinct_counted_and_sorted():
+    found = run(n_starts=24)
+    assert [point.fun for point in found.points] == pytest.approx([-0.1, -0.1, 0.1, 0.1], abs=5e-3)
+    assert sorted(k for point in found.points for k in point.starts) == list(range(24))
+    assert found.best.fun == min(r.fun for r in found.results)
+    for point in found.points:
+        assert point.certificate.verify(valley, slope).ok
+
+
+def test_a_plain_is_one_point():
+    """Every point of [-1, 1] minimises max(|x| - 1, 0): answers there are one point."""
+    found = run(
+        np.array([[-3.0], [2.0], [-2.5]]),
+        lambda x: max(abs(x[0]) - 1.0, 0.0),
+        lambda x: np.sign(x) * (np.abs(x) > 1),
+        n_starts=None,
+    )
+    assert len({round(float(r.x[0]), 3) for r in found.results}) > 1
+    assert [point.count for point in found.points] == [3]
+
+
+def test_a_start_that_fails_is_listed_and_the_others_are_there():
+    def sometimes(x):
+        if x[0] > 50:
+            raise OSError("no license")
+        return valley(x)
+
+    found = run([[1.5, 1.5], [60.0, 0.0], [-1.5, 0.5]], sometimes, n_starts=None)
+    assert [r is None for r in found.results] == [False, True, False]
+    (failure,) = found.failures
+    assert (failure.index, failure.tries) == (1, 2)
+    assert "no license" in failure.reason
+    assert "no license" in repr(found)
+    assert "1 failed" in repr(found)
+
+
+def test_if_all_fail_the_error_is_raised():
+    with pytest.raises(gs.InputTypeError, match="accuracy is eps"):
+        run(tol=1e-3)
+    with pytest.raises(gs.GoldsteinError, match=r"every search failed.*ZeroDivisionError"):
+        run(fun=lambda x: 1 / 0)
+
+
+@pytest.mark.parametrize(
+    ("starts", "options", "words"),
+    [
+        (anywhere, {"n_starts": None}, "how many"),
+        (np.ones(3), {"n_starts": None}, "one start in each row"),
+        (7, {"n_starts": None}, "sequence of points"),
+        ([[1.0, 1.0]], {"n_starts": 3}, "only 1 starts"),
+        (anywhere, {"n_starts": 0}, "positive integer"),
+        (anywhere, {"checkpoint": "x"}, "folder="),
+    ],
+)
+def test_bad_input_is_named(starts, options, words):
+    with pytest.raises((gs.InputError, gs.InputTypeError), match=words):
+        run(starts, **options)
+
+
+def test_a_stop_keeps_what_is_there():
+    seen = []
+
+    def enough(index, result):
+        seen.append(index)
+        return len(seen) == 2
+
+    found = run(on_result=enough)
+    assert len(seen) == 2
+    assert sum(r is not None for r in found.results) == 2
+    assert [f.reason.startswith("not run") for f in found.failures] == [True] * 4
+
+
+def test_ctrl_c_ends_all_starts_not_one():
+    calls = []
+
+    def interrupted(x):
+        calls.append(1)
+        if len(calls) == 60:
+            raise KeyboardInterrupt
+        return valley(x)
+
+    found = run(fun=interrupted, n_starts=20)
+    assert any(r is not None for r in found.results)
+    assert len(found.failures) > 10
+
+
+def test_a_folder_resumes_bit_for_bit(tmp_path):
+    whole = run()
+    run(folder=tmp_path, on_result=lambda index, result: index >= 2)
+    assert len(list(tmp_path.glob("*.search"))) == 3
+    asked = []
+
+    def counting(x):
+        asked.append(1)
+        return valley(x)
+
+    counting.__name__ = "valley"
+    resumed = run(folder=tmp_path, rng=None, fun=counting)
+    for a, b in zip(resumed.results, whole.results):
+        assert a.x.tobytes() == b.x.tobytes()
+        assert (a.fun, a.nfev, a.certificate.digest) == (b.fun, b.nfev, b.certificate.digest)
+        assert a.history.as_arrays().keys() == b.history.as_arrays().keys()
+    fresh = len(asked)
+    asked.clear()
+    run(folder=tmp_path, fun=counting)
+    assert len(asked) < fresh / 2  # confirmed, not searched again
+
+
+def test_a_folder_of_another_run_is_refused_with_the_reason(tmp_path):
+    run(folder=tmp_path)
+    with pytest.raises(gs.InputError, match=r'"eps": 0.001.* and is .*"eps": 0.002'):
+        run(folder=tmp_path, eps=2e-3)
+    with pytest.raises(gs.InputError, match="seed was 0 and is 1"):
+        run(folder=tmp_path, rng=1)
+    with pytest.raises(gs.InputError, match="another start"):
+        run(np.ones((6, 2)), folder=tmp_path)
+
+    def other(x):
+        return valley(x) + 0.25
+
+    other.__name__ = "valley"
+    with pytest.raises(gs.InputError, match="another function"):
+        run(folder=tmp_path, fun=other)
+
+
+def test_a_forged_result_in_a_folder_is_refused(tmp_path):
+    """A file may be made by anybody: its certificate must hold for the function."""
+    from dataclasses import replace
+
+    from goldstein.parallel.folder import Folder, digest
+
+    honest = run(folder=tmp_path)
+    there = np.array([1.5, 1.5])
+    forged = replace(
+        honest.results[0],
+        x=there,
+        fun=valley(there),
+        certificate=replace(honest.results[0].certificate, x=there, digest=""),
+    )
+    options = {"eps": 1e-3, "delta": 1e-3}
+    identity = {"kind": "multistart", "function": "valley", "seed": 0}
+    folder = Folder(tmp_path, identity | {"options": described(options)})
+    folder.save(0, digest(anywhere_of(0)), forged)
+    with pytest.raises(gs.InputError, match="another function"):
+        run(folder=tmp_path)
+
+
+def test_a_damaged_file_is_done_again(tmp_path):
+    whole = run(folder=tmp_path)
+    file = tmp_path / "000002.search"
+    file.write_bytes(file.read_bytes()[:100])
+    again = run(folder=tmp_path)
+    assert again.results[2].certificate.digest == whole.results[2].certificate.digest
+
+
+def test_bounds_and_structured_starts_survive_the_folder(tmp_path):
+    kkt = run(folder=tmp_path / "a", bounds=[(0.2, 0.6)] * 2)
+    again = run(folder=tmp_path / "a", bounds=[(0.2, 0.6)] * 2)
+    assert [r.certificate.digest for r in kkt.results] == [
+        r.certificate.digest for r in again.results
+    ]
+    assert np.array_equal(kkt.best.bound_multipliers, again.best.bound_multipliers)
+
+    def nested(p):
+        return float(np.abs(p["a"]).sum() + abs(p["b"]))
+
+    def nested_slope(p):
+        return {"a": np.sign(p["a"]), "b": np.sign(p["b"])}
+
+    starts = [{"a": np.ones((2, 2)), "b": np.array(0.5)}]
+    for _ in range(2):
+        found = run(starts, nested, nested_slope, n_starts=None, folder=tmp_path / "b")
+        assert found.best.x["a"].shape == (2, 2)
+        assert found.best.success
+
+
+def test_expressions_and_near_certificates_travel(tmp_path):
+    x = gs.Variable(2)
+    F = gs.norm1(x - np.array([1.0, 2.0]))
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = multistart(
+                F, np.zeros((3, 2)) + np.arange(3)[:, None], eps=1e-3, delta=1e-3, rng=0,
+                stationarity="near", n_jobs=2, folder=tmp_path,
+            )  # fmt: skip
+        assert [point.count for point in found.points] == [3]
+        assert found.best.certificate.verify(F).ok
+
+
+def test_terms_of_plus_are_part_of_the_run(tmp_path):
+    for _ in range(2):
+        found = run(plus=gs.prox.l1(0.5), folder=tmp_path)
+        assert found.best.certificate.kind == "plus"
+        assert found.best.certificate.verify(valley, slope).ok
+    with pytest.raises(gs.InputError, match="belongs to another run"):
+        run(plus=gs.prox.l1(0.25), folder=tmp_path)

@@ -1,0 +1,321 @@
+"""Runs on values alone: never outside the bounds, never beyond the budget, one verdict."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+import goldstein as gs
+import goldstein.scipy
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle
+from goldstein.oracles.differences import Differences
+from goldstein.oracles.function import ValueOracle
+from goldstein.oracles.noise import noise_level
+from goldstein.solvers.zeroth_order import TwoPoints, second_moment
+
+PROBLEMS = ["crescent", "cb3", "dem", "mifflin_2", "dc_1", "rosenbrock", "wf", "rosen_suzuki"]
+START = [-1.2, 1.0]
+
+
+def valley(x: np.ndarray) -> float:
+    return float(abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("method", ["values", "zeroth-order"])
+def test_invariants(name: str, method: str) -> None:
+    p = gs.problems.get(name)
+    asked = []
+
+    def f(x: np.ndarray) -> float:
+        asked.append(x)
+        return p.value(x)
+
+    task = {"eps": 0.3, "delta": 0.05, "method": method, "rng": 3, "max_calls": 4000}
+    res = gs.minimize(f, p.x0, **task)
+    assert res.success == (res.status is gs.Status.VERIFIED)
+    assert res.nfev == len(asked) <= 4001
+    assert res.ngev == 0
+    assert res.fun == p.value(res.x) <= p.value(p.x0)
+    assert res.history.calls == sorted(res.history.calls)
+    assert res.history.calls[-1] <= res.nfev
+    if res.certificate is not None:
+        assert np.array_equal(res.certificate.x, res.x)
+        assert (res.certificate.label, res.certificate.kind) == ("estimated", "values")
+        found = res.certificate.verify(p.value)
+        assert found.ok, found
+        assert found.label == "estimated"
+        assert not res.success or (found.eps <= 0.3 and found.delta <= 0.05)
+        # The gradient, which the run did not have, agrees.
+        truth = gs.certify(p, res.x, delta=0.05, eps=res.certificate.eps, rng=0, max_calls=5000)
+        assert truth.eps <= res.certificate.eps
+    again = gs.minimize(p.value, p.x0, **task)
+    assert np.array_equal(again.x, res.x)
+    assert again.nfev == res.nfev
+
+
+def test_most_of_them_succeed() -> None:
+    solved = [
+        gs.minimize(p.value, p.x0, "2-point", eps=0.3, delta=0.05, rng=1, max_calls=60_000).success
+        for p in map(gs.problems.get, PROBLEMS)
+    ]
+    assert sum(solved) >= len(PROBLEMS) - 2
+
+
+def test_all_ways_to_say_that_there_are_only_values() -> None:
+    task: dict[str, Any] = {"eps": 0.3, "delta": 1e-2, "rng": 0}
+
+    def both(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return valley(x), np.full(2, np.nan)  # the gradient is never looked at
+
+    ways = [
+        gs.minimize(valley, START, method="values", **task),
+        gs.minimize(valley, START, "2-point", **task),
+        gs.minimize(valley, START, "3-point", **task),
+        gs.minimize(both, START, True, method="values", **task),
+        gs.minimize(lambda x, a: a * valley(x), START, args=(1.0,), method=gs.Values(), **task),
+        gs.minimize(lambda p: valley(np.array([p["a"], p["b"]])), {"a": -1.2, "b": 1.0},
+                    method="values", **task),
+        gs.minimize(valley, START, method="values", rel_eps=0.05, delta=1e-2, rng=0),
+    ]  # fmt: skip
+    assert all(res.success for res in ways)
+    assert ways[5].x.keys() == {"a", "b"}
+    assert np.array_equal(ways[0].x, ways[1].x)
+    assert not np.array_equal(ways[0].x, ways[2].x)
+
+
+REFUSED = [
+    ({"constraints": optimize.LinearConstraint([[1, 0]], 0, 1)}, "bounds, but no constraints"),
+    ({"stationarity": "near"}, "structure of an Expression"),
+    ({"checkpoint": "x", "workers": map}, "drop checkpoint= or workers="),
+    ({"workers": "many"}, "function like map"),
+    ({"options": {"confidence": 1.5}}, "between 0 and 1"),
+    ({"options": {"search_eps": -1.0}}, "search_eps"),
+    ({"method": "bundle"}, "goes with method='auto' or 'values'"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), REFUSED)
+def test_what_does_not_go_together_is_said(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(gs.GoldsteinError, match=words):
+        gs.minimize(valley, START, "2-point", **{"eps": 0.1, "delta": 0.1, **changes})
+
+
+def test_workers_without_differences_are_refused() -> None:
+    with pytest.raises(gs.InputError, match="with a gradient there are none"):
+        gs.minimize(lambda x: abs(x[0]), [1.0], np.sign, eps=0.1, delta=0.1, workers=2)
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+BOXES = [
+    [(-2.0, 0.5), (None, None)],
+    [(-1.2, 0.3), (0.0, 1.0)],
+    [(0.5, 0.5), (-1.0, 3.0)],
+    [(-2.0, 2.0), (1.0, 1.0 + 1e-6)],
+]
+
+
+@pytest.mark.parametrize("bounds", BOXES)
+def test_nothing_is_asked_outside_the_bounds(bounds: Any) -> None:
+    low = np.array([-np.inf if a is None else a for a, _ in bounds])
+    high = np.array([np.inf if b is None else b for _, b in bounds])
+
+    def f(x: np.ndarray) -> float:
+        assert (x >= low).all()
+        assert (x <= high).all()
+        return valley(x)
+
+    res = gs.minimize(f, START, "2-point", eps=0.3, delta=1e-2, rng=0, bounds=bounds)
+    assert res.success
+    assert res.certificate.verify(f, bounds=bounds).ok
+    t = np.linspace(max(low[0], -2), min(high[0], 2), 4001)
+    best = min(valley(np.array([a, np.clip(a * a, low[1], high[1])])) for a in t)
+    assert res.fun <= best + 0.1
+    # Without the bounds the same certificate claims too much.
+    if np.abs(res.bound_multipliers).max() > 2 * res.certificate.eps:
+        assert not res.certificate.verify(valley).ok
+
+
+# --- noise, workers, questions -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [1e-9, 1e-5, 1e-2])
+def test_the_noise_is_measured(level: float) -> None:
+    rng = np.random.default_rng(0)
+    found = []
+    for seed in range(10):
+        noisy = CountedOracle(
+            ValueOracle(lambda x: np.sin(x).sum() + level * rng.standard_normal())
+        )
+        step = np.full(4, 1e-8)
+        found.append(noise_level(noisy, np.ones(4), step, np.random.default_rng(seed)))
+    assert level / 4 <= np.median(found) <= 2 * level
+
+
+def test_smooth_functions_have_no_noise() -> None:
+    for seed in range(10):
+        exact = CountedOracle(ValueOracle(lambda x: float(np.exp(x).sum())))
+        rng = np.random.default_rng(seed)
+        assert noise_level(exact, rng.standard_normal(4), np.full(4, 1e-7), rng) == 0.0
+
+
+@pytest.mark.parametrize("noise", [1e-8, 1e-4])
+def test_a_noisy_function_is_minimised_and_judged(noise: float) -> None:
+    rng = np.random.default_rng(0)
+
+    def f(x: np.ndarray) -> float:
+        return float(np.abs(x).sum() + noise * rng.standard_normal())
+
+    res = gs.minimize(f, [1.0, -2.0, 0.5], "2-point", eps=0.5, delta=0.05, rng=0, max_calls=20_000)
+    assert np.abs(res.x).sum() < 0.05
+    assert res.success
+    assert res.certificate.verify(lambda x: np.abs(x).sum()).ok
+
+
+def test_differences_are_asked_for_through_the_map() -> None:
+    threads = set()
+
+    def f(x: np.ndarray) -> float:
+        threads.add(threading.get_ident())
+        return valley(x)
+
+    task: dict[str, Any] = {"eps": 0.3, "delta": 1e-2, "rng": 0, "method": "values"}
+    alone = gs.minimize(valley, START, **task)
+    with ThreadPoolExecutor(4) as pool:
+        together = gs.minimize(f, START, workers=pool.map, **task)
+    assert np.array_equal(alone.x, together.x)
+    assert alone.nfev == together.nfev
+    assert len(threads) > 1
+
+
+def test_a_number_of_processes_is_joblib() -> None:
+    p = gs.problems.get("crescent")
+    task: dict[str, Any] = {"eps": 0.5, "delta": 0.1, "rng": 0, "method": "values"}
+    res = gs.minimize(lambda x: p.value(x), p.x0, workers=2, **task)
+    assert np.array_equal(res.x, gs.minimize(p.value, p.x0, **task).x)
+
+
+def test_a_failure_in_a_worker_names_the_point() -> None:
+    def f(x: np.ndarray) -> float:
+        if x[0] < 0.9:
+            raise ZeroDivisionError("no wind")
+        return float(np.abs(x).sum())
+
+    with pytest.raises(gs.OracleError, match="no wind") as caught:
+        gs.minimize(f, [1.0, 1.0], eps=0.1, delta=0.1, method="values", rng=0)
+    assert caught.value.point[0] < 0.9
+
+
+def test_a_checkpoint_resumes(tmp_path: Path) -> None:
+    asked = []
+
+    def f(x: np.ndarray) -> float:
+        asked.append(x)
+        return valley(x)
+
+    path = tmp_path / "run.journal"
+    task: dict[str, Any] = {"eps": 0.3, "delta": 1e-3, "rng": 2, "method": "values"}
+    cut = gs.minimize(f, START, max_calls=60, checkpoint=path, **task)
+    assert cut.status is gs.Status.OUT_OF_CALLS
+    asked.clear()
+    res = gs.minimize(f, START, checkpoint=path, **task)
+    whole = gs.minimize(valley, START, **task)
+    assert res.success
+    assert np.array_equal(res.x, whole.x)
+    assert res.nfev == whole.nfev
+    with pytest.raises(gs.InputError, match="another"):
+        gs.minimize(lambda x: valley(x) + x[0], START, checkpoint=path, **task)
+
+
+def test_a_search_asks_for_values_only() -> None:
+    task: dict[str, Any] = {"eps": 0.3, "delta": 1e-2, "method": "values", "rng": 2}
+    res = gs.minimize(valley, START, **task)
+    search = gs.Search(START, **task)
+    count = 0
+    while (question := search.ask()) is not None:
+        assert question.value
+        assert not question.gradient
+        search.tell(value=valley(question.point))
+        count += 1
+        if count == 50:
+            search = pickle.loads(pickle.dumps(search))
+    assert np.array_equal(search.result.x, res.x)
+    assert count <= res.nfev
+
+
+def test_the_basis_of_differences_is_turned_and_they_are_right() -> None:
+    p = gs.problems.get("maxq_20")
+    y = p.x0 + 1e-3 * stream(0, 0, "test").standard_normal(20)
+    everywhere = np.full(20, np.inf)
+    for central, tolerance in ((False, 1e-5), (True, 1e-6)):
+        values = CountedOracle(ValueOracle(p.value))
+        asked = Differences(values, -everywhere, everywhere, 0, central=central)
+        assert np.abs(asked.gradient(y) - p.gradient(y)).max() <= tolerance * np.abs(y).max()
+        assert values.values == (40 if central else 21)
+        asked.value(y)
+        asked.gradient(y)
+        assert values.values == (81 if central else 41)  # f(y) was known
+
+
+# --- the reference -------------------------------------------------------------------------------
+
+
+def test_two_point_estimates_are_unbiased_and_not_too_long() -> None:
+    slope = np.array([1.0, -2.0, 0.5, 0.0, 3.0])
+    oracle = TwoPoints(CountedOracle(ValueOracle(lambda x: float(slope @ x))), 0.1)
+    rng = np.random.default_rng(0)
+    draws = np.array([oracle.sample(np.zeros(5), rng) for _ in range(20_000)])
+    assert np.abs(draws.mean(axis=0) - slope).max() < 0.15
+    root = np.sqrt((draws**2).sum(axis=1).mean())
+    assert root == pytest.approx(np.sqrt(5) * np.linalg.norm(slope), rel=0.05)
+    assert root <= second_moment(5, float(np.linalg.norm(slope)))
+
+
+def test_the_schedule_of_the_theorem_knows_the_size_of_the_estimates() -> None:
+    scaled = gs.ZerothOrder(schedule="optimal", gap=1.0, lipschitz=2.0).scaled(9, None)
+    assert scaled.lipschitz == second_moment(9, 2.0)
+    res = gs.minimize(
+        lambda x: float(np.abs(x).sum()), [0.3], eps=0.9, delta=0.5, rng=0, max_calls=40_000,
+        method=gs.ZerothOrder(schedule="optimal", gap=0.1, lipschitz=1.0),
+    )  # fmt: skip
+    assert res.certificate is not None
+    with pytest.raises(gs.InputError, match="knows no bounds"):
+        gs.minimize(valley, START, eps=0.1, delta=0.1, method="zeroth-order", bounds=[(0, 2)] * 2)
+
+
+# --- SciPy ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("jac", [None, "2-point", "3-point", False])
+def test_scipy_without_a_gradient(jac: Any) -> None:
+    res = optimize.minimize(valley, START, jac=jac, method=goldstein.scipy.method)
+    assert res.success
+    assert abs(res.x - 1).max() < 1e-3
+    assert res.certificate.eps <= 0.1
+    assert np.linalg.norm(res.jac) <= 0.1
+    bounded = optimize.minimize(
+        valley, START, jac=jac, method=goldstein.scipy.method, bounds=[(-2, 0.5), (None, None)],
+        options={"eps": 0.2, "delta": 1e-2, "confidence": 0.99, "workers": map},
+    )  # fmt: skip
+    assert bounded.success
+    assert bounded.certificate.confidence == 0.99
+    assert bounded.bound_multipliers[0] > 0.5
+
+
+def test_basinhopping_and_certify_result_without_a_gradient() -> None:
+    res = optimize.basinhopping(
+        valley, START, niter=2, rng=0, minimizer_kwargs={"method": goldstein.scipy.Method(tol=1e-3)}
+    )
+    assert res.lowest_optimization_result.success
+    found = gs.certify_result(res, valley, "2-point", delta=1e-2, eps=0.2, rng=0)
+    assert found.eps <= 0.2
+    assert found.verify(valley).ok
