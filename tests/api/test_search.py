@@ -24,12 +24,17 @@ class Spy:
         self.asked: list[tuple[str, bytes]] = []
 
     def value(self, x: np.ndarray) -> float:
-        self.asked.append(("value", x.tobytes()))
+        self.note("value", x)
         return self.problem.value(x)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        self.asked.append(("gradient", x.tobytes()))
+        self.note("gradient", x)
         return self.problem.gradient(x)
+
+    def note(self, what: str, x: np.ndarray) -> None:
+        """A search that was just told does not ask the same again; `minimize` may."""
+        if (what, x.tobytes()) not in self.asked[-1:]:
+            self.asked.append((what, x.tobytes()))
 
     def answer(self, search: Search, most: float = np.inf) -> int:
         """Answer up to `most` questions; return how many there were."""

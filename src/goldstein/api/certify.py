@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.api.constrained import certify_constrained
+from goldstein.api.from_nothing import certificate_from, gathered
 from goldstein.api.inputs import (
     LONGEST,
     RNG,
@@ -36,22 +36,18 @@ from goldstein.certificates import (
     NearKKTCertificate,
     ValuesCertificate,
 )
-from goldstein.certificates.stating import Stating
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given
 from goldstein.display import Plotted
-from goldstein.errors import InputError, NotCertifiableError, OutOfCalls, WrongGradientError
+from goldstein.errors import NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.oracles.function import DIFFERENCES, as_values
-from goldstein.solvers.enrich import Enrichment, enrich
-
-#: How often the search goes on after a claim that would not have survived.
-SEARCHES = 4
+from goldstein.solvers.enrich import Enrichment
 
 
 @overload
@@ -291,7 +287,7 @@ def _certify_stronger(
         kind.require(oracle)
     best: Any = None
     for wanted, radius in kind.targets(eps, delta, smallest_delta(point)):
-        found = _gathered(counted, point, radius, wanted, seed, Enrichment(), deadline)
+        found = gathered(counted, point, radius, wanted, seed, Enrichment(), deadline)
         if not found.points:
             break
         around = hint_from(found, point, radius)
@@ -385,76 +381,6 @@ def stationarity_curve(
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
         certificates.append(certificate)
     return StationarityCurve(radii, np.array([c.eps for c in certificates]), certificates)
-
-
-def _gathered(
-    oracle: CountedOracle,
-    x: Vector,
-    radius: float,
-    eps: float,
-    seed: int,
-    found: Enrichment,
-    deadline: float,
-) -> Enrichment:
-    """Gather gradients around x; some calls are kept back to look beside those that matter."""
-    left = int(min(oracle.limit - oracle.calls, 2.0**62))
-    with oracle.reserved(min(2 * x.size + 40, left // 2)):
-        # Gradients without visible gain before the search gives up.
-        patience = max(30, min(x.size, 400))
-        enrich(oracle, x, radius, eps, seed, found, patience=patience, deadline=deadline)
-    return found
-
-
-def certificate_from(
-    found: Enrichment,
-    x: Vector,
-    delta: float,
-    eps: float,
-    oracle: CountedOracle,
-    meta: dict[str, Any],
-    deadline: float = math.inf,
-) -> GoldsteinCertificate:
-    """Gather gradients and state the strongest claim that survives its own check.
-
-    Where a claim would rest on points next to a kink, the gradients found beside them are added,
-    and the search goes on without those points.
-    """
-    best: GoldsteinCertificate | None = None
-    seed = int(meta["seed"])
-    for _ in range(SEARCHES):
-        _gathered(oracle, x, delta, eps, seed, found, deadline)
-        oracle.require_visible(x, delta)
-        if not found.points:
-            break
-        inside = [distance_upper(y, x) <= delta for y in found.points]
-        points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
-        stating = Stating(oracle, x, delta, points, gradients, seed)
-        claim = stating.claim(eps, *_remarks(found, meta))
-        if claim is not None and (best is None or claim.eps < best.eps):
-            best = claim
-        if (best is not None and best.eps <= eps) or not stating.unsteady:
-            break
-        if time.perf_counter() > deadline:
-            break
-        steady = [j for j in range(len(points)) if j not in stating.unsteady]
-        found.points = [points[j] for j in steady] + [y for y, _ in stating.asked]
-        found.gradients = [gradients[j] for j in steady] + [g for _, g in stating.asked]
-    if best is None:
-        raise InputError(
-            f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
-            "raise max_calls or delta."
-        )
-    return best
-
-
-def _remarks(found: Enrichment, meta: dict[str, Any]) -> tuple[dict[str, Any], Vector | None]:
-    """Return the remarks of a certificate and the direction of descent that was met."""
-    if found.descent is None:
-        return meta, None
-    # Where squares underflow, a direction can miss the length 1 visibly.
-    direction = found.descent / np.linalg.norm(found.descent)
-    more = {"descent_step": found.descent_step, "descent_fall": found.descent_fall}
-    return {**meta, **more}, direction
 
 
 def hint_from(found: Enrichment, x: Vector, delta: float) -> GoldsteinCertificate:

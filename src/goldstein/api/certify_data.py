@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from goldstein.api.certify import certificate_from, refuse_wrong_gradients
+from goldstein.api.certify import refuse_wrong_gradients
+from goldstein.api.from_nothing import certificate_from
 from goldstein.api.inputs import LONGEST, call_budget, check_target, tolerance
 from goldstein.api.judge import describe
 from goldstein.certificates import GoldsteinCertificate

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.api.from_nothing import certificate_from
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.stating import Stating
@@ -17,6 +18,7 @@ from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import (
     BallTooSmallError,
+    InputError,
     KinkError,
     NotDeterministicError,
     OutOfCalls,
@@ -57,6 +59,9 @@ _NOTHING_TO_SAY = (
 #: Seconds that the last word may take in any case.
 QUICK = 0.05
 
+#: From this rejection on, at every power of two, the judge looks for itself.
+AFRESH = 16
+
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
 
@@ -89,13 +94,34 @@ class Judge:
             raise BallTooSmallError
         stating, fresh = self._ask_again(evidence)
         eps = self.request.eps
-        if stating is None or stating.bound() > eps:
-            return None, fresh
-        certificate = stating.claim(eps, self.meta)
+        certificate = None
+        if stating is not None and stating.bound() <= eps:
+            certificate = stating.claim(eps, self.meta)
+        if certificate is None or certificate.eps > eps:
+            certificate = self._now_and_then(evidence.x)
         if certificate is None or certificate.eps > eps:
             return None, fresh
         self.doubt(evidence.x, self.request.delta, certificate)
         return certificate, None
+
+    def _now_and_then(self, x: Vector) -> GoldsteinCertificate | None:
+        """After many a rejection, look at the point without what the solver knows of it.
+
+        On a sharp minimum the solver's points crowd at the kinks, where no claim survives, and it
+        may bring them again and again; others, drawn afresh, certify the point in a few calls.
+        """
+        again = self.trials >= AFRESH and self.trials & (self.trials - 1) == 0
+        return self._afresh(x) if again else None
+
+    def _afresh(self, x: Vector) -> GoldsteinCertificate | None:
+        request, left = self.request, self.oracle.limit - self.oracle.calls
+        spare = left - 6 * (2 * x.size + 50)
+        keep = int(spare) if 0 < spare < math.inf else 0
+        with contextlib.suppress(OutOfCalls, InputError), self.oracle.reserved(keep):
+            return certificate_from(
+                Enrichment(), x, request.delta, request.eps, self.oracle, self.meta
+            )
+        return None
 
     def suspect(self, state: State) -> None:
         """The run takes long: is the function to blame?"""
@@ -156,6 +182,8 @@ class Judge:
                 return None
             stating = self._state(state.x, np.array(found.points), np.array(found.gradients))
             claim = None if stating is None else stating.claim(self.request.eps, self.meta)
+            if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
+                claim = _better(claim, self._afresh(state.x))
             if claim is not None:
                 self.doubt(state.x, self.request.delta, claim)
             return claim
@@ -219,6 +247,15 @@ class Judge:
             for j in np.flatnonzero(far).tolist():
                 stating.tell(j, evidence.gradients[asked[j]])
         return stating, fresh
+
+
+def _better(
+    one: GoldsteinCertificate | None, other: GoldsteinCertificate | None
+) -> GoldsteinCertificate | None:
+    """Return the one with the smaller bound."""
+    if one is None or other is None:
+        return one or other
+    return min(one, other, key=lambda certificate: certificate.eps)
 
 
 def _heaviest(evidence: Evidence, most: int) -> Evidence:

@@ -55,6 +55,7 @@ from goldstein.oracles.workers import mapped
 from goldstein.prox.term import Term
 from goldstein.result import Asked, Result, Status
 from goldstein.solvers import Request, Solver, State
+from goldstein.solvers.going_on import GoingOn
 from goldstein.solvers.loop import ENDINGS, Outcome, run
 
 #: Part of the time limit that the last word of a run out of time may take besides.
@@ -148,9 +149,10 @@ def minimize(
         evaluates the points of a difference in parallel.
     options : dict
         Parameters of the named method; and `check_gradient` (default True): compare a few
-        differences of values with the gradients, and say so if they disagree; and, with
-        inequalities, `feasible` (default False): every accepted point is feasible, from a feasible
-        x0 on.
+        differences of values with the gradients, and say so if they disagree; `go_on` (default
+        True; method `auto`, without constraints): with a certificate in hand, go on while f keeps
+        falling cheaply; and, with inequalities, `feasible` (default False): every accepted point is
+        feasible, from a feasible x0 on.
 
     Returns
     -------
@@ -213,7 +215,7 @@ def minimize(
         )  # fmt: skip
     identity = {
         **_identity(oracle, start, solver, eps, rel_eps, asked),
-        "stationarity": stationarity, "check_gradient": checked,
+        "stationarity": stationarity, "check_gradient": checked, "go_on": own.go_on,
     }  # fmt: skip
     if bounded:
         identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
@@ -242,7 +244,7 @@ def minimize(
                 oracle, counted, solver, request,
                 meta=describe(oracle, solver.name, seed, x0, structure),
                 deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
-                checked=checked,
+                checked=checked, goes_on=own.go_on and kind.strengthen is None,
             )  # fmt: skip
             outcome, certificate, status = search.run(start, kind)
         detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
@@ -519,6 +521,7 @@ class _Search:
     callback: Callable[..., Any] | None
     watch: Callable[[State, int], None] | None
     checked: bool
+    goes_on: bool = False
 
     def run(self, start: Vector, kind: Stationarity) -> tuple[Outcome, Any, Status]:
         """Return how it went, what was proved, and whether that is what was asked for."""
@@ -542,6 +545,7 @@ class _Search:
                 self.solver, self.counted, x, target, judge=judge, suspect=judge.suspect,
                 max_time=None if math.isinf(left) else left,
                 callback=self.callback, progress=self.watch,
+                going_on=GoingOn(self.solver, target) if self.goes_on else None,
             )  # fmt: skip
         certificate, status = outcome.certificate, outcome.status
         if certificate is None:

@@ -120,10 +120,14 @@ def method_options(method: str | Solver) -> list[str]:
 
 @dataclass(frozen=True)
 class OwnOptions:
-    """Options of `minimize` itself: whether gradients are checked, whether iterates feasible."""
+    """Options of `minimize` itself.
+
+    Are gradients checked, are iterates feasible, and does a run go on while f falls cheaply?
+    """
 
     check_gradient: bool = True
     feasible: bool = False
+    go_on: bool = True
 
 
 def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str, Any] | None]:

@@ -30,8 +30,8 @@ from goldstein.solvers.converse import converse
 from goldstein.solvers.coordinate_sweep import CoordinateSweep
 from goldstein.solvers.line import LINES, check_line
 from goldstein.solvers.logic import bundle_half, line_search, newton_half, sweeps
-from goldstein.solvers.logic.centre import close_in
-from goldstein.solvers.logic.progress import stalled
+from goldstein.solvers.logic.centre import close_in, retarget
+from goldstein.solvers.logic.progress import look_back, stalled
 from goldstein.solvers.logic.turns import BUNDLE, NEWTON, open_turn, refuted, take_turns
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.point_bundle import PointBundle
@@ -84,6 +84,9 @@ class AutoState(BallState):
     progress_value: float = math.inf
     progress_bound: float = math.inf
     progress_calls: int = 0
+    #: f when it was last looked at, and the call from which on that is done again.
+    mark_value: float = math.inf
+    mark_calls: int = 0
     #: When to close in.
     close: float = TUNING.close
     short: float = TUNING.short
@@ -266,6 +269,8 @@ class Auto(Solver):
             delta=request.delta,
             dim=d,
             origin=(x0.copy(), fx),
+            earlier=fx,
+            mark_value=fx,
             memory=memory,
             newton=self._quasi_newton(d, rng, memory),
             bundle=PointBundle(
@@ -323,6 +328,7 @@ class Auto(Solver):
         if state.proved:
             state.evidence = state.bundle.evidence(state.x)
         take_turns(state, oracle.calls)
+        look_back(state, oracle.calls)
         if stalled(state, oracle.calls):
             state.status = Status.STALLED
 
@@ -332,3 +338,7 @@ class Auto(Solver):
             return None
         state.bundle.shortest()
         return state.bundle.evidence(state.x)
+
+    def retarget(self, state: AutoState, eps: float, delta: float) -> bool:
+        retarget(state, eps, delta)
+        return True

@@ -66,6 +66,7 @@ class State:
     evidence : set when the solver believes to have met the request
     rejected : certificate layer's fresh (points, gradients) after evidence was turned down
     status : set when the solver gives up
+    earlier : f at x between an eighth and a quarter of the calls ago, where a solver keeps that
     violation : of the constraints at x, where there are any, for those who watch
     """
 
@@ -80,6 +81,7 @@ class State:
     status: Status | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     violation: float | None = None
+    earlier: float = -np.inf
 
 
 class Solver(ABC):
@@ -102,3 +104,7 @@ class Solver(ABC):
     def best_evidence(self, state: Any) -> Evidence | None:
         """Return the best evidence at the current x when the run ends without a certificate."""
         return None
+
+    def retarget(self, state: Any, eps: float, delta: float) -> bool:
+        """Go on from here with another request; return False where that is not possible."""
+        return False

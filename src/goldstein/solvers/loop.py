@@ -24,6 +24,7 @@ from goldstein.errors import (
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
+from goldstein.solvers.going_on import GoingOn
 from goldstein.solvers.logic.progress import IDLE_LIMIT
 
 #: Seconds between two calls of `progress`.
@@ -35,6 +36,9 @@ ENDINGS: dict[type[Exception], Status] = {
     BallTooSmallError: Status.BALL_TOO_SMALL,
     WrongGradientError: Status.WRONG_GRADIENT,
 }
+
+#: Endings that take nothing from a certificate in hand.
+_CUT_SHORT = (Status.STALLED, Status.OUT_OF_TIME, Status.OUT_OF_CALLS, Status.STOPPED)
 
 #: Calls (and two per variable) without a fall of f before something must be wrong.
 _NO_DESCENT = 30
@@ -86,13 +90,14 @@ def run(
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
     progress: Callable[[State, int], None] | None = None,
+    going_on: GoingOn | None = None,
 ) -> Outcome:
     """Run a solver until its evidence is accepted or a limit is met.
 
     `judge(evidence)` is the certificate layer: it returns (certificate, None) when the evidence
     holds and (None, (points, gradients)) with the fresh gradients when it does not.
     `suspect(state)` is called if f has not fallen after some dozen calls, and again in long runs:
-    it raises if the function is to blame.
+    it raises if the function is to blame. With `going_on` a certificate is not always the end.
     """
     begin = time.perf_counter()
     deadline = float("inf") if max_time is None else begin + max_time
@@ -112,6 +117,8 @@ def run(
         oracle.deadline = deadline
         state = solver.start(oracle, x0, request)
         record(state)
+        if going_on is not None:
+            going_on.begins(state)
         while True:
             iterations += 1
             state.moved = False
@@ -131,9 +138,14 @@ def run(
                 # Whatever the solver had in mind, the claim is about the point we return.
                 evidence, state.evidence = replace(state.evidence, x=state.x.copy()), None
                 certificate, state.rejected = judge(evidence)
-                if certificate is not None:
+                if certificate is not None and (
+                    going_on is None or not going_on.after(certificate, state, oracle.calls)
+                ):
                     status = Status.VERIFIED
                     break
+                certificate = None
+            if going_on is not None:
+                going_on.watch(state, oracle.calls)
             if state.status is not None:
                 status = state.status
                 break
@@ -168,6 +180,8 @@ def run(
         oracle.deadline = float("inf")
     if state is None:  # not even the start could be evaluated
         state = State(x=x0.copy(), fx=np.nan)
+    elif going_on is not None and going_on.held is not None and status in _CUT_SHORT:
+        certificate, status = going_on.answer(state), Status.VERIFIED
     if progress is not None:
         progress(state, oracle.calls)
     record(state)

@@ -31,6 +31,12 @@ class Metric(Protocol):
         The step goes against the H g that was returned last.
         """
 
+    def square(self, v: Vector) -> float:
+        """Return v'Hv."""
+
+    def scale(self, factor: float) -> None:
+        """Multiply H by a number."""
+
     def replaced(self, slot: int) -> None:
         """Take note that a row has been overwritten."""
 
@@ -55,6 +61,13 @@ class GramMetric:
     def combine(self, weights: Vector) -> tuple[Vector, Vector]:
         """Return (g, H g) for the combination g of the first rows."""
         raise NotImplementedError
+
+    def apply(self, g: Vector) -> Vector:
+        """Return H g."""
+        raise NotImplementedError
+
+    def square(self, v: Vector) -> float:
+        return float(v.dot(self.apply(v)))
 
     def minimise(self, errors: Vector, start: Vector) -> tuple[Vector, Vector, float]:
         weights = minimise_on_simplex(self.products(errors.size), errors, start)
@@ -85,6 +98,12 @@ class DenseMetric(GramMetric):
             return g.copy()
         product: Vector = dsymv(1.0, self.matrix, g, lower=1)
         return product
+
+    def scale(self, factor: float) -> None:
+        if self.matrix is not None:
+            self.matrix *= factor
+            self._images *= factor
+            self._products *= factor
 
     def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
         if self.matrix is None:
@@ -182,6 +201,9 @@ class LimitedMetric(GramMetric):
         self._rows_s[:, slot] = rows_s
         self._rows_y[:, slot] = self.rows @ y
         self._scale = sy / float(yy[slot])
+
+    def scale(self, factor: float) -> None:
+        self._scale *= factor
 
     def replaced(self, slot: int) -> None:
         self._stale.add(slot)

@@ -98,6 +98,8 @@ class QuasiNewton:
         self.trial = 1.0
         self.trial_value = math.inf
         self.attempt = self.trials = 0
+        #: Line searches in a row whose model had to be corrected.
+        self.corrected = 0
         self.low, self.high = 0.0, math.inf
         self.best_trial, self.best_value, self.best_slot = 0.0, math.inf, -1
         self._best: Vector = self.x
@@ -154,12 +156,13 @@ class QuasiNewton:
 
     def minimise_model(self) -> float:
         count = min(self.pieces, self.capacity)
-        # How far each piece lies from f at x (for a nonconvex f: in absolute value).
+        # How far each piece lies below f at x; one above it has no place in a convex model.
         travel = self.travel[:count]
         floor: Vector = travel * TUNING.locality
         floor *= travel
         errors: Vector = self.fx - self.levels[:count]
-        np.maximum(np.abs(errors, out=errors), floor, out=errors)
+        np.maximum(errors, -TUNING.above * errors, out=errors)
+        np.maximum(errors, floor, out=errors)
         known = self._weights[:count]
         known[:], image, fall = self.metric.minimise(errors, known)
         self.p = np.negative(image, out=image)
@@ -196,9 +199,13 @@ class QuasiNewton:
 
     def shift_pieces(self, length: float) -> None:
         """x moves by a step of this length."""
-        self._rises = self.gradients.dot(self._step)
+        self.find_rises()
         self.levels += self._rises
         self.travel += length
+
+    def find_rises(self) -> None:
+        """How much does each piece rise along the step?"""
+        self._rises = self.gradients.dot(self._step)
 
     def measure_change(self, trial: float) -> float:
         """Return s'y for the step s to the best trial and the change y of the gradient."""
@@ -211,6 +218,17 @@ class QuasiNewton:
 
     def learn(self, sy: float) -> None:
         self.metric.update(self._step, self._change, sy, self._rises)
+
+    def square_of_gradient(self) -> float:
+        """Return g'Hg."""
+        return self.metric.square(self.g)
+
+    def square_of_change(self) -> float:
+        """Return y'Hy."""
+        return self.metric.square(self._change)
+
+    def scale_metric(self, factor: float) -> None:
+        self.metric.scale(factor)
 
     def clear_model(self) -> None:
         self.metric.reset()

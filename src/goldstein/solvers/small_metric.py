@@ -44,6 +44,16 @@ class SmallMetric:
         image: Vector = self.factor.dot(self._behind)
         return image
 
+    def square(self, v: Vector) -> float:
+        if self.factor is None:
+            return float(v.dot(v))
+        behind = v.dot(self.factor)
+        return float(behind.dot(behind))
+
+    def scale(self, factor: float) -> None:
+        if self.factor is not None:
+            self.factor *= math.sqrt(factor)
+
     def minimise(self, errors: Vector, start: Vector) -> tuple[Vector, Vector, float]:
         factor, rows = self.factor, self.rows[: errors.size]
         assert factor is not None

@@ -86,6 +86,16 @@ class Tuning(NamedTuple):
     pairs: int = 30
     #: Pieces from far away count less, even where f happens to be linear.
     locality: float = 1e-6
+    #: A piece above f at x belongs to a function that is not convex: its error counts so often.
+    above: float = 100.0
+    #: The metric is out of scale where it promises this many times what a corrected step gains.
+    out_of_scale: float = 100.0
+    #: And only where so many line searches in a row had to correct their model.
+    shrink_after: int = 5
+    #: Then it shrinks by this power of what the step says, and by no smaller number than that of
+    #: the next line.
+    shrink_power: float = 0.25
+    shrink_least: float = 0.01
     #: A step must gain this part of what the slope promises.
     armijo: float = 1e-4
     #: Weak Wolfe: the slope must shrink to this part.

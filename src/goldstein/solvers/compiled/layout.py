@@ -55,7 +55,7 @@ NEWTON = _record(
     "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy",
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
-    " phase aside attempt trials best_slot pieces capacity null_steps"
+    " phase aside attempt corrected trials best_slot pieces capacity null_steps"
     " known moved stuck scaled noting has_model limited extrapolates"
     # the piece whose products are next computed afresh
     " next_renewed",
@@ -77,6 +77,7 @@ SEARCH = _record(
     " centre_value step_norm span norm ratio look_radius left right middle left_value right_value"
     " end_value working gathered counted_value close short"
     " share turn_value newton_rate bundle_rate progress_value progress_bound"
+    " earlier mark_value"
     # for units: how far the centre has moved; within which radius
     " wanted_move wanted_radius",
     "address dim"
@@ -87,7 +88,7 @@ SEARCH = _record(
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks
     " stop question entry kinks"
     " phase line halvings failed_steps steps moved proved refuted settled step_began idle stalled"
-    " two_halves turn turn_began turn_ends small_moves progress_calls"
+    " two_halves turn turn_began turn_ends small_moves progress_calls mark_calls"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
     # rows that the last solve has seen; their weights are optimal; the step is along `sparse`

@@ -40,6 +40,7 @@ class Machine:
     stretch_asking: Unit
     begin: Unit
     learn_refuted: Unit
+    aim_again: Unit
     last: Unit
     minimise: Unit
 
@@ -54,7 +55,7 @@ class Machine:
             kind(ctypes.c_int64, ctypes.c_int64) for kind in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE)
         )
         address = self._engine.get_function_address
-        for name in ("stretch", "begin", "learn_refuted", "last", "minimise"):
+        for name in ("stretch", "begin", "learn_refuted", "aim_again", "last", "minimise"):
             setattr(self, name, free(address(f"goldstein_{name}")))
         self.stretch_asking = locked(address("goldstein_stretch"))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.vectors import dot
+from goldstein.solvers.compiled.vectors import scale as multiply
 from goldstein.solvers.compiled.views import integers, row, search_at, vector
 
 
@@ -37,6 +38,32 @@ def renew(newton: Any) -> None:
                 row(model.gram, model.capacity, other)[slot] = product
     for slot in range(model.count):
         stale[slot] = 0
+
+
+@method
+def square_of_gradient(newton: Any) -> Any:
+    """Return g'Hg."""
+    apply(newton, newton.g, newton.along)
+    return dot(newton.g, newton.along)
+
+
+@method
+def square_of_change(newton: Any) -> Any:
+    """Return y'Hy."""
+    apply(newton, newton.change, newton.along)
+    return dot(newton.change, newton.along)
+
+
+@method
+def scale_metric(newton: Any, factor: Any) -> None:
+    size, model = newton.dim, newton.model
+    for i in range(size):
+        multiply(factor, row(newton.matrix, size, i))
+    for slot in range(model.count):
+        multiply(factor, row(newton.images, size, slot))
+        products = row(model.gram, model.capacity, slot)
+        for other in range(model.count):
+            products[other] *= factor
 
 
 @method

@@ -160,13 +160,22 @@ def settle_piece(newton: Any, slot: Any, level: Any) -> None:
 
 
 @method
-def shift_pieces(newton: Any, by: Any) -> None:
-    """x moves by a step of this length: find what the pieces are at the new x."""
+def find_rises(newton: Any) -> None:
+    """How much does each piece rise along the step?"""
     model, step = newton.model, newton.step
-    levels, travel = vector(newton.levels, model.count), vector(newton.travel, model.count)
     rises = vector(newton.rises, model.count)
     for slot in range(model.count):
         rises[slot] = dot(row(model.rows, newton.dim, slot), step)
+
+
+@method
+def shift_pieces(newton: Any, by: Any) -> None:
+    """x moves by a step of this length: find what the pieces are at the new x."""
+    find_rises(newton)
+    model = newton.model
+    levels, travel = vector(newton.levels, model.count), vector(newton.travel, model.count)
+    rises = vector(newton.rises, model.count)
+    for slot in range(model.count):
         levels[slot] += rises[slot]
         travel[slot] += by
 
@@ -206,7 +215,8 @@ def _prepare_model(newton: Any) -> None:
     linear = vector(model.linear, model.count)
     low, lowest = math.inf, 0
     for slot in range(model.count):
-        gap = abs(newton.fx - levels[slot])
+        gap = newton.fx - levels[slot]
+        gap = max(gap, -TUNING.above * gap)
         linear[slot] = max(gap, TUNING.locality * travel[slot] * travel[slot])
         height = 0.5 * square(model, slot) + linear[slot]
         if height < low:

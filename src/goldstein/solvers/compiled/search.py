@@ -14,8 +14,8 @@ from goldstein.solvers.compiled.layout import ASKS, BEGINS, EVIDENCE, GIVEN_UP, 
 from goldstein.solvers.compiled.newton import go_fast
 from goldstein.solvers.compiled.views import search_at
 from goldstein.solvers.logic import line_search, newton_half
-from goldstein.solvers.logic.centre import close_in
-from goldstein.solvers.logic.progress import IDLE_LIMIT, stalled
+from goldstein.solvers.logic.centre import close_in, retarget
+from goldstein.solvers.logic.progress import IDLE_LIMIT, look_back, stalled
 from goldstein.solvers.logic.questions import NOTHING
 from goldstein.solvers.logic.turns import NEWTON, open_turn, refuted, take_turns
 
@@ -38,6 +38,7 @@ def stretch(address: Any) -> Any:
             return search.stop
         calls = _calls(search)
         take_turns(search, calls)
+        look_back(search, calls)
         search.stalled = stalled(search, calls)
         search.idle = search.idle + 1 if calls == search.step_began else 0
         if search.proved:
@@ -85,6 +86,14 @@ def begin(address: Any) -> Any:
 def learn_refuted(address: Any) -> Any:
     search = search_at(address)
     refuted(search, _calls(search))
+    return 0
+
+
+@unit
+def aim_again(address: Any) -> Any:
+    """Go on with the request that is in the record."""
+    search = search_at(address)
+    retarget(search, search.eps, search.delta)
     return 0
 
 

@@ -36,6 +36,7 @@ _FX, _BOUND, _RADIUS, _REPLY = map(layout.word_of, ("fx", "bound", "radius", "re
 _VALUES, _GRADIENTS = map(layout.word_of, ("values", "gradients"))
 _CEILING, _PAUSE, _QUESTION = map(layout.word_of, ("ceiling", "pause", "question"))
 _STEPS, _STALLED = map(layout.word_of, ("steps", "stalled"))
+_EARLIER = layout.word_of("earlier")
 
 
 @dataclass
@@ -48,6 +49,8 @@ class CompiledState(State):
     adapter: Any = None
     #: What it holds addresses of.
     alive: Any = None
+    #: Whoever runs the search wants to see every step.
+    watched: bool = False
 
     @property
     def record(self) -> Any:
@@ -113,6 +116,7 @@ class CompiledAuto(Solver):
         record["newton_rate"] = record["bundle_rate"] = math.nan
         record["newton"]["length"] = math.inf
         record["eps"], record["delta"], record["fx"] = request.eps, request.delta, fx
+        record["earlier"] = record["mark_value"] = fx
         record["lipschitz"] = LipschitzGuard(request.lipschitz).value
         record["working"] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
         record["share"], record["close"] = TUNING.share, TUNING.close
@@ -134,7 +138,7 @@ class CompiledAuto(Solver):
         if state.rejected is not None:
             _learn_refuted(state)
         counts[_CEILING] = min(oracle.limit, _FOREVER)
-        counts[_PAUSE] = 0 if asking else oracle.calls + self.stretch
+        counts[_PAUSE] = 0 if asking else oracle.calls + (1 if state.watched else self.stretch)
         search_on = state.machine.stretch_asking if asking else state.machine.stretch
         reason = search_on(memory.address)
         while reason == layout.ASKS:
@@ -149,6 +153,14 @@ class CompiledAuto(Solver):
             state.evidence = _evidence(state)
         if reason == layout.GIVEN_UP or counts.item(_STALLED):
             state.status = Status.STALLED
+
+    def retarget(self, state: CompiledState, eps: float, delta: float) -> bool:
+        record = state.record
+        record["eps"], record["delta"] = eps, delta
+        state.machine.aim_again(state.memory.address)
+        # From now on the loop looks at every step.
+        state.watched = True
+        return True
 
     def best_evidence(self, state: CompiledState) -> Evidence | None:
         return _evidence(state) if state.machine.last(state.memory.address) else None
@@ -214,6 +226,7 @@ def _take_over(state: CompiledState) -> None:
     state.moved = steps != state.steps
     state.steps = steps
     state.x, state.fx = state.arrays["x"].copy(), numbers.item(_FX)
+    state.earlier = numbers.item(_EARLIER)
     state.bound, state.radius = numbers.item(_BOUND), numbers.item(_RADIUS)
 
 

@@ -49,6 +49,17 @@ def close_in(s: Any) -> None:
         recentre(s, s.delta)
 
 
+def retarget(s: Any, eps: Any, delta: Any) -> None:
+    """Go on with another request."""
+    s.eps = eps
+    s.delta = delta
+    s.close = TUNING.close
+    s.short = TUNING.short
+    # Whatever the ball was, the next one is as large as is asked for.
+    s.working = delta
+    recentre(s, delta)
+
+
 def offer(s: Any, radius: Any) -> None:
     """Let the bundle have what the memory learned around the centre since it was last asked."""
     if s.offered != s.added:

@@ -11,6 +11,14 @@ from goldstein.solvers.tuning import TUNING
 IDLE_LIMIT = 1000
 
 
+def look_back(s: Any, calls: Any) -> None:
+    """Keep in `s.earlier` what f was between an eighth and a quarter of the calls ago."""
+    if calls >= s.mark_calls:
+        s.earlier = s.mark_value
+        s.mark_value = s.fx
+        s.mark_calls = calls + max(10, calls // 8)
+
+
 def stalled(s: Any, calls: Any) -> bool:
     """Has nothing improved for long, where float64 cannot even resolve the descent test?
 

@@ -1,0 +1,107 @@
+"""With a certificate in hand a run goes on while f falls cheaply, and loses nothing by it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import goldstein as gs
+from goldstein.solvers import going_on
+
+
+def solve(name: str, level: float, d: int | None = None, **more) -> gs.Result:
+    problem = gs.problems.get(name, d=d)
+    res = gs.minimize(problem, problem.x0, eps=level, delta=level, rng=0, **more)
+    if res.certificate is not None:
+        assert res.certificate.verify(problem).ok
+        np.testing.assert_array_equal(res.certificate.x, res.x)
+        assert res.fun == problem.fun(res.x)
+    return res
+
+
+def test_small_gradients_far_from_the_bottom_are_not_the_end() -> None:
+    """At d = 10,000 the start of active faces is certified at once, and f is 9.2 there."""
+    stopped = solve("active_faces", 1e-2, 10_000, options={"go_on": False})
+    assert stopped.success
+    assert stopped.fun > 9.0
+    res = solve("active_faces", 1e-2, 10_000)
+    assert res.success
+    assert res.fun < 9e-3
+    assert res.nfev + res.ngev < going_on.LONGEST * 20 + going_on.SHORTEST
+
+
+@pytest.mark.parametrize("name", ["crescent", "maxquad", "chained_cb3_1", "hinge_svm"])
+def test_where_f_has_stopped_falling_the_certificate_is_the_end(name: str) -> None:
+    plain = solve(name, 1e-4, options={"go_on": False})
+    res = solve(name, 1e-4)
+    assert res.success
+    assert res.fun <= plain.fun
+    assert res.nfev + res.ngev <= 1.5 * (plain.nfev + plain.ngev) + going_on.EARLY
+
+
+def test_a_minimiser_costs_a_few_calls_only() -> None:
+    res = gs.minimize(
+        lambda x: np.abs(x).sum(), np.full(3, 1e-9), np.sign, eps=1e-2, delta=1e-2, rng=0
+    )
+    assert res.success
+    assert res.nfev + res.ngev < 2 * going_on.EARLY
+
+
+@pytest.mark.parametrize("calls", range(60, 260, 20))
+def test_a_budget_that_ends_on_the_way_returns_the_certificate_in_hand(calls: int) -> None:
+    first = solve("nesterov_chebyshev_rosenbrock_smooth", 1e-2, options={"go_on": False})
+    assert first.nfev + first.ngev < 60
+    res = solve("nesterov_chebyshev_rosenbrock_smooth", 1e-2, max_calls=calls)
+    assert res.success
+    assert res.certificate.eps <= 1e-2
+    assert res.nfev + res.ngev <= calls
+    assert res.fun <= first.fun
+
+
+def test_a_callback_that_stops_the_run_keeps_the_certificate_in_hand() -> None:
+    first = solve("nesterov_chebyshev_rosenbrock_smooth", 1e-2, options={"go_on": False})
+    seen: list[float] = []
+
+    def stop(intermediate_result) -> bool:
+        seen.append(intermediate_result.fun)
+        return intermediate_result.calls > first.nfev + first.ngev + 20
+
+    res = solve("nesterov_chebyshev_rosenbrock_smooth", 1e-2, callback=stop)
+    assert res.success
+    assert res.fun >= min(seen)
+
+
+def test_the_option_is_checked() -> None:
+    with pytest.raises(gs.errors.InputTypeError, match="'go_on' must be True or False"):
+        solve("crescent", 1e-2, options={"go_on": 1})
+
+
+def test_compiled_runs_go_on_whatever_their_stretch() -> None:
+    numba = pytest.importorskip("numba")
+    d = 200
+
+    @numba.njit
+    def fun(x):
+        return np.log(np.maximum(np.abs(np.sum(x)), np.max(np.abs(x))) + 1.0)
+
+    @numba.njit
+    def jac(x):
+        g = np.zeros(x.size)
+        total, i = np.sum(x), np.argmax(np.abs(x))
+        if np.abs(total) >= np.abs(x[i]):
+            g[:] = np.sign(total) / (np.abs(total) + 1.0)
+        else:
+            g[i] = np.sign(x[i]) / (np.abs(x[i]) + 1.0)
+        return g
+
+    runs = [
+        gs.minimize(
+            fun, np.ones(d), jac, eps=0.1, delta=0.1, rng=0,
+            options={"compiled": True, "go_on": on, "stretch": stretch},
+        )
+        for on, stretch in ((False, 100), (True, 100), (True, 7))
+    ]  # fmt: skip
+    assert all(res.success and res.certificate.verify(fun, jac).ok for res in runs)
+    assert runs[1].fun < 0.1 * runs[0].fun
+    np.testing.assert_array_equal(runs[1].x, runs[2].x)
+    assert runs[1].nfev == runs[2].nfev
