@@ -140,7 +140,7 @@ def _started(task: Task, checkpoint: Path | None) -> Any:
     reading, writing = os.pipe()
     sys.stdout.flush()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads of BLAS
+        warnings.simplefilter("ignore")  # forking beside threads of BLAS, or of JAX
         child = os.fork()
     if child == 0:
         try:

@@ -64,7 +64,7 @@ def test_the_budget_is_kept_and_every_call_is_counted(name, budget):
     assert res.success or budget < 100_000
 
 
-@pytest.mark.parametrize("method", REGISTRY)
+@pytest.mark.parametrize("method", [n for n, made in REGISTRY.items() if not made.on_values])
 @pytest.mark.parametrize("name", ["corner", "circle", "box_and_simplex"])
 def test_every_solver_stays_in_the_bounds_and_tells_the_truth(name, method):
     known = KNOWN[name]

@@ -205,6 +205,7 @@ def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # beside threads of the runner
+@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")  # and of JAX, where it is loaded
 def test_children_neither_hold_nor_write_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
     journal = Journal(path, {"seed": 1})

@@ -260,6 +260,7 @@ def test_constraints_that_change_x_or_reuse_buffers() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # beside threads of the runner
+@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")  # and of JAX, where it is loaded
 def test_a_function_that_forks(plain: gs.Result) -> None:
     def forks(x: np.ndarray) -> float:
         reading, writing = os.pipe()

@@ -127,9 +127,11 @@ class Judge:
         """The run takes long: is the function to blame?"""
         if self.oracle.calls >= LONG:
             self.require_one_value(state.x)
-        # Looked at where the ball may be too small.
-        size = max(1.0, float(np.abs(state.x).max()))
-        self.doubt(state.x, max(self.request.delta, 1e-3 * size))
+        radius = self.request.delta
+        if state.steps == 0:
+            # f does not fall. Looked at where the ball may be too small.
+            radius = max(radius, 1e-3 * max(1.0, float(np.abs(state.x).max())))
+        self.doubt(state.x, radius)
 
     def require_one_value(self, x: Vector) -> None:
         """Ask for f at one point twice: among noisy values no step can be judged."""
