@@ -113,7 +113,7 @@ def result_record(result: Result) -> tuple[Arrays, dict[str, Any]]:
     Examples
     --------
     >>> import goldstein as gs
-    >>> res = gs.minimize(np.sum, np.ones(2), np.ones_like, eps=9.0, delta=1.0, rng=0)
+    >>> res = gs.minimize(lambda x: x @ x, np.ones(2), lambda x: 2 * x, eps=9.0, delta=1.0, rng=0)
     >>> again = result_from_record(*result_record(res))
     >>> again.certificate.digest == res.certificate.digest
     True

@@ -85,7 +85,8 @@ def test_a_call_of_scipy(name: str) -> None:
         assert res.maxcv <= 1e-9
         assert (res.bound_multipliers.shape, res.multipliers.ndim) == ((2,), 1)
     else:
-        assert np.linalg.norm(res.jac) <= found.eps
+        # The stored vector, up to the rounding of its sum.
+        assert np.linalg.norm(res.jac) <= found.eps + 1e-12
 
 
 def test_without_a_target_tol_is_the_target() -> None:

@@ -38,7 +38,13 @@ ENDINGS: dict[type[Exception], Status] = {
 }
 
 #: Endings that take nothing from a certificate in hand.
-_CUT_SHORT = (Status.STALLED, Status.OUT_OF_TIME, Status.OUT_OF_CALLS, Status.STOPPED)
+_CUT_SHORT = (
+    Status.STALLED,
+    Status.OUT_OF_TIME,
+    Status.OUT_OF_CALLS,
+    Status.STOPPED,
+    Status.BALL_TOO_SMALL,
+)
 
 #: Calls (and two per variable) without a fall of f before something must be wrong.
 _NO_DESCENT = 30
