@@ -14,8 +14,8 @@ DEFAULT = 2_000_000_000
 ROOMY = 20_000
 
 #: Vectors per gradient of the bundle: itself and its point; and when it is judged, its place in the
-#: evidence, what is asked again, what is asked beside that, and a twin, for up to MERGED points; and
-#: those of a certificate that is kept while the run goes on.
+#: evidence, what is asked again, what is asked beside that, and a twin, for up to MERGED points;
+#: and those of a certificate that is kept while the run goes on.
 PER_ROW = 14
 
 #: Points that merged rows may remember, per row.
