@@ -58,6 +58,7 @@ test-as: $(VENV)/.test
 
 # The site, with every example of the gallery run; a warning is an error.
 docs: $(VENV)/.test
+	rm -rf docs/generated
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 format: $(VENV)/.test
