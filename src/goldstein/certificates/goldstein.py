@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import content_hash
+from goldstein.certificates.kinds import content_hash, hold, settle
 from goldstein.certificates.near import Described
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import best_bound
 from goldstein.checker.goldstein import check_goldstein, check_rounding
 from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper
-from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
-from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
+from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import seed_from
@@ -76,13 +76,8 @@ class GoldsteinCertificate(PlottedCertificate):
     digest: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("x", "points", "gradients", "weights", "descent"):
-            raw = getattr(self, name)
-            if raw is None:
-                continue
-            array = np.array(raw, dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        hold(self, ("x", "points", "gradients", "weights"))
+        hold(self, () if self.descent is None else ("descent",))
         k, d = self.weights.size, self.x.size
         one_row = self.x.ndim == 1 and self.weights.ndim == 1
         if not one_row or self.points.shape != (k, d) or self.gradients.shape != (k, d):
@@ -93,14 +88,7 @@ class GoldsteinCertificate(PlottedCertificate):
             )
         if self.descent is not None and self.descent.shape != (d,):
             raise InputError(f"descent has shape {self.descent.shape}, expected ({d},).")
-        for name in ("delta", "eps"):
-            object.__setattr__(self, name, as_number(name, getattr(self, name)))
-        if self.label not in LABELS:
-            raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
-        if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
-            raise InputTypeError("meta must be a dict and digest a str.")
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
+        settle(self)
 
     @classmethod
     def from_gradients(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.writing import write_record
 from goldstein.checker.files import Arrays, read_record
-from goldstein.checker.verification import Label, Verification
+from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import InputError, InputTypeError
 
 
@@ -102,6 +102,44 @@ def certificate_kind(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+def float_numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """Return a float64 copy."""
+    return np.array(values, dtype=np.float64)
+
+
+def whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
+    """Return a copy of integers."""
+    index = np.array(values)
+    if index.size and index.dtype.kind not in "iu":
+        raise InputTypeError(f"{name} must hold integers.")
+    return index.astype(np.int64)
+
+
+def hold(
+    certificate: Any,
+    names: Iterable[str],
+    copied: Callable[[str, Any], NDArray[Any]] = float_numbers,
+) -> None:
+    """Let a certificate have its arrays for itself: copies that nobody can write to."""
+    for name in names:
+        array = copied(name, getattr(certificate, name))
+        array.setflags(write=False)
+        object.__setattr__(certificate, name, array)
+
+
+def settle(certificate: Any, numbers: Iterable[str] = ("delta", "eps")) -> None:
+    """Check what every kind has: numbers, label, meta; and make the digest where one is kept."""
+    for name in numbers:
+        object.__setattr__(certificate, name, as_number(name, getattr(certificate, name)))
+    if certificate.label not in LABELS:
+        raise InputError(f"label must be one of {', '.join(LABELS)}; got {certificate.label!r}.")
+    digest = getattr(certificate, "digest", "none")
+    if not (isinstance(certificate.meta, dict) and isinstance(digest, str)):
+        raise InputTypeError("meta must be a dict and digest a str.")
+    if not digest:
+        object.__setattr__(certificate, "digest", certificate.content_digest())
+
+
 def content_hash(
     arrays: Iterable[NDArray[Any] | None], rest: list[Any], texts: Iterable[str] = ()
 ) -> str:
@@ -144,7 +182,10 @@ __all__ = [
     "Certificate",
     "certificate_kind",
     "content_hash",
+    "hold",
     "load_certificate",
     "register",
     "save_certificate",
+    "settle",
+    "whole_numbers",
 ]

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import content_hash
+from goldstein.certificates.kinds import content_hash, hold, settle, whole_numbers
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constraints import DEGENERATE, Rows, combined_upper
 from goldstein.checker.kkt import convex_gap
-from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.checker.verification import Label, Verification, as_number
 from goldstein.constrained.system import as_system
 from goldstein.display import PlottedCertificate
-from goldstein.errors import InputError, InputTypeError
+from goldstein.errors import InputError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, as_oracle
@@ -96,23 +96,10 @@ class KKTCertificate(PlottedCertificate):
     digest: str = ""
 
     def __post_init__(self) -> None:
-        index = np.array(self.constraint_index)
-        if index.size and index.dtype.kind not in "iu":
-            raise InputTypeError("constraint_index must hold integers.")
-        object.__setattr__(self, "constraint_index", index.astype(np.int64))
-        for name in _FLOATS:
-            object.__setattr__(self, name, np.array(getattr(self, name), dtype=np.float64))
-        for name in (*_FLOATS, "constraint_index"):
-            getattr(self, name).setflags(write=False)
+        hold(self, ("constraint_index",), whole_numbers)
+        hold(self, _FLOATS)
         self._check_shapes()
-        for name in _NUMBERS:
-            object.__setattr__(self, name, as_number(name, getattr(self, name)))
-        if self.label not in LABELS:
-            raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
-        if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
-            raise InputTypeError("meta must be a dict and digest a str.")
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
+        settle(self, _NUMBERS)
 
     def _check_shapes(self) -> None:
         d, k, r = self.x.size, self.weights.size, self.constraint_weights.size

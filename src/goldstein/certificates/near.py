@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import content_hash
+from goldstein.certificates.kinds import content_hash, hold, settle
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import check_near, combined_upper, nearest, show, unusable
 from goldstein.checker.rationals import (
@@ -29,7 +29,7 @@ from goldstein.checker.rationals import (
     to_fractions,
 )
 from goldstein.checker.sides import Limits, Pause, Point, Program
-from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.caratheodory import sparse_weights
@@ -99,10 +99,7 @@ class NearCertificate(PlottedCertificate):
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("x", "directions", "weights", "gradients", "errors"):
-            array = _numbers(name, getattr(self, name))
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        hold(self, ("x", "directions", "weights", "gradients", "errors"), _numbers)
         object.__setattr__(self, "exact_pivot", _rationals(self.exact_pivot))
         k, d = self.weights.size, self.x.size
         shapes = [a.shape for a in (self.directions, self.gradients, self.weights, self.errors)]
@@ -113,12 +110,7 @@ class NearCertificate(PlottedCertificate):
                 f"shape (k, d), weights and errors of shape (k,); got {self.x.shape}, "
                 f"{len(self.exact_pivot)}, {shapes}."
             )
-        for name in ("delta", "eps"):
-            object.__setattr__(self, name, as_number(name, getattr(self, name)))
-        if self.label not in LABELS:
-            raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
-        if not isinstance(self.meta, dict):
-            raise InputTypeError(f"meta must be a dict, got {type(self.meta).__name__}.")
+        settle(self)
 
     @classmethod
     def prove(

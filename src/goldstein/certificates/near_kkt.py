@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import content_hash
+from goldstein.certificates.kinds import content_hash, hold, settle, whole_numbers
 from goldstein.certificates.near import Described, parse_pivot, written_pivot
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import nearest
 from goldstein.checker.rationals import to_fractions
-from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
@@ -96,27 +96,14 @@ class NearKKTCertificate(PlottedCertificate):
     digest: str = ""
 
     def __post_init__(self) -> None:
-        index = np.array(self.constraint_index)
-        if index.size and index.dtype.kind not in "iu":
-            raise InputTypeError("constraint_index must hold integers.")
-        object.__setattr__(self, "constraint_index", index.astype(np.int64))
-        for name in _FLOATS:
-            object.__setattr__(self, name, np.array(getattr(self, name), dtype=np.float64))
-        for name in (*_FLOATS, "constraint_index"):
-            getattr(self, name).setflags(write=False)
+        hold(self, ("constraint_index",), whole_numbers)
+        hold(self, _FLOATS)
         try:
             object.__setattr__(self, "exact_pivot", tuple(to_fractions(list(self.exact_pivot))))
         except (TypeError, ValueError, OverflowError) as failure:
             raise InputTypeError(f"the pivot must hold rationals: {failure}.") from failure
         self._check_shapes()
-        for name in _NUMBERS:
-            object.__setattr__(self, name, as_number(name, getattr(self, name)))
-        if self.label not in LABELS:
-            raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
-        if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
-            raise InputTypeError("meta must be a dict and digest a str.")
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
+        settle(self, _NUMBERS)
 
     def _check_shapes(self) -> None:
         d, k, r = self.x.size, self.weights.size, self.constraint_weights.size

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.goldstein import GoldsteinCertificate, Renewable
-from goldstein.certificates.kinds import content_hash
+from goldstein.certificates.kinds import content_hash, hold, settle
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import fenchel_gap, term_share
 from goldstein.checker.rounding import up
-from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
@@ -79,10 +79,7 @@ class PlusCertificate(PlottedCertificate):
     digest: str = ""
 
     def __post_init__(self) -> None:
-        for name in _ARRAYS:
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        hold(self, _ARRAYS)
         k, d = self.weights.size, self.x.size
         shapes = [(d,), (k, d), (k, d), (k,), (d,)]
         for name, shape in zip(_ARRAYS, shapes):
@@ -92,14 +89,7 @@ class PlusCertificate(PlottedCertificate):
         if not isinstance(self.term, Term):
             raise InputTypeError(f"term must be one of gs.prox, got {type(self.term).__name__}.")
         self.term.check(d)
-        for name in ("delta", "eps"):
-            object.__setattr__(self, name, as_number(name, getattr(self, name)))
-        if self.label not in LABELS:
-            raise InputError(f"label must be one of {', '.join(LABELS)}; got {self.label!r}.")
-        if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
-            raise InputTypeError("meta must be a dict and digest a str.")
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
+        settle(self)
 
     @classmethod
     def from_tilted(

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.confidence import sampling_slack
-from goldstein.certificates.kinds import content_hash
+from goldstein.certificates.kinds import content_hash, hold, settle
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
-from goldstein.checker.verification import Label, Verification, as_number
+from goldstein.checker.verification import Label, Verification
 from goldstein.constrained.box import Box, as_box
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
@@ -128,10 +128,7 @@ class ValuesCertificate(PlottedCertificate):
     digest: str = ""
 
     def __post_init__(self) -> None:
-        for name in _ARRAYS:
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        hold(self, _ARRAYS)
         k, d = self.weights.size, self.x.size
         expected = dict.fromkeys(_ARRAYS, (d,)) | {"points": (k, d), "weights": (k,)}
         for name, shape in expected.items():
@@ -140,17 +137,12 @@ class ValuesCertificate(PlottedCertificate):
                     f"{name} of a certificate from values has shape {getattr(self, name).shape}, "
                     f"expected {shape}."
                 )
-        for name in _NUMBERS:
-            object.__setattr__(self, name, as_number(name, getattr(self, name)))
         if isinstance(self.samples, bool) or not isinstance(self.samples, int | np.integer):
             raise InputTypeError(f"samples must be an integer, got {self.samples!r}.")
         object.__setattr__(self, "samples", int(self.samples))
         if self.label != "estimated":
             raise InputError(f"values alone support the label 'estimated', not {self.label!r}.")
-        if not (isinstance(self.meta, dict) and isinstance(self.digest, str)):
-            raise InputTypeError("meta must be a dict and digest a str.")
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
+        settle(self, _NUMBERS)
 
     @property
     def normal(self) -> Vector:
