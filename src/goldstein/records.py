@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +53,47 @@ def certificate_facts(certificate: Any) -> dict[str, Any] | None:
     return facts
 
 
-def result_facts(result: Result) -> dict[str, Any]:
-    """A result as JSON has it."""
-    facts = {
-        name: getattr(result, name)
-        for name in ("success", "message", "fun", "nit", "nfev", "ngev", "seed", "time", "method")
+def _number(value: Any) -> float:
+    """A number as JSON has it; null stands for one that is not finite."""
+    return math.nan if value is None else float(value)
+
+
+#: Fields of a result that are written as they are, and how each is read.
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "fun": _number, "success": lambda value: value is True, "message": str, "nit": int,
+    "nfev": int, "ngev": int, "seed": int, "time": _number, "method": str,
+}  # fmt: skip
+#: The same for those that not every run has; None where it has not.
+_OPTIONAL = {"gradient_scale": float, "violation": float, "constr_nfev": int, "constr_njev": int}
+_ARRAYS = ("multipliers", "bound_multipliers")
+
+
+def _written(result: Result) -> tuple[dict[str, Any], Arrays]:
+    """Return the fields of a result that need no words of their own, and its forces."""
+    fields = {name: _unboxed(getattr(result, name)) for name in (*_SCALARS, *_OPTIONAL)}
+    forces = {name: part for name in _ARRAYS if (part := getattr(result, name)) is not None}
+    return {**fields, "status": result.status.name}, forces
+
+
+def _restored(fields: dict[str, Any], forces: dict[str, Any], **rest: Any) -> Result:
+    """Return the result of which `_written` wrote down a part; `rest` is the other one."""
+    scalars = {name: read(fields[name]) for name, read in _SCALARS.items()}
+    for name, read in _OPTIONAL.items():
+        scalars[name] = None if fields.get(name) is None else read(fields[name])
+    parts: dict[str, Any] = {
+        name: None if forces.get(name) is None else np.array(forces[name], dtype=np.float64)
+        for name in _ARRAYS
     }
-    if result.violation is not None:
-        for name in ("violation", "multipliers", "bound_multipliers"):
-            facts[name] = getattr(result, name)
+    return Result(status=Status[fields["status"]], **scalars, **parts, **rest)
+
+
+def result_facts(result: Result) -> dict[str, Any]:
+    """A result as JSON has it, for people; `result_record` is the whole of it."""
+    fields, forces = _written(result)
+    facts = {name: value for name, value in fields.items() if value is not None}
     return {
         **facts,
-        "status": result.status.name,
+        **forces,
         "x": result.x,
         "certificate": certificate_facts(result.certificate),
     }
@@ -99,14 +129,6 @@ def write_run(folder: Path, result: Result, request: dict[str, Any]) -> None:
             file.write(content.encode())
 
 
-#: Fields of a result that a record holds as they are.
-_PLAIN = (
-    "fun", "success", "message", "nit", "nfev", "ngev", "seed", "time", "method", "gradient_scale",
-    "violation", "constr_nfev", "constr_njev",
-)  # fmt: skip
-_ARRAYS = ("multipliers", "bound_multipliers")
-
-
 def result_record(result: Result) -> tuple[Arrays, dict[str, Any]]:
     """Return a whole result as arrays and JSON fields, for a file.
 
@@ -121,9 +143,9 @@ def result_record(result: Result) -> tuple[Arrays, dict[str, Any]]:
     structure, x = Structure.of(result.x, "x")
     arrays: Arrays = {"x": x}
     arrays |= {f"history.{name}": part for name, part in result.history.as_arrays().items()}
-    arrays |= {name: part for name in _ARRAYS if (part := getattr(result, name)) is not None}
-    fields = {name: _unboxed(getattr(result, name)) for name in _PLAIN}
-    fields |= {"status": result.status.name, "structure": structure.spec}
+    fields, forces = _written(result)
+    arrays |= forces
+    fields["structure"] = structure.spec
     if result.certificate is not None:
         kind, parts, rest = result.certificate.to_record()
         arrays |= {f"certificate.{name}": part for name, part in parts.items()}
@@ -133,7 +155,9 @@ def result_record(result: Result) -> tuple[Arrays, dict[str, Any]]:
 
 def result_from_record(arrays: Arrays, fields: dict[str, Any]) -> Result:
     """Return the result that `result_record` wrote down; refuse what it cannot have written."""
-    missing = [name for name in (*_PLAIN, "status", "structure") if name not in fields]
+    missing = [
+        name for name in (*_SCALARS, *_OPTIONAL, "status", "structure") if name not in fields
+    ]
     if missing or "x" not in arrays:
         raise InputError(f"this is not the record of a result: {missing or 'x'} is missing.")
     certificate, written = None, fields.get("certificate")
@@ -141,15 +165,10 @@ def result_from_record(arrays: Arrays, fields: dict[str, Any]) -> Result:
         parts = _below("certificate.", arrays)
         certificate = certificate_kind(written["kind"]).from_record(parts, written["fields"])
     history = {name: part.tolist() for name, part in _below("history.", arrays).items()}
-    rest: dict[str, Any] = {name: fields[name] for name in _PLAIN}
-    rest |= {name: arrays.get(name) for name in _ARRAYS}
-    return Result(
-        x=Structure.read(fields["structure"]).build(arrays["x"]),
-        status=Status[fields["status"]],
-        certificate=certificate,
-        history=History(**history),
-        **rest,
-    )
+    return _restored(
+        fields, arrays, x=Structure.read(fields["structure"]).build(arrays["x"]),
+        certificate=certificate, history=History(**history),
+    )  # fmt: skip
 
 
 def _below(prefix: str, arrays: Arrays) -> Arrays:
@@ -173,44 +192,20 @@ def read_run(folder: Path) -> Result:
         certificate = load_certificate(folder / CERTIFICATE)
     try:
         facts = json.loads((folder / RESULT).read_text())
-        return _result(facts, certificate, _read_history(folder / HISTORY))
+        request = facts["request"]
+        asked = Asked(
+            _number(request["eps"]), _number(request["delta"]), str(request.get("stationarity"))
+        )
+        history = _read_history(folder / HISTORY)
+        return _restored(
+            facts, facts, x=_point(facts["x"]), certificate=certificate, history=history,
+            asked=asked,
+        )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as failure:
         raise InputError(
             f"{folder} is not a run as `goldstein solve --out` leaves it "
             f"({type(failure).__name__}: {failure})."
         ) from failure
-
-
-def _result(facts: dict[str, Any], certificate: Any, history: History) -> Result:
-    request = facts["request"]
-    counted: dict[str, Any] = {name: int(facts[name]) for name in ("nit", "nfev", "ngev", "seed")}
-    violation = facts.get("violation")
-    forces: dict[str, Any] = {
-        name: None if facts.get(name) is None else np.array(facts[name], dtype=np.float64)
-        for name in ("multipliers", "bound_multipliers")
-    }
-    return Result(
-        x=_point(facts["x"]),
-        fun=_number(facts["fun"]),
-        success=facts["success"] is True,
-        status=Status[facts["status"]],
-        message=str(facts["message"]),
-        certificate=certificate,
-        history=history,
-        time=_number(facts["time"]),
-        method=str(facts["method"]),
-        violation=None if violation is None else _number(violation),
-        asked=Asked(
-            _number(request["eps"]), _number(request["delta"]), str(request.get("stationarity"))
-        ),
-        **counted,
-        **forces,
-    )
-
-
-def _number(value: Any) -> float:
-    """A number as JSON has it; null stands for one that is not finite."""
-    return math.nan if value is None else float(value)
 
 
 def _point(value: Any) -> Any:
