@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import goldstein as gs
+from goldstein.kept import described
 from goldstein.parallel import multistart
-from goldstein.parallel.folder import described
 
 
 def valley(x):
@@ -177,7 +177,8 @@ def test_a_forged_result_in_a_folder_is_refused(tmp_path):
     """A file may be made by anybody: its certificate must hold for the function."""
     from dataclasses import replace
 
-    from goldstein.parallel.folder import Folder, digest
+    from goldstein.kept import digest
+    from goldstein.parallel.folder import Folder
 
     honest = run(folder=tmp_path)
     there = np.array([1.5, 1.5])
@@ -189,8 +190,8 @@ def test_a_forged_result_in_a_folder_is_refused(tmp_path):
     )
     options = {"eps": 1e-3, "delta": 1e-3}
     identity = {"kind": "multistart", "function": "valley", "seed": 0}
-    folder = Folder(tmp_path, identity | {"options": described(options)})
-    folder.save(0, digest(anywhere_of(0)), forged)
+    with Folder(tmp_path, identity | {"options": described(options)}) as folder:
+        folder.save(0, digest(anywhere_of(0)), forged)
     with pytest.raises(gs.InputError, match="another function"):
         run(folder=tmp_path)
 
@@ -199,7 +200,8 @@ def test_a_damaged_file_is_done_again(tmp_path):
     whole = run(folder=tmp_path)
     file = tmp_path / "000002.search"
     file.write_bytes(file.read_bytes()[:100])
-    again = run(folder=tmp_path)
+    with pytest.warns(gs.CheckpointWarning, match="is damaged, and done again"):
+        again = run(folder=tmp_path)
     assert again.results[2].certificate.digest == whole.results[2].certificate.digest
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from goldstein.api.progress import counter
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
+from goldstein.kept import digest
 from goldstein.oracles import Oracle, as_oracle
 from goldstein.oracles.structure import Structure
-from goldstein.parallel.folder import Folder, digest
+from goldstein.parallel.folder import Folder
 from goldstein.parallel.jobs import Done, Trouble
 from goldstein.parallel.pool import Pool
 from goldstein.prox.term import Term

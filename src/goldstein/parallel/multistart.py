@@ -16,10 +16,11 @@ from goldstein.api.inputs import RNG
 from goldstein.api.starts import best_of, start_seed
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
+from goldstein.kept import described, digest, seed_in
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.parallel.distinct import StationaryPoint, distinct
-from goldstein.parallel.folder import Folder, described, digest, seed_in
+from goldstein.parallel.folder import folder_at
 from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather, total_value
 from goldstein.result import Result
 
@@ -170,19 +171,20 @@ def multistart(
     seed = seed_from(rng) if recorded is None else recorded
     points = start_points(starts, n_starts, seed)
     options = {**options, "eps": eps, "delta": delta}
-    store = None
-    if folder is not None:
-        identity = {"kind": "multistart", "function": _name(fun), "seed": seed}
-        store = Folder(folder, identity | {"options": described(options)})
-    jobs = []
-    for k, point in enumerate(points):
-        stored = None if store is None else store.load(k, digest(point))
-        seeds = [start_seed(seed, k)]
-        jobs.append(Job([k], [point], seeds, None if stored is None else [stored]))
-    gathered = gather(
-        _Searches(fun, jac, options), jobs, n_jobs=n_jobs, threads=blas_threads, folder=store,
-        progress=progress, what="starts", on_result=on_result, stops="callback" not in options,
-    )  # fmt: skip
+    identity = {
+        "kind": "multistart", "function": _name(fun), "seed": seed,
+        "options": described(options) if folder is not None else None,
+    }  # fmt: skip
+    with folder_at(folder, identity) as store:
+        jobs = []
+        for k, point in enumerate(points):
+            stored = None if store is None else store.load(k, digest(point))
+            seeds = [start_seed(seed, k)]
+            jobs.append(Job([k], [point], seeds, None if stored is None else [stored]))
+        gathered = gather(
+            _Searches(fun, jac, options), jobs, n_jobs=n_jobs, threads=blas_threads, folder=store,
+            progress=progress, what="starts", on_result=on_result, stops="callback" not in options,
+        )  # fmt: skip
     found = _distinct(gathered.results, fun, jac, options)
     seconds = time.perf_counter() - begin
     return MultiStart(gathered.results, found, gathered.failures, seed, seconds)

@@ -12,9 +12,10 @@ from goldstein.api import minimize
 from goldstein.api.inputs import RNG
 from goldstein.api.starts import start_seed
 from goldstein.errors import InputError, InputTypeError
+from goldstein.kept import described, digest, seed_in
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle
-from goldstein.parallel.folder import Folder, described, digest, seed_in
+from goldstein.parallel.folder import folder_at
 from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather
 from goldstein.parallel.jobs import Trouble, guarded
 from goldstein.parallel.pool import TRIES
@@ -120,26 +121,26 @@ def sweep(
     seed = seed_from(rng) if recorded is None else recorded
     length = _stretch(warm_start, len(listed))
     options = {**options, "eps": eps, "delta": delta}
-    store = None
-    if folder is not None:
-        name = getattr(problem_of, "__qualname__", type(problem_of).__name__)
-        identity = {"kind": "sweep", "problem": name, "seed": seed, "stretch": length}
-        options_now = described({**options, "x0": x0})
-        store = Folder(folder, identity | {"options": options_now})
-    jobs = []
-    for first in range(0, len(listed), length):
-        indices = range(first, min(first + length, len(listed)))
-        subjects = [listed[k] for k in indices]
-        found = [] if store is None else [store.load(k, digest(listed[k])) for k in indices]
-        stored = [result for result in found if result is not None]
-        whole = stored if len(stored) == len(subjects) else None
-        seeds = [start_seed(seed, k) for k in indices]
-        jobs.append(Job(indices, subjects, seeds, whole))
-    work = _Stretch(problem_of, x0, options)
-    gathered = gather(
-        work, jobs, n_jobs=n_jobs, threads=blas_threads, folder=store, progress=progress,
-        what="parameters", on_result=on_result, stops="callback" not in options,
-    )  # fmt: skip
+    name = getattr(problem_of, "__qualname__", type(problem_of).__name__)
+    identity = {
+        "kind": "sweep", "problem": name, "seed": seed, "stretch": length,
+        "options": described({**options, "x0": x0}) if folder is not None else None,
+    }  # fmt: skip
+    with folder_at(folder, identity) as store:
+        jobs = []
+        for first in range(0, len(listed), length):
+            indices = range(first, min(first + length, len(listed)))
+            subjects = [listed[k] for k in indices]
+            found = [] if store is None else [store.load(k, digest(listed[k])) for k in indices]
+            stored = [result for result in found if result is not None]
+            whole = stored if len(stored) == len(subjects) else None
+            seeds = [start_seed(seed, k) for k in indices]
+            jobs.append(Job(indices, subjects, seeds, whole))
+        gathered = gather(
+            _Stretch(problem_of, x0, options), jobs, n_jobs=n_jobs, threads=blas_threads,
+            folder=store, progress=progress, what="parameters", on_result=on_result,
+            stops="callback" not in options,
+        )  # fmt: skip
     seconds = time.perf_counter() - begin
     return Sweep(listed, gathered.results, gathered.failures, seed, seconds)
 
