@@ -125,8 +125,11 @@ class Kept:
         make: Callable[[], T],
         limits: Any = None,
         final: Callable[[T], bool] = lambda _: False,
+        holds: Callable[[T], bool] = lambda _: True,
     ) -> T:
         """Return a part from the folder, or make and keep it.
+
+        Anybody can write a file: a recalled part that no longer `holds` is refused.
 
         A part that was made under other `limits` is made again, unless it was `final`: more calls
         or more time would not have changed it. The journal of its name is given up then.
@@ -136,6 +139,11 @@ class Kept:
         path = self.path / f"{self.prefix}{name}.part"
         known = load_part(path, form)
         if known is not None and known.tag in (limits, None):
+            if not holds(known.content):
+                raise CheckpointError(
+                    f"{path} is about another function: asked again, it answers otherwise. "
+                    f"{_AFRESH}"
+                )
             self.seconds += known.seconds
             return known.content
         begin, before = time.perf_counter(), self.seconds
@@ -146,6 +154,10 @@ class Kept:
         if done:
             (self.path / f"{self.prefix}{name}.journal").unlink(missing_ok=True)
         return made
+
+
+#: What a run sees that keeps nothing.
+NOTHING = Kept()
 
 
 class Part(NamedTuple, Generic[T]):

@@ -146,11 +146,8 @@ def result_record(result: Result) -> tuple[Arrays, dict[str, Any]]:
     fields, forces = _written(result)
     arrays |= forces
     fields["structure"] = structure.spec
-    if result.certificate is not None:
-        kind, parts, rest = result.certificate.to_record()
-        arrays |= {f"certificate.{name}": part for name, part in parts.items()}
-        fields["certificate"] = {"kind": kind, "fields": rest}
-    return arrays, fields
+    parts, fields["certificate"] = certificate_parts("certificate", result.certificate)
+    return arrays | parts, fields
 
 
 def result_from_record(arrays: Arrays, fields: dict[str, Any]) -> Result:
@@ -160,15 +157,28 @@ def result_from_record(arrays: Arrays, fields: dict[str, Any]) -> Result:
     ]
     if missing or "x" not in arrays:
         raise InputError(f"this is not the record of a result: {missing or 'x'} is missing.")
-    certificate, written = None, fields.get("certificate")
-    if written is not None:
-        parts = _below("certificate.", arrays)
-        certificate = certificate_kind(written["kind"]).from_record(parts, written["fields"])
+    certificate = certificate_from_parts("certificate", arrays, fields.get("certificate"))
     history = {name: part.tolist() for name, part in _below("history.", arrays).items()}
     return _restored(
         fields, arrays, x=Structure.read(fields["structure"]).build(arrays["x"]),
         certificate=certificate, history=History(**history),
     )  # fmt: skip
+
+
+def certificate_parts(name: str, certificate: Any) -> tuple[Arrays, dict[str, Any] | None]:
+    """Return a certificate as arrays under a name and one JSON field, for a larger record."""
+    if certificate is None:
+        return {}, None
+    kind, arrays, fields = certificate.to_record()
+    return {f"{name}.{k}": part for k, part in arrays.items()}, {"kind": kind, "fields": fields}
+
+
+def certificate_from_parts(name: str, arrays: Arrays, written: dict[str, Any] | None) -> Any:
+    """Return the certificate that `certificate_parts` wrote down, None if there was none."""
+    if written is None:
+        return None
+    kind = certificate_kind(written["kind"])
+    return kind.from_record(_below(f"{name}.", arrays), written["fields"])
 
 
 def _below(prefix: str, arrays: Arrays) -> Arrays:

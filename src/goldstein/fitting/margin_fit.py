@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,9 @@ from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
+from goldstein.checker.files import Arrays
 from goldstein.errors import OutOfBudget
+from goldstein.fitting.fit import FIT, Fit
 from goldstein.fitting.margin_certificate import (
     goldstein_at,
     goldstein_by_scaling,
@@ -30,6 +34,7 @@ from goldstein.fitting.near_proof import (
     proof_deadline,
     time_left,
 )
+from goldstein.kept import NOTHING, Form, Kept
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.budget import Budget
@@ -42,27 +47,20 @@ CALLS_WHEN_LARGE = 200
 SCALINGS = (2, 4, 8, 16)
 
 
-@dataclass(frozen=True)
-class MarginFit:
-    """One fitted machine.
+def _write(found: tuple[LocalMinimum, Any]) -> tuple[Arrays, dict[str, Any]]:
+    place, rng = found
+    arrays: Arrays = {"v": place.v, "active": place.active, "shares": place.shares}
+    return arrays, {"iterations": place.iterations, "passes": place.passes, "rng": rng}
 
-    Attributes
-    ----------
-    v : ndarray
-        Coefficients, and the intercept last if there is one.
-    value : float
-        The mean objective.
-    goldstein : GoldsteinCertificate or NearCertificate
-        What shows Goldstein stationarity; a near certificate is the stronger claim.
-    near : NearCertificate or None
-    iterations : int
-    """
 
-    v: Vector
-    value: float
-    goldstein: GoldsteinCertificate | NearCertificate
-    near: NearCertificate | None
-    iterations: int
+def _read(arrays: Arrays, fields: dict[str, Any]) -> tuple[LocalMinimum, Any]:
+    active = arrays["active"].astype(np.intp)
+    counts = fields["iterations"], fields["passes"]
+    return LocalMinimum(arrays["v"], active, arrays["shares"], *counts), fields["rng"]
+
+
+#: The end of one search, and the state of the generator that draws for the next one.
+_SEARCH = Form("margin search", _write, _read)
 
 
 def fit_margin(
@@ -76,12 +74,36 @@ def fit_margin(
     max_calls: int | None = None,
     max_time: float | None = None,
     near: bool = True,
-) -> MarginFit:
-    """Return the best local minimiser of `n_init` searches, with its certificates."""
+    kept: Kept = NOTHING,
+) -> Fit:
+    """Return the best local minimiser of `n_init` searches, with its certificates.
+
+    What is kept are the ends of searches, the answers of a guaranteed search, and the whole.
+    """
+
+    def fit() -> Fit:
+        return _fit(model, eps, delta, seed, start, n_init, max_calls, max_time, near, kept)
+
+    return kept.part("whole", FIT, fit, [max_calls, max_time], holds=lambda fit: fit.holds(model))
+
+
+def _fit(
+    model: MarginSVM,
+    eps: float,
+    delta: float,
+    seed: int,
+    start: Vector | None,
+    n_init: int,
+    max_calls: int | None,
+    max_time: float | None,
+    near: bool,
+    kept: Kept,
+) -> Fit:
     begin = time.perf_counter()
     problem = model.problem
     model.neighbourhood = 2.0 * delta
-    found = _best_start(problem, eps, delta, seed, start, n_init)
+    found = _best_start(problem, eps, delta, seed, start, n_init, kept)
+    begin -= kept.seconds
     places = _places(problem, found, eps, delta)
     deadline = proof_deadline(begin, max_time)
     proof, note = None, NOT_ASKED
@@ -89,12 +111,14 @@ def fit_margin(
         proof, note = _near(model, places, eps, delta, Budget(deadline))
         if proof is not None:
             v = proof.x.copy()
-            return MarginFit(v, problem.value(v), proof, proof, found.iterations)
+            return Fit(v, problem.value(v), proof, proof, found.iterations)
     goldstein = _goldstein(model, found, places, eps, delta, seed)
     iterations = found.iterations
     if goldstein is None:
         left = time_left(begin, max_time)
-        goldstein, more = _guaranteed_search(model, found, eps, delta, seed, max_calls, left)
+        goldstein, more = _guaranteed_search(
+            model, found, eps, delta, seed, max_calls, left, kept.journal("whole")
+        )
         iterations += more
         deadline = proof_deadline(begin, max_time)
     if near and not note:
@@ -105,7 +129,7 @@ def fit_margin(
     else:
         proof = noted(proof, note)
     v = goldstein.x.copy()
-    return MarginFit(v, problem.value(v), goldstein, proof, iterations)
+    return Fit(v, problem.value(v), goldstein, proof, iterations)
 
 
 def _near(
@@ -179,6 +203,7 @@ def _guaranteed_search(
     seed: int,
     max_calls: int | None,
     max_time: float | None,
+    checkpoint: Path | None,
 ) -> tuple[GoldsteinCertificate, int]:
     """Return a certificate of the point where the search ended, and its steps."""
     if max_calls is None and model.problem.rows * model.problem.dim > LARGE:
@@ -186,8 +211,9 @@ def _guaranteed_search(
     # A search that ran off to where float64 cannot see the ball is begun again at the origin.
     start = found.v if delta >= smallest_delta(found.v) else np.zeros_like(found.v)
     result = minimize(
-        model, start, eps=eps, delta=delta, rng=seed, max_calls=max_calls, max_time=max_time
-    )
+        model, start, eps=eps, delta=delta, rng=seed, max_calls=max_calls, max_time=max_time,
+        checkpoint=checkpoint,
+    )  # fmt: skip
     goldstein = result.certificate
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
@@ -201,21 +227,27 @@ def _best_start(
     seed: int,
     start: Vector | None,
     n_init: int,
+    kept: Kept,
 ) -> LocalMinimum:
     span = row_space(problem)
     if span is not None:
         begin = None if start is None else span.coordinates(start)
-        found = _best_start(span.problem, eps, delta, seed, begin, n_init)
+        found = _best_start(span.problem, eps, delta, seed, begin, n_init, kept)
         return replace(found, v=span.lift(found.v))
     rng = np.random.default_rng(seed)
 
-    def search(k: int) -> LocalMinimum:
+    def search(k: int) -> tuple[LocalMinimum, Any]:
         begin = start
         if k:
             # A path on few rows ends elsewhere; with luck these rows are clean.
             size = min(problem.rows, max(2 * problem.dim, problem.rows // 4, 2))
             few = problem.take(np.sort(rng.choice(problem.rows, size, replace=False)))
             begin = minimise_margin(few, rng=rng, eps=eps, delta=delta).v
-        return minimise_margin(problem, start=begin, rng=rng, eps=eps, delta=delta)
+        found = minimise_margin(problem, start=begin, rng=rng, eps=eps, delta=delta)
+        return found, rng.bit_generator.state
 
-    return search_from(range(n_init), search, lambda found: problem.value(found.v))
+    def kept_search(k: int) -> LocalMinimum:
+        found, rng.bit_generator.state = kept.part(f"start-{k}", _SEARCH, lambda: search(k))
+        return found
+
+    return search_from(range(n_init), kept_search, lambda found: problem.value(found.v))

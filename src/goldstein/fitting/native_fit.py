@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize as smooth_minimize
@@ -13,8 +13,9 @@ from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
+from goldstein.checker.files import Arrays
 from goldstein.errors import KinkError
-from goldstein.fitting.margin_fit import MarginFit
+from goldstein.fitting.fit import FIT, Fit
 from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
@@ -22,8 +23,10 @@ from goldstein.fitting.near_proof import (
     proof_deadline,
     time_left,
 )
+from goldstein.kept import NOTHING, Form, Kept
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.records import result_from_record, result_record
 from goldstein.result import Result
 
 #: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which
@@ -43,6 +46,26 @@ STEPS = 100
 NEAR_DIM = 200
 
 
+class Search(NamedTuple):
+    """The end of one search, its steps, and the state of the generator for the next one."""
+
+    result: Result
+    steps: int
+    rng: Any
+
+
+def _write(found: Search) -> tuple[Arrays, dict[str, Any]]:
+    arrays, fields = result_record(found.result)
+    return arrays, {"result": fields, "steps": found.steps, "rng": found.rng}
+
+
+def _read(arrays: Arrays, fields: dict[str, Any]) -> Search:
+    return Search(result_from_record(arrays, fields["result"]), fields["steps"], fields["rng"])
+
+
+_SEARCH = Form("native search", _write, _read)
+
+
 def fit_native(
     model: MulticlassMargin,
     *,
@@ -55,7 +78,8 @@ def fit_native(
     max_calls: int | None = None,
     max_time: float | None = None,
     near: bool = True,
-) -> MarginFit:
+    kept: Kept = NOTHING,
+) -> Fit:
     """Return the best local minimiser of `n_init` searches, with its certificates.
 
     Parameters
@@ -64,20 +88,53 @@ def fit_native(
         What is minimised and certified.
     merged : MulticlassMargin
         The same function with equal rows put together, on which the search runs.
-    eps, delta, seed, start, n_init, max_calls, max_time, near
+    eps, delta, seed, start, n_init, max_calls, max_time, near, kept
         As in `fit_margin`.
     """
+
+    def fit() -> Fit:
+        return _fit(model, merged, eps, delta, seed, start, n_init, max_calls, max_time, near, kept)
+
+    return kept.part("whole", FIT, fit, [max_calls, max_time], holds=lambda fit: fit.holds(model))
+
+
+def _fit(
+    model: MulticlassMargin,
+    merged: MulticlassMargin,
+    eps: float,
+    delta: float,
+    seed: int,
+    start: Vector | None,
+    n_init: int,
+    max_calls: int | None,
+    max_time: float | None,
+    near: bool,
+    kept: Kept,
+) -> Fit:
     begin = time.perf_counter()
     rng = np.random.default_rng(seed)
     limits: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
 
-    def search(k: int) -> tuple[Result, int]:
+    def search(k: int) -> Search:
         path = PATH if start is None or k else SHORT_PATH
         theta, steps = _follow(merged, path, merged.start(rng) if k else start)
-        result = minimize(merged, theta, max_time=time_left(begin, max_time), **limits)
-        return result, steps + result.nit
+        result = minimize(
+            merged, theta, max_time=time_left(begin - kept.seconds, max_time),
+            checkpoint=kept.journal(f"start-{k}"), **limits,
+        )  # fmt: skip
+        return Search(result, steps + result.nit, rng.bit_generator.state)
 
-    result, steps = search_from(range(n_init), search, lambda found: found[0].fun)
+    def kept_search(k: int) -> Search:
+        found = kept.part(
+            f"start-{k}", _SEARCH, lambda: search(k), [max_calls, max_time],
+            lambda found: found.result.success,
+        )  # fmt: skip
+        rng.bit_generator.state = found.rng
+        return found
+
+    best = search_from(range(n_init), kept_search, lambda found: found.result.fun)
+    result, steps = best.result, best.steps
+    begin -= kept.seconds
     goldstein = _certificate(model, result)
     if goldstein is None:
         goldstein = certify(model, result.x, **limits)
@@ -89,7 +146,7 @@ def fit_native(
         goldstein = noted(goldstein, note)
     else:
         proof = noted(proof, note)
-    return MarginFit(result.x, model.value(result.x), goldstein, proof, steps)
+    return Fit(result.x, model.value(result.x), goldstein, proof, steps)
 
 
 def _certificate(model: MulticlassMargin, result: Result) -> GoldsteinCertificate | None:

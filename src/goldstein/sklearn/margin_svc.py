@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from fractions import Fraction
 from typing import Any, Self
@@ -11,17 +12,20 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.fitting.margin_fit import MarginFit, fit_margin
+from goldstein.fitting.fit import Fit
+from goldstein.fitting.margin_fit import fit_margin
 from goldstein.fitting.native_fit import fit_native
+from goldstein.kept import Kept
 from goldstein.models.margin_problem import labelled_rows
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.numerics.long_sum import exact_sum
 from goldstein.sklearn import validation as check
+from goldstein.sklearn.checkpoint import check_checkpoint, kept_fit, seed_of_fit
 from goldstein.sklearn.chunked import ChunkedRows, checked_chunks, is_dask_array
 from goldstein.sklearn.convergence import warn_unless_reached, weakest
 from goldstein.sklearn.distinct import merged_rows
@@ -80,6 +84,11 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_time : float, optional
         Limit of a machine's fit in seconds, for the guaranteed search and the near proof. Without
         it the proof may take as long as the search, and two seconds.
+    checkpoint : path, optional
+        A folder in which finished parts of the fit are kept. A fit that was killed and is begun
+        again with the same data, parameters and `checkpoint` ends as if nothing had been; what was
+        done is not done again, and a larger `max_calls` or `max_time` goes on from there. A folder
+        of another fit is refused.
     n_jobs : int, optional
         Machines fitted in parallel when there is one per class.
     random_state : int, RandomState or None
@@ -139,6 +148,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         certificate: str = "near",
         max_calls: int | None = None,
         max_time: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -155,6 +165,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.certificate = certificate
         self.max_calls = max_calls
         self.max_time = max_time
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -211,18 +222,17 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._native = self._choose_native(rows)
         merged = merged_rows(rows, labels, weights) if self._native else (rows, labels, weights)
         self._choose_loss(merged[0], merged[2])
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        starts = self._starts()
-        if self._native:
-            known = [start for start in starts if start is not None]
-            options = self._search_options(seed, np.concatenate(known) if known else None)
-            model = self._native_model(rows, labels, weights)
-            fits = [fit_native(model, merged=self._native_model(*merged), **options)]
-        else:
-            fits = Parallel(n_jobs=self.n_jobs)(
-                delayed(self._fit_machine)(rows, signs, weights, seed, start)
-                for signs, start in zip(self._signs(labels), starts)
-            )
+        seed, starts = seed_of_fit(self), self._starts()
+        with kept_fit(self, seed, X=rows, y=labels, weights=weights, starts=starts) as finished:
+            if self._native:
+                fits = [self._fit_native(rows, labels, weights, merged, seed, starts, finished)]
+            else:
+                fits = Parallel(n_jobs=self.n_jobs)(
+                    delayed(self._fit_machine)(
+                        rows, signs, weights, seed, start, finished.under(f"machine-{k}")
+                    )
+                    for k, (signs, start) in enumerate(zip(self._signs(labels), starts))
+                )
         self._store(list(fits), X, y, float(weights.sum()))
         return self
 
@@ -299,6 +309,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.max_calls is not None:
             check.at_least("max_calls", self.max_calls, 1)
         check.seconds("max_time", self.max_time)
+        check_checkpoint(self.checkpoint)
         check.one_of("certificate", self.certificate, ("near", "goldstein"))
         check.one_of("multi_class", self.multi_class, ("auto", "native", "ovr"))
 
@@ -389,21 +400,37 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lam = 1 / (Fraction(self.C_) * total)
         return self.rho_, lam, weights, self.shift_, self.fit_intercept, total
 
-    def _search_options(self, seed: int, start: Vector | None) -> dict[str, Any]:
+    def _search_options(self, seed: int, start: Vector | None, kept: Kept) -> dict[str, Any]:
         return {
             "eps": self.eps, "delta": self.delta, "seed": seed, "start": start,
             "n_init": self.n_init, "max_calls": self.max_calls, "max_time": self.max_time,
-            "near": self.certificate == "near",
+            "near": self.certificate == "near", "kept": kept,
         }  # fmt: skip
 
-    def _fit_machine(
-        self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None
-    ) -> MarginFit:
-        return fit_margin(self._model(X, signs, weights), **self._search_options(seed, start))
+    def _fit_native(
+        self,
+        X: Any,
+        labels: NDArray[np.intp],
+        weights: Vector,
+        merged: tuple[Any, NDArray[np.intp], Vector],
+        seed: int,
+        starts: list[Vector | None],
+        kept: Kept,
+    ) -> Fit:
+        known = [start for start in starts if start is not None]
+        options = self._search_options(seed, np.concatenate(known) if known else None, kept)
+        model = self._native_model(X, labels, weights)
+        return fit_native(model, merged=self._native_model(*merged), **options)
 
-    def _store(self, fits: list[MarginFit], X: Any, y: NDArray[Any], total: float) -> None:
+    def _fit_machine(
+        self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None, kept: Kept
+    ) -> Fit:
+        options = self._search_options(seed, start, kept)
+        return fit_margin(self._model(X, signs, weights), **options)
+
+    def _store(self, fits: list[Fit], X: Any, y: NDArray[Any], total: float) -> None:
         d = self.n_features_in_
-        V = np.concatenate([fit.v for fit in fits]).reshape(-1, d + bool(self.fit_intercept))
+        V = np.concatenate([fit.x for fit in fits]).reshape(-1, d + bool(self.fit_intercept))
         self.coef_ = V[:, :d].copy()
         self.intercept_ = V[:, d].copy() if self.fit_intercept else np.zeros(len(V))
         self.objective_ = self.C_ * total * sum(fit.value for fit in fits)

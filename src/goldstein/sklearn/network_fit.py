@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
+from goldstein.fitting.fit import FIT, Fit
 from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
@@ -20,6 +22,7 @@ from goldstein.fitting.near_proof import (
     proof_deadline,
     time_left,
 )
+from goldstein.kept import NOTHING, Kept
 from goldstein.models.networks import ReLUNetwork
 from goldstein.oracles import Oracle
 from goldstein.sklearn.chunked_network import ChunkedNetwork
@@ -41,17 +44,6 @@ class Training:
     seed: int
     near: bool
     patience: int | None
-
-
-@dataclass(frozen=True)
-class NetworkFit:
-    """A trained network and what is proved about it."""
-
-    theta: Vector
-    value: float
-    goldstein: GoldsteinCertificate
-    near: NearCertificate | None
-    iterations: int
 
 
 class Batches(Oracle):
@@ -85,7 +77,8 @@ def fit_network(
     *,
     start: Vector | None = None,
     score: Callable[[Vector], float] | None = None,
-) -> NetworkFit:
+    kept: Kept = NOTHING,
+) -> Fit:
     """Train from `start` or from `n_init` random starts and keep the best.
 
     Parameters
@@ -96,18 +89,49 @@ def fit_network(
         Warm start; the only one then.
     score : callable, optional
         Validation score of parameters; with it training stops early.
+    kept : Kept
+        Where finished starts and the answers of unfinished ones are kept.
     """
+    return kept.part(
+        "whole", FIT, lambda: _fit(model, training, start, score, kept), _limits(training),
+        holds=lambda fit: fit.holds(model),
+    )  # fmt: skip
+
+
+def _limits(training: Training) -> list[Any]:
+    return [training.max_calls, training.max_time]
+
+
+def _fit(
+    model: Network,
+    training: Training,
+    start: Vector | None,
+    score: Callable[[Vector], float] | None,
+    kept: Kept,
+) -> Fit:
     begin = time.perf_counter()
     if start is not None:
         starts = [start]
     else:
         starts = [model.start(training.seed + k) for k in range(training.n_init)]
+
+    def train(k: int) -> Fit:
+        return kept.part(
+            f"start-{k}", FIT,
+            lambda: _train(
+                model, training, starts[k], score, begin - kept.seconds, kept.journal(f"start-{k}")
+            ),
+            _limits(training),
+            final=lambda fit: score is None and fit.goldstein.eps <= training.eps,
+            holds=lambda fit: fit.holds(model),
+        )  # fmt: skip
+
     best = search_from(
-        starts,
-        lambda x0: _train(model, training, x0, score, begin),
-        (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.theta)),
+        range(len(starts)),
+        train,
+        (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.x)),
     )
-    return _with_near(model, best, training, begin)
+    return _with_near(model, best, training, begin - kept.seconds)
 
 
 def _train(
@@ -116,7 +140,8 @@ def _train(
     x0: Vector,
     score: Callable[[Vector], float] | None,
     begin: float,
-) -> NetworkFit:
+    checkpoint: Path | None,
+) -> Fit:
     watch = None if score is None else _Watch(score, training.patience or 1, x0)
     oracle: Oracle = model
     if isinstance(model, ReLUNetwork) and training.solver != "auto":
@@ -131,6 +156,7 @@ def _train(
         max_calls=training.max_calls,
         max_time=time_left(begin, training.max_time),
         callback=watch,
+        checkpoint=checkpoint,
     )
     theta, certificate = result.x, result.certificate
     if watch is not None:
@@ -141,7 +167,7 @@ def _train(
         certificate = certify(
             model, theta, delta=training.delta, eps=training.eps, rng=training.seed
         )
-    return NetworkFit(theta, model.value(theta), certificate, None, result.nit)
+    return Fit(theta, model.value(theta), certificate, None, result.nit)
 
 
 class _Watch:
@@ -159,12 +185,12 @@ class _Watch:
         return self.since >= self.patience
 
 
-def _with_near(model: Network, fit: NetworkFit, training: Training, begin: float) -> NetworkFit:
+def _with_near(model: Network, fit: Fit, training: Training, begin: float) -> Fit:
     """Add a near certificate, or a note why there is none."""
     proof, note = None, NOT_ASKED
     if training.near and not isinstance(model, ReLUNetwork):
         note = "not tried: the exact proof needs all rows in one place"
-    elif training.near:
+    elif training.near and isinstance(fit.goldstein, GoldsteinCertificate):
         proof, note = near_or_note(
             model, fit.goldstein, training.eps, training.delta, training.seed,
             proof_deadline(begin, training.max_time),

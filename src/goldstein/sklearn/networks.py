@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_array,
     check_is_fitted,
-    check_random_state,
     validate_data,
 )
 
@@ -24,6 +24,7 @@ from goldstein.models.networks import network_outputs
 from goldstein.models.relu_one_layer import relu_one_layer
 from goldstein.models.relu_two_layer import relu_two_layer
 from goldstein.sklearn import validation as check
+from goldstein.sklearn.checkpoint import check_checkpoint, kept_fit, seed_of_fit
 from goldstein.sklearn.chunked import checked_chunks, is_dask_array
 from goldstein.sklearn.chunked_network import ChunkedNetwork, chunked_outputs
 from goldstein.sklearn.convergence import warn_unless_reached
@@ -50,6 +51,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         batch_size: int = 64,
         max_calls: int = 10_000,
         max_time: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_init: int = 1,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -69,6 +71,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         self.batch_size = batch_size
         self.max_calls = max_calls
         self.max_time = max_time
+        self.checkpoint = checkpoint
         self.n_init = n_init
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -88,6 +91,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         for name in ("width", "batch_size", "max_calls", "n_init", "n_iter_no_change"):
             check.at_least(name, getattr(self, name), 1)
         check.seconds("max_time", self.max_time)
+        check_checkpoint(self.checkpoint)
         check.nonnegative("ridge", self.ridge)
         check.one_of("layers", self.layers, (1, 2))
         check.one_of("loss", self.loss, self._losses)
@@ -136,13 +140,14 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         return relu_two_layer(X, target, self.width, output_bias=True, **options)
 
     def _train(self, X: Any, target: NDArray[Any], weights: Vector | None) -> None:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = seed_of_fit(self)
         score = None
         if is_dask_array(X) and self.solver != "auto":
             raise InputError(
                 f"solver={self.solver!r} draws single rows, which a Dask array does not give "
                 "quickly; use solver='auto', or fit in memory."
             )
+        data = {"X": X, "y": target, "weights": weights}
         if self.early_stopping:
             train, held = train_test_split(
                 np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=seed,
@@ -167,9 +172,10 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
             near=self.certificate == "near",
             patience=self.n_iter_no_change if self.early_stopping else None,
         )  # fmt: skip
-        fit = fit_network(model, training, start=start, score=score)
-        self.parameters_ = fit.theta
-        hidden, outer, shift = model.weights(fit.theta)
+        with kept_fit(self, seed, **data, start=start) as kept:
+            fit = fit_network(model, training, start=start, score=score, kept=kept)
+        self.parameters_ = fit.x
+        hidden, outer, shift = model.weights(fit.x)
         self.hidden_coef_, self.output_coef_ = hidden.copy(), outer.copy()
         self.output_intercept_ = None if shift is None else np.array(shift)
         self.objective_ = fit.value
@@ -223,6 +229,11 @@ _PARAMETERS = """
     max_time : float, optional
         Limit of the fit in seconds, the near proof included. Without it the proof may take as long
         as the training, and two seconds.
+    checkpoint : path, optional
+        A folder in which finished parts of the fit are kept. A fit that was killed and is begun
+        again with the same data, parameters and `checkpoint` ends as if nothing had been; what was
+        done is not done again, and a larger `max_calls` or `max_time` goes on from there. A folder
+        of another fit is refused.
     n_init : int
         Random starts; the best is kept.
     early_stopping : bool
@@ -366,6 +377,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         batch_size: int = 64,
         max_calls: int = 10_000,
         max_time: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_init: int = 1,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -378,9 +390,10 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         super().__init__(
             width, layers=layers, loss=loss, ridge=ridge, threshold=threshold, eps=eps,
             delta=delta, solver=solver, batch_size=batch_size, max_calls=max_calls,
-            max_time=max_time, n_init=n_init, early_stopping=early_stopping,
-            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start, certificate=certificate, random_state=random_state,
+            max_time=max_time, checkpoint=checkpoint, n_init=n_init,
+            early_stopping=early_stopping, validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change, warm_start=warm_start, certificate=certificate,
+            random_state=random_state,
         )  # fmt: skip
         self.class_weight = class_weight
 

@@ -1,0 +1,70 @@
+"""A fitted model and what is proved about it; and its form in a checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.near import NearCertificate
+from goldstein.checker.arrays import Vector
+from goldstein.checker.files import Arrays
+from goldstein.kept import Form
+from goldstein.records import certificate_from_parts, certificate_parts
+
+#: Values asked for again differ by no more than this part.
+SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One fitted model.
+
+    Attributes
+    ----------
+    x : ndarray
+        Its parameters.
+    value : float
+        The mean objective.
+    goldstein : GoldsteinCertificate or NearCertificate
+        What shows Goldstein stationarity; a near certificate is the stronger claim.
+    near : NearCertificate or None
+    iterations : int
+    """
+
+    x: Vector
+    value: float
+    goldstein: GoldsteinCertificate | NearCertificate
+    near: NearCertificate | None
+    iterations: int
+
+    def holds(self, model: Any) -> bool:
+        """Whether the model itself confirms it: a checkpoint is not believed."""
+        if not abs(model.value(self.x) - self.value) <= SAME * max(1.0, abs(self.value)):
+            return False
+        claims = {c.content_digest(): c for c in (self.goldstein, self.near) if c is not None}
+        return all(
+            np.array_equal(claim.x, self.x) and claim.verify(model).ok for claim in claims.values()
+        )
+
+
+def _write(fit: Fit) -> tuple[Arrays, dict[str, Any]]:
+    arrays: Arrays = {"x": fit.x}
+    fields: dict[str, Any] = {"value": fit.value, "iterations": fit.iterations}
+    for name in ("goldstein", "near"):
+        parts, fields[name] = certificate_parts(name, getattr(fit, name))
+        arrays |= parts
+    return arrays, fields
+
+
+def _read(arrays: Arrays, fields: dict[str, Any]) -> Fit:
+    certificates = {
+        name: certificate_from_parts(name, arrays, fields[name]) for name in ("goldstein", "near")
+    }
+    return Fit(arrays["x"], float(fields["value"]), iterations=fields["iterations"], **certificates)
+
+
+#: A fit as a part of a longer one that is kept.
+FIT = Form("fit", _write, _read)
