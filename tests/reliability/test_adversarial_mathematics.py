@@ -6,16 +6,21 @@ must be true where the truth is known. The table stands in docs/reliability.md.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
+from goldstein.oracles import CountedOracle
+from goldstein.oracles.agreement import gradients_are_wrong_at, heaviest
 
 Status = gs.Status
 ANY = tuple(Status)
@@ -184,6 +189,119 @@ def test_a_gradient_that_cheats_at_kinks_only(seed: int) -> None:
     with np.errstate(all="ignore"):
         cert = gs.certify(fun, [1.0, 0.0], jac, delta=1e-3, rng=seed)
     assert cert.eps >= 1.0 - 1e-9
+
+
+def _by_bits(x: np.ndarray, share: float) -> bool:
+    """Whether a point belongs to a part of space that no search can see."""
+    return zlib.crc32(x.tobytes()) < share * 2**32
+
+
+def _alternating() -> Callable[[np.ndarray], float]:
+    """A first entry that depends on how often it was asked for."""
+    calls = iter(range(10**9))
+    return lambda x: 1.0 if next(calls) % 2 else -1.0
+
+
+#: What the gradient of x0 + |x1| says about x0, where it is 1. All are right at many points; the
+#: wrong ones cancel them, so that a point that is nowhere near stationary looks like one.
+LIARS: dict[str, Callable[[], Callable[[np.ndarray], float]]] = {
+    "on one side of a kink": lambda: lambda x: 1.0 if x[1] > 0 else -1.0,
+    "at every other point": lambda: lambda x: -1.0 if _by_bits(x, 0.5) else 1.0,
+    "at one point in ten, and long": lambda: lambda x: -20.0 if _by_bits(x, 0.1) else 1.0,
+    "on a sliver": lambda: lambda x: -1.0 if abs(x[1]) < 5e-4 else 1.0,
+    "on a thin sliver, and long": lambda: lambda x: -1000.0 if abs(x[1]) < 1e-4 else 1.0,
+    "at every other call": _alternating,
+}
+
+
+@pytest.mark.parametrize("name", LIARS)
+def test_a_gradient_that_is_wrong_at_some_points(name: str) -> None:
+    """Whoever verifies asks values around the very points that a claim rests on."""
+
+    def fun(x: np.ndarray) -> float:
+        return float(x[0] + abs(x[1]))
+
+    refused = 0
+    for seed in range(6):
+        first = LIARS[name]()
+
+        def jac(x: np.ndarray, first: Callable[[np.ndarray], float] = first) -> np.ndarray:
+            return np.array([first(x), np.sign(x[1])])
+
+        claims = []
+        with warnings.catch_warnings(), contextlib.suppress(gs.GoldsteinError):
+            warnings.simplefilter("ignore")
+            ask: dict[str, Any] = {"delta": 1e-2, "rng": seed, "max_calls": 2000}
+            claims.append(gs.minimize(fun, [1.0, 0.7], jac, eps=1e-2, **ask).certificate)
+            claims.append(gs.certify(fun, [0.4, 0.0], jac, delta=1e-2, rng=seed))
+        for claim in claims:
+            if claim is not None and claim.eps < 1.0 - 1e-9:
+                refused += 1
+                assert not claim.verify(fun, jac).ok
+    # The test means something: some claim was stronger than the truth.
+    assert refused or name == "at one point in ten, and long"
+
+
+@pytest.mark.parametrize("where", ["f", "constraint"])
+def test_a_gradient_that_is_wrong_beside_the_bound(where: str) -> None:
+    """The same for a KKT claim: x0 - |x1| over a disc, with a sign that depends on x1."""
+    wrong = {"f": 0.0, "constraint": 0.0, where: 1.0}
+
+    def turned(x: np.ndarray, share: float) -> float:
+        return -1.0 if share and x[1] < 0 else 1.0
+
+    def fun(x: np.ndarray) -> float:
+        return float(x[0] + abs(x[1]))
+
+    def jac(x: np.ndarray) -> np.ndarray:
+        return np.array([turned(x, wrong["f"]), np.sign(x[1])])
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        return np.array([[2.0 * turned(x, wrong["constraint"]), 2.0 * x[1]]])
+
+    plane = NonlinearConstraint(lambda x: 2 * x[0] + x[1] ** 2, -np.inf, 1.0, jac=slope)
+    for seed in range(4):
+        with warnings.catch_warnings(), contextlib.suppress(gs.GoldsteinError):
+            warnings.simplefilter("ignore")
+            res = gs.minimize(
+                fun, [0.3, 0.2], jac, eps=1e-2, delta=1e-2, rng=seed, constraints=[plane],
+                bounds=[(-1e3, 1e3)] * 2, max_calls=2000,
+            )  # fmt: skip
+            claim = res.certificate
+            # Stationary at the lower bound of x0, and nowhere else.
+            if claim is not None and claim.eps < 0.9 and res.x[0] > -900:
+                limits: dict[str, Any] = {"constraints": [plane], "bounds": [(-1e3, 1e3)] * 2}
+                assert not claim.verify(fun, jac, **limits).ok
+
+
+def test_right_gradients_are_not_accused() -> None:
+    """Kinks beside every point, dense kinks, and noise in the values: nothing is contradicted."""
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((12, 5)), rng.standard_normal(12)
+    places = rng.uniform(-1, 1, 20_000)
+    noisy = np.random.default_rng(1)
+    functions: list[tuple[Any, Any, int]] = [
+        (lambda x: np.abs(A @ x - b).sum(), lambda x: A.T @ np.sign(A @ x - b), 5),
+        (lambda x: (A @ x - b).max(), lambda x: A[(A @ x - b).argmax()], 5),
+        (
+            lambda x: np.abs(x[0] - places).mean() + abs(x[1]),
+            lambda x: np.array([np.sign(x[0] - places).mean(), np.sign(x[1])]),
+            2,
+        ),
+    ]
+    for fun, jac, d in functions:
+        for level in (1e-1, 1e-3, 1e-6):
+            ask: dict[str, Any] = {"eps": level, "delta": level, "rng": 0, "max_calls": 3000}
+            claim = gs.minimize(fun, np.linspace(0.3, 0.9, d), jac, **ask).certificate
+            known = heaviest(claim.weights, claim.points, claim.gradients)
+            for noise in (0.0, 1e-12, 1e-8):
+
+                def blurred(x: np.ndarray, fun: Any = fun, noise: float = noise) -> float:
+                    return float(fun(x) + noise * noisy.standard_normal())
+
+                oracle = CountedOracle(gs.FunctionOracle(blurred, jac))
+                for seed in range(10):
+                    assert not gradients_are_wrong_at(oracle, known, claim.x, claim.delta, seed)
 
 
 def test_a_million_variables() -> None:

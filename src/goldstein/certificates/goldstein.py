@@ -25,7 +25,11 @@ from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.agreement import gradient_is_wrong
+from goldstein.oracles.agreement import (
+    gradient_is_wrong,
+    gradients_are_wrong_at,
+    heaviest,
+)
 from goldstein.oracles.structure import Structure
 
 
@@ -302,10 +306,10 @@ def _check_values(
     found: Verification, cert: GoldsteinCertificate, oracle: CountedOracle, seed: int
 ) -> None:
     """A gradient of another function proves nothing about this one."""
-    heaviest = np.argsort(-cert.weights)[:2]
-    known = [(cert.points[j], cert.gradients[j]) for j in heaviest]
+    known = heaviest(cert.weights, cert.points, cert.gradients)
     try:
-        wrong = gradient_is_wrong(oracle, cert.x, cert.delta, seed, known)
+        wrong = gradient_is_wrong(oracle, cert.x, cert.delta, seed, known[:2])
+        wrong = wrong or gradients_are_wrong_at(oracle, known, cert.x, cert.delta, seed)
     except GoldsteinError as failure:
         found.add("values", False, f"the function could not be evaluated: {failure}")
         return

@@ -21,7 +21,7 @@ from goldstein.constrained.reduction import Component, Folded
 from goldstein.errors import GoldsteinError, NotCertifiableError
 from goldstein.numerics.conic_hull import conic_weights
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.agreement import gradient_is_wrong
+from goldstein.oracles.agreement import gradient_is_wrong, gradients_are_wrong_at, heaviest
 
 
 def asked_of(problem: Problem) -> Asked:
@@ -69,6 +69,7 @@ def _check_values(found: Verification, cert: KKTCertificate, problem: Problem, s
     functions += [Component(system, i) for i in cert.active if not system.linear[i]]
     try:
         wrong = wrong_gradients(functions, problem.box, cert.x, cert.delta, seed)
+        wrong += _wrong_at_points(cert, functions, problem.box, seed)
     except GoldsteinError as failure:
         found.add("values", False, f"a function could not be evaluated: {failure}")
         return
@@ -79,6 +80,29 @@ def _check_values(found: Verification, cert: KKTCertificate, problem: Problem, s
         if wrong
         else "differences of values do not contradict the gradients",
     )
+
+
+def _wrong_at_points(
+    cert: KKTCertificate, functions: list[Oracle], box: Box, seed: int
+) -> list[str]:
+    """Return the names of functions whose gradients are wrong at points that the claim rests on."""
+    places = [heaviest(cert.weights, cert.points, cert.gradients)]
+    for function in functions[1:]:
+        own = cert.constraint_index == function.index  # type: ignore[attr-defined]
+        places.append(
+            heaviest(
+                cert.constraint_weights[own],
+                cert.constraint_points[own],
+                cert.constraint_gradients[own],
+            )
+        )
+    return [
+        function.name
+        for function, points in zip(functions, places)
+        if gradients_are_wrong_at(
+            CountedOracle(Folded(function, box)), points, cert.x, cert.delta, seed
+        )
+    ]
 
 
 def wrong_gradients(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import KinkError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import stream
@@ -29,6 +29,14 @@ _BLURRED = 0.05
 
 #: Random points looked at before the gradient is called wrong, and how many must say so.
 _POINTS, _NEEDED = 4, 2
+
+#: Points of a claim that are looked at.
+_LOOKED_AT = 4
+
+#: Points beside one that a claim rests on: how many are looked at, how far away they are as a part
+#: of the radius (much farther than the longest step: their own kinks are not met), which difference
+#: of gradients, relative, is no kink, and how many must contradict: noise in values does, rarely.
+_BESIDE, _NEAR, _ALIKE, _SEVERAL = 12, 2.0**-6, 0.1, 3
 
 
 def gradient_is_wrong(
@@ -79,6 +87,78 @@ def gradient_is_wrong(
             return False
         contradictions += verdict is True
     return contradictions >= _NEEDED
+
+
+def heaviest(weights: Vector, points: Matrix, gradients: Matrix) -> list[tuple[Vector, Vector]]:
+    """Return the points on which a claim rests most, with their gradients."""
+    order = np.argsort(-weights)[:_LOOKED_AT]
+    return [(points[j], gradients[j]) for j in order if weights[j] > 0]
+
+
+def gradients_are_wrong_at(
+    oracle: CountedOracle,
+    points: Iterable[tuple[Vector, Vector]],
+    x: Vector,
+    radius: float,
+    seed: int,
+) -> bool:
+    """Decide whether differences of values contradict one of the gradients that a claim rests on.
+
+    A gradient may be right nearly everywhere and wrong at the one place that matters. Where values
+    around such a point contradict its gradient there may be a kink next to it, so they are asked
+    for around points beside it, too, whose gradients are like its own: where the gradient is right
+    one of them agrees, and where several of them contradict their values, and none agrees, it is
+    not.
+
+    Parameters
+    ----------
+    oracle : CountedOracle
+    points : pairs (point, gradient)
+        What the claim rests on.
+    x : ndarray
+    radius : float
+        The ball around x in which points are looked at.
+    seed : int
+
+    Examples
+    --------
+    >>> from goldstein.oracles import FunctionOracle
+    >>> f = FunctionOracle(lambda x: x[0] + abs(x[1]), lambda x: np.array([np.sign(x[1]), 1.0]))
+    >>> points = [(y, f.gradient(y)) for y in np.array([[0.0, 1e-3], [0.0, -1e-3]])]
+    >>> gradients_are_wrong_at(CountedOracle(f), points, np.zeros(2), 0.01, 0)
+    True
+    """
+    if not (oracle.has_value and oracle.has_gradient) or oracle.coarse:
+        return False
+    rng = stream(seed, 0, "agreement at points")
+    return any(_wrong_at(oracle, y, g, x, radius, rng) for y, g in points)
+
+
+def _wrong_at(
+    oracle: CountedOracle,
+    y: Vector,
+    g: Vector,
+    x: Vector,
+    radius: float,
+    rng: np.random.Generator,
+) -> bool:
+    if _contradicts(oracle, y, g, rng, radius) is not True:
+        return False
+    contradictions = 0
+    for _ in range(_BESIDE):
+        z = uniform_in_ball(rng, y, _NEAR * radius)
+        z = x + (z - x) * min(1.0, radius / max(float(np.linalg.norm(z - x)), radius))
+        try:
+            h = oracle.gradient(z)
+        except KinkError:
+            continue
+        if np.linalg.norm(h - g) > _ALIKE * np.linalg.norm(g):
+            continue  # beyond a kink
+        verdict = _contradicts(oracle, z, h, rng, radius)
+        if verdict is False:
+            return False
+        contradictions += verdict is True
+    return contradictions >= _SEVERAL
 
 
 def _contradicts(
