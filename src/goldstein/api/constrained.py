@@ -21,6 +21,7 @@ from goldstein.certificates.stating import NOISE
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
 from goldstein.constrained.box import Box
+from goldstein.constrained.chart import Chart
 from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.head_start import head_start
 from goldstein.constrained.problem import Problem
@@ -55,6 +56,9 @@ RAISE, RAISES = 8.0, 10
 
 #: After so many raises one looks whether there is any feasible point at all.
 DOUBT = 3
+
+#: Charts along curved equalities, before penalties take over; none next to a kink of theirs.
+CHARTS, BESIDE = 10, 4.0
 
 #: Runs of the solver, all in all.
 STAGES = 40
@@ -119,7 +123,8 @@ class ConstrainedSearch:
         self._last: Answer | None = None
         #: What was proved while a search was still going on.
         self._proved: Answer | None = None
-        self._along: Coordinates | None = None
+        self._along: Coordinates | Chart | None = None
+        self._charts = CHARTS
         self._raises, self._feasible_known, self._given_up = 0, False, False
 
     def run(self, start: Vector) -> Answer:
@@ -167,6 +172,9 @@ class ConstrainedSearch:
             self._wall = 4.0 * penalised.steepest
         if self._proved is not None:
             return x, replace(self._proved, history=self._history, steps=self._steps)
+        if penalised.left is not None:
+            self._along, self._charts = None, self._charts - 1
+            return penalised.left, None
         if outcome.status in RUNAWAY:
             if penalised.best is not None and penalised.best[0] < VALUE_LIMIT:
                 return x, self._answer(penalised.best[1], Status.UNBOUNDED, None)
@@ -179,6 +187,10 @@ class ConstrainedSearch:
         self._last = self._judged(y, self._evidence(outcome), outcome.status, penalised)
         if self._last.status in DECIDED or outcome.status in FINAL:
             return y, self._last
+        if isinstance(self._along, Chart):
+            # It may have led to its own end: penalties decide.
+            self._along, self._charts = None, 0
+            return y, None
         return self._next(penalised, y, outcome.status)
 
     def _next(self, penalised: Penalised, y: Vector, ended: Status) -> tuple[Vector, Answer | None]:
@@ -207,9 +219,11 @@ class ConstrainedSearch:
             self._raise(excess != 0.0, penalised)
         return x, None
 
-    def _coordinates(self, x: Vector) -> Coordinates:
+    def _coordinates(self, x: Vector) -> Coordinates | Chart:
         if self._along is None:
-            self._along = Coordinates(self.problem, x)
+            chart = Chart(self.problem, x, BESIDE * self.request.delta) if self._charts else None
+            usable = chart is not None and chart.made
+            self._along = chart if usable else Coordinates(self.problem, x)
         return self._along
 
     def _steeper(self, penalised: Penalised, x: Vector) -> Vector:
@@ -518,9 +532,9 @@ class _Reasked(Judge):
 
     def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
         # What failed may fail again: after the second time more and more seldom.
-        if self.proves is not None and self.trials & (self.trials + 1) == 0:
-            if self.proves(evidence):
-                return evidence, None
+        due = self.trials & (self.trials + 1) == 0
+        if due and self.proves is not None and self.proves(evidence):
+            return evidence, None
         stating, fresh = self._ask_again(evidence)
         if stating is None or stating.bound() > self.request.eps:
             return None, fresh

@@ -18,6 +18,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import Box
+from goldstein.constrained.chart import Chart
 from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import System, as_system
@@ -38,7 +39,7 @@ class Boxed(Oracle):
     """
 
     def __init__(
-        self, problem: Problem, wall: float, coordinates: Coordinates | None = None
+        self, problem: Problem, wall: float, coordinates: Coordinates | Chart | None = None
     ) -> None:
         self.problem, self.wall = problem, wall
         self._free = ~problem.box.fixed
@@ -122,12 +123,18 @@ class Penalised(Boxed):
     """
 
     def __init__(
-        self, problem: Problem, rho: Vector, wall: float, coordinates: Coordinates | None = None
+        self,
+        problem: Problem,
+        rho: Vector,
+        wall: float,
+        coordinates: Coordinates | Chart | None = None,
     ) -> None:
         super().__init__(problem, wall, coordinates)
         self.rho = rho
         #: The best feasible point that was met, with its value.
         self.best: tuple[float, Vector] | None = None
+        #: Where a new chart was wanted.
+        self.left: Vector | None = None
         self._lowest, self._scale, self._violated = math.inf, 0.0, False
 
     def inside(self, y: Vector) -> float:
@@ -147,6 +154,9 @@ class Penalised(Boxed):
 
     def _stop_running_away(self, z: Vector) -> None:
         """Give up where ever lower values lead ever further out: the weights are too small."""
+        if isinstance(self._coordinates, Chart) and self._coordinates.bent(z):
+            self.left = self.invert(z)
+            raise BallTooSmallError
         size = 1.0 + float(np.abs(z).max(initial=0.0))
         self._scale = self._scale or size
         outside = self._violated or self._coordinates.place(z).gap > 0.0
