@@ -221,9 +221,10 @@ class ConstrainedSearch:
 
     def _coordinates(self, x: Vector) -> Coordinates | Chart:
         if self._along is None:
-            chart = Chart(self.problem, x, BESIDE * self.request.delta) if self._charts else None
-            usable = chart is not None and chart.made
-            self._along = chart if usable else Coordinates(self.problem, x)
+            near = BESIDE * self.request.delta
+            chart = Chart(self.problem, x, near) if self._charts else None
+            along = chart if chart is not None and chart.made else None
+            self._along = along or Coordinates(self.problem, x)
         return self._along
 
     def _steeper(self, penalised: Penalised, x: Vector) -> Vector:
