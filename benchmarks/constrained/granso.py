@@ -22,11 +22,11 @@ class Limits:
 
     max_cpu = MAX_SECONDS
 
-    def __init__(self, problem: Any, fun: Any, jac: Any) -> None:
+    def __init__(self, problem: Any, limits: Any, fun: Any, jac: Any) -> None:
         self.fun, self.jac = fun, jac
         dim = problem.x0.size
-        box = as_box(problem.limits.get("bounds"), dim)
-        self.system = as_system(problem.limits.get("constraints", ()), box.clip(problem.x0))
+        box = as_box(limits.get("bounds"), dim)
+        self.system = as_system(limits.get("constraints", ()), box.clip(problem.x0))
         self.equal = self.system.equal
         above, below = np.isfinite(self.system.upper), np.isfinite(self.system.lower)
         self.above, self.below = above & ~self.equal, below & ~self.equal
@@ -73,7 +73,7 @@ def solve(
     process: PeerProcess, method: str, problem: Any, counter: Any, eps: float, delta: float
 ) -> tuple[Any, str]:
     """Return the last point and how the run ended."""
-    limits = Limits(problem, counter.fun, counter.jac)
+    limits = Limits(problem, counter.limits, counter.fun, counter.jac)
     try:
         found = process.solve(method, limits, problem.x0, eps, delta, 0, limits.sizes)
     except OutOfBudget:

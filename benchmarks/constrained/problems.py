@@ -1,7 +1,8 @@
 """The problems: formulas from the literature, or data with an answer from linear programming.
 
-The constrained problems of `goldstein.problems`; HS: W. Hock and K. Schittkowski, Test examples for
-nonlinear programming codes, 1981; and problems made from random data.
+The constrained problems of `goldstein.problems`; those of `geometric`; HS: W. Hock and K.
+Schittkowski, Test examples for nonlinear programming codes, 1981; and problems made from random
+data.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from benchmarks.constrained import geometric
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint, linprog
 
 import goldstein as gs
@@ -49,7 +51,8 @@ def at_least(values: Callable[[Array], Array], rows: Callable[[Array], Array]) -
 def all_problems() -> list[Problem]:
     """Return the list; making it costs a few linear programs."""
     made: list[Problem] = [
-        *literature(), hs113(), hs43(), hs100(), hs114(),
+        *literature(), *(Problem(*one) for one in geometric.made()),
+        hs113(), hs43(), hs100(), hs114(),
         *basis_pursuits(), *sphere_dictionaries(), *eigenvalues(), *boxes(), budget_svm(),
         fair_svm(), monotone_fit(), budget_regression(), nonnegative_regression(), cvar(),
         simplex_max(), circle(), median_in_a_ball(),

@@ -2,7 +2,8 @@
 
 Every method starts at the same point. Where no answer is known, the best feasible value of all
 methods stands for it. The last column certifies whatever point a method returned, at the same
-delta, without moving it (but onto bounds that it misses by less than 1e-9).
+delta, without moving it (but onto bounds that it misses by less than 1e-9). A run of all methods on
+all problems writes results.md.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any
 import numpy as np
 from benchmarks.constrained.granso import solve
 from benchmarks.constrained.problems import Problem, all_problems
+from benchmarks.constrained.report import DELTA, EPS, PAGE, against, page, summary
 from benchmarks.peers.remote import PYTHON, PeerProcess
-from scipy.optimize import minimize
+from scipy.optimize import NonlinearConstraint, minimize
 
 import goldstein as gs
 from goldstein.constrained import Box, as_box, as_system
@@ -26,14 +28,30 @@ from goldstein.constrained import Box, as_box, as_system
 PEERS = ("SLSQP", "trust-constr", "COBYLA")
 #: In an environment of their own: `sh benchmarks/peers/setup.sh`.
 REMOTE = ("pygranso", "pygranso-loose")
-EPS = DELTA = 1e-3
 
 
 class Counter:
-    """Values and gradients that were asked for."""
+    """Values and gradients that were asked for, and those of nonlinear constraints."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.calls = problem, 0
+        self.problem, self.calls, self.constraints = problem, 0, 0
+        self.limits = dict(problem.limits)
+        if "constraints" in self.limits:
+            given = self.limits["constraints"]
+            given = given if isinstance(given, list) else [given]
+            self.limits["constraints"] = [self._counted(one) for one in given]
+
+    def _counted(self, one: Any) -> Any:
+        if not isinstance(one, NonlinearConstraint):
+            return one
+        return NonlinearConstraint(self._one(one.fun), one.lb, one.ub, jac=self._one(one.jac))
+
+    def _one(self, question: Any) -> Any:
+        def asked(x: Any) -> Any:
+            self.constraints += 1
+            return question(x)
+
+        return asked
 
     def fun(self, x: Any) -> float:
         self.calls += 1
@@ -50,7 +68,7 @@ def one(problem: Problem, method: str, seed: int, process: PeerProcess) -> dict[
     begin = time.perf_counter()
     if method == "goldstein":
         res = gs.minimize(
-            counter.fun, problem.x0, counter.jac, eps=EPS, delta=DELTA, rng=seed, **problem.limits
+            counter.fun, problem.x0, counter.jac, eps=EPS, delta=DELTA, rng=seed, **counter.limits
         )
         last, status = res.x, res.status.name
     elif method in REMOTE:
@@ -61,17 +79,18 @@ def one(problem: Problem, method: str, seed: int, process: PeerProcess) -> dict[
             warnings.simplefilter("ignore")
             res = minimize(
                 counter.fun, problem.x0, method=method, options={"maxiter": 3000}, **gradients,
-                **problem.limits,
+                **counter.limits,
             )  # fmt: skip
         last, status = res.x, "success" if res.success else "failure"
     spent = time.perf_counter() - begin
     box = as_box(problem.limits.get("bounds"), problem.x0.size)
     x = _on_bounds(box, np.asarray(last, dtype=float))
     system = as_system(problem.limits.get("constraints", ()), x)
-    calls = counter.calls
+    calls, constraints = counter.calls, counter.constraints
     proved = _certified(problem, counter, x, seed)
     return {
         "problem": problem.name, "method": method, "status": status, "calls": calls,
+        "constraints": constraints,
         "time": spent, "violation": system.violation(x), "fun": float(problem.fun(x)),
         "kkt_eps": proved, "proof": 0 if method == "goldstein" else counter.calls - calls,
     }  # fmt: skip
@@ -122,58 +141,12 @@ def main() -> None:
             )
         rows += mine
     process.close()
-    _summary(rows)
-    _against(rows)
+    print(summary(rows))
+    print(against(rows))
     if options.out is not None:
         options.out.write_text(json.dumps(rows, indent=1))
-
-
-def _summary(rows: list[dict[str, Any]]) -> None:
-    for method in dict.fromkeys(row["method"] for row in rows):
-        mine = [row for row in rows if row["method"] == method]
-        feasible = [row for row in mine if row["violation"] <= 1e-9]
-        near = [row for row in feasible if row["gap"] <= 1e-4 * max(1.0, abs(row["fun"]))]
-        proved = [row for row in feasible if row["kkt_eps"] <= EPS]
-        print(
-            f"{method:14s} of {len(mine)}: feasible {len(feasible)}, f within 1e-4 {len(near)}, "
-            f"certified KKT at ({EPS:g}, {DELTA:g}) {len(proved)}, "
-            f"median calls {int(np.median([row['calls'] for row in mine]))}"
-        )
-
-
-def _arrived(row: dict[str, Any]) -> bool:
-    """Feasible, with a certificate, and as low as the best known."""
-    near = row["gap"] <= 1e-4 * max(1.0, abs(row["fun"]))
-    return bool(row["violation"] <= 1e-9 and row["kkt_eps"] <= EPS and near)
-
-
-def _against(rows: list[dict[str, Any]]) -> None:
-    """Compare calls with each setting of PyGRANSO, and with the better one of those that arrive."""
-    ours = {row["problem"]: row for row in rows if row["method"] == "goldstein"}
-    for method in REMOTE:
-        theirs = {row["problem"]: row for row in rows if row["method"] == method}
-        both = [name for name in ours if name in theirs]
-        fewer = [name for name in both if ours[name]["calls"] < theirs[name]["calls"]]
-        if both:
-            print(f"fewer calls than {method}, whatever it ends with: {len(fewer)} of {len(both)}")
-    rivals = [row for row in rows if row["method"] in REMOTE]
-    names = [name for name in ours if any(row["problem"] == name for row in rivals)]
-    for proof, remark in ((0, "before"), (1, "with")):
-        fewer = [
-            name
-            for name in names
-            if _arrived(ours[name])
-            and all(
-                ours[name]["calls"] < row["calls"] + proof * row["proof"]
-                for row in rivals
-                if row["problem"] == name and _arrived(row)
-            )
-        ]
-        if names:
-            print(
-                f"to the answer in fewer calls than PyGRANSO ({remark} its certificate), or alone: "
-                f"{len(fewer)} of {len(names)}"
-            )
+    if not options.only and not options.methods:
+        PAGE.write_text(page(rows))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from goldstein.certificates.stating import NOISE
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
 from goldstein.constrained.box import Box
+from goldstein.constrained.chart import Chart
 from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.head_start import head_start
 from goldstein.constrained.problem import Problem
@@ -41,8 +42,11 @@ from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.loop import Outcome, adapt_callback, run, stopped
 
-#: Gradients without gain before the point of a head start is given up.
-EARLY_PATIENCE = 6
+#: Gradients without gain before a point is given up that may still get better.
+EARLY_PATIENCE = 3
+
+#: A head start ends where f falls by less than so many times eps * delta.
+EARLY_FALL = 10.0
 
 #: The penalty is solved to this part of eps and of delta: the rest is room to restore and to snap.
 SHARE = 0.5
@@ -52,6 +56,9 @@ RAISE, RAISES = 8.0, 10
 
 #: After so many raises one looks whether there is any feasible point at all.
 DOUBT = 3
+
+#: Charts along curved equalities, before penalties take over; none next to a kink of theirs.
+CHARTS, BESIDE = 10, 4.0
 
 #: Runs of the solver, all in all.
 STAGES = 40
@@ -114,7 +121,10 @@ class ConstrainedSearch:
             self.request, eps=SHARE * self.request.eps, delta=SHARE * self.request.delta
         )
         self._last: Answer | None = None
-        self._along: Coordinates | None = None
+        #: What was proved while a search was still going on.
+        self._proved: Answer | None = None
+        self._along: Coordinates | Chart | None = None
+        self._charts = CHARTS
         self._raises, self._feasible_known, self._given_up = 0, False, False
 
     def run(self, start: Vector) -> Answer:
@@ -152,7 +162,7 @@ class ConstrainedSearch:
         penalised = Penalised(self.problem, self._rho, self._wall, self._coordinates(x))
         target = replace(self._target, seed=self._target.seed + stage)
         try:
-            outcome = self._solve(penalised, x, target)
+            outcome = self._solve(penalised, x, target, self._proves)
         except OracleError:
             # Far outside the feasible set a function need not be defined.
             if penalised.best is None or self._raises >= RAISES:
@@ -160,6 +170,11 @@ class ConstrainedSearch:
             return self._steeper(penalised, x), None
         if penalised.steepest > self._wall:
             self._wall = 4.0 * penalised.steepest
+        if self._proved is not None:
+            return x, replace(self._proved, history=self._history, steps=self._steps)
+        if penalised.left is not None:
+            self._along, self._charts = None, self._charts - 1
+            return penalised.left, None
         if outcome.status in RUNAWAY:
             if penalised.best is not None and penalised.best[0] < VALUE_LIMIT:
                 return x, self._answer(penalised.best[1], Status.UNBOUNDED, None)
@@ -169,9 +184,13 @@ class ConstrainedSearch:
         y = penalised.invert(outcome.state.x)
         if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
             return y, self._answer(y, outcome.status, None, self._blame(y, outcome.status))
-        self._last = self._judged(y, outcome, outcome.status, penalised)
+        self._last = self._judged(y, self._evidence(outcome), outcome.status, penalised)
         if self._last.status in DECIDED or outcome.status in FINAL:
             return y, self._last
+        if isinstance(self._along, Chart):
+            # It may have led to its own end: penalties decide.
+            self._along, self._charts = None, 0
+            return y, None
         return self._next(penalised, y, outcome.status)
 
     def _next(self, penalised: Penalised, y: Vector, ended: Status) -> tuple[Vector, Answer | None]:
@@ -200,9 +219,12 @@ class ConstrainedSearch:
             self._raise(excess != 0.0, penalised)
         return x, None
 
-    def _coordinates(self, x: Vector) -> Coordinates:
+    def _coordinates(self, x: Vector) -> Coordinates | Chart:
         if self._along is None:
-            self._along = Coordinates(self.problem, x)
+            near = BESIDE * self.request.delta
+            chart = Chart(self.problem, x, near) if self._charts else None
+            along = chart if chart is not None and chart.made else None
+            self._along = along or Coordinates(self.problem, x)
         return self._along
 
     def _steeper(self, penalised: Penalised, x: Vector) -> Vector:
@@ -217,10 +239,12 @@ class ConstrainedSearch:
             return None
         notify = adapt_callback(self.callback)
         begin, last = time.perf_counter(), x
+        known: list[tuple[Vector, Vector]] = []
 
-        def seen(y: Vector, value: float) -> None:
+        def seen(y: Vector, value: float, gradient: Vector) -> None:
             nonlocal last
             last = y
+            known.append((y, gradient))
             self._steps += 1
             calls, now = self.problem.objective.calls, time.perf_counter()
             violation = self.problem.system.violation(y)
@@ -232,7 +256,8 @@ class ConstrainedSearch:
                 raise StopIteration
 
         try:
-            place = head_start(self.problem, x, seen)
+            enough = EARLY_FALL * self.request.eps * self.request.delta
+            place = head_start(self.problem, x, enough, seen)
         except (StopIteration, KeyboardInterrupt) as cause:
             status = stopped(cause, self.problem.objective)
             if time.perf_counter() > self.deadline:
@@ -240,8 +265,15 @@ class ConstrainedSearch:
             return self._judged(last, None, status)
         if place is None:
             return None
-        answer = self._judged(place, None, Status.NOT_VERIFIED, patience=EARLY_PATIENCE)
+        answer = self._judged(place, None, Status.NOT_VERIFIED, early=True, known=known)
         return answer if answer.status is Status.VERIFIED else None
+
+    def _proves(self, evidence: Evidence, penalised: Boxed) -> bool:
+        """Whether what the search knows so far is KKT: multipliers are freer than weights."""
+        y = penalised.invert(evidence.x)
+        answer = self._judged(y, evidence, Status.NOT_VERIFIED, penalised, early=True)
+        self._proved = answer if answer.status is Status.VERIFIED else None
+        return self._proved is not None
 
     def _first_weights(self, x: Vector) -> None:
         """Start near the ratio of the lengths of the gradients."""
@@ -270,10 +302,18 @@ class ConstrainedSearch:
         system = self.problem.system
         return system.excess(system.values(x))
 
-    def _solve(self, penalised: Boxed, x: Vector, request: Request) -> Outcome:
+    def _solve(
+        self,
+        penalised: Boxed,
+        x: Vector,
+        request: Request,
+        proves: Callable[[Evidence, Boxed], bool] | None = None,
+    ) -> Outcome:
         objective = self.problem.objective
         counted = CountedOracle(penalised)
         judge = _Reasked(counted, request, self.meta, self.checked)
+        if proves is not None:
+            judge.proves = lambda evidence: proves(evidence, penalised)
         left = max(self.deadline - time.perf_counter(), 1e-3)
         kept = int(min(6 * (x.size + 4), (objective.limit - objective.calls) // 4))
         before = objective.calls
@@ -288,6 +328,13 @@ class ConstrainedSearch:
         self._history = self._history.followed_by(_translated(outcome.history, penalised, before))
         self._steps += outcome.state.steps
         return outcome
+
+    def _evidence(self, outcome: Outcome) -> Evidence | None:
+        """Return what a run knows about its last point."""
+        if not math.isfinite(outcome.state.fx):
+            return None  # without a value it has not even started
+        found: Evidence | None = outcome.certificate or self.solver.best_evidence(outcome.state)
+        return found
 
     def _shown(self, function: Boxed) -> Callable[..., Any] | None:
         """Callbacks see points of the problem, inside its bounds, with f and the violation."""
@@ -313,24 +360,25 @@ class ConstrainedSearch:
     def _judged(
         self,
         y: Vector,
-        outcome: Outcome | None,
+        evidence: Evidence | None,
         status: Status,
         penalised: Boxed | None = None,
-        patience: int | None = None,
+        early: bool = False,
+        known: Sequence[tuple[Vector, Vector]] = (),
     ) -> Answer:
-        """Snap, restore, gather and state; decide what the claim is worth."""
+        """Snap, restore, gather and state; decide what the claim is worth.
+
+        `early`: where it is not worth what was asked for, little is spent on it. `known`: points
+        with gradients of f, of which those are used that help.
+        """
         problem, request = self.problem, self.request
         seeds: list[tuple[Vector, Vector | None]] = []
-        # Without a value the solver has not even started.
-        if penalised is not None and outcome is not None and math.isfinite(outcome.state.fx):
-            evidence = outcome.certificate or self.solver.best_evidence(outcome.state)
-            if evidence is not None:
-                inside = [penalised.invert(z) for z in evidence.points]
-                seeds = [(z, penalised.remembered(z)) for z in inside]
+        if penalised is not None and evidence is not None:
+            inside = [penalised.invert(z) for z in evidence.points]
+            seeds = [(z, penalised.remembered(z)) for z in inside]
         around = Around(problem, y, request.delta, request.seed)
         certificate = None
-        early = patience is not None
-        patience = patience or max(20, min(4 * y.size, 200))
+        patience = EARLY_PATIENCE if early else max(20, min(4 * y.size, 200))
         try:
             rng = stream(request.seed, len(seeds), "seeds")
             for z, gradient in seeds:
@@ -339,6 +387,9 @@ class ConstrainedSearch:
             if not around.points:
                 around.ask(_jittered(rng, y, y, request.delta, problem.box))
             around = around.moved_to(self._placed(around))
+            around.keep(known)
+            if early and not problem.feasible(around.x):
+                return self._answer(around.x, status, None)
             certificate = state_kkt(
                 around, request.eps, self.meta, patience=patience, deadline=self.deadline,
                 or_nothing=early,
@@ -475,9 +526,16 @@ class ConstrainedSearch:
 
 
 class _Reasked(Judge):
-    """Gradients of a reduced function are asked again, and no more: KKT is decided later."""
+    """KKT is decided at once where it can be; else gradients of the reduced function are asked
+    again, and no more: KKT is decided later."""
+
+    proves: Callable[[Evidence], bool] | None = None
 
     def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
+        # What failed may fail again: after the second time more and more seldom.
+        due = self.trials & (self.trials + 1) == 0
+        if due and self.proves is not None and self.proves(evidence):
+            return evidence, None
         stating, fresh = self._ask_again(evidence)
         if stating is None or stating.bound() > self.request.eps:
             return None, fresh

@@ -63,7 +63,7 @@ class FeasibleSearch(ConstrainedSearch):
                 return self._answer(x, outcome.status, None, self._blame(x, outcome.status))
             ended = outcome.status in FINAL or time.perf_counter() > self.deadline
             if ended or way <= STILL * request.delta:
-                last = self._judged(x, outcome, outcome.status, function)
+                last = self._judged(x, self._evidence(outcome), outcome.status, function)
                 if last.status in DECIDED or ended:
                     return last
                 if target.delta <= 2.0**-6 * request.delta:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,6 +79,8 @@ class Around:
         self._excess = np.abs(system.excess(values))
         self._holds = self._excess <= tolerances(system)
         self._looked: set[tuple[int, float]] = set()
+        #: Points whose gradients are known but not used yet, the nearest last.
+        self._kept: list[tuple[Vector, Vector]] = []
         self.see(x)
 
     def moved_to(self, x: Vector) -> Around:
@@ -118,6 +121,19 @@ class Around:
         self.gradients.append(gradient)
         self.rows.append(rows.copy())
         return True
+
+    def keep(self, known: Sequence[tuple[Vector, Vector]]) -> None:
+        """Remember gradients of f at points of the ball: they are used before others are asked.
+
+        Not that at x itself, nor on faces of the box: kinks are there.
+        """
+        box = self.problem.box
+        free, away = ~box.fixed, [float(np.linalg.norm(y - self.x)) for y, _ in known]
+        for j in np.argsort(away)[::-1].tolist():
+            y = known[j][0]
+            face = bool(((y == box.lower) | (y == box.upper))[free].any())
+            if 0.0 < away[j] <= self.delta and not face:
+                self._kept.append(known[j])
 
     def look_for_limits(self) -> None:
         """Walk towards limits that may be within the ball and have not been reached yet."""
@@ -224,6 +240,9 @@ class Around:
                     return found
                 if found.length <= 0.9 * milestone:
                     milestone, since = found.length, 0
+                if self._kept:
+                    self.ask(*self._kept.pop())
+                    continue
                 ratio = narrow(found.length / max(steep, found.length), self.x.size)
                 y = conic_point(rng, self.x, found.vector, found.length, self.delta, ratio)
                 self.ask(fold(y))

@@ -26,16 +26,21 @@ LARGEST = 200
 #: Smooth steps take little more than one value for each gradient; more of them mean kinks.
 VALUES_PER_GRADIENT, MORE_VALUES = 1.2, 8
 
+#: It ends where f falls by less than this part of it, if not later.
+FALL = 1e-7
+
 
 class _Enough(Exception):
     """Ends the run from inside the function."""
 
 
-def head_start(problem: Problem, x: Vector, seen: Callable[[Vector, float], None]) -> Vector | None:
+def head_start(
+    problem: Problem, x: Vector, enough: float, seen: Callable[[Vector, float, Vector], None]
+) -> Vector | None:
     """Return the last point of a short smooth search from x, or None if it led nowhere.
 
-    `seen(y, f(y))` is told of every point it went to. f and the constraints are asked inside the
-    bounds only.
+    It ends where f falls by less than `enough`. `seen(y, f(y), gradient)` is told of every point it
+    went to. f and the constraints are asked inside the bounds only.
     """
     box, objective = problem.box, problem.objective
     free = ~box.fixed
@@ -61,20 +66,21 @@ def head_start(problem: Problem, x: Vector, seen: Callable[[Vector, float], None
         nonlocal gradients, last
         gradients += 1
         y = whole(z)
-        slope: Vector = objective.gradient(y)[free]
+        slope = objective.gradient(y)
         last = y
         if gradients > 1:
-            seen(y, objective.last_value)
-        return slope
+            seen(y, objective.last_value, slope)
+        found: Vector = slope[free]
+        return found
 
-    scale = 1.0 + abs(objective.last_value)
+    least = min(enough, FALL * (1.0 + abs(objective.last_value)))
     try:
         with np.errstate(all="ignore"):
             found = minimize(
                 fun, x[free], jac=jac, method="SLSQP",
                 bounds=Bounds(box.lower[free], box.upper[free]),
                 constraints=list(_as_dicts(problem, whole, free)),
-                options={"ftol": 1e-7 * scale, "maxiter": 1000},
+                options={"ftol": least, "maxiter": 1000},
             )  # fmt: skip
         last = whole(np.asarray(found.x, dtype=np.float64))
     except OutOfCalls:

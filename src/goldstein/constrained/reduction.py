@@ -6,8 +6,8 @@ With y = clip(z) the function is
 
 f and c are asked inside the bounds only. Gradients of P that cancel are a KKT certificate: f has
 weight 1 by construction, and a constraint enters where it is violated, with a multiplier of at
-most rho_i. Variables whose bounds coincide are left out of z, and z runs along linear equalities
-where it can (`goldstein.constrained.coordinates`).
+most rho_i. Variables whose bounds coincide are left out of z, and z runs along linear equalities,
+y being the nearest point of the box on them (`goldstein.constrained.coordinates`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import Box
+from goldstein.constrained.chart import Chart
 from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import System, as_system
@@ -32,13 +33,13 @@ FAR = 1e4
 
 
 class Boxed(Oracle):
-    """A function inside the bounds, continued to all z by a wall: F(y) + wall |z - y|_1.
+    """A function inside the bounds, continued to all z by a wall: F(y) + wall |z - y|.
 
-    Over the variables that can move; y = clip(z).
+    Over the variables that can move; y is the point of the box that z stands for.
     """
 
     def __init__(
-        self, problem: Problem, wall: float, coordinates: Coordinates | None = None
+        self, problem: Problem, wall: float, coordinates: Coordinates | Chart | None = None
     ) -> None:
         self.problem, self.wall = problem, wall
         self._free = ~problem.box.fixed
@@ -93,23 +94,18 @@ class Boxed(Oracle):
 
     def invert(self, z: Vector) -> Vector:
         """Return the point of the box that belongs to z."""
-        return self.problem.box.clip(self._coordinates.whole(z))
+        return self._coordinates.place(z).y.copy()
 
     def value(self, x: Vector) -> float:
-        whole = self._coordinates.whole(x)
-        y = self.problem.box.clip(whole)
-        found = self.inside(y) + self.wall * float(np.abs(whole - y).sum())
-        self.course[found] = self.objective(y), self.problem.system.violation(y)
+        place = self._coordinates.place(x)
+        found = self.inside(place.y) + self.wall * place.gap
+        self.course[found] = self.objective(place.y), self.problem.system.violation(place.y)
         return found
 
     def gradient(self, y: Vector) -> Vector:
-        whole = self._coordinates.whole(y)
-        inside = self.problem.box.clip(whole)
-        slope = self.slope(inside)
+        slope = self.slope(self._coordinates.place(y).y)
         self.steepest = max(self.steepest, float(np.abs(slope[self._free]).max(initial=0.0)))
-        outside = whole - inside
-        slope = np.where(outside != 0.0, self.wall * np.sign(outside), slope)
-        return self._coordinates.gradient(slope)
+        return self._coordinates.gradient(y, slope, self.wall)
 
 
 class Penalised(Boxed):
@@ -127,12 +123,18 @@ class Penalised(Boxed):
     """
 
     def __init__(
-        self, problem: Problem, rho: Vector, wall: float, coordinates: Coordinates | None = None
+        self,
+        problem: Problem,
+        rho: Vector,
+        wall: float,
+        coordinates: Coordinates | Chart | None = None,
     ) -> None:
         super().__init__(problem, wall, coordinates)
         self.rho = rho
         #: The best feasible point that was met, with its value.
         self.best: tuple[float, Vector] | None = None
+        #: Where a new chart was wanted.
+        self.left: Vector | None = None
         self._lowest, self._scale, self._violated = math.inf, 0.0, False
 
     def inside(self, y: Vector) -> float:
@@ -152,9 +154,12 @@ class Penalised(Boxed):
 
     def _stop_running_away(self, z: Vector) -> None:
         """Give up where ever lower values lead ever further out: the weights are too small."""
+        if isinstance(self._coordinates, Chart) and self._coordinates.bent(z):
+            self.left = self.invert(z)
+            raise BallTooSmallError
         size = 1.0 + float(np.abs(z).max(initial=0.0))
         self._scale = self._scale or size
-        outside = self._violated or not self.problem.box.contains(self._coordinates.whole(z))
+        outside = self._violated or self._coordinates.place(z).gap > 0.0
         if outside and size > FAR * self._scale:
             raise BallTooSmallError
 
