@@ -13,10 +13,18 @@ from goldstein.numerics.cone import conic_point, narrow, trial_point
 from goldstein.numerics.hull import Hull
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
+from goldstein.solvers.elsewhere import elsewhere
 
 #: A bound this small relative to the gradients is rounding error: nothing more to gain.
 _FLOOR = 1e-14
 
+
+#: A gradient that m accounts for up to this part of |m|^2 is nothing new.
+_NEW = 1e-3
+
+#: After so many of them in a row, or so many gradients without visible gain, every other point is
+#: looked for elsewhere.
+_STUCK, _SLOW = 2, 6
 
 #: Patience once f is seen to fall: the point is not stationary, and the bound is for the record.
 SETTLED = 30
@@ -62,7 +70,8 @@ def enrich(
         hull.add(g)
     value_at_x: float | None = None
     lipschitz = max((math.sqrt(g @ g) for g in found.gradients), default=0.0)
-    milestone, since, asked = math.inf, 0, 0
+    milestone, since, asked, old, turn = math.inf, 0, 0, 0, 0
+    m, norm = x, 0.0
     try:
         while asked < max_gradients and (not found.points or time.perf_counter() < deadline):
             if hull.size == 0:
@@ -87,7 +96,13 @@ def enrich(
                         found.descent_step = radius * (1.0 - ratio / 8.0)
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
-                y = conic_point(rng, x, m, norm, radius, ratio)
+                stuck = old >= _STUCK or since >= _SLOW
+                if stuck and (asked % 2 or found.descent is not None):
+                    support = [found.points[j] for j in hull.support.tolist()]
+                    y = elsewhere(rng, turn, x, m, norm, radius, ratio, support)
+                    turn += 1
+                else:
+                    y = conic_point(rng, x, m, norm, radius, ratio)
             asked += 1
             since += 1
             try:
@@ -95,6 +110,7 @@ def enrich(
             except KinkError:
                 found.kinks += 1
                 continue
+            old = old + 1 if g @ m >= (1.0 - _NEW) * norm * norm else 0
             lipschitz = max(lipschitz, math.sqrt(g @ g))
             found.points.append(y)
             found.gradients.append(g)
