@@ -16,6 +16,9 @@ from goldstein.checker.arrays import Vector
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point
 
+#: Whatever the direction, every other point is drawn from the whole ball.
+WAYS = ("along", "anywhere", "nearer", "anywhere", "opposite", "anywhere")
+
 #: Nearer places are looked at down to this part of the radius.
 NEAREST = 2.0**-10
 
@@ -44,14 +47,14 @@ def elsewhere(
     >>> bool(max(far) <= 0.1)
     True
     """
-    way = (0,1,2,1,3,1)[turn % 6]
-    if way == 0:
+    way = WAYS[turn % len(WAYS)]
+    if way == "along":
         y = support[rng.integers(len(support))]
         return _slid(rng, y, x, m, norm, radius)
-    if way == 1:
+    if way == "anywhere":
         return uniform_in_ball(rng, x, radius)
     nearer = radius * NEAREST ** rng.random()
-    if way == 2:
+    if way == "nearer":
         return conic_point(rng, x, m, norm, nearer, ratio)
     y = 2.0 * x - support[rng.integers(len(support))]
     return _inside(uniform_in_ball(rng, y, 0.1 * nearer), x, radius)

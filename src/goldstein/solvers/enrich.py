@@ -22,9 +22,12 @@ _FLOOR = 1e-14
 #: A gradient that m accounts for up to this part of |m|^2 is nothing new.
 _NEW = 1e-3
 
-#: After so many of them in a row, or so many gradients without visible gain, every other point is
-#: looked for elsewhere.
+#: After so many of them in a row, or so many gradients (more in many variables) without visible
+#: gain, every other point is looked for elsewhere.
 _STUCK, _SLOW = 2, 6
+
+#: The cone is at least this wide: a claim must not rest on points next to the kinks that x is on.
+_OPEN = 3e-3
 
 #: Patience once f is seen to fall: the point is not stationary, and the bound is for the record.
 SETTLED = 30
@@ -83,7 +86,7 @@ def enrich(
                     return
                 if norm <= 0.9 * milestone:
                     milestone, since = norm, 0
-                ratio = narrow(norm / lipschitz, x.size)
+                ratio = narrow(max(norm / lipschitz, _OPEN), x.size)
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
                 look = asked & (asked - 1) == 0 or since == patience - 1
                 if look and found.descent is None and oracle.has_value:
@@ -96,7 +99,7 @@ def enrich(
                         found.descent_step = radius * (1.0 - ratio / 8.0)
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
-                stuck = old >= _STUCK or since >= _SLOW
+                stuck = old >= _STUCK or since >= max(_SLOW, x.size // 8)
                 if stuck and (asked % 2 or found.descent is not None):
                     support = [found.points[j] for j in hull.support.tolist()]
                     y = elsewhere(rng, turn, x, m, norm, radius, ratio, support)
