@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating
+from goldstein.certificates.stating import Stating, looks_beside
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError
@@ -18,6 +18,9 @@ from goldstein.solvers.enrich import Enrichment, enrich
 
 #: How often the search goes on after a claim that would not have survived.
 SEARCHES = 4
+
+#: How much shorter a vector is looked for after a claim that came out too large.
+CLOSER = 4.0
 
 
 def gathered(
@@ -31,7 +34,7 @@ def gathered(
 ) -> Enrichment:
     """Gather gradients around x; some calls are kept back to look beside those that matter."""
     left = int(min(oracle.limit - oracle.calls, 2.0**62))
-    with oracle.reserved(min(2 * x.size + 40, left // 2)):
+    with oracle.reserved(min(looks_beside(x, radius) * (x.size + 1) + 40, left // 2)):
         # Gradients without visible gain before the search gives up.
         patience = max(30, min(x.size, 400))
         enrich(oracle, x, radius, eps, seed, found, patience=patience, deadline=deadline)
@@ -54,8 +57,9 @@ def certificate_from(
     """
     best: GoldsteinCertificate | None = None
     seed = int(meta["seed"])
+    goal = eps
     for _ in range(SEARCHES):
-        gathered(oracle, x, delta, eps, seed, found, deadline)
+        gathered(oracle, x, delta, goal, seed, found, deadline)
         oracle.require_visible(x, delta)
         if not found.points:
             break
@@ -65,7 +69,12 @@ def certificate_from(
         claim = stating.claim(eps, *remarks(found, meta))
         if claim is not None and (best is None or claim.eps < best.eps):
             best = claim
-        if (best is not None and best.eps <= eps) or not stating.unsteady:
+        if best is not None and best.eps <= eps:
+            break
+        # What is stated allows for more than what was found: then more has to be found.
+        if 0.0 < stating.bound() <= goal:
+            goal = min(goal, stating.bound()) / CLOSER
+        elif not stating.unsteady:
             break
         if time.perf_counter() > deadline:
             break

@@ -54,6 +54,17 @@ MORE_LOOKS = 3
 ATTEMPTS = 4
 
 
+def looks_beside(x: Vector, delta: float) -> int:
+    """How often a claim about x looks beside each of its points, if none of them is dropped."""
+    return sum(_looks(float(hair(x, delta).max()), delta))
+
+
+def _looks(width: float, delta: float) -> tuple[int, int]:
+    """Return how often one looks far and how often near by, where a hair is so wide."""
+    far = COARSE_LOOKS if width > COARSE * delta else 1
+    return far, NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
+
+
 def _taken(rows: Matrix, used: Rows) -> Matrix:
     """Return these rows; all of them without a copy."""
     return rows if len(used) == len(rows) else rows[used]
@@ -87,8 +98,7 @@ class Stating:
         self.points, self.gradients = points, gradients
         self.seed = seed
         width = float(hair(x, delta).max())
-        self._looks = COARSE_LOOKS if width > COARSE * delta else 1
-        self._near_looks = NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
+        self._looks, self._near_looks = _looks(width, delta)
         self._hairs = min(max(1.0, FARTHEST * delta / width), HAIRS)
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}

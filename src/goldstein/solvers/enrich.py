@@ -13,10 +13,21 @@ from goldstein.numerics.cone import conic_point, narrow, trial_point
 from goldstein.numerics.hull import Hull
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
+from goldstein.solvers.elsewhere import elsewhere
 
 #: A bound this small relative to the gradients is rounding error: nothing more to gain.
 _FLOOR = 1e-14
 
+
+#: A gradient that m accounts for up to this part of |m|^2 is nothing new.
+_NEW = 1e-3
+
+#: After so many of them in a row, or so many gradients (more in many variables) without visible
+#: gain, every other point is looked for elsewhere.
+_STUCK, _SLOW = 2, 6
+
+#: The cone is at least this wide: a claim must not rest on points next to the kinks that x is on.
+_OPEN = 3e-3
 
 #: Patience once f is seen to fall: the point is not stationary, and the bound is for the record.
 SETTLED = 30
@@ -62,7 +73,8 @@ def enrich(
         hull.add(g)
     value_at_x: float | None = None
     lipschitz = max((math.sqrt(g @ g) for g in found.gradients), default=0.0)
-    milestone, since, asked = math.inf, 0, 0
+    milestone, since, asked, old, turn = math.inf, 0, 0, 0, 0
+    m, norm = x, 0.0
     try:
         while asked < max_gradients and (not found.points or time.perf_counter() < deadline):
             if hull.size == 0:
@@ -74,7 +86,7 @@ def enrich(
                     return
                 if norm <= 0.9 * milestone:
                     milestone, since = norm, 0
-                ratio = narrow(norm / lipschitz, x.size)
+                ratio = narrow(max(norm / lipschitz, _OPEN), x.size)
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
                 look = asked & (asked - 1) == 0 or since == patience - 1
                 if look and found.descent is None and oracle.has_value:
@@ -87,7 +99,13 @@ def enrich(
                         found.descent_step = radius * (1.0 - ratio / 8.0)
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
-                y = conic_point(rng, x, m, norm, radius, ratio)
+                stuck = old >= _STUCK or since >= max(_SLOW, x.size // 8)
+                if stuck and (asked % 2 or found.descent is not None):
+                    support = [found.points[j] for j in hull.support.tolist()]
+                    y = elsewhere(rng, turn, x, m, norm, radius, ratio, support)
+                    turn += 1
+                else:
+                    y = conic_point(rng, x, m, norm, radius, ratio)
             asked += 1
             since += 1
             try:
@@ -95,6 +113,7 @@ def enrich(
             except KinkError:
                 found.kinks += 1
                 continue
+            old = old + 1 if g @ m >= (1.0 - _NEW) * norm * norm else 0
             lipschitz = max(lipschitz, math.sqrt(g @ g))
             found.points.append(y)
             found.gradients.append(g)
