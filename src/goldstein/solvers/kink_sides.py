@@ -1,0 +1,155 @@
+"""Points on chosen sides of many kinks at once, so that few gradients cancel.
+
+Close to a minimum of a sum of many elements, every element has a kink of its own next to x, and a
+multiplier t in [0, 1]: the part of the weight that its second side must get for the gradients to
+cancel. Random points would need as many gradients as there are kinks. But where every side can be
+had at will, points with the weights (1 - r) r^j serve all elements at once: each writes its t as a
+sum of some of these weights, as in a binary expansion, and after J points what is missing is about
+r^J in every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from goldstein.checker.arrays import Indices, Matrix, Vector
+from goldstein.numerics.element_model import Mask, minimise_elements
+from goldstein.solvers.element_bundle import ElementBundle
+
+#: Kinks with less weight than this on one side are left alone.
+LIGHT = 1e-5
+
+#: Two slopes closer than this, against the longer of them, are the same.
+SAME = 1e-6
+
+#: The points lie this part of delta from x, about: curvature must not be felt.
+REACH = 0.01
+
+#: Ratio of the weights of successive points; above 1/2 a side that was missed is made up for later.
+RATIO = 0.6
+
+#: Added to the diagonal of the system of kinks, whose rows have length 1.
+RIDGE = 1e-10
+
+
+class KinkSides:
+    """Two sides of every element next to x, and points on the ones that are wanted.
+
+    Attributes
+    ----------
+    kinked : (K,), bool: elements with two sides that matter
+    share : (K,): weight that the second side must get
+    """
+
+    def __init__(self, bundle: ElementBundle, rng: np.random.Generator) -> None:
+        self.bundle, self.rng = bundle, rng
+        everyone = np.arange(len(bundle.used))
+        weights = np.where(bundle.used, bundle.weights, 0.0)
+        first = weights.argmax(axis=1)
+        away = bundle.slopes - bundle.slopes[everyone, first][:, None]
+        away = np.where(bundle.used, np.vecdot(away, away), 0.0)
+        second = (weights * away).argmax(axis=1)
+        back = bundle.slopes - bundle.slopes[everyone, second][:, None]
+        near_second = np.vecdot(back, back) < away
+        own = bundle.system.gather(bundle.x)
+        gaps = bundle.points - own[:, None]
+        far = np.vecdot(gaps, gaps)
+        self.levels: list[Vector] = []
+        self.slopes: list[Matrix] = []
+        for there in (bundle.used & ~near_second, bundle.used & near_second):
+            nearest = np.where(there, far, np.inf).argmin(axis=1)
+            self.levels.append(bundle.levels[everyone, nearest])
+            self.slopes.append(bundle.slopes[everyone, nearest])
+        self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=1)
+        lengths = np.vecdot(self.slopes[0], self.slopes[0])
+        apart = away[everyone, second] > SAME**2 * np.maximum(
+            lengths, np.vecdot(self.slopes[1], self.slopes[1])
+        )
+        self.kinked: Mask = apart & (self.share > LIGHT) & (self.share < 1.0 - LIGHT)
+
+    def prepare(self, delta: float) -> bool:
+        """Find out how far the kinks are; return whether points on all sides are close enough."""
+        normal = self.slopes[1] - self.slopes[0]
+        length = np.sqrt(np.vecdot(normal, normal))
+        self._length = np.where(self.kinked, length, 1.0)
+        self._normal = np.where(self.kinked[:, None], normal / self._length[:, None], 0.0)
+        system = self.bundle.system
+        solve = system.factorise(self._normal[:, :, None] * self._normal[:, None], RIDGE)
+        if solve is None or not self.kinked.any():
+            return False
+        self._solve: Callable[[Vector], Vector] = solve
+        signs = self.rng.choice([-1.0, 1.0], len(self.kinked))
+        reach = float(np.linalg.norm(self._step(signs)))
+        gap = (self.levels[1] - self.levels[0]) / self._length
+        onto = self._step(-np.where(self.kinked, gap, 0.0))
+        self._height = REACH * delta / max(reach, 1e-300)
+        return float(np.linalg.norm(onto)) <= 0.3 * delta
+
+    def point(self, second: Mask) -> Vector:
+        """Return a random point where these elements are on their second side, others not."""
+        gap = (self.levels[1] - self.levels[0]) / self._length
+        height = self._height * self.rng.uniform(0.7, 1.3, len(second))
+        return self.bundle.x + self._step(np.where(second, height, -height) - gap)
+
+    def told(self, gradients: Matrix) -> Mask:
+        """Return which elements have these gradients from their second side."""
+        first, second = gradients - self.slopes[0], gradients - self.slopes[1]
+        there: Mask = np.vecdot(second, second) < np.vecdot(first, first)
+        return there & self.kinked
+
+    def learn(self, y: Vector, values: Vector, gradients: Matrix) -> None:
+        """Take the sides that were met at y, next to x, for what they are there."""
+        there = self.told(gradients)
+        way = self.bundle.system.gather(y - self.bundle.x)
+        level = values - np.vecdot(gradients, way)
+        for side, met in enumerate((~there, there)):
+            self.levels[side] = np.where(met, level, self.levels[side])
+            self.slopes[side] = np.where(met[:, None], gradients, self.slopes[side])
+
+    def weigh(self, mu: float, late: Callable[[], bool]) -> Vector:
+        """Find the share of the second sides; return the step that would be better still."""
+        used = np.stack([np.ones_like(self.kinked), self.kinked], axis=1)
+        levels = np.stack(self.levels, axis=1)
+        levels = np.minimum(levels, self.bundle.values[:, None])
+        slopes = np.stack(self.slopes, axis=1)
+        found = minimise_elements(
+            self.bundle.system, levels, slopes, used, self.bundle.curvature, mu, late
+        )
+        self.share = np.where(self.kinked, found.weights[:, 1], 0.0)
+        return found.v
+
+    def move(self, y: Vector, values: Vector) -> None:
+        """Let x be y."""
+        way = self.bundle.system.gather(y - self.bundle.x)
+        for side in range(2):
+            self.levels[side] = self.levels[side] + np.vecdot(self.slopes[side], way)
+        self.bundle.x, self.bundle.values = y, values
+
+    def _step(self, heights: Vector) -> Vector:
+        """Return the shortest step that rises so far above the kinks."""
+        wanted = np.where(self.kinked, heights, 0.0)
+        return self._solve(self.bundle.system.scatter(self._normal * wanted[:, None]))
+
+
+def expansion(count: int) -> Vector:
+    """Return the weights of so many points; the last one gets what is left.
+
+    Examples
+    --------
+    >>> expansion(3).round(2)
+    array([0.4 , 0.24, 0.36])
+    """
+    weights = (1.0 - RATIO) * RATIO ** np.arange(count)
+    weights[-1] += 1.0 - weights.sum()
+    return weights
+
+
+def wants_second(missing: Vector, left: float) -> Mask:
+    """Which elements need their second side next, of what is left in all?"""
+    wanted: Mask = missing >= 0.5 * left
+    return wanted
+
+
+__all__ = ["Indices", "KinkSides", "expansion", "wants_second"]
