@@ -20,7 +20,8 @@ from scipy.sparse.linalg import splu
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
 
-#: Three-dimensional: element, piece, variable of the element; or element and a matrix of it.
+#: Elements come last, so that arithmetic runs over long rows: piece, variable of the element,
+#: element; or a matrix of each element.
 Cube = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -30,9 +31,12 @@ NARROW = 30
 #: Variables times the square of the bandwidth: beyond it a factorisation may take minutes.
 TOO_WIDE = 2e10
 
-#: Steps of the interior point method; how close to the boundary they go; when it is done: the gap,
-#: against the fall that is predicted, and the gradient, against the steepest piece.
-STEPS, NEARLY, GAP, FLAT = 40, 0.995, 1e-7, 1e-9
+#: Steps of the interior point method; how close to the boundary they go.
+STEPS, NEARLY = 40, 0.995
+
+#: When it is done: the gap, against the fall that is predicted, and the gradient, against the
+#: steepest piece; and where a rough answer will do.
+FINE, ROUGH = (1e-8, 1e-10), (1e-7, 1e-9)
 
 #: Added to the diagonal, against its largest entry, where a factorisation fails.
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10)
@@ -43,13 +47,13 @@ class ElementSystem:
 
     Parameters
     ----------
-    indices : ndarray of int, shape (K, m)
-        Variables of each element; `dim` stands for none.
+    indices : ndarray of int, shape (m, K)
+        Variables of each element, one column each; `dim` stands for none.
     dim : int
 
     Examples
     --------
-    >>> system = ElementSystem(np.array([[0, 1], [1, 2]]), 3)
+    >>> system = ElementSystem(np.array([[0, 1], [1, 2]]), 3)  # 0 and 1; 1 and 2
     >>> solve = system.factorise(np.ones((2, 2, 2)), 1.0)
     >>> solve(np.array([2.0, 5.0, 4.0])).round(12)
     array([0.5, 1. , 1.5])
@@ -57,9 +61,9 @@ class ElementSystem:
 
     def __init__(self, indices: Indices, dim: int) -> None:
         self.indices, self.dim = indices, dim
-        width = indices.shape[1]
-        rows = np.repeat(indices, width, axis=1).ravel()
-        columns = np.tile(indices, (1, width)).ravel()
+        width = indices.shape[0]
+        rows = np.repeat(indices, width, axis=0).ravel()
+        columns = np.tile(indices, (width, 1)).ravel()
         # The band of a chain is as narrow as it gets; other graphs are put in order first.
         self._order: Indices | None = None
         real = (rows < dim) & (columns < dim)
@@ -74,7 +78,7 @@ class ElementSystem:
             rows, columns = place[rows], place[columns]
             self._order = order
             self.band = _band(rows[real], columns[real])
-        self._low = real & (rows >= columns)
+        self._low = np.flatnonzero(real & (rows >= columns))
         rows, columns = rows[self._low], columns[self._low]
         self._banded = self.band <= NARROW
         if self._banded:
@@ -90,7 +94,7 @@ class ElementSystem:
         return self._banded or self.dim * float(self.band) ** 2 <= TOO_WIDE
 
     def gather(self, v: Vector) -> Matrix:
-        """Return v[I_k] for all elements."""
+        """Return v[I_k] for all elements, in columns."""
         taken: Matrix = np.append(v, 0.0)[self.indices]
         return taken
 
@@ -101,7 +105,7 @@ class ElementSystem:
 
     def factorise(self, blocks: Cube, diagonal: float) -> Callable[[Vector], Vector] | None:
         """Return what solves systems with the sum of these blocks, or None where that fails."""
-        entries = blocks.ravel()[self._low]
+        entries = blocks.ravel().take(self._low)
         if self._banded:
             size = (self.band + 1) * self.dim
             matrix = np.bincount(self._places, entries, size).reshape(self.band + 1, self.dim)
@@ -150,7 +154,7 @@ class Minimum:
     v : ndarray
     tops : ndarray, shape (K,)
         The maximum of the linear pieces there, element by element, from above.
-    weights : ndarray, shape (K, p)
+    weights : ndarray, shape (p, K)
         Multipliers of the pieces: convex weights in every element.
     """
 
@@ -166,6 +170,7 @@ def minimise_elements(
     used: Mask,
     curvature: Cube,
     mu: float,
+    accuracy: tuple[float, float] = FINE,
     late: Callable[[], bool] = lambda: False,
 ) -> Minimum:
     """Minimise the model by Mehrotra's predictor and corrector.
@@ -173,12 +178,13 @@ def minimise_elements(
     Parameters
     ----------
     system : ElementSystem
-    levels, slopes : ndarray, shapes (K, p) and (K, p, m)
+    levels, slopes : ndarray, shapes (p, K) and (p, m, K)
         The pieces of every element: value at v = 0 and gradient.
-    used : ndarray of bool, shape (K, p)
+    used : ndarray of bool, shape (p, K)
         Where there is a piece; in every element there is one.
-    curvature : ndarray, shape (K, m, m)
+    curvature : ndarray, shape (m, m, K)
     mu : float
+    accuracy : FINE or ROUGH
     late : callable
         Says when to be content with what has been found.
 
@@ -186,65 +192,78 @@ def minimise_elements(
     --------
     |v - 1| + 2 v, and 2 |v + 1|:
 
-    >>> system = ElementSystem(np.array([[0], [0]]), 1)
-    >>> levels = np.array([[-1.0, 1.0], [2.0, -2.0]])
-    >>> slopes = np.array([[[3.0], [1.0]], [[2.0], [-2.0]]])
-    >>> flat = np.zeros((2, 1, 1))
+    >>> system = ElementSystem(np.array([[0, 0]]), 1)
+    >>> levels = np.array([[-1.0, 2.0], [1.0, -2.0]])
+    >>> slopes = np.array([[[3.0, 2.0]], [[1.0, -2.0]]])
+    >>> flat = np.zeros((1, 1, 2))
     >>> found = minimise_elements(system, levels, slopes, levels < 9, flat, 1e-3)
     >>> found.v.round(4), found.weights.round(2)
-    (array([-1.]), array([[0.  , 1.  ],
-           [0.25, 0.75]]))
+    (array([-1.]), array([[0.  , 0.25],
+           [1.  , 0.75]]))
     """
     count = int(used.sum())
-    highest = np.where(used, levels, -np.inf).max(axis=1)
-    lowest = np.where(used, levels, np.inf).min(axis=1)
-    steepest = float(np.abs(slopes[used]).max(initial=0.0))
+    unused = ~used
+    highest = np.where(used, levels, -np.inf).max(axis=0)
+    lowest = np.where(used, levels, np.inf).min(axis=0)
+    slopes = np.where(used[:, None], slopes, 0.0)
+    steepest = float(np.abs(slopes).max(initial=0.0))
     v = np.zeros(system.dim)
     tops = highest + (float((highest - lowest).mean()) + 1e-3 * steepest + 1e-300)
-    slack = np.where(used, tops[:, None] - levels, 1.0)
-    weights = used / used.sum(axis=1, keepdims=True)
+    slack = tops - levels
+    slack[unused] = 1.0
+    weights = used / used.sum(axis=0)
     for step in range(STEPS):
-        bent = np.matmul(curvature, system.gather(v)[:, :, None])[:, :, 0]
-        gradient = system.scatter(_combined(slopes, weights) + bent) + mu * v
-        gap = float((weights * slack)[used].sum())
+        own = system.gather(v)
+        gradient = mu * v + system.scatter(combined(slopes, weights) + along(curvature, own))
+        # What rounding has done to the constraints: weights sum to 1, slack is what is left.
+        short = 1.0 - weights.sum(axis=0)
+        loose = tops - levels - along(slopes, own) - slack
+        loose[unused] = 0.0
+        gap = float(np.vdot(weights, slack))
         fall = float((highest - tops).sum())
-        flat = np.abs(gradient).max() <= FLAT * steepest
-        if late() or (step > 3 and flat and gap <= GAP * fall):
+        flat = np.abs(gradient).max() <= accuracy[1] * steepest
+        if late() or (step > 3 and flat and gap <= accuracy[0] * fall):
             break
-        ratio = np.where(used, weights / slack, 0.0)
-        total = ratio.sum(axis=1)
-        centre = _combined(slopes, ratio) / total[:, None]
-        spread = (slopes - centre[:, None]) * np.sqrt(ratio)[:, :, None]
-        solve = system.factorise(np.matmul(spread.transpose(0, 2, 1), spread) + curvature, mu)
-        del spread
+        ratio = weights / slack
+        total = ratio.sum(axis=0)
+        centre = combined(slopes, ratio) / total
+        blocks = curvature.copy()
+        for slope, share in zip(slopes, ratio):
+            way = slope - centre
+            for i, one in enumerate(way):
+                blocks[i] += (share * one) * way
+        solve = system.factorise(blocks, mu)
         if solve is None:
             break
 
         def direction(
             target: Matrix,
             gradient: Vector = gradient,
+            short: Vector = short,
+            loose: Matrix = loose,
             ratio: Matrix = ratio,
             total: Vector = total,
             centre: Matrix = centre,
             solve: Callable[[Vector], Vector] = solve,
         ) -> tuple[Vector, Vector, Matrix, Matrix]:
             """Return changes of v, tops, weights, slack that bring weights * slack to target."""
-            wanted = target / slack
-            mean = wanted.sum(axis=1) / total
-            load = _combined(slopes, wanted - ratio * mean[:, None])
+            wanted = target / slack - ratio * loose
+            mean = (wanted.sum(axis=0) - short) / total
+            load = combined(slopes, wanted - ratio * mean)
             change = solve(-gradient - system.scatter(load))
             own = system.gather(change)
-            along = np.matmul(slopes, own[:, :, None])[:, :, 0]
-            rise = mean + (centre * own).sum(axis=1)
-            slower = np.where(used, rise[:, None] - along, 0.0)
-            return change, rise, wanted - ratio * slower, slower
+            rise = mean + _dot(centre, own)
+            wider = rise - along(slopes, own)
+            wider[unused] = 0.0
+            return change, rise, wanted - ratio * wider, wider + loose
 
         mean = gap / count
         _, _, heavier, wider = direction(-weights * slack)
         length = min(_room(weights, heavier), _room(slack, wider))
-        ahead = ((weights + length * heavier) * (slack + length * wider))[used].sum() / count
+        ahead = float(np.vdot(weights + length * heavier, slack + length * wider)) / count
         target = (ahead / mean) ** 3 * mean - weights * slack - heavier * wider
-        change, rise, heavier, wider = direction(np.where(used, target, 0.0))
+        target[unused] = 0.0
+        change, rise, heavier, wider = direction(target)
         length = min(_room(weights, heavier), _room(slack, wider))
         v += length * change
         tops += length * rise
@@ -253,17 +272,29 @@ def minimise_elements(
     return Minimum(v, tops, weights)
 
 
-def _combined(slopes: Cube, weights: Matrix) -> Matrix:
-    combined: Matrix = np.matmul(weights[:, None], slopes)[:, 0]
-    return combined
+def combined(slopes: Cube, weights: Matrix) -> Matrix:
+    """Return combinations of the pieces, element by element: (p, m, K) and (p, K) to (m, K)."""
+    answer: Matrix = np.einsum("pmk,pk->mk", slopes, weights)
+    return answer
+
+
+def along(slopes: Cube, own: Matrix) -> Matrix:
+    """Return inner products, element by element: (p, m, K) and (m, K) to (p, K)."""
+    answer: Matrix = np.einsum("pmk,mk->pk", slopes, own)
+    return answer
+
+
+def _dot(one: Matrix, other: Matrix) -> Vector:
+    answer: Vector = np.einsum("mk,mk->k", one, other)
+    return answer
 
 
 def _room(numbers: Matrix, change: Matrix) -> float:
     """Return how much of a change, at most all of it, leaves all numbers positive."""
-    falls = change < 0.0
-    if not falls.any():
-        return 1.0
-    return min(1.0, NEARLY * float((-numbers[falls] / change[falls]).min()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = change / numbers
+    fastest = -float(np.nanmin(shares, initial=0.0))
+    return min(1.0, NEARLY / fastest) if fastest > 0.0 else 1.0
 
 
 def _band(rows: Indices, columns: Indices) -> int:

@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from goldstein.checker.arrays import Indices, Matrix, Vector
-from goldstein.numerics.element_model import Mask, minimise_elements
-from goldstein.solvers.element_bundle import ElementBundle
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.numerics.element_model import FINE, Cube, Mask, Minimum, minimise_elements
+from goldstein.solvers.element_bundle import ElementBundle, squares
 
 #: Kinks with less weight than this on one side are left alone.
 LIGHT = 1e-5
@@ -25,7 +25,10 @@ LIGHT = 1e-5
 SAME = 1e-6
 
 #: The points lie this part of delta from x, about: curvature must not be felt.
-REACH = 0.01
+REACH = 0.02
+
+#: And kinks farther than this part of delta, all together, are out of reach.
+FARTHEST = 0.3
 
 #: Ratio of the weights of successive points; above 1/2 a side that was missed is made up for later.
 RATIO = 0.6
@@ -45,47 +48,39 @@ class KinkSides:
 
     def __init__(self, bundle: ElementBundle, rng: np.random.Generator) -> None:
         self.bundle, self.rng = bundle, rng
-        everyone = np.arange(len(bundle.used))
+        everyone = np.arange(bundle.used.shape[1])
         weights = np.where(bundle.used, bundle.weights, 0.0)
-        first = weights.argmax(axis=1)
-        away = bundle.slopes - bundle.slopes[everyone, first][:, None]
-        away = np.where(bundle.used, np.vecdot(away, away), 0.0)
-        second = (weights * away).argmax(axis=1)
-        back = bundle.slopes - bundle.slopes[everyone, second][:, None]
-        near_second = np.vecdot(back, back) < away
-        own = bundle.system.gather(bundle.x)
-        gaps = bundle.points - own[:, None]
-        far = np.vecdot(gaps, gaps)
+        first = weights.argmax(axis=0)
+        away = squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
+        away = np.where(bundle.used, away, 0.0)
+        second = (weights * away).argmax(axis=0)
+        near_second = squares(bundle.slopes - bundle.slopes[second, :, everyone].T) < away
+        far = squares(bundle.points - bundle.system.gather(bundle.x))
         self.levels: list[Vector] = []
         self.slopes: list[Matrix] = []
         for there in (bundle.used & ~near_second, bundle.used & near_second):
-            nearest = np.where(there, far, np.inf).argmin(axis=1)
-            self.levels.append(bundle.levels[everyone, nearest])
-            self.slopes.append(bundle.slopes[everyone, nearest])
-        self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=1)
-        lengths = np.vecdot(self.slopes[0], self.slopes[0])
-        apart = away[everyone, second] > SAME**2 * np.maximum(
-            lengths, np.vecdot(self.slopes[1], self.slopes[1])
-        )
+            nearest = np.where(there, far, np.inf).argmin(axis=0)
+            self.levels.append(bundle.levels[nearest, everyone])
+            self.slopes.append(bundle.slopes[nearest, :, everyone].T)
+        self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=0)
+        longer = np.maximum(squares(self.slopes[0]), squares(self.slopes[1]))
+        apart = away[second, everyone] > SAME**2 * longer
         self.kinked: Mask = apart & (self.share > LIGHT) & (self.share < 1.0 - LIGHT)
 
     def prepare(self, delta: float) -> bool:
         """Find out how far the kinks are; return whether points on all sides are close enough."""
         normal = self.slopes[1] - self.slopes[0]
-        length = np.sqrt(np.vecdot(normal, normal))
-        self._length = np.where(self.kinked, length, 1.0)
-        self._normal = np.where(self.kinked[:, None], normal / self._length[:, None], 0.0)
-        system = self.bundle.system
-        solve = system.factorise(self._normal[:, :, None] * self._normal[:, None], RIDGE)
+        self._length = np.where(self.kinked, np.sqrt(squares(normal)), 1.0)
+        self._normal = np.where(self.kinked, normal / self._length, 0.0)
+        solve = self.bundle.system.factorise(self._normal[:, None] * self._normal, RIDGE)
         if solve is None or not self.kinked.any():
             return False
         self._solve: Callable[[Vector], Vector] = solve
         signs = self.rng.choice([-1.0, 1.0], len(self.kinked))
         reach = float(np.linalg.norm(self._step(signs)))
-        gap = (self.levels[1] - self.levels[0]) / self._length
-        onto = self._step(-np.where(self.kinked, gap, 0.0))
         self._height = REACH * delta / max(reach, 1e-300)
-        return float(np.linalg.norm(onto)) <= 0.3 * delta
+        gap = (self.levels[1] - self.levels[0]) / self._length
+        return float(np.linalg.norm(self._step(-gap))) <= FARTHEST * delta
 
     def point(self, second: Mask) -> Vector:
         """Return a random point where these elements are on their second side, others not."""
@@ -95,42 +90,48 @@ class KinkSides:
 
     def told(self, gradients: Matrix) -> Mask:
         """Return which elements have these gradients from their second side."""
-        first, second = gradients - self.slopes[0], gradients - self.slopes[1]
-        there: Mask = np.vecdot(second, second) < np.vecdot(first, first)
+        there: Mask = squares(gradients - self.slopes[1]) < squares(gradients - self.slopes[0])
         return there & self.kinked
 
     def learn(self, y: Vector, values: Vector, gradients: Matrix) -> None:
         """Take the sides that were met at y, next to x, for what they are there."""
         there = self.told(gradients)
         way = self.bundle.system.gather(y - self.bundle.x)
-        level = values - np.vecdot(gradients, way)
+        level = values - (gradients * way).sum(axis=0)
         for side, met in enumerate((~there, there)):
             self.levels[side] = np.where(met, level, self.levels[side])
-            self.slopes[side] = np.where(met[:, None], gradients, self.slopes[side])
+            self.slopes[side] = np.where(met, gradients, self.slopes[side])
 
-    def weigh(self, mu: float, late: Callable[[], bool]) -> Vector:
-        """Find the share of the second sides; return the step that would be better still."""
-        used = np.stack([np.ones_like(self.kinked), self.kinked], axis=1)
-        levels = np.stack(self.levels, axis=1)
-        levels = np.minimum(levels, self.bundle.values[:, None])
-        slopes = np.stack(self.slopes, axis=1)
-        found = minimise_elements(
-            self.bundle.system, levels, slopes, used, self.bundle.curvature, mu, late
+    def better(self, mu: float, late: Callable[[], bool]) -> Vector:
+        """Return the step to the minimum of the model made of these sides."""
+        levels = np.minimum(np.stack(self.levels), self.bundle.values)
+        return self._minimum(levels, self.bundle.curvature, mu, late).v
+
+    def weigh(self, late: Callable[[], bool]) -> None:
+        """Find the share of the second sides with which the gradients cancel best."""
+        flat = np.zeros_like(self.bundle.curvature)
+        found = self._minimum(np.zeros((2, self.kinked.size)), flat, 1.0, late)
+        self.share = np.where(self.kinked, found.weights[1].clip(0.0, 1.0), 0.0)
+
+    def _minimum(
+        self, levels: Matrix, curvature: Cube, mu: float, late: Callable[[], bool]
+    ) -> Minimum:
+        used = np.stack([np.ones_like(self.kinked), self.kinked])
+        slopes = np.stack(self.slopes)
+        return minimise_elements(
+            self.bundle.system, levels, slopes, used, curvature, mu, FINE, late
         )
-        self.share = np.where(self.kinked, found.weights[:, 1], 0.0)
-        return found.v
 
     def move(self, y: Vector, values: Vector) -> None:
         """Let x be y."""
         way = self.bundle.system.gather(y - self.bundle.x)
         for side in range(2):
-            self.levels[side] = self.levels[side] + np.vecdot(self.slopes[side], way)
+            self.levels[side] = self.levels[side] + (self.slopes[side] * way).sum(axis=0)
         self.bundle.x, self.bundle.values = y, values
 
     def _step(self, heights: Vector) -> Vector:
         """Return the shortest step that rises so far above the kinks."""
-        wanted = np.where(self.kinked, heights, 0.0)
-        return self._solve(self.bundle.system.scatter(self._normal * wanted[:, None]))
+        return self._solve(self.bundle.system.scatter(self._normal * heights))
 
 
 def expansion(count: int) -> Vector:
@@ -151,5 +152,3 @@ def wants_second(missing: Vector, left: float) -> Mask:
     wanted: Mask = missing >= 0.5 * left
     return wanted
 
-
-__all__ = ["Indices", "KinkSides", "expansion", "wants_second"]

@@ -40,16 +40,25 @@ SHRINK, LEAST = 0.2, 1e-7
 
 #: It has arrived when steps are this part of delta, and the combination of gradients this part of
 #: eps; or when this many steps in a row have failed, or after so many in all.
-NEAR, SHORT, FAILURES, MOST = 1e-3, 0.1, 15, 100
+NEAR, SHORT, FAILURES, MOST = 0.03, 0.5, 15, 100
 
 #: Gradients are asked for this far from where values are, against the largest variable.
 HAIR = 1e-13
 
-#: How often all sides are looked at before they are weighed, and points at most.
-ROUNDS, POINTS = 2, 40
+#: Both sides of all kinks, a step, and so on: so many of these before the sides are weighed.
+LOOKS = 8
+
+#: Points of a proof, at most.
+POINTS = 40
+
+#: What the points leave, over all kinks, against eps.
+MISSING = 0.1
 
 #: Calls that the half with the guarantee gets in the end, and how often all this is tried.
 STAY, RUNS = 150, 3
+
+#: Gradients that do not bring the bound down to this many eps are left out.
+HELP = 10.0
 
 #: Calls of the others between two runs.
 PAUSE = 500
@@ -81,8 +90,8 @@ class PartitionedSearch:
         terms = oracle.plain
         if not isinstance(terms, PartiallySeparable):
             return None
-        indices = terms.indices
-        count, width = indices.shape
+        indices = np.ascontiguousarray(terms.indices.T)
+        width, count = indices.shape
         # Pieces, their points and four temporaries of that size; blocks and their assembly.
         fixed = count * (4 * width * width + 10 * width) + 10 * (terms.dim or 0)
         each = count * (6 * width + 8)
@@ -178,46 +187,60 @@ class PartitionedSearch:
         """Look at all sides of all kinks, weigh them, then place the points of the proof."""
         sides = self._sides
         assert sides is not None
-        if self._round < 2 * ROUNDS:
-            if self._round % 2 == 0:
-                self._pattern = self.rng.random(len(sides.kinked)) < 0.5
-            y = sides.point(self._pattern if self._round % 2 == 0 else ~self._pattern)
-            value = oracle.trial_value(y)
-            if value < math.inf:
-                values = self.terms.element_values(y)
-                sides.learn(y, values, self._gradient(oracle, y))
+        if self._round < LOOKS:
+            if self._round % 3 == 2:
+                self._improve(oracle, s)
+            else:
+                self._visit(oracle)
             sides.prepare(s.delta)
             self._round += 1
-            return
-        if self._round == 2 * ROUNDS:
-            self._weigh(oracle, s)
-            self._round += 1
+            if self._round == LOOKS:
+                self._weigh(s)
             return
         y = sides.point(wants_second(self._missing, self._left))
         gradient = oracle.gradient(y)
-        weight = self._weights[self._round - 2 * ROUNDS - 1]
-        there = sides.told(self.terms.element_gradients(y))
+        weight = self._weights[self._round - LOOKS]
+        there = sides.told(self.terms.element_gradients(y).T)
         self._missing = self._missing - weight * there
         self._left -= weight
         s.memory.add(y, gradient, perturbed=True)
         self._round += 1
-        if self._round > 2 * ROUNDS + len(self._weights):
+        if self._round == LOOKS + len(self._weights):
             self._end(oracle, s)
 
-    def _weigh(self, oracle: CountedOracle, s: Any) -> None:
+    def _visit(self, oracle: CountedOracle) -> None:
+        """Go to one side of every kink, chosen at random, or to the other one."""
         sides = self._sides
-        assert sides is not None and self.bundle is not None
-        step = sides.weigh(self._mu, self._late)
-        y = self.bundle.x + step
+        assert sides is not None
+        if self._round % 3 == 0:
+            self._pattern = self.rng.random(len(sides.kinked)) < 0.5
+        else:
+            self._pattern = ~self._pattern
+        y = sides.point(self._pattern)
+        if oracle.trial_value(y) < math.inf:
+            values = self.terms.element_values(y)
+            sides.learn(y, values, self._gradient(oracle, y))
+
+    def _improve(self, oracle: CountedOracle, s: Any) -> None:
+        """Step to the minimum of the model made of the sides, if f is lower there."""
+        sides = self._sides
+        assert sides is not None
+        assert self.bundle is not None
+        y = self.bundle.x + sides.better(self._mu, self._late)
         value = oracle.trial_value(y)
         if value < self.bundle.value:
             sides.move(y, self.terms.element_values(y))
             self._adopt(s, value)
             begin_afresh(s)
-        # What is missing in the end is to be a tenth of eps, over all kinks.
+
+    def _weigh(self, s: Any) -> None:
+        """Choose the weights of the points: what is missing in the end is a part of eps."""
+        sides = self._sides
+        assert sides is not None
+        sides.weigh(self._late)
         jumps = sides.slopes[1] - sides.slopes[0]
-        size = math.sqrt(float(np.vecdot(jumps, jumps)[sides.kinked].sum()))
-        wanted = math.log(0.1 * s.eps / max(size, s.eps)) / math.log(RATIO)
+        size = float(np.linalg.norm(jumps[:, sides.kinked]))
+        wanted = math.log(MISSING * s.eps / max(size, s.eps)) / math.log(RATIO)
         most = min(POINTS, s.memory.capacity, s.bundle.capacity)
         self._weights = expansion(max(2, min(most, math.ceil(wanted))))
         self._missing, self._left = sides.share.copy(), 1.0
@@ -234,6 +257,8 @@ class PartitionedSearch:
         self._rest()
         s.working = s.delta
         recentre(s, s.delta)
+        if s.bundle_size() > 0 and s.shortest(s.eps) > HELP * s.eps:
+            begin_afresh(s)  # the sides were not what they seemed to be: no burden, then
         s.turn = BUNDLE
         open_turn(s, oracle.calls)
         s.turn_ends = oracle.calls + STAY
@@ -246,4 +271,4 @@ class PartitionedSearch:
         hair = HAIR * max(1.0, float(np.abs(y).max()))
         beside = y + hair * self.rng.standard_normal(y.size)
         oracle.gradient(beside)
-        return self.terms.element_gradients(beside)
+        return np.ascontiguousarray(self.terms.element_gradients(beside).T)
