@@ -18,8 +18,9 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.element_model import FINE, Cube, Mask, Minimum, minimise_elements
 from goldstein.solvers.element_bundle import ElementBundle, squares
 
-#: Kinks with less weight than this on one side are left alone.
-LIGHT = 1e-5
+#: A piece is from the other side of a kink if its slope is this part, at least, as far from the
+#: first as that of any.
+ACROSS = 0.5
 
 #: Two slopes closer than this, against the longer of them, are the same.
 SAME = 1e-6
@@ -46,26 +47,32 @@ class KinkSides:
     share : (K,): weight that the second side must get
     """
 
-    def __init__(self, bundle: ElementBundle, rng: np.random.Generator) -> None:
+    def __init__(self, bundle: ElementBundle, near: float, rng: np.random.Generator) -> None:
         self.bundle, self.rng = bundle, rng
-        everyone = np.arange(bundle.used.shape[1])
-        weights = np.where(bundle.used, bundle.weights, 0.0)
+        used = bundle.used
+        everyone = np.arange(used.shape[1])
+        weights = np.where(used, bundle.weights, 0.0)
         first = weights.argmax(axis=0)
         away = squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
-        away = np.where(bundle.used, away, 0.0)
-        second = (weights * away).argmax(axis=0)
-        near_second = squares(bundle.slopes - bundle.slopes[second, :, everyone].T) < away
+        away = np.where(used, away, 0.0)
+        # Where the piece would meet the first one.
+        apart = away > (SAME**2 * squares(bundle.slopes)).max(axis=0)
+        gaps = np.abs(bundle.levels - bundle.levels[first, everyone])
+        close = apart & (gaps <= near * np.sqrt(away))
+        away = np.where(close, away, 0.0)
+        across = close & (away >= ACROSS**2 * away.max(axis=0))
+        second = np.where(across, weights, -1.0).argmax(axis=0)
+        self.kinked: Mask = across.any(axis=0)
+        back = squares(bundle.slopes - bundle.slopes[second, :, everyone].T)
+        near_second = back < squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
         far = squares(bundle.points - bundle.system.gather(bundle.x))
         self.levels: list[Vector] = []
         self.slopes: list[Matrix] = []
-        for there in (bundle.used & ~near_second, bundle.used & near_second):
+        for there in (used & ~near_second, used & near_second):
             nearest = np.where(there, far, np.inf).argmin(axis=0)
             self.levels.append(bundle.levels[nearest, everyone])
             self.slopes.append(bundle.slopes[nearest, :, everyone].T)
         self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=0)
-        longer = np.maximum(squares(self.slopes[0]), squares(self.slopes[1]))
-        apart = away[second, everyone] > SAME**2 * longer
-        self.kinked: Mask = apart & (self.share > LIGHT) & (self.share < 1.0 - LIGHT)
 
     def prepare(self, delta: float) -> bool:
         """Find out how far the kinks are; return whether points on all sides are close enough."""
@@ -107,11 +114,13 @@ class KinkSides:
         levels = np.minimum(np.stack(self.levels), self.bundle.values)
         return self._minimum(levels, self.bundle.curvature, mu, late).v
 
-    def weigh(self, late: Callable[[], bool]) -> None:
-        """Find the share of the second sides with which the gradients cancel best."""
+    def weigh(self, late: Callable[[], bool]) -> float:
+        """Find the share of the second sides with which the slopes cancel best; return what is left."""
         flat = np.zeros_like(self.bundle.curvature)
         found = self._minimum(np.zeros((2, self.kinked.size)), flat, 1.0, late)
         self.share = np.where(self.kinked, found.weights[1].clip(0.0, 1.0), 0.0)
+        left = self.slopes[0] + self.share * (self.slopes[1] - self.slopes[0])
+        return float(np.linalg.norm(self.bundle.system.scatter(left)))
 
     def _minimum(
         self, levels: Matrix, curvature: Cube, mu: float, late: Callable[[], bool]

@@ -175,7 +175,7 @@ class PartitionedSearch:
         """It has arrived, or come to an end: are there sides to choose?"""
         bundle = self.bundle
         assert bundle is not None
-        sides = KinkSides(bundle, self.rng)
+        sides = KinkSides(bundle, s.delta / math.sqrt(len(bundle.values)), self.rng)
         begin_afresh(s)
         if not sides.prepare(s.delta):
             self._end(oracle, s)
@@ -194,8 +194,8 @@ class PartitionedSearch:
                 self._visit(oracle)
             sides.prepare(s.delta)
             self._round += 1
-            if self._round == LOOKS:
-                self._weigh(s)
+            if self._round == LOOKS and not self._weigh(s):
+                self._end(oracle, s)
             return
         y = sides.point(wants_second(self._missing, self._left))
         gradient = oracle.gradient(y)
@@ -233,17 +233,22 @@ class PartitionedSearch:
             self._adopt(s, value)
             begin_afresh(s)
 
-    def _weigh(self, s: Any) -> None:
-        """Choose the weights of the points: what is missing in the end is a part of eps."""
+    def _weigh(self, s: Any) -> bool:
+        """Choose the weights of the points, if they are of use.
+
+        What is missing in the end is to be a part of eps.
+        """
         sides = self._sides
         assert sides is not None
-        sides.weigh(self._late)
+        if sides.weigh(self._late) > HELP * s.eps:
+            return False
         jumps = sides.slopes[1] - sides.slopes[0]
         size = float(np.linalg.norm(jumps[:, sides.kinked]))
         wanted = math.log(MISSING * s.eps / max(size, s.eps)) / math.log(RATIO)
         most = min(POINTS, s.memory.capacity, s.bundle.capacity)
         self._weights = expansion(max(2, min(most, math.ceil(wanted))))
         self._missing, self._left = sides.share.copy(), 1.0
+        return True
 
     def _adopt(self, s: Any, value: float) -> None:
         assert self.bundle is not None
