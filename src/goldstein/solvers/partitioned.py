@@ -40,7 +40,7 @@ SHRINK, LEAST = 0.2, 1e-7
 
 #: It has arrived when steps are this part of delta, and the combination of gradients this part of
 #: eps; or when this many steps in a row have failed, or after so many in all.
-NEAR, SHORT, FAILURES, MOST = 0.03, 0.5, 15, 100
+NEAR, SHORT, FAILURES, MOST = 0.1, 0.5, 8, 100
 
 #: Gradients are asked for this far from where values are, against the largest variable.
 HAIR = 1e-13
