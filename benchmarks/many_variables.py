@@ -2,11 +2,15 @@
 
     python -m benchmarks.many_variables                        # d = 1e3, 1e4, 1e5
     python -m benchmarks.many_variables --dims 1000000 --problems chained_cb3_2 brown_2
+    python -m benchmarks.many_variables --elements --starts 1 2 3 --problems chained_lq
 
-Every run is a process of its own, so that its peak memory is its own (beyond that of the imports,
-which is subtracted). Columns: values + gradients; CPU seconds of the run, certificate included; and
-of one `verify`, which has to agree; peak memory; f, and beside it the f of SciPy's L-BFGS-B with at
-most as many calls (and at least 1000), which proves nothing.
+Functions are plain callables; those marked "elements" are `gs.PartiallySeparable` (chained Mifflin
+2 always, all that are sums of elements with `--elements`). `--starts k` displaces the start by a
+tenth of a standard normal vector, of seed k. Every run is a process of its own, so that its peak
+memory is its own (beyond that of the imports, which is subtracted). Columns: values + gradients;
+CPU seconds of the run, certificate included, and of one `verify`, which has to agree; peak memory;
+f, and beside it the f of SciPy's L-BFGS-B and, where it is built (`GOLDSTEIN_PEERS`), of LMBM, each
+with at most as many calls (and at least 1000) and as much time, which prove nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +22,12 @@ import subprocess
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from benchmarks.peers import shared_library
+from benchmarks.recorder import OutOfBudget, Recorder
 from scipy.optimize import minimize as scipy_minimize
 from scipy.sparse import csr_array
 from scipy.special import expit
@@ -62,24 +69,86 @@ def l1_logistic(d: int) -> tuple[Any, Any, np.ndarray]:
     return value, gradient, np.ones(d)
 
 
-def pose(name: str, d: int) -> tuple[Any, Any, np.ndarray]:
-    """Return f, its gradient and a start."""
+def _lq(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    a, b = u.T
+    excess = a * a + b * b - 1.0
+    outside = 2.0 * (excess > 0.0)
+    return np.maximum(excess, 0.0) - a - b, np.stack([outside * a - 1.0, outside * b - 1.0], 1)
+
+
+def _cb3(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    a, b = u.T
+    p, q, r = a**4 + b * b, (2.0 - a) ** 2 + (2.0 - b) ** 2, 2.0 * np.exp(b - a)
+    first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
+    left = np.where(first, 4.0 * a**3, np.where(second, 2.0 * a - 4.0, -r))
+    right = np.where(first, 2.0 * b, np.where(second, 2.0 * b - 4.0, r))
+    return np.maximum(np.maximum(p, q), r), np.stack([left, right], 1)
+
+
+def _brown(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    a, b = u.T
+    v, w, p, q = np.abs(a), np.abs(b), b * b + 1.0, a * a + 1.0
+    log_v, log_w = np.log(np.where(v > 0.0, v, 1.0)), np.log(np.where(w > 0.0, w, 1.0))
+    left = p * v ** (p - 1.0) * np.sign(a) + 2.0 * a * w**q * log_w
+    right = q * w ** (q - 1.0) * np.sign(b) + 2.0 * b * v**p * log_v
+    return v**p + w**q, np.stack([left, right], 1)
+
+
+def _mifflin(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    a, b = u.T
+    y = a * a + b * b - 1.0
+    slope = np.where(y >= 0.0, 7.5, 0.5)
+    return 2.0 * y + 1.75 * np.abs(y) - a, np.stack([slope * a - 1.0, slope * b], 1)
+
+
+def _crescent(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    a, b = u.T
+    q = a * a + (b - 1.0) ** 2 - 1.0
+    s = np.where(q >= 0.0, 2.0, -2.0)
+    return b + np.abs(q), np.stack([s * a, s * (b - 1.0) + 1.0], 1)
+
+
+#: Those that are sums of elements in two neighbours.
+ELEMENTS = {
+    "chained_lq": _lq,
+    "chained_cb3_1": _cb3,
+    "brown_2": _brown,
+    "chained_mifflin_2": _mifflin,
+    "chained_crescent_2": _crescent,
+}
+
+
+def pose(name: str, d: int, start: int = 0) -> tuple[Any, Any, np.ndarray]:
+    """Return f, its gradient and a start: that of the problem, or displaced at random."""
     if name == "l1_logistic":
-        return l1_logistic(d)
-    problem = gs.problems.get(name, d=d)
-    return problem.value, problem.gradient, np.array(problem.x0, dtype=float)
+        f, g, x0 = l1_logistic(d)
+    else:
+        problem = gs.problems.get(name, d=d)
+        f, g, x0 = problem.value, problem.gradient, np.array(problem.x0, dtype=float)
+    if start:
+        x0 = x0 + 0.1 * np.random.default_rng(start).standard_normal(d)
+    return f, g, x0
 
 
-def own_run(name: str, d: int, max_time: float, seed: int) -> dict[str, Any]:
+def sum_of_elements(name: str, d: int) -> gs.PartiallySeparable:
+    """Return the same function as a sum of elements."""
+    both = ELEMENTS[name]
+    neighbours = np.arange(d - 1)[:, None] + [0, 1]
+    return gs.PartiallySeparable((lambda u: both(u)[0], lambda u: both(u)[1]), neighbours)
+
+
+def own_run(name: str, d: int, max_time: float, start: int, elements: bool) -> dict[str, Any]:
     """Minimise, and verify with a seed that the run did not use."""
-    f, g, x0 = pose(name, d)
+    f, g, x0 = pose(name, d, start)
+    if elements:
+        f, g = sum_of_elements(name, d), None
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wall, cpu = time.perf_counter(), time.process_time()
-    res = gs.minimize(f, x0, g, eps=1e-2, delta=1e-2, rng=seed, max_time=max_time)
+    res = gs.minimize(f, x0, g, eps=1e-2, delta=1e-2, rng=start, max_time=max_time)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     again = time.process_time()
-    verified = res.certificate is not None and res.certificate.verify(f, g, seed=seed + 1).ok
+    verified = res.certificate is not None and res.certificate.verify(f, g, seed=start + 1).ok
     return {
         "success": bool(res.success), "verified": bool(verified), "calls": res.nfev + res.ngev,
         "cpu": cpu, "wall": wall, "verify": time.process_time() - again, "fun": res.fun,
@@ -89,13 +158,26 @@ def own_run(name: str, d: int, max_time: float, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def peer_run(name: str, d: int, calls: int) -> dict[str, Any]:
+def lbfgsb_run(name: str, d: int, start: int, calls: int) -> dict[str, Any]:
     """L-BFGS-B as it is, with this many calls at most."""
-    f, g, x0 = pose(name, d)
+    f, g, x0 = pose(name, d, start)
     options = {"maxfun": calls, "maxiter": calls, "ftol": 1e-15, "gtol": 1e-10}
-    cpu = time.process_time()
     res = scipy_minimize(f, x0, jac=g, method="L-BFGS-B", options=options)
-    return {"fun": float(res.fun), "calls": int(res.nfev), "cpu": time.process_time() - cpu}
+    return {"fun": float(res.fun), "calls": int(res.nfev)}
+
+
+def lmbm_run(name: str, d: int, start: int, calls: int, seconds: float) -> dict[str, Any]:
+    """LMBM, with this many calls and seconds at most; each asks for value and gradient."""
+    f, g, x0 = pose(name, d, start)
+    problem = SimpleNamespace(
+        name=name, dim=d, x0=x0, value=f, gradient=g, fun_and_jac=lambda x: (f(x), g(x))
+    )
+    oracle = Recorder(problem, max_calls=2 * calls, max_cpu=seconds)  # type: ignore[arg-type]
+    try:
+        shared_library.solve("lmbm", oracle, x0, 1e-2, 1e-2, 0)
+    except OutOfBudget:
+        pass
+    return {"fun": float(oracle.best_fun), "calls": oracle.values}
 
 
 def in_a_process(*args: str) -> dict[str, Any]:
@@ -108,17 +190,27 @@ def in_a_process(*args: str) -> dict[str, Any]:
     return answer
 
 
-def row(name: str, d: int, ours: dict[str, Any], peer: dict[str, Any]) -> str:
+def row(
+    name: str, d: int, start: int, elements: bool, ours: dict[str, Any], *peers: dict[str, Any]
+) -> str:
+    first = f"| {name.replace('_', ' ')} | {d:,} | {start} | {'elements' if elements else 'plain'} "
     if "failed" in ours:
-        return f"| {name} | {d:,} | failed: {ours['failed']} |"
+        return f"{first}| failed: {ours['failed']} |"
     said = "yes" if ours["success"] and ours["verified"] else f"no ({ours['eps']:.2g})"
     if ours["success"] and not ours["verified"]:
         said = "CONTRADICTED"
+    found = [f"{peer['fun']:.8g} ({peer['calls']:,})" if "fun" in peer else "-" for peer in peers]
     return (
-        f"| {name} | {d:,} | {said} | {ours['rows']} | {ours['calls']:,} | {ours['cpu']:.1f} "
+        f"{first}| {said} | {ours['rows']} | {ours['calls']:,} | {ours['cpu']:.1f} "
         f"| {ours['verify']:.1f} | {ours['peak'] / 1e6:.0f} MB | {ours['fun']:.8g} "
-        f"| {peer.get('fun', float('nan')):.8g} ({peer.get('calls', 0):,}) |"
+        f"| {' | '.join(found)} |"
     )
+
+
+HEADER = """\
+| problem | d | start | f is | certified | gradients | calls | CPU s | verify s | memory | f \
+| L-BFGS-B | LMBM |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
 def main() -> None:
@@ -126,28 +218,42 @@ def main() -> None:
     parser.add_argument("--dims", nargs="*", type=int, default=[1000, 10_000, 100_000])
     parser.add_argument("--problems", nargs="*", default=list(PROBLEMS))
     parser.add_argument("--max-time", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--one", action="store_true", help="one run, as JSON")
-    parser.add_argument("--peer", type=int, help="one run of L-BFGS-B with so many calls, as JSON")
+    parser.add_argument("--starts", nargs="*", type=int, default=[0], help="0: as it is")
+    parser.add_argument("--elements", action="store_true", help="sums of elements where they are")
+    parser.add_argument("--one", choices=["own", "l-bfgs-b", "lmbm"], help="one run, as JSON")
+    parser.add_argument("--calls", type=int, default=1000, help="of a peer in one run")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    name, d = chosen.problems[0], chosen.dims[0]
-    if chosen.one:
-        print(json.dumps(own_run(name, d, chosen.max_time, chosen.seed)))
+    name, d, start = chosen.problems[0], chosen.dims[0], chosen.starts[0]
+    if chosen.one == "own":
+        print(json.dumps(own_run(name, d, chosen.max_time, start, chosen.elements)))
         return
-    if chosen.peer:
-        print(json.dumps(peer_run(name, d, chosen.peer)))
+    if chosen.one == "l-bfgs-b":
+        print(json.dumps(lbfgsb_run(name, d, start, chosen.calls)))
         return
-    print(
-        "| problem | d | certified | gradients | calls | CPU s | verify s | memory | f | L-BFGS-B |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    if chosen.one == "lmbm":
+        print(json.dumps(lmbm_run(name, d, start, chosen.calls, chosen.max_time)))
+        return
+    unbuilt = shared_library.missing("lmbm")
+    if unbuilt:
+        print(unbuilt, file=sys.stderr)
+    print(HEADER)
     for d in chosen.dims:
-        for name in chosen.problems:
-            which = ("--problems", name, "--dims", str(d), "--seed", str(chosen.seed))
-            ours = in_a_process("--one", *which, "--max-time", str(chosen.max_time))
-            calls = max(1000, ours.get("calls", 0))
-            print(row(name, d, ours, in_a_process("--peer", str(calls), *which)), flush=True)
+        for start in chosen.starts:
+            for name in chosen.problems:
+                print(_compared(name, d, start, chosen, not unbuilt), flush=True)
+
+
+def _compared(name: str, d: int, start: int, chosen: argparse.Namespace, lmbm: bool) -> str:
+    """Run one problem, ours and theirs."""
+    elements = name == "chained_mifflin_2" or (chosen.elements and name in ELEMENTS)
+    which = ["--problems", name, "--dims", str(d), "--starts", str(start)]
+    which += ["--max-time", str(chosen.max_time)]
+    ours = in_a_process("--one", "own", *which, *(["--elements"] if elements else []))
+    most = ["--calls", str(max(1000, ours.get("calls", 0)))]
+    peers = [in_a_process("--one", "l-bfgs-b", *which, *most)]
+    peers.append(in_a_process("--one", "lmbm", *which, *most) if lmbm else {})
+    return row(name, d, start, elements, ours, *peers)
 
 
 if __name__ == "__main__":

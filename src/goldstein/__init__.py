@@ -37,7 +37,9 @@ _NAMES = {
     ],
     "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],
     "goldstein.constrained": ["Violation"],
-    "goldstein.oracles": ["FiniteSum", "FunctionOracle", "Oracle", "SampleStream"],
+    "goldstein.oracles": [
+        "FiniteSum", "FunctionOracle", "Oracle", "PartiallySeparable", "SampleStream",
+    ],  # fmt: skip
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.oracles.journal": ["CheckpointWarning"],
     "goldstein.solvers": [

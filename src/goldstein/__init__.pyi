@@ -242,6 +242,9 @@ from goldstein.oracles import (
     Oracle as Oracle,
 )
 from goldstein.oracles import (
+    PartiallySeparable as PartiallySeparable,
+)
+from goldstein.oracles import (
     SampleStream as SampleStream,
 )
 from goldstein.oracles.diagnose import (

@@ -34,9 +34,10 @@ from goldstein.solvers.logic.centre import close_in, retarget
 from goldstein.solvers.logic.progress import look_back, stalled
 from goldstein.solvers.logic.turns import BUNDLE, NEWTON, open_turn, refuted, take_turns
 from goldstein.solvers.memory import GradientMemory
+from goldstein.solvers.partitioned import PartitionedSearch
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
-from goldstein.solvers.room import plan
+from goldstein.solvers.room import DEFAULT, plan
 from goldstein.solvers.tuning import TUNING
 
 #: In many variables a proof that failed is tried again for an eps smaller by this factor, down to
@@ -92,6 +93,8 @@ class AutoState(BallState):
     short: float = TUNING.short
     #: The third search, if there is one.
     sweep: CoordinateSweep | None = None
+    #: The search for sums of elements, if f is one.
+    partitioned: PartitionedSearch | None = None
 
     @property
     def lipschitz(self) -> float:
@@ -220,6 +223,8 @@ class Auto(Solver):
         Fewer gradients are kept to stay below it.
     sweep : bool
         Switch the third search off, which joins from 1000 variables on.
+    elements : bool
+        Switch the search off that knows the elements of a `PartiallySeparable` sum.
 
     Examples
     --------
@@ -241,6 +246,7 @@ class Auto(Solver):
         line: str = "random",
         max_memory: int | None = None,
         sweep: bool = True,
+        elements: bool = True,
     ) -> None:
         if capacity is not None and capacity < 3:
             raise InputError(f"capacity must be at least 3, got {capacity}.")
@@ -254,6 +260,7 @@ class Auto(Solver):
             raise InputError(f"max_memory must be a positive number of bytes, got {max_memory}.")
         self.max_memory = max_memory
         self.sweep = sweep
+        self.elements = elements
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
         d = x0.size
@@ -286,6 +293,10 @@ class Auto(Solver):
         if self.sweep and d >= MANY_VARIABLES:
             own = stream(request.seed, 0, "sweep")
             state.sweep = CoordinateSweep(d, request.delta, fx, own)
+        if self.elements:
+            own = stream(request.seed, 0, "partitioned")
+            allowed = self.max_memory or DEFAULT
+            state.partitioned = PartitionedSearch.of(oracle, allowed // 2, own)
         state.newton.restart(state.x, fx)
         open_turn(state, oracle.calls)
         return state
@@ -308,6 +319,11 @@ class Auto(Solver):
             if state.dim >= MANY_VARIABLES:
                 # The same gradients would be offered again: more of them give the judge room.
                 state.eps = max(LEAST_EPS * request.eps, LESS_EPS * state.eps)
+        partitioned = state.partitioned
+        if partitioned is not None and partitioned.takes_turn(oracle.calls):
+            partitioned.step(oracle, state)
+            look_back(state, oracle.calls)
+            return
         sweeps.stay(state, oracle.calls, rejected)
         if sweeps.takes_turn(state, oracle.calls):
             assert state.sweep is not None
@@ -341,4 +357,6 @@ class Auto(Solver):
 
     def retarget(self, state: AutoState, eps: float, delta: float) -> bool:
         retarget(state, eps, delta)
+        if state.partitioned is not None:
+            state.partitioned.again()
         return True

@@ -85,11 +85,12 @@ def ended(s: Any, calls: Any) -> None:
         s.x = w.point
         s.fx = w.reply
         s.steps += 1
-    # From the second sweep on it must have gained more per call than the others since the last.
+    won = s.moved and counts(s, s.fx + fell) and w.touched() >= TOUCHED
+    # From the second sweep on it must have gained more per call than the others since the last, or
+    # it is not worth going on with. Where it ended is worth a proof in any case.
     others = max(1, w.began - w.last_calls)
     faster = w.sweeps == 1 or fell * others >= w.others_fell * spent
-    won = s.moved and counts(s, s.fx + fell) and faster and w.touched() >= TOUCHED
-    w.losses = 0 if won else w.losses + 1
+    w.losses = 0 if won and faster else w.losses + 1
     w.last_calls = calls
     w.last_value = s.fx
     w.due = calls + max(LEAST_PAUSE, int(PAUSE * spent))

@@ -1,0 +1,301 @@
+"""The minimum of a sum of small piecewise linear functions and quadratics, in many variables.
+
+    min over v of   sum_k max_i (a_ki + g_ki' v[I_k])  +  sum_k v[I_k]' B_k v[I_k] / 2  +  mu |v|^2 / 2
+
+Every term sees a few variables only, so the linear systems of an interior point method are as
+sparse as the sum. Nothing rests on how good the answer is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
+from scipy.sparse import csc_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import splu
+
+from goldstein.checker.arrays import Indices, Matrix, Vector
+
+#: Elements come last, so that arithmetic runs over long rows: piece, variable of the element,
+#: element; or a matrix of each element.
+Cube = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: Up to this bandwidth a banded factorisation is the fastest.
+NARROW = 30
+
+#: Variables times the square of the bandwidth: beyond it a factorisation may take minutes.
+TOO_WIDE = 2e10
+
+#: Steps of the interior point method; how close to the boundary they go.
+STEPS, NEARLY = 40, 0.995
+
+#: When it is done: the gap, against the fall that is predicted, and the gradient, against the
+#: steepest piece; and where a rough answer will do.
+FINE, ROUGH = (1e-8, 1e-10), (1e-7, 1e-9)
+
+#: Added to the diagonal, against its largest entry, where a factorisation fails.
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10)
+
+
+class ElementSystem:
+    """Symmetric matrices that are sums of small ones, at fixed places.
+
+    Parameters
+    ----------
+    indices : ndarray of int, shape (m, K)
+        Variables of each element, one column each; `dim` stands for none.
+    dim : int
+
+    Examples
+    --------
+    >>> system = ElementSystem(np.array([[0, 1], [1, 2]]), 3)  # 0 and 1; 1 and 2
+    >>> solve = system.factorise(np.ones((2, 2, 2)), 1.0)
+    >>> solve(np.array([2.0, 5.0, 4.0])).round(12)
+    array([0.5, 1. , 1.5])
+    """
+
+    def __init__(self, indices: Indices, dim: int) -> None:
+        self.indices, self.dim = indices, dim
+        width = indices.shape[0]
+        rows = np.repeat(indices, width, axis=0).ravel()
+        columns = np.tile(indices, (width, 1)).ravel()
+        # The band of a chain is as narrow as it gets; other graphs are put in order first.
+        self._order: Indices | None = None
+        real = (rows < dim) & (columns < dim)
+        self.band = _band(rows[real], columns[real])
+        if self.band > NARROW:
+            ones = np.ones(int(real.sum()), dtype=np.int8)
+            graph = csc_array((ones, (rows[real], columns[real])), (dim, dim)).tocsr()
+            order = np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), dtype=np.intp)
+            place = np.empty(dim + 1, dtype=np.intp)
+            place[order] = np.arange(dim)
+            place[dim] = dim
+            rows, columns = place[rows], place[columns]
+            self._order = order
+            self.band = _band(rows[real], columns[real])
+        self._low = np.flatnonzero(real & (rows >= columns))
+        rows, columns = rows[self._low], columns[self._low]
+        self._banded = self.band <= NARROW
+        if self._banded:
+            self._places = (rows - columns) * dim + columns
+        else:
+            keys = columns * dim + rows
+            filled, self._places = np.unique(keys, return_inverse=True)
+            self._rows, self._columns = filled % dim, filled // dim
+
+    @property
+    def is_narrow(self) -> bool:
+        """Can matrices be factorised in a reasonable time?"""
+        return self._banded or self.dim * float(self.band) ** 2 <= TOO_WIDE
+
+    def gather(self, v: Vector) -> Matrix:
+        """Return v[I_k] for all elements, in columns."""
+        taken: Matrix = np.append(v, 0.0)[self.indices]
+        return taken
+
+    def scatter(self, parts: Matrix) -> Vector:
+        """Return the sum of vectors of the elements."""
+        total: Vector = np.bincount(self.indices.ravel(), parts.ravel(), self.dim + 1)
+        return total[: self.dim]
+
+    def factorise(self, blocks: Cube, diagonal: float) -> Callable[[Vector], Vector] | None:
+        """Return what solves systems with the sum of these blocks, or None where that fails."""
+        entries = blocks.ravel().take(self._low)
+        if self._banded:
+            size = (self.band + 1) * self.dim
+            matrix = np.bincount(self._places, entries, size).reshape(self.band + 1, self.dim)
+            matrix[0] += diagonal
+            for ridge in RIDGES:
+                matrix[0] += ridge * matrix[0].max()
+                try:
+                    factor = cholesky_banded(matrix, lower=True, check_finite=False)
+                except LinAlgError:
+                    continue
+                if np.isfinite(factor).all():
+                    return self._ordered(lambda b: cho_solve_banded((factor, True), b))
+            return None
+        values = np.bincount(self._places, entries, self._rows.size)
+        lower = csc_array((values, (self._rows, self._columns)), (self.dim, self.dim))
+        matrix = lower + csc_array(lower.T)
+        matrix.setdiag(lower.diagonal() + diagonal)
+        try:
+            solver = splu(
+                csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )  # fmt: skip
+        except RuntimeError:
+            return None
+        return self._ordered(solver.solve)
+
+    def _ordered(self, solve: Callable[[Vector], Vector]) -> Callable[[Vector], Vector]:
+        order = self._order
+        if order is None:
+            return solve
+
+        def in_order(b: Vector) -> Vector:
+            answer = np.empty_like(b)
+            answer[order] = solve(b[order])
+            return answer
+
+        return in_order
+
+
+@dataclass
+class Minimum:
+    """Where the model has its minimum.
+
+    Attributes
+    ----------
+    v : ndarray
+    tops : ndarray, shape (K,)
+        The maximum of the linear pieces there, element by element, from above.
+    weights : ndarray, shape (p, K)
+        Multipliers of the pieces: convex weights in every element.
+    """
+
+    v: Vector
+    tops: Vector
+    weights: Matrix
+
+
+def minimise_elements(
+    system: ElementSystem,
+    levels: Matrix,
+    slopes: Cube,
+    used: Mask,
+    curvature: Cube,
+    mu: float,
+    accuracy: tuple[float, float] = FINE,
+    late: Callable[[], bool] = lambda: False,
+) -> Minimum:
+    """Minimise the model by Mehrotra's predictor and corrector.
+
+    Parameters
+    ----------
+    system : ElementSystem
+    levels, slopes : ndarray, shapes (p, K) and (p, m, K)
+        The pieces of every element: value at v = 0 and gradient.
+    used : ndarray of bool, shape (p, K)
+        Where there is a piece; in every element there is one.
+    curvature : ndarray, shape (m, m, K)
+    mu : float
+    accuracy : FINE or ROUGH
+    late : callable
+        Says when to be content with what has been found.
+
+    Examples
+    --------
+    |v - 1| + 2 v, and 2 |v + 1|:
+
+    >>> system = ElementSystem(np.array([[0, 0]]), 1)
+    >>> levels = np.array([[-1.0, 2.0], [1.0, -2.0]])
+    >>> slopes = np.array([[[3.0, 2.0]], [[1.0, -2.0]]])
+    >>> flat = np.zeros((1, 1, 2))
+    >>> found = minimise_elements(system, levels, slopes, levels < 9, flat, 1e-3)
+    >>> found.v.round(4), found.weights.round(2)
+    (array([-1.]), array([[0.  , 0.25],
+           [1.  , 0.75]]))
+    """
+    count = int(used.sum())
+    unused = ~used
+    highest = np.where(used, levels, -np.inf).max(axis=0)
+    lowest = np.where(used, levels, np.inf).min(axis=0)
+    slopes = np.where(used[:, None], slopes, 0.0)
+    steepest = float(np.abs(slopes).max(initial=0.0))
+    v = np.zeros(system.dim)
+    tops = highest + (float((highest - lowest).mean()) + 1e-3 * steepest + 1e-300)
+    slack = tops - levels
+    slack[unused] = 1.0
+    weights = used / used.sum(axis=0)
+    for step in range(STEPS):
+        own = system.gather(v)
+        gradient = mu * v + system.scatter(combined(slopes, weights) + along(curvature, own))
+        # What rounding has done to the constraints: weights sum to 1, slack is what is left.
+        short = 1.0 - weights.sum(axis=0)
+        loose = tops - levels - along(slopes, own) - slack
+        loose[unused] = 0.0
+        gap = float(np.vdot(weights, slack))
+        fall = float((highest - tops).sum())
+        flat = np.abs(gradient).max() <= accuracy[1] * steepest
+        if late() or (step > 3 and flat and gap <= accuracy[0] * fall):
+            break
+        ratio = weights / slack
+        total = ratio.sum(axis=0)
+        centre = combined(slopes, ratio) / total
+        blocks = curvature.copy()
+        for slope, share in zip(slopes, ratio):
+            way = slope - centre
+            for i, one in enumerate(way):
+                blocks[i] += (share * one) * way
+        solve = system.factorise(blocks, mu)
+        if solve is None:
+            break
+
+        def direction(
+            target: Matrix,
+            gradient: Vector = gradient,
+            short: Vector = short,
+            loose: Matrix = loose,
+            ratio: Matrix = ratio,
+            total: Vector = total,
+            centre: Matrix = centre,
+            solve: Callable[[Vector], Vector] = solve,
+        ) -> tuple[Vector, Vector, Matrix, Matrix]:
+            """Return changes of v, tops, weights, slack that bring weights * slack to target."""
+            wanted = target / slack - ratio * loose
+            mean = (wanted.sum(axis=0) - short) / total
+            load = combined(slopes, wanted - ratio * mean)
+            change = solve(-gradient - system.scatter(load))
+            own = system.gather(change)
+            rise = mean + _dot(centre, own)
+            wider = rise - along(slopes, own)
+            wider[unused] = 0.0
+            return change, rise, wanted - ratio * wider, wider + loose
+
+        mean = gap / count
+        _, _, heavier, wider = direction(-weights * slack)
+        length = min(_room(weights, heavier), _room(slack, wider))
+        ahead = float(np.vdot(weights + length * heavier, slack + length * wider)) / count
+        target = (ahead / mean) ** 3 * mean - weights * slack - heavier * wider
+        target[unused] = 0.0
+        change, rise, heavier, wider = direction(target)
+        length = min(_room(weights, heavier), _room(slack, wider))
+        v += length * change
+        tops += length * rise
+        weights += length * heavier
+        slack += length * wider
+    return Minimum(v, tops, weights)
+
+
+def combined(slopes: Cube, weights: Matrix) -> Matrix:
+    """Return combinations of the pieces, element by element: (p, m, K) and (p, K) to (m, K)."""
+    answer: Matrix = np.einsum("pmk,pk->mk", slopes, weights)
+    return answer
+
+
+def along(slopes: Cube, own: Matrix) -> Matrix:
+    """Return inner products, element by element: (p, m, K) and (m, K) to (p, K)."""
+    answer: Matrix = np.einsum("pmk,mk->pk", slopes, own)
+    return answer
+
+
+def _dot(one: Matrix, other: Matrix) -> Vector:
+    answer: Vector = np.einsum("mk,mk->k", one, other)
+    return answer
+
+
+def _room(numbers: Matrix, change: Matrix) -> float:
+    """Return how much of a change, at most all of it, leaves all numbers positive."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = change / numbers
+    fastest = -float(np.nanmin(shares, initial=0.0))
+    return min(1.0, NEARLY / fastest) if fastest > 0.0 else 1.0
+
+
+def _band(rows: Indices, columns: Indices) -> int:
+    return int(np.abs(rows - columns).max(initial=0))

@@ -1,0 +1,214 @@
+"""Sums of many terms of a few variables each, with the values and gradients of the terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from goldstein.checker.arrays import Indices, Matrix, Vector
+from goldstein.errors import InputError, InputTypeError
+from goldstein.oracles.base import Oracle
+
+#: A value and a gradient.
+Term = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Elements that share a pair of callables; `single` where it takes one element at a time."""
+
+    value: Callable[[Any], Any]
+    gradient: Callable[[Any], Any]
+    indices: Indices
+    single: bool
+
+
+class PartiallySeparable(Oracle):
+    """f(x) = sum_k f_k(x[I_k]): a sum of elements that depend on a few variables each.
+
+    An evaluation of the whole sum is one call. `minimize` (method `auto`) lets a search of its own
+    take part that knows every element by itself: what would be thousands of calls for a black box
+    becomes a few dozen, whatever the number of variables. The certificate is the ordinary one.
+
+    Parameters
+    ----------
+    terms : (value, gradient) or list of such pairs
+        One pair serves many elements: it takes their variables as the rows of a (K, m) array and
+        returns their values, shape (K,), and gradients, shape (K, m). In a list every pair has an
+        entry of `indices` of its own.
+    indices : array of int, shape (K, m), or a list
+        Row k: the variables of element k. In a list, beside each pair: such an array, or the
+        variables of a single element, shape (m,), whose pair then takes a vector and returns a
+        number and a vector.
+    dim : int, optional
+        Number of variables; default one more than the largest index.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import goldstein as gs
+    >>> def value(u): return np.abs(u[:, 1] - u[:, 0] ** 2) + (1 - u[:, 0]) ** 2
+    >>> def gradient(u):
+    ...     s = np.sign(u[:, 1] - u[:, 0] ** 2)
+    ...     return np.stack([-2 * s * u[:, 0] - 2 * (1 - u[:, 0]), s], axis=1)
+    >>> chain = np.arange(999)[:, None] + [0, 1]
+    >>> f = gs.PartiallySeparable((value, gradient), chain)
+    >>> f.dim, f.value(np.ones(1000))
+    (1000, 0.0)
+    >>> res = gs.minimize(f, np.zeros(1000), eps=1e-3, delta=1e-3, rng=0)
+    >>> res.success
+    True
+    """
+
+    def __init__(
+        self,
+        terms: Term | Sequence[Term],
+        indices: ArrayLike | Sequence[ArrayLike],
+        dim: int | None = None,
+    ) -> None:
+        pairs, rows = ([terms], [indices]) if _is_pair(terms) else (terms, indices)
+        if not isinstance(pairs, list | tuple) or not pairs:
+            raise InputTypeError(
+                f"terms is {type(terms).__name__}, expected a pair (value, gradient) of callables, "
+                "or a list of such pairs."
+            )
+        if not isinstance(rows, list | tuple | np.ndarray) or len(rows) != len(pairs):
+            count = len(rows) if hasattr(rows, "__len__") else 0
+            raise InputError(
+                f"there are {len(pairs)} pairs in terms and {count} entries in indices; every pair "
+                "needs the variables of its elements. For one pair and many elements, pass the "
+                "pair itself and an array of shape (K, m)."
+            )
+        self._groups = [_group(pair, row, j) for j, (pair, row) in enumerate(zip(pairs, rows))]
+        least = 1 + max(int(group.indices.max()) for group in self._groups)
+        if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int | np.integer)):
+            raise InputTypeError(f"dim must be an integer, got {dim!r}.")
+        if dim is not None and dim < least:
+            raise InputError(f"dim = {dim}, but indices name variable {least - 1}.")
+        self.dim = least if dim is None else int(dim)
+        #: How many elements there are.
+        self.elements = sum(len(group.indices) for group in self._groups)
+        # Answers for the elements at the points that were asked about last.
+        self._values_at: tuple[Vector, Vector] | None = None
+        self._gradients_at: tuple[Vector, Matrix] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"PartiallySeparable sum of {self.elements} elements"
+
+    @property
+    def indices(self) -> Indices:
+        """The variables of each element; where one has fewer than others, `dim` stands for none."""
+        width = max(group.indices.shape[1] for group in self._groups)
+        table: Indices = np.full((self.elements, width), self.dim, dtype=np.intp)
+        for first, group in self._placed():
+            count, own = group.indices.shape
+            table[first : first + count, :own] = group.indices
+        return table
+
+    def value(self, x: Vector) -> float:
+        return float(self.element_values(x).sum())
+
+    def gradient(self, y: Vector) -> Vector:
+        rows = self.element_gradients(y)
+        total = np.zeros(self.dim or 0)
+        for first, group in self._placed():
+            count, width = group.indices.shape
+            part = rows[first : first + count, :width]
+            total += np.bincount(group.indices.ravel(), part.ravel(), total.size)
+        return total
+
+    def element_values(self, x: Vector) -> Vector:
+        """Return f_k(x[I_k]) for all k; asked again about the last point, nothing is computed."""
+        known = self._values_at
+        if known is not None and np.array_equal(known[0], x):
+            return known[1]
+        answers = np.empty(self.elements)
+        for first, group in self._placed():
+            count = len(group.indices)
+            asked = x[group.indices[0] if group.single else group.indices]
+            found = np.asarray(group.value(asked), dtype=np.float64)
+            if found.shape != (() if group.single else (count,)):
+                raise InputError(
+                    f"the value of the elements {first} to {first + count - 1} has shape "
+                    f"{found.shape}, expected {'a number' if group.single else (count,)}: "
+                    "one value for every row of variables."
+                )
+            answers[first : first + count] = found
+        self._values_at = x.copy(), answers
+        return answers
+
+    def element_gradients(self, y: Vector) -> Matrix:
+        """Return the gradients of the elements, one per row, as wide as `indices`."""
+        known = self._gradients_at
+        if known is not None and np.array_equal(known[0], y):
+            return known[1]
+        width = max(group.indices.shape[1] for group in self._groups)
+        answers = np.zeros((self.elements, width))
+        for first, group in self._placed():
+            count, own = group.indices.shape
+            asked = y[group.indices[0] if group.single else group.indices]
+            found = np.asarray(group.gradient(asked), dtype=np.float64)
+            if found.shape != asked.shape:
+                raise InputError(
+                    f"the gradient of the elements {first} to {first + count - 1} has shape "
+                    f"{found.shape}, expected {asked.shape}: one partial derivative for every "
+                    "variable of the element."
+                )
+            answers[first : first + count, :own] = found
+        self._gradients_at = y.copy(), answers
+        return answers
+
+    def _placed(self) -> list[tuple[int, _Group]]:
+        """The groups, each with the number of its first element."""
+        firsts = np.cumsum([0, *(len(group.indices) for group in self._groups)]).tolist()
+        return list(zip(firsts, self._groups))
+
+
+def _is_pair(terms: Any) -> bool:
+    return isinstance(terms, tuple) and len(terms) == 2 and all(map(callable, terms))
+
+
+def _group(pair: Any, rows: Any, place: int) -> _Group:
+    """Read one pair and the variables of its elements."""
+    if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(map(callable, pair))):
+        raise InputTypeError(
+            f"terms[{place}] is {pair!r}, expected a pair (value, gradient) of callables."
+        )
+    try:
+        table = np.asarray(rows)
+    except ValueError as failure:
+        raise InputError(
+            f"the indices beside terms[{place}] are no array: {failure}. Elements with different "
+            "numbers of variables need a pair each."
+        ) from failure
+    if table.ndim not in (1, 2) or table.size == 0:
+        raise InputError(
+            f"the indices beside terms[{place}] have shape {table.shape}, expected (K, m) or (m,)."
+        )
+    if table.dtype.kind not in "iu":
+        raise InputTypeError(
+            f"the indices beside terms[{place}] are {table.dtype}, expected integers."
+        )
+    single = table.ndim == 1
+    table = np.atleast_2d(table).astype(np.intp)
+    if (table < 0).any():
+        element = int((table < 0).any(axis=1).argmax())
+        raise InputError(
+            f"element {element} of terms[{place}] has the variables {table[element].tolist()}; "
+            "indices count from 0."
+        )
+    ordered = np.sort(table, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if twice.any():
+        element = int(twice.argmax())
+        raise InputError(
+            f"element {element} of terms[{place}] has the variables {table[element].tolist()}, "
+            "one of them twice; an element takes each of its variables once."
+        )
+    table.setflags(write=False)
+    return _Group(*pair, table, single)

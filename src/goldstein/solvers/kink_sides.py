@@ -1,0 +1,163 @@
+"""Points on chosen sides of many kinks at once, so that few gradients cancel.
+
+Close to a minimum of a sum of many elements, every element has a kink of its own next to x, and a
+multiplier t in [0, 1]: the part of the weight that its second side must get for the gradients to
+cancel. Random points would need as many gradients as there are kinks. But where every side can be
+had at will, points with the weights (1 - r) r^j serve all elements at once: each writes its t as a
+sum of some of these weights, as in a binary expansion, and after J points what is missing is about
+r^J in every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.numerics.element_model import FINE, Cube, Mask, Minimum, minimise_elements
+from goldstein.solvers.element_bundle import ElementBundle, squares
+
+#: A piece is from the other side of a kink if its slope is this part, at least, as far from the
+#: first as that of any.
+ACROSS = 0.5
+
+#: Two slopes closer than this, against the longer of them, are the same.
+SAME = 1e-6
+
+#: The points lie this part of delta from x, about: curvature must not be felt.
+REACH = 0.02
+
+#: And kinks farther than this part of delta, all together, are out of reach.
+FARTHEST = 0.3
+
+#: Ratio of the weights of successive points; above 1/2 a side that was missed is made up for later.
+RATIO = 0.6
+
+#: Added to the diagonal of the system of kinks, whose rows have length 1.
+RIDGE = 1e-10
+
+
+class KinkSides:
+    """Two sides of every element next to x, and points on the ones that are wanted.
+
+    Attributes
+    ----------
+    kinked : (K,), bool: elements with two sides that matter
+    share : (K,): weight that the second side must get
+    """
+
+    def __init__(self, bundle: ElementBundle, near: float, rng: np.random.Generator) -> None:
+        self.bundle, self.rng = bundle, rng
+        used = bundle.used
+        everyone = np.arange(used.shape[1])
+        weights = np.where(used, bundle.weights, 0.0)
+        first = weights.argmax(axis=0)
+        away = squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
+        away = np.where(used, away, 0.0)
+        # Where the piece would meet the first one.
+        apart = away > (SAME**2 * squares(bundle.slopes)).max(axis=0)
+        gaps = np.abs(bundle.levels - bundle.levels[first, everyone])
+        close = apart & (gaps <= near * np.sqrt(away))
+        away = np.where(close, away, 0.0)
+        across = close & (away >= ACROSS**2 * away.max(axis=0))
+        second = np.where(across, weights, -1.0).argmax(axis=0)
+        self.kinked: Mask = across.any(axis=0)
+        back = squares(bundle.slopes - bundle.slopes[second, :, everyone].T)
+        near_second = back < squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
+        far = squares(bundle.points - bundle.system.gather(bundle.x))
+        self.levels: list[Vector] = []
+        self.slopes: list[Matrix] = []
+        for there in (used & ~near_second, used & near_second):
+            nearest = np.where(there, far, np.inf).argmin(axis=0)
+            self.levels.append(bundle.levels[nearest, everyone])
+            self.slopes.append(bundle.slopes[nearest, :, everyone].T)
+        self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=0)
+
+    def prepare(self, delta: float) -> bool:
+        """Find out how far the kinks are; return whether points on all sides are close enough."""
+        normal = self.slopes[1] - self.slopes[0]
+        self._length = np.where(self.kinked, np.sqrt(squares(normal)), 1.0)
+        self._normal = np.where(self.kinked, normal / self._length, 0.0)
+        solve = self.bundle.system.factorise(self._normal[:, None] * self._normal, RIDGE)
+        if solve is None or not self.kinked.any():
+            return False
+        self._solve: Callable[[Vector], Vector] = solve
+        signs = self.rng.choice([-1.0, 1.0], len(self.kinked))
+        reach = float(np.linalg.norm(self._step(signs)))
+        self._height = REACH * delta / max(reach, 1e-300)
+        gap = (self.levels[1] - self.levels[0]) / self._length
+        return float(np.linalg.norm(self._step(-gap))) <= FARTHEST * delta
+
+    def point(self, second: Mask) -> Vector:
+        """Return a random point where these elements are on their second side, others not."""
+        gap = (self.levels[1] - self.levels[0]) / self._length
+        height = self._height * self.rng.uniform(0.7, 1.3, len(second))
+        return self.bundle.x + self._step(np.where(second, height, -height) - gap)
+
+    def told(self, gradients: Matrix) -> Mask:
+        """Return which elements have these gradients from their second side."""
+        there: Mask = squares(gradients - self.slopes[1]) < squares(gradients - self.slopes[0])
+        return there & self.kinked
+
+    def learn(self, y: Vector, values: Vector, gradients: Matrix) -> None:
+        """Take the sides that were met at y, next to x, for what they are there."""
+        there = self.told(gradients)
+        way = self.bundle.system.gather(y - self.bundle.x)
+        level = values - (gradients * way).sum(axis=0)
+        for side, met in enumerate((~there, there)):
+            self.levels[side] = np.where(met, level, self.levels[side])
+            self.slopes[side] = np.where(met, gradients, self.slopes[side])
+
+    def better(self, mu: float, late: Callable[[], bool]) -> Vector:
+        """Return the step to the minimum of the model made of these sides."""
+        levels = np.minimum(np.stack(self.levels), self.bundle.values)
+        return self._minimum(levels, self.bundle.curvature, mu, late).v
+
+    def weigh(self, late: Callable[[], bool]) -> float:
+        """Find the share of the second sides with which the slopes cancel best; return what is left."""
+        flat = np.zeros_like(self.bundle.curvature)
+        found = self._minimum(np.zeros((2, self.kinked.size)), flat, 1.0, late)
+        self.share = np.where(self.kinked, found.weights[1].clip(0.0, 1.0), 0.0)
+        left = self.slopes[0] + self.share * (self.slopes[1] - self.slopes[0])
+        return float(np.linalg.norm(self.bundle.system.scatter(left)))
+
+    def _minimum(
+        self, levels: Matrix, curvature: Cube, mu: float, late: Callable[[], bool]
+    ) -> Minimum:
+        used = np.stack([np.ones_like(self.kinked), self.kinked])
+        slopes = np.stack(self.slopes)
+        return minimise_elements(
+            self.bundle.system, levels, slopes, used, curvature, mu, FINE, late
+        )
+
+    def move(self, y: Vector, values: Vector) -> None:
+        """Let x be y."""
+        way = self.bundle.system.gather(y - self.bundle.x)
+        for side in range(2):
+            self.levels[side] = self.levels[side] + (self.slopes[side] * way).sum(axis=0)
+        self.bundle.x, self.bundle.values = y, values
+
+    def _step(self, heights: Vector) -> Vector:
+        """Return the shortest step that rises so far above the kinks."""
+        return self._solve(self.bundle.system.scatter(self._normal * heights))
+
+
+def expansion(count: int) -> Vector:
+    """Return the weights of so many points; the last one gets what is left.
+
+    Examples
+    --------
+    >>> expansion(3).round(2)
+    array([0.4 , 0.24, 0.36])
+    """
+    weights = (1.0 - RATIO) * RATIO ** np.arange(count)
+    weights[-1] += 1.0 - weights.sum()
+    return weights
+
+
+def wants_second(missing: Vector, left: float) -> Mask:
+    """Which elements need their second side next, of what is left in all?"""
+    wanted: Mask = missing >= 0.5 * left
+    return wanted
+
