@@ -127,10 +127,10 @@ def tasks() -> dict[str, Task]:
     windows, letters = text()
     return {
         "digits": Task(lambda: dense(64, 32, 10), entropy, *small, 1000, 64),
-        "mnist": Task(lambda: dense(784, 32, 10), entropy, *large, 800, 64),
-        "convolutional": Task(convolutional, entropy, *small, 600, 64),
+        "mnist": Task(lambda: dense(784, 32, 10), entropy, *large, 1500, 64),
+        "convolutional": Task(convolutional, entropy, *small, 800, 64),
         "transformer": Task(
-            lambda: Transformer(letters, 32), entropy, *split(windows, 256), 400, 32
+            lambda: Transformer(letters, 32), entropy, *split(windows, 256), 500, 32
         ),
         "robust regression": Task(
             lambda: dense(10, 32, 1), nn.functional.l1_loss, *split(robust(), 100), 1000, 32,

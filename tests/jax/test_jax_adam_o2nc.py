@@ -124,3 +124,43 @@ def test_the_window_lies_in_its_box() -> None:
         params = optax.apply_updates(params, updates)
         away = np.abs(np.array(queries[-7:]) - np.asarray(state.center(params))).max()
         assert away <= 0.8 * (1 + 1e-5)
+
+
+def test_many_runs_at_once_are_the_runs_one_by_one() -> None:
+    optimizer = goldstein.jax.adam_o2nc(0.1, weight_decay=0.1)
+    starts = {"w": jnp.arange(6.0).reshape(3, 2), "b": jnp.array([1.0, -1.0, 0.5])}
+
+    def run(params):
+        state = optimizer.init(params)
+        for _ in range(4):
+            updates, state = optimizer.update(jax.tree.map(jnp.sin, params), state, params)
+            params = optax.apply_updates(params, updates)
+        return state.center(params)
+
+    together = jax.jit(jax.vmap(run))(starts)
+    for i in range(3):
+        alone = run(jax.tree.map(lambda leaf, i=i: leaf[i], starts))
+        jax.tree.map(
+            lambda a, b, i=i: np.testing.assert_allclose(a[i], b, rtol=1e-5), together, alone
+        )
+
+
+def test_masked_and_missing_leaves_are_left_alone() -> None:
+    """None is an empty subtree in JAX: `optax.masked` and partial trees rest on it."""
+    optimizer = goldstein.jax.adam_o2nc(0.1)
+    params = {"moved": jnp.ones(2), "missing": None}
+    gradients = {"moved": jnp.ones(2), "missing": None}
+    state = optimizer.init(params)
+    for _ in range(3):
+        updates, state = optimizer.update(gradients, state, params)
+    assert updates["missing"] is None
+    assert state.center(params)["missing"] is None
+    chain = optax.chain(
+        optax.clip_by_global_norm(1.0), optax.masked(optimizer, {"moved": True, "fixed": False})
+    )
+    params = {"moved": jnp.ones(2), "fixed": jnp.ones(2)}
+    updates, _ = chain.update(jax.tree.map(jnp.zeros_like, params), chain.init(params), params)
+    jax.tree.map(lambda u: np.testing.assert_array_equal(u, 0.0), updates)
+    updates, _ = chain.update(params, chain.init(params), params)
+    assert (updates["moved"] < 0).all()
+    np.testing.assert_allclose(updates["fixed"], 0.5)  # not ours: handed on as it came

@@ -307,7 +307,7 @@ def test_theory_without_a_lipschitz_constant_says_so() -> None:
 )
 def test_adam_o2nc_windows_lie_in_the_box(dim, scale, averaging, seed, aligned) -> None:
     """In the sup norm, around the iterate; the ball around the box is what is reported."""
-    solver = AdamO2NC(steps=120, radius=0.5, averaging=averaging)
+    solver = AdamO2NC(steps=120, radius=0.5, betas=(averaging, averaging))
     state, queries, iterates = walk(solver, scale, dim, 0.1, seed, 120, aligned)
     plan = state.schedule
     room = plan.step_radius * 1e-5 * len(queries)  # the jitter
@@ -330,7 +330,7 @@ def test_adam_o2nc_theory_reaches_its_promise() -> None:
     with pytest.raises(InputError, match="schedule"):
         AdamO2NC(schedule="hope")
     with pytest.raises(InputError, match="averaging"):
-        AdamO2NC(averaging=1.0)
+        AdamO2NC(betas=(1.0, 1.0))
 
 
 def test_adam_o2nc_does_not_mind_uneven_scales() -> None:

@@ -26,20 +26,24 @@ def centre(optimizer, w) -> np.ndarray:
 
 @pytest.mark.parametrize("foreach", [False, True])
 @pytest.mark.parametrize("capturable", [False, True])
-@pytest.mark.parametrize("betas", [(0.9, 0.81), (0.9, 0.999), (0.0, 0.0)])
-def test_iterates_are_the_definition(betas, capturable: bool, foreach: bool) -> None:
-    """S = b1 S + g, V = b2 V + g^2, w -= D clip(kappa S / sqrt V, -1, 1), with 0 / 0 = 0."""
+@pytest.mark.parametrize(
+    ("betas", "foresight"),
+    [((0.9, 0.9), 1.0), ((0.9, 0.81), 0.0), ((0.9, 0.999), 0.3), ((0.0, 0.0), 2.0)],
+)
+def test_iterates_are_the_definition(betas, foresight, capturable: bool, foreach: bool) -> None:
+    """S = b1 S + g, V = b2 V + g^2, w -= D clip(kappa (S + foresight g) / sqrt V, -1, 1)."""
     rng = np.random.default_rng(1)
     w = param(1.0, -2.0, 0.5, 3.0)
     optimizer = goldstein.torch.AdamO2NC(
-        [w], 0.1, betas=betas, kappa=0.8, weight_decay=0.2, capturable=capturable, foreach=foreach
-    )
+        [w], 0.1, betas=betas, kappa=0.8, foresight=foresight, weight_decay=0.2,
+        capturable=capturable, foreach=foreach,
+    )  # fmt: skip
     here, s, v = w.detach().numpy().copy(), np.zeros(4), np.zeros(4)
     for t in range(25):
         g = rng.normal(size=4) * 10.0 ** rng.uniform(-8, 8, size=4)
         g[3] = 0.0 if t < 20 else 1.0
         s, v = betas[0] * s + g, betas[1] * v + g**2
-        ratio = np.divide(0.8 * s, np.sqrt(v), out=np.zeros(4), where=v > 0)
+        ratio = np.divide(0.8 * (s + foresight * g), np.sqrt(v), out=np.zeros(4), where=v > 0)
         here = (1 - 0.1 * 0.2) * here - 0.1 * np.clip(ratio, -1, 1)
         w.grad = torch.tensor(g)
         optimizer.step()
@@ -50,7 +54,7 @@ def test_is_adam_without_bias_correction_where_nothing_is_clipped() -> None:
     """lr(Adam) = kappa D sqrt(1 - b2) / (1 - b1); Adam's averages of t steps are divided out."""
     b1, b2, kappa, longest = 0.9, 0.81, 1e-3, 1.0
     ours, theirs = param(1.0, -2.0), param(1.0, -2.0)
-    optimizer = goldstein.torch.AdamO2NC([ours], longest, betas=b1, kappa=kappa)
+    optimizer = goldstein.torch.AdamO2NC([ours], longest, betas=b1, kappa=kappa, foresight=0.0)
     adam = torch.optim.Adam([theirs], lr=1.0, betas=(b1, b2), eps=0.0)
     rng = np.random.default_rng(0)
     for t in range(1, 40):
@@ -153,6 +157,7 @@ def test_the_theorem_s_schedule_is_the_optimizer_s() -> None:
     schedule = adam_o2nc_theory(0.5, 1.0, scale=2.0, gap=1.0, noise=0.0)
     optimizer = goldstein.torch.AdamO2NC.from_schedule([param(1.0)], schedule)
     assert optimizer.settings["betas"] == schedule.betas
+    assert optimizer.settings["foresight"] == 0.0
     assert optimizer.param_groups[0]["lr"] * schedule.window == pytest.approx(1.0)
 
 
@@ -164,6 +169,7 @@ def test_the_theorem_s_schedule_is_the_optimizer_s() -> None:
         ({"betas": (0.9, 0.5)}, "square of the first"),
         ({"betas": (0.9, 1.0)}, "betas"),
         ({"kappa": 0.0}, "kappa"),
+        ({"foresight": -1.0}, "foresight"),
         ({"weight_decay": -0.1}, "weight_decay"),
         ({"seed": -1}, "seed"),
     ],

@@ -16,6 +16,8 @@ import goldstein as gs
 import goldstein.torch
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import batches as kept_batches
+from goldstein.torch.batches import as_double
+from goldstein.torch.vectors import unflatten
 
 
 def problem(samples: int = 60, dtype: torch.dtype = torch.float32):
@@ -472,3 +474,18 @@ def test_a_point_that_is_visibly_not_stationary_costs_few_passes() -> None:
         assert quick.descent is not None
         assert len(passes) <= 64
         assert quick.eps <= 1.2 * long.eps
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_points_and_batches_go_where_the_model_is(device: str) -> None:
+    """One code path for all devices; `meta` is the one that is neither the host nor needs a GPU."""
+    there = torch.device(device)
+    batch = {"x": torch.ones(2, 3), "more": [torch.tensor([1, 2]), np.ones(2, np.float32)]}
+    moved = as_double(batch, there)
+    assert moved["x"].dtype == moved["more"][1].dtype == torch.float64
+    assert moved["more"][0].dtype == torch.int64
+    assert {t.device for t in (moved["x"], *moved["more"])} == {there}
+    like = [torch.zeros(2, 2, device=there), torch.zeros(3, device=there)]
+    pieces = unflatten(np.arange(7.0), like)
+    assert [p.shape for p in pieces] == [p.shape for p in like]
+    assert {p.device for p in pieces} == {there}

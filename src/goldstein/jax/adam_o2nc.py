@@ -11,7 +11,12 @@ import optax
 
 from goldstein.errors import InputError, InputTypeError
 from goldstein.jax.pytrees import combine, rate_of, zeros
-from goldstein.solvers.adam_schedules import AVERAGING, regret_constant, window_of
+from goldstein.solvers.adam_schedules import (
+    FORESIGHT,
+    PRACTICAL_BETAS,
+    regret_constant,
+    window_of,
+)
 
 
 class AdamO2NCState(NamedTuple):
@@ -34,12 +39,13 @@ class AdamO2NCState(NamedTuple):
 
 def adam_o2nc(
     learning_rate: float | Callable[[Any], Any] = 1e-3,
-    b1: float = AVERAGING,
-    b2: float | None = None,
+    b1: float = PRACTICAL_BETAS[0],
+    b2: float | None = PRACTICAL_BETAS[1],
     *,
     weight_decay: float = 0.0,
     seed: int = 0,
     kappa: float = 1.0,
+    foresight: float = FORESIGHT,
 ) -> optax.GradientTransformationExtraArgs:
     """Return clipped Adam with the O2NC query points as an optax optimizer.
 
@@ -49,16 +55,18 @@ def adam_o2nc(
     Parameters
     ----------
     learning_rate : float or schedule
-        `D`, the longest step of a coordinate, 3 to 6 times smaller than a good one of Adam; an
+        `D`, the longest step of a coordinate, about 3 times smaller than a good one of Adam; an
         optax schedule that decays to 0 is the practical choice.
     b1, b2 : float
-        Weights of the past in the averages of gradients and of their squares; `b2` is `b1 ** 2`
-        unless given, and not less.
+        Weights of the past in the averages of gradients and of their squares; `b2` is at least
+        `b1 ** 2`, which None stands for.
     weight_decay : float
         Decoupled, as in `optax.adamw`: parameters shrink by `learning_rate * weight_decay`.
     seed : int
     kappa : float
         Gain in front of the ratio of the averages.
+    foresight : float
+        How much of the last gradient is expected to come again; see the PyTorch version.
 
     Examples
     --------
@@ -74,13 +82,13 @@ def adam_o2nc(
     True
     """
     # optax.inject_hyperparams hands over traced numbers, which cannot be looked at.
-    if not any(isinstance(number, jax.core.Tracer) for number in (b1, b2, kappa)):
+    if not any(isinstance(number, jax.core.Tracer) for number in (b1, b2, kappa, foresight)):
         window_of(float(b1))  # refuses what is no weight
-        regret_constant(float(kappa))
+        regret_constant(float(kappa), float(foresight))
         if b2 is not None and not b1**2 * (1.0 - 1e-6) <= b2 < 1.0:
             raise InputError(
                 f"b1 = {b1}, b2 = {b2}: b2 must be at least b1 ** 2 and less than 1, or the bound "
-                "on the learner's regret fails. Leave it out for b1 ** 2."
+                "on the learner's regret fails. None stands for b1 ** 2."
             )
     squares = b1**2 if b2 is None else b2
 
@@ -103,7 +111,8 @@ def adam_o2nc(
         average = combine(b1, state.average, 1.0 - b1, gradients)
         fresh = ((1.0 - b1) / kappa) ** 2
         square = combine(squares, state.square, fresh, jax.tree.map(jnp.square, gradients))
-        direction = jax.tree.map(_clipped_ratio, average, square)
+        expected = combine(1.0, average, (1.0 - b1) * foresight, gradients)
+        direction = jax.tree.map(_clipped_ratio, expected, square)
         longest = rate_of(learning_rate, state.step)
         key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.step)
         position = jax.random.uniform(key)

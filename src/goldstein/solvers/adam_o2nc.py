@@ -12,7 +12,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.adam_schedules import (
-    AVERAGING,
+    PRACTICAL_BETAS,
     AdamO2NCSchedule,
     adam_o2nc_practice,
     adam_o2nc_theory,
@@ -60,8 +60,8 @@ class AdamO2NC(NoisySolver):
         Noisy gradients ("practice").
     radius : float, optional
         Euclidean radius of the first window ("practice").
-    averaging : float
-        `b`; squares are averaged with `b^2` ("practice").
+    betas : (float, float)
+        `(b1, b2)` ("practice").
     scale, noise, gap : float
         `|G|_1`, `|sigma|_1` and `f(x0) - inf f` ("theory").
 
@@ -86,7 +86,7 @@ class AdamO2NC(NoisySolver):
         schedule: Literal["practice", "theory"] = "practice",
         steps: int | None = None,
         radius: float | None = None,
-        averaging: float = AVERAGING,
+        betas: tuple[float, float] = PRACTICAL_BETAS,
         scale: float | None = None,
         noise: float | None = None,
         gap: float | None = None,
@@ -99,8 +99,8 @@ class AdamO2NC(NoisySolver):
                 "schedule='theory' needs scale, the sum of the coordinates' root mean squares of "
                 "the noisy gradient, and gap >= f(x0) - inf f; 'practice' needs neither."
             )
-        window_of(averaging)  # refuses what is no weight
-        self.schedule, self.averaging = schedule, averaging
+        window_of(betas[0])  # refuses what is no weight
+        self.schedule, self.betas = schedule, betas
         self.scale, self.noise, self.gap = scale, noise, gap
 
     def _state(self, x: Vector, value: float) -> AdamO2NCState:
@@ -119,8 +119,8 @@ class AdamO2NC(NoisySolver):
                 request.eps, request.delta, scale=self.scale, gap=self.gap, noise=self.noise
             )
             return plan, plan.output_step(request.seed), True
-        longest = radius / (window_of(self.averaging) * math.sqrt(dim))
-        return adam_o2nc_practice(longest, steps, averaging=self.averaging), steps, False
+        longest = radius / (window_of(self.betas[0]) * math.sqrt(dim))
+        return adam_o2nc_practice(longest, steps, betas=self.betas), steps, False
 
     def _reach(self, state: NoisyState) -> float:
         # The window lies in a box; this is the ball around it.
@@ -142,7 +142,8 @@ class AdamO2NC(NoisySolver):
         state.average = b * state.average + g
         state.square = squares * state.square + g * g
         root = np.sqrt(state.square)
-        ratio = np.divide(state.average, root, out=np.zeros(g.size), where=root > 0.0)
+        expected = state.average + plan.foresight * g
+        ratio = np.divide(expected, root, out=np.zeros(g.size), where=root > 0.0)
         state.direction = -np.clip(ratio, -1.0, 1.0)
 
     def _output(self, state: NoisyState) -> Vector:

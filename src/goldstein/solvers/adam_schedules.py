@@ -14,24 +14,38 @@ from dataclasses import dataclass
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
 
-#: The practical choice of `b`.
-AVERAGING = 0.95
+#: The practical choice of `(b1, b2)`, and of the foresight; why: docs/adam_o2nc.md.
+PRACTICAL_BETAS = (0.9, 0.9)
+FORESIGHT = 1.0
 
 #: A run lasts at least this many times `1 / (1 - b)`; the first steps then cost 1/20 of the bound.
 MEMORIES = 20.0
 
 
-def regret_constant(kappa: float = 1.0) -> float:
-    """Return `1 / (2 kappa) + (kappa + sqrt(kappa^2 + 16)) / 2`, the factor of the learner's bound.
+def regret_constant(kappa: float = 1.0, foresight: float = 0.0, excess: float = 1.0) -> float:
+    """Return the factor of `D sqrt(sum_t b1^(2(T-t)) g_t^2)` in the learner's bound.
+
+    That is `excess / (2 kappa) + C` with `C = (k + sqrt(k^2 + 16)) / 2 + foresight k` and
+    `k = (1 + foresight) kappa`.
+
+    Parameters
+    ----------
+    kappa, foresight : float
+    excess : float
+        `sqrt(V_T)` in units of that root; 1 for `b2 = b1^2`, and `sqrt((1 - b1^2) / (1 - b2))` in
+        the theorem.
 
     Examples
     --------
-    >>> round(regret_constant(), 4)
-    3.0616
+    >>> round(regret_constant(), 4), round(regret_constant(foresight=1.0), 4)
+    (3.0616, 5.7361)
     """
     if not (math.isfinite(kappa) and kappa > 0.0):
         raise InputError(f"kappa = {kappa} must be a positive finite number; 1.0 is the default.")
-    return 0.5 / kappa + 0.5 * (kappa + math.sqrt(kappa**2 + 16.0))
+    if not (math.isfinite(foresight) and foresight >= 0.0):
+        raise InputError(f"foresight = {foresight} must be a finite number, zero or more.")
+    k = (1.0 + foresight) * kappa
+    return 0.5 * excess / kappa + 0.5 * (k + math.sqrt(k**2 + 16.0)) + foresight * k
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,7 @@ class AdamO2NCSchedule:
     Attributes
     ----------
     averaging : float
-        `b`; the squares are averaged with `b^2`.
+        `b1`.
     step_radius : float
         `D`, the longest step of a coordinate: the learning rate.
     window : int
@@ -50,6 +64,10 @@ class AdamO2NCSchedule:
         `T`.
     decay : bool
         Shrink D linearly to zero (a practical choice; the theorem keeps it constant).
+    squares : float, optional
+        `b2`; the square of `b1` unless given.
+    foresight : float
+        How much of the last gradient is expected to come again.
     """
 
     averaging: float
@@ -57,11 +75,13 @@ class AdamO2NCSchedule:
     window: int
     steps: int
     decay: bool = False
+    squares: float | None = None
+    foresight: float = 0.0
 
     @property
     def betas(self) -> tuple[float, float]:
-        """`(b, b^2)`."""
-        return self.averaging, self.averaging**2
+        """`(b1, b2)`."""
+        return self.averaging, self.averaging**2 if self.squares is None else self.squares
 
     @property
     def radius(self) -> float:
@@ -97,9 +117,11 @@ class AdamO2NCSchedule:
         scale, noise : float
             `|G|_1` and `|sigma|_1`.
         """
-        b, steps = self.averaging, self.steps
+        (b, squares), steps = self.betas, self.steps
         learner = ((1.0 - b) + b / steps) / math.sqrt(1.0 - b**2)
-        return gap / (self.step_radius * steps) + learner * (regret_constant() * scale + noise)
+        excess = math.sqrt((1.0 - b**2) / (1.0 - squares))
+        constant = regret_constant(foresight=self.foresight, excess=excess)
+        return gap / (self.step_radius * steps) + learner * (constant * scale + noise)
 
 
 def adam_o2nc_theory(
@@ -146,8 +168,14 @@ def adam_o2nc_theory(
     return AdamO2NCSchedule(1.0 - forgetting, delta / window, window, steps)
 
 
-def adam_o2nc_practice(lr: float, steps: int, *, averaging: float = AVERAGING) -> AdamO2NCSchedule:
-    """Return what works at ordinary budgets: `b = 0.95`, linear decay, `D = lr` at first.
+def adam_o2nc_practice(
+    lr: float,
+    steps: int,
+    *,
+    betas: tuple[float, float] = PRACTICAL_BETAS,
+    foresight: float = FORESIGHT,
+) -> AdamO2NCSchedule:
+    """Return what works at ordinary budgets: equal betas, foresight, linear decay from `D = lr`.
 
     The window holds 95 % of the average's weight.
 
@@ -155,17 +183,18 @@ def adam_o2nc_practice(lr: float, steps: int, *, averaging: float = AVERAGING) -
     --------
     >>> s = adam_o2nc_practice(1e-3, 500)
     >>> s.window, s.shrink(0), s.shrink(250)
-    (59, 1.0, 0.5)
+    (29, 1.0, 0.5)
     """
     if not (math.isfinite(lr) and lr > 0.0):
         raise InputError(f"lr = {lr} must be a positive finite number; 1e-3 is a good start.")
     if steps < 1:
         raise InputError(f"steps = {steps} must be at least 1.")
-    return AdamO2NCSchedule(averaging, lr, window_of(averaging), steps, decay=True)
+    averaging, squares = betas
+    return AdamO2NCSchedule(averaging, lr, window_of(averaging), steps, True, squares, foresight)
 
 
 def window_of(averaging: float) -> int:
     """Return how many recent gradients hold 95 % of the average's weight."""
     if not 0.0 <= averaging < 1.0:
-        raise InputError(f"averaging = {averaging} must lie in [0, 1); {AVERAGING} is the default.")
+        raise InputError(f"averaging = {averaging} must lie in [0, 1).")
     return max(1, math.ceil(math.log(0.05) / math.log(averaging))) if averaging else 1

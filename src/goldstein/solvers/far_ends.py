@@ -1,28 +1,40 @@
-"""A quick look at one point: few gradients, taken where a step against the shortest vector ends.
+"""A quick look at one point: few gradients, each taken where the shortest one is to be expected.
 
-Where a function falls, its gradients shrink along the way down, so the far end of the ball holds
-the gradients that shorten the hull's shortest vector most. A handful of them comes as near to the
-smallest bound as dozens of random ones.
+Where a function falls, its gradients shrink along the way down, so the second gradient is taken at
+the far end of the ball. From then on gradients are compared with an affine function: the next one
+is taken where that is shortest within the ball, and a little further against what is left there. A
+handful of them comes as near to the smallest bound as dozens of random ones, and the last ones are
+short by themselves, so that a claim rests on one or two points: these have to be checked.
 """
 
 from __future__ import annotations
 
 import math
 
-from goldstein.checker.arrays import Vector
+import numpy as np
+
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import KinkError, OutOfCalls
+from goldstein.numerics.affine_ball import shortest_in_ball
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
-from goldstein.numerics.cone import narrow, tilt, trial_point
-from goldstein.numerics.hull import Hull
+from goldstein.numerics.cone import narrow, tilt
+from goldstein.numerics.hull import Hull, min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.enrich import Enrichment
 
-#: A gradient that shortens the vector by less than this share is the last.
-GAIN = 0.02
+#: A gradient that shortens the vector by less than this share is the last, unless so many more like
+#: it would do.
+GAIN, MORE = 0.02, 4.0
 
 #: Gradients at most.
 MOST = 24
+
+#: The first gradient is taken within this part of the radius: next to x, and on no kink.
+NEAR = 0.125
+
+#: How far one goes beyond the place where the affine function is shortest, as a part of the radius.
+BEYOND = 0.15
 
 
 def look_at_far_ends(
@@ -32,14 +44,14 @@ def look_at_far_ends(
     rng = stream(seed, len(found.points), "far ends")
     hull = Hull(x.size, 8)
     inner = inner_radius(x, radius)
-    y, previous = uniform_in_ball(rng, x, radius), math.inf
+    y, previous = uniform_in_ball(rng, x, NEAR * radius), math.inf
     try:
         for _ in range(MOST):
             try:
                 g = oracle.gradient(y)
             except KinkError:
                 found.kinks += 1
-                y = uniform_in_ball(rng, x, radius)
+                y = uniform_in_ball(rng, x, NEAR * radius)
                 continue
             found.points.append(y)
             found.gradients.append(g)
@@ -47,14 +59,18 @@ def look_at_far_ends(
             m = hull.approach(eps)[1]
             norm = math.sqrt(m @ m)
             steepest = max(math.sqrt(g @ g) for g in found.gradients)
-            if norm <= eps or norm > (1.0 - GAIN) * previous:
+            gain = previous - norm
+            if norm <= eps or (gain < GAIN * previous and norm - MORE * gain > eps):
                 break
             previous = norm
             ratio = narrow(norm / steepest, x.size)
             reach = inner * (1.0 - ratio * rng.random() / 8.0)
-            y = trial_point(x, m, norm, reach, ratio) + reach * ratio / 8.0 * tilt(rng, m, norm)
-        if len(found.points) > 1 and norm > eps and oracle.has_value:
-            # The last point is a far end; its value came with its gradient where that is cheap.
+            way = _next_offset(np.array(found.points) - x, np.array(found.gradients), m, reach)
+            y = x + (1.0 - ratio / 8.0) * way + reach * ratio / 8.0 * tilt(rng, m, norm)
+        if norm <= eps:
+            _keep_few(found, eps)
+        elif len(found.points) > 1 and oracle.has_value:
+            # The value at the last point came with its gradient where that is cheap.
             fall, way = -oracle.value(found.points[-1]), found.points[-1] - x
             fall += oracle.value(x)
             if fall > 0.25 * radius * norm:
@@ -62,3 +78,31 @@ def look_at_far_ends(
                 found.descent, found.descent_fall = way / found.descent_step, fall
     except OutOfCalls:
         return
+
+
+def _next_offset(offsets: Matrix, gradients: Matrix, m: Vector, radius: float) -> Vector:
+    """Return where to look next, from the centre of the ball."""
+    if len(offsets) == 1:
+        far_end: Vector = m * (-radius / math.sqrt(m @ m))
+        return far_end
+    weights = shortest_in_ball(offsets, gradients, radius)
+    way, left = weights @ offsets, weights @ gradients
+    way -= BEYOND * radius / (math.sqrt(left @ left) or 1.0) * left
+    way *= min(1.0, radius / math.sqrt(way @ way))
+    return way
+
+
+def _keep_few(found: Enrichment, eps: float) -> None:
+    """Keep few rows whose hull reaches eps: beside every row of a claim one has to look again."""
+    rows = np.array(found.gradients)
+    chosen = [int(np.einsum("ij,ij->i", rows, rows).argmin())]
+    while len(chosen) < len(rows):
+        m = min_norm_weights(rows[chosen]) @ rows[chosen]
+        entering = int((rows @ m).argmin())
+        if m @ m <= eps**2 or entering in chosen:
+            break
+        chosen.append(entering)
+    m = min_norm_weights(rows[chosen]) @ rows[chosen]
+    if m @ m <= eps**2:
+        found.points = [found.points[j] for j in chosen]
+        found.gradients = [found.gradients[j] for j in chosen]

@@ -9,7 +9,13 @@ import torch
 
 from goldstein.errors import InputError
 from goldstein.numerics.streams import mixed_uniform, mixing_key
-from goldstein.solvers.adam_schedules import AVERAGING, AdamO2NCSchedule, regret_constant, window_of
+from goldstein.solvers.adam_schedules import (
+    FORESIGHT,
+    PRACTICAL_BETAS,
+    AdamO2NCSchedule,
+    regret_constant,
+    window_of,
+)
 from goldstein.torch.optimizer import (
     Block,
     CentredOptimizer,
@@ -25,18 +31,19 @@ from goldstein.torch.positions import device_uniform
 class AdamO2NC(CentredOptimizer):
     """Online-to-nonconvex conversion whose learner, coordinate by coordinate, is clipped Adam.
 
-    With averages `S` of gradients and `V` of their squares, every coordinate moves by
-    `-lr clip(kappa S / sqrt(V), -1, 1)`, and the next gradient is taken at a uniform point of that
-    step. For constant `lr` and `weight_decay=0` a bound holds after finitely many steps without any
-    knowledge of the function: docs/adam_o2nc.md states and proves it. Between steps the parameters
-    hold the query point; use `at_center` to evaluate, save or certify.
+    With sums `S` of gradients and `V` of their squares, which forget at the rates `betas`, every
+    coordinate moves by `-lr clip(kappa (S + foresight g) / sqrt(V), -1, 1)`, where `g` is the last
+    gradient, and the next gradient is taken at a uniform point of that step. For constant `lr` and
+    `weight_decay=0` a bound holds after finitely many steps without any knowledge of the function:
+    docs/adam_o2nc.md states and proves it. Between steps the parameters hold the query point; use
+    `at_center` to evaluate, save or certify.
 
     Parameters
     ----------
     params : iterable
         Parameters or parameter groups; `lr` and `weight_decay` may differ between groups.
     lr : float
-        `D`, the longest step of a coordinate. It is 3 to 6 times smaller than a good `lr` of Adam;
+        `D`, the longest step of a coordinate. It is about 3 times smaller than a good `lr` of Adam;
         let it decay to 0.
     betas : (float, float)
         Weights of the past in `S` and `V`, `betas[0]**2 <= betas[1]`. One number `b` stands for
@@ -47,6 +54,10 @@ class AdamO2NC(CentredOptimizer):
         All draws are a function of (seed, step): give all replicas the same seed.
     kappa : float
         Gain in front of the ratio.
+    foresight : float
+        How much of the last gradient is expected to come again. Gradients are taken half a step
+        behind the iterate on average; without foresight that acts like more momentum, and long
+        steps become unstable.
     foreach : bool, optional
         Use fused kernels; None decides by the size of the tensors.
     capturable : bool
@@ -55,8 +66,8 @@ class AdamO2NC(CentredOptimizer):
 
     Notes
     -----
-    With `b2 = b^2` this is Adam without bias correction and with the learning rate
-    `kappa lr sqrt((1 + b) / (1 - b))`, its update clipped at `lr`. Memory: three numbers per
+    This is Adam with Nesterov's momentum (NAdam), without bias correction, and with the learning
+    rate `kappa lr sqrt(1 - b2) / (1 - b1)`, its update clipped at `lr`. Memory: three numbers per
     parameter, one more than Adam.
 
     Examples
@@ -82,23 +93,24 @@ class AdamO2NC(CentredOptimizer):
         params: Any,
         lr: float | torch.Tensor = 1e-3,
         *,
-        betas: float | tuple[float, float] = (AVERAGING, AVERAGING**2),
+        betas: float | tuple[float, float] = PRACTICAL_BETAS,
         weight_decay: float = 0.0,
         seed: int = 0,
         kappa: float = 1.0,
+        foresight: float = FORESIGHT,
         foreach: bool | None = None,
         capturable: bool = False,
     ) -> None:
         averaging, squares = (betas, betas * betas) if isinstance(betas, int | float) else betas
         if not 0.0 <= averaging < 1.0:
-            raise InputError(f"betas[0] = {averaging} must lie in [0, 1); 0.95 is the default.")
+            raise InputError(f"betas[0] = {averaging} must lie in [0, 1); 0.9 is the default.")
         if not averaging**2 * (1.0 - 1e-12) <= squares < 1.0:
             raise InputError(
                 f"betas = ({averaging}, {squares}): the second must be at least the square of the "
                 "first and less than 1, or the bound on the learner's regret fails. Pass one "
                 "number b for (b, b * b)."
             )
-        regret_constant(kappa)  # refuses a bad one
+        regret_constant(kappa, foresight)  # refuses bad ones
         super().__init__(
             params,
             lr=lr,
@@ -109,6 +121,7 @@ class AdamO2NC(CentredOptimizer):
                 "betas": (float(averaging), float(squares)),
                 "weight_decay": weight_decay,
                 "kappa": kappa,
+                "foresight": foresight,
             },
         )
 
@@ -119,7 +132,13 @@ class AdamO2NC(CentredOptimizer):
         `goldstein.solvers.adam_schedules` has one for practice and one with the theorem's
         constants; `LambdaLR(optimizer, schedule.shrink)` is its decay.
         """
-        return cls(params, schedule.step_radius, betas=schedule.betas, **settings)
+        return cls(
+            params,
+            schedule.step_radius,
+            betas=schedule.betas,
+            foresight=schedule.foresight,
+            **settings,
+        )
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; its `lr` and `weight_decay` may differ from the others."""
@@ -196,8 +215,9 @@ class AdamO2NC(CentredOptimizer):
             torch._foreach_mul_(block.params, 1.0 - group["lr"] * group["weight_decay"])
 
     def _choose_direction(self, block: Block, fused: bool) -> None:
-        """`direction = clip(kappa S / sqrt(V), -1, 1)`, where 0 / 0 = 0."""
+        """`direction = clip(kappa (S + foresight g) / sqrt(V), -1, 1)`, where 0 / 0 = 0."""
         averaging, squares = block.group["betas"]
+        again = (1.0 - averaging) * block.group["foresight"]
         averages, seconds = block.buffer("average"), block.buffer("square")
         directions = block.buffer("direction")
         move_towards(averages, block.gradients, 1.0 - averaging, fused)
@@ -210,15 +230,16 @@ class AdamO2NC(CentredOptimizer):
             torch._foreach_copy_(directions, seconds)
             torch._foreach_sqrt_(directions)
             torch._foreach_add_(directions, _smallest(directions))
-            torch._foreach_reciprocal_(directions)
-            torch._foreach_mul_(directions, averages)
+            expected = torch._foreach_add(averages, block.gradients, alpha=again)
+            torch._foreach_div_(expected, directions)
+            torch._foreach_copy_(directions, expected)
             torch._foreach_clamp_min_(directions, -1.0)
             torch._foreach_clamp_max_(directions, 1.0)
             return
         for m, v, u, g in zip(averages, seconds, directions, block.gradients, strict=True):
             v.mul_(squares).addcmul_(g, g, value=fresh)
             torch.sqrt(v, out=u).add_(torch.finfo(u.dtype).tiny)
-            torch.div(m, u, out=u).clamp_(-1.0, 1.0)
+            torch.div(torch.add(m, g, alpha=again), u, out=u).clamp_(-1.0, 1.0)
 
 
 def _local(block: Block) -> Block:
