@@ -86,7 +86,7 @@ class Recorder(Oracle):
         try:
             return self.problem.gradient(y)
         finally:  # also at a kink
-            self._keep_books(asked, begin)
+            self._keep_books(asked, begin, y)
 
     def both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at one point."""
@@ -113,12 +113,17 @@ class Recorder(Oracle):
         return asked
 
     def _keep_books(
-        self, asked: float, begin: float, x: np.ndarray | None = None, value: float = math.inf
+        self, asked: float, begin: float, x: np.ndarray, value: float | None = None
     ) -> None:
-        """A question that came at `asked` and went to the problem at `begin` has its answer."""
+        """A question that came at `asked` and went to the problem at `begin` has its answer.
+
+        Where only the gradient was asked for, f is looked at here: nobody's call, nobody's time.
+        """
         end = time.process_time()
         own = self._own_cpu(asked)
         self.oracle_cpu += end - begin
+        if value is None:
+            value = self.problem.value(x)
         if value < self.best_fun:
             self.best_fun = value
             self.best_x = np.array(x)

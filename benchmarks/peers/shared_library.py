@@ -1,4 +1,4 @@
-"""Compiled competitors that a user has built (`native/build.sh`): they ask through ctypes.
+"""Compiled competitors that a user has built: they ask through ctypes.
 
 A peer is a shared library with the one function of `native/peer.h`; any other can join that way.
 Libraries are looked for in the folder `GOLDSTEIN_PEERS`, or in `.venv-peers/native`.
@@ -34,8 +34,8 @@ def missing(name: str) -> str | None:
     if path.exists():
         return None
     return (
-        f"{name} is skipped: no {path}; build it from its sources with "
-        f"`sh benchmarks/peers/native/build.sh {name} FOLDER`."
+        f"{name} is skipped: no {path}; build it with the one function of "
+        "benchmarks/peers/native/peer.h, and say where it is with GOLDSTEIN_PEERS."
     )
 
 

@@ -48,6 +48,15 @@ def test_the_best_point_and_the_course() -> None:
     np.testing.assert_array_equal(oracle.best_x, points[int(np.argmin(values))])
 
 
+def test_a_value_next_to_a_gradient_is_looked_at_but_not_counted() -> None:
+    oracle = recorder()
+    x = np.array([1.0, 0.0])
+    oracle.gradient(x)
+    assert (oracle.values, oracle.gradients) == (0, 1)
+    assert [m.fun for m in oracle.progress] == [oracle.problem.value(x)]
+    np.testing.assert_array_equal(oracle.best_x, x)
+
+
 def test_the_best_point_is_a_copy() -> None:
     oracle = recorder()
     x = np.array([1.0, 0.0])
