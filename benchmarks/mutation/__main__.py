@@ -143,7 +143,7 @@ class Log:
             file.write(json.dumps(line) + "\n")
 
 
-def run(chosen: list[Mutant], log: Log, budget: float, stop: float) -> None:
+def run(chosen: list[Mutant], log: Log, budget: float, stop: float, quick: bool) -> None:
     """Try mutants: those of functions warm, what takes effect on import, and survivors, fresh."""
     handed = KEPT / "handed.json"
 
@@ -170,6 +170,8 @@ def run(chosen: list[Mutant], log: Log, budget: float, stop: float) -> None:
     said = in_child(lambda say: Warm(TESTS, work) and None, 1e6)
     if said:
         raise SystemExit(f"the tests could not be run: {said}")
+    if quick:
+        return
     handed_over = json.loads(handed.read_text())
     telling = Telling({})
     telling.seconds = handed_over["seconds"]
@@ -213,6 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=1e6, help="at most, all in all")
     parser.add_argument("--budget", type=float, default=15.0, help="CPU seconds of tests a mutant")
+    parser.add_argument("--quick", action="store_true", help="not what needs a fresh process")
     parser.add_argument("--again", action="store_true", help="try survivors again")
     asked = parser.parse_args(arguments)
     chosen = list(_wanted(asked))
@@ -222,7 +225,7 @@ def main(arguments: list[str] | None = None) -> int:
     before = log.read()
     todo = [m for m in chosen if m.key not in before or (asked.again and not before[m.key]["by"])]
     begin = time.perf_counter()
-    run(todo, log, asked.budget, time.time() + 60 * asked.minutes)
+    run(todo, log, asked.budget, time.time() + 60 * asked.minutes, asked.quick)
     found = {k: v for k, v in log.read().items() if k in {m.key for m in chosen}}
     lived = [line for line in found.values() if not line["by"]]
     for line in lived:

@@ -91,21 +91,41 @@ def _places(tree: ast.AST) -> dict[int, tuple[tuple[int, int], str]]:
 def _prose(tree: ast.AST) -> set[int]:
     """Texts, annotations and messages: nothing depends on them."""
     quiet: set[int] = set()
-
-    def hush(node: ast.AST | None) -> None:
-        if node is not None:
-            quiet.update(id(part) for part in ast.walk(node))
-
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr | ast.Raise | ast.Import | ast.ImportFrom):
-            hush(node)
-        if isinstance(node, ast.AnnAssign | ast.arg):
-            hush(node.annotation)
-        if isinstance(node, ast.FunctionDef):
-            hush(node.returns)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            hush(node)
+        for part in _said(node):
+            quiet.update(id(word) for word in ast.walk(part))
     return quiet
+
+
+def _said(node: ast.AST) -> list[ast.AST]:
+    """Return the parts of a node that only people read."""
+    match node:
+        case ast.JoinedStr() | ast.Raise() | ast.Import() | ast.ImportFrom():
+            return [node]
+        case ast.AnnAssign() | ast.arg():
+            return [node.annotation] if node.annotation is not None else []
+        case ast.FunctionDef(name="__repr__" | "_repr_html_"):
+            return [node]
+        case ast.FunctionDef():
+            return [node.returns] if node.returns is not None else []
+        case ast.Expr(value=ast.Constant()):
+            return [node]
+        case ast.IfExp() if _is_text(node.body) and _is_text(node.orelse):
+            return [node]
+        case ast.Call(func=ast.Attribute(attr="add"), args=[_, _, message]):
+            return [message]
+    return []
+
+
+def _is_text(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant():
+            return isinstance(node.value, str)
+        case ast.BinOp(op=ast.Add()):
+            return _is_text(node.left) or _is_text(node.right)
+        case ast.IfExp():
+            return _is_text(node.body) and _is_text(node.orelse)
+    return isinstance(node, ast.JoinedStr)
 
 
 def _names(node: ast.AST) -> list[str]:
