@@ -29,7 +29,9 @@ from benchmarks.mutation.trial import Profile, Warm, fresh, in_child
 ROOT = Path(__file__).parents[2]
 CHECKER = ROOT / "src" / "goldstein" / "checker"
 #: What decides claims first, then their arithmetic, then the checker that stands alone.
-FIRST = "goldstein beside near kkt near_kkt constraints box fenchel kinked sides nodes files".split()
+FIRST = (
+    "goldstein beside near kkt near_kkt constraints box fenchel kinked sides nodes files".split()
+)
 FILES = [
     *(CHECKER / f"{name}.py" for name in FIRST),
     *(path for path in sorted(CHECKER.glob("*.py")) if path.stem not in FIRST),
@@ -93,9 +95,7 @@ def profiles(warm: Warm) -> dict[str, Profile]:
     kept = KEPT / "profiles.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
     checker = _hash(*FILES)
-    stamps = {
-        name: checker + _hash(ROOT / name.partition("::")[0]) for name in warm.items
-    }
+    stamps = {name: checker + _hash(ROOT / name.partition("::")[0]) for name in warm.items}
     files = {str(path) for path in FILES}
     for number, name in enumerate(warm.items):
         if known.get(name, {}).get("stamp") != stamps[name]:
@@ -229,7 +229,9 @@ def main(arguments: list[str] | None = None) -> int:
     found = {k: v for k, v in log.read().items() if k in {m.key for m in chosen}}
     lived = [line for line in found.values() if not line["by"]]
     for line in lived:
-        print(f"SURVIVES {line['name']}" + (" (no test runs it)" if line["way"] == "untested" else ""))
+        print(
+            f"SURVIVES {line['name']}" + (" (no test runs it)" if line["way"] == "untested" else "")
+        )
     killed = len(found) - len(lived)
     print(
         f"{killed} of {len(found)} mutants killed, of {len(chosen)} in all, "

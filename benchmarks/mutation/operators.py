@@ -194,5 +194,3 @@ def _change(node: ast.AST, k: int) -> None:
             node.func.id = opposite[node.func.id]
         case ast.Expr():
             node.value = ast.Constant(None)
-
-

@@ -347,3 +347,23 @@ def test_what_cannot_be_written_down_is_refused(tmp_path) -> None:
         with pytest.raises(InputTypeError, match=word):
             cert.export(tmp_path / "no.json", F)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_claims_of_other_kinds_are_refused_with_a_reason(tmp_path) -> None:
+    w = gs.Variable(1)
+    F, x = gs.sum(gs.abs(w - 2.0)), [1.0]
+    bounds = {"bounds": [(0.0, 1.0)]}
+    near = gs.minimize(F, x, eps=1e-3, delta=1e-3, stationarity="near", rng=0, **bounds)
+    plus = gs.minimize(F, x, eps=1e-2, delta=1e-2, plus=gs.prox.l1(0.1), rng=0)
+    values = gs.minimize(F.value, x, jac="2-point", eps=0.5, delta=0.5, rng=0)
+    found = {
+        "kkt": gs.certify(F, x, delta=1e-3, rng=0, **bounds),
+        "near-kkt": near.certificate,
+        "plus": plus.certificate,
+        "values": values.certificate,
+    }
+    for kind, certificate in found.items():
+        assert certificate.kind == kind
+        with pytest.raises(InputTypeError, match=f"{kind} certificate: goldstein-check knows"):
+            certificate.export(tmp_path / "no.json", F)
+    assert list(tmp_path.iterdir()) == []

@@ -31,8 +31,10 @@ def vector(*entries: float) -> Any:
 
 def close(bound: float, truth: float | Fraction, slack: float = 1e-13) -> bool:
     """Is it a bound from above, and a close one?"""
-    return Fraction(truth) <= Fraction(bound) <= Fraction(truth) * (1 + Fraction(slack)) + Fraction(
-        1e-300
+    return (
+        Fraction(truth)
+        <= Fraction(bound)
+        <= Fraction(truth) * (1 + Fraction(slack)) + Fraction(1e-300)
     )
 
 

@@ -118,7 +118,9 @@ def test_the_radius_is_decided_exactly() -> None:
 
 def test_points_without_weight_say_nothing() -> None:
     extra = forged(
-        points=[*HONEST.points, [9.0]], gradients=[*HONEST.gradients, [7.0]], weights=[0.5, 0.5, 0.0]
+        points=[*HONEST.points, [9.0]],
+        gradients=[*HONEST.gradients, [7.0]],
+        weights=[0.5, 0.5, 0.0],
     )
     assert check(extra).ok
 

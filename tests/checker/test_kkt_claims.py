@@ -229,9 +229,7 @@ def test_a_constraint_with_a_multiplier_is_reached() -> None:
 
 def test_lower_limits() -> None:
     """-x_1 >= -1 is the same constraint."""
-    turned = System(
-        lambda x: -x, lambda x: -np.eye(2), np.array([-1.0, -3.0]), np.full(2, np.inf)
-    )
+    turned = System(lambda x: -x, lambda x: -np.eye(2), np.array([-1.0, -3.0]), np.full(2, np.inf))
     claim = forged(
         constraint_gradients=[[-1.0, 0.0]], constraint_weights=[-2.0], multipliers=[-2.0, 0.0]
     )
