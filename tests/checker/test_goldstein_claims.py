@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import goldstein as gs
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.goldstein import check_goldstein, check_rounding
-from goldstein.checker.nodes import Scale, Variable
-from goldstein.checker.sides import Program
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, KinkError
 
@@ -101,6 +100,8 @@ def test_the_ball_is_closed_and_no_larger() -> None:
     far = [[-0.125], [math.nextafter(0.125, 1.0)]]
     assert failed(forged(points=far)) == {"ball"}
     assert failed(forged(points=[[math.nextafter(-0.125, -1.0)], [0.125]])) == {"ball"}
+    assert failed(forged(points=[[-0.0625], [0.25]])) == {"ball"}
+    assert failed(forged(points=[[-0.25], [0.0625]])) == {"ball"}
     assert check(forged(delta=0.25)).delta < 0.126  # what was found, not what was claimed
 
 
@@ -151,7 +152,9 @@ def on_and_off(on: float, off: float) -> Any:
 
 
 def test_what_holds_at_a_point_holds_beside_it() -> None:
-    assert check(SLOPE, on_and_off(1.0, 1.0 + 0.9e-9)).ok
+    found = check(SLOPE, on_and_off(1.0, 1.0 + 0.9e-9))
+    assert found.ok
+    assert found.eps < 1.0 + 0.1e-9  # that of the stored points
     found = check(SLOPE, on_and_off(1.0, 1.0 + 1.1e-9))
     assert {c.name for c in found.checks if not c.ok} == {"kinks"}
     found = check(forged(SLOPE, eps=0.0, gradients=[[0.0]]), on_and_off(0.0, 2.0))
@@ -186,20 +189,31 @@ def test_a_function_that_does_not_answer(error: type[Exception]) -> None:
 
 
 def rounding(factor: float, **fields: Any) -> Verification:
-    """Check the gradients of SLOPE against the function factor * w, known exactly."""
-    w = Variable((), (), 1)
-    program = Program([w, Scale((0,), (1,), 1, np.array([factor]))])
+    """Check the gradients of SLOPE against the function factor * |w|, known exactly."""
+    w = gs.Variable(1)
     found = Verification(eps=1.0, delta=0.5, label="conditional")
-    check_rounding(found, forged(SLOPE, **fields), program)
+    check_rounding(found, forged(SLOPE, **fields), (factor * gs.sum(gs.abs(w))).program())
     return found
 
 
 def test_gradients_in_float64_are_compared_with_exact_ones() -> None:
     """A twentieth of eps is allowed, and 1e-9 of the length."""
-    assert rounding(1.0 + 0.0499).ok
+    kept = rounding(1.0 + 0.0499)
+    assert kept.ok
+    assert kept.eps == 1.0
     lost = rounding(1.0 + 0.0501)
     assert {c.name for c in lost.checks} == {"rounding"}
     assert not lost.ok
     assert lost.eps == math.inf
     assert rounding(1.0 + 0.9e-9, eps=0.0).ok
     assert not rounding(1.0 + 1.1e-9, eps=0.0).ok
+    nothing = rounding(0.0, eps=0.0, gradients=[[0.0]])
+    assert nothing.ok
+    assert nothing.eps == 1.0
+
+
+def test_a_point_without_weight_does_not_hide_a_wrong_gradient() -> None:
+    """It is on a kink, where nothing can be compared."""
+    two = {"points": [[0.25], [0.0]], "gradients": [[1.0], [0.0]], "weights": [1.0, 0.0]}
+    assert rounding(1.0, **two).ok
+    assert not rounding(2.0, **two).ok
