@@ -16,8 +16,17 @@ import numpy as np
 import pytest
 
 from goldstein.certificates import KKTCertificate
+from goldstein.checker import kkt
 from goldstein.checker.box import Box
-from goldstein.checker.kkt import Asked, check_kkt
+from goldstein.checker.kkt import (
+    Asked,
+    check_kkt,
+    convex_gap,
+    displaced,
+    qualification,
+    survey_kkt,
+)
+from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, KinkError
 from goldstein.numerics.conic_hull import conic_weights
@@ -382,3 +391,273 @@ def test_a_gradient_that_vanishes_at_x_qualifies_nothing() -> None:
     )
     found = failed(claim, cube)
     assert found == {"qualification"}
+
+
+def flat_at_x(least: float, width: float = 0.1) -> System:
+    """x_1 <= 1, whose gradient near x is said to be shorter than further away."""
+
+    def jacobian(x: Any) -> Any:
+        return np.array([[least if abs(x[0] - 1.0) < width else 1.0, 0.0], [0.0, 1.0]])
+
+    return System(jacobian=jacobian)
+
+
+@pytest.mark.parametrize(("least", "expected"), [(0.019, {"qualification"}), (0.021, set())])
+def test_a_gradient_that_nearly_vanishes_at_x(least: float, expected: set[str]) -> None:
+    """Shorter than a fiftieth of what it is elsewhere: at a stored point, or anywhere around."""
+    claim = forged(constraint_points=[[1.2, 0.0]], qualification=0.05)
+    assert failed(claim, flat_at_x(least)) == expected
+    at_x = forged(
+        constraint_gradients=[[least, 0.0]], constraint_weights=[2.0 / least],
+        multipliers=[2.0 / least, 0.0], qualification=0.05,
+    )  # fmt: skip
+    assert failed(at_x, flat_at_x(least, 0.01)) == expected
+
+
+def test_x_is_close_to_a_constraint_with_a_multiplier() -> None:
+    """Within 1e-4 of delta, as far as the gradient there tells; a linear one may be further."""
+    for straight in (False, True):
+        for away, allowed in ((2.4e-5, True), (2.6e-5, straight)):
+            claim = forged(feasibility=1e-4)
+            system = System(upper=np.array([1.0 - away, 3.0]), straight=straight)
+            assert failed(claim, system) == (set() if allowed else {"qualification"})
+
+
+def measured(system: System, pairs: int = 2, **more: Any) -> float:
+    """The qualification of the honest claim."""
+    asked = Asked(constant, more.get("box", BOX), system, conic_weights)
+    rows = [(0, np.array([1.0, 0.0]))]
+    rng = np.random.default_rng(0)
+    return qualification(
+        HONEST.multipliers, HONEST.normal, rows, asked, HONEST.x, 0.25, rng, pairs
+    )
+
+
+def test_who_looks_more_often_is_stricter() -> None:
+    """Twice as strict with four times as many pairs."""
+    for away, pairs, expected in ((1.2e-5, 8, 1.0), (1.3e-5, 8, 0.0), (2.4e-5, 2, 1.0)):
+        assert measured(System(upper=np.array([1.0 - away, 3.0])), pairs) == pytest.approx(expected)
+    for least, pairs, expected in ((0.021, 2, 0.021), (0.021, 8, 0.0), (0.041, 8, 0.041)):
+        assert measured(flat_at_x(least), pairs) == pytest.approx(expected)
+
+
+def test_a_constraint_that_is_nothing_but_kinks_near_x_qualifies_nothing() -> None:
+    def jacobian(x: Any) -> Any:
+        if 0.0 < abs(x[0] - 1.0) < 1e-3:
+            raise KinkError("a kink")
+        return np.eye(2)
+
+    system = System(jacobian=jacobian)
+    assert measured(system) == 0.0
+    assert measured(replace(system, straight=True)) == 1.0
+
+
+def test_constraints_are_asked_on_both_sides_of_x() -> None:
+    """|x_1 - 1| + 0.01 x_2 <= 0 has opposite gradients there, whichever was stored."""
+    bent = System(
+        lambda x: np.array([abs(x[0] - 1.0) + 0.01 * x[1], x[1]]),
+        lambda x: np.array([[np.sign(x[0] - 1.0), 0.01], [0.0, 1.0]]),
+        upper=np.array([0.0, 3.0]),
+    )
+    assert measured(bent, box=Box(np.full(2, -4.0), np.full(2, 4.0))) < 0.02
+    asked_at: list[float] = []
+
+    def jacobian(x: Any) -> Any:
+        asked_at.append(x[0] - 1.0)
+        return np.eye(2)
+
+    measured(System(jacobian=jacobian))
+    near = [step for step in asked_at if abs(step) < 1e-9]
+    far = [step for step in asked_at if abs(step) >= 1e-9]
+    assert len(near) == 4
+    assert len(far) == 4
+    for first, second in zip(near[::2], near[1::2]):
+        assert first == pytest.approx(-second, rel=1e-3)
+    assert max(map(abs, far)) < 0.25 * 4 * 0.9 / math.sqrt(2.0)
+    assert max(map(abs, far)) > 0.02
+
+
+def test_linear_equations_are_left_out_of_the_qualification() -> None:
+    assert measured(equation(1.0, True)) == 1.0
+    opposite = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    asked = Asked(constant, BOX, equation(1.0, True), conic_weights)
+    rows = [(0, opposite[0]), (0, opposite[1])]
+    rng = np.random.default_rng(0)
+    found = qualification(HONEST.multipliers, np.zeros(2), rows, asked, HONEST.x, 0.25, rng)
+    assert found == 1.0
+    curved = Asked(constant, BOX, equation(1.0, False), conic_weights)
+    found = qualification(HONEST.multipliers, np.zeros(2), rows, curved, HONEST.x, 0.25, rng)
+    assert found == 0.0
+
+
+def test_the_sign_of_a_multiplier_turns_its_gradients() -> None:
+    """Rows (1, 0) and (-1, 0) of two constraints cancel with equal signs, not with opposite."""
+    system = System(straight=True, lower=np.array([-np.inf, -1.0]))
+    asked = Asked(constant, BOX, system, conic_weights)
+    rows = [(0, np.array([1.0, 0.0])), (1, np.array([-1.0, 0.0]))]
+    for second, expected in ((1.0, 0.0), (-1.0, 1.0)):
+        found = qualification(
+            np.array([1.0, second]), np.zeros(2), rows, asked, HONEST.x, 0.25,
+            np.random.default_rng(0),
+        )  # fmt: skip
+        assert found == expected
+
+
+# --- what is asked beside the points ---------------------------------------------------------
+
+FREE = Box(np.full(2, -4.0), np.full(2, 4.0))
+TWO = KKTCertificate(
+    x=[0.0, 0.0], delta=0.25, eps=0.0, feasibility=0.0,
+    points=[[0.125, 0.0], [-0.125, 0.0]], gradients=[[1.0, 0.0], [-1.0, 0.0]], weights=[0.5, 0.5],
+    constraint_points=np.zeros((0, 2)), constraint_index=[],
+    constraint_gradients=np.zeros((0, 2)), constraint_weights=[], normal=[0.0, 0.0],
+    multipliers=[0.0, 0.0], qualification=1.0,
+)  # fmt: skip
+ONE = replace(TWO, points=[[0.125, 0.0]], gradients=[[0.0, 0.0]], weights=[1.0], digest="")
+
+
+def sign(x: Any) -> Any:
+    return np.array([np.sign(x[0]), 0.0])
+
+
+def first_of(hull: Any, cone: Any) -> Any:
+    return np.eye(len(hull))[0], np.zeros(len(cone))
+
+
+def surveyed(
+    claim: KKTCertificate, gradient: Any, optimise: Any = conic_weights
+) -> tuple[float, int]:
+    """The bound found beside the points, and how many gradients were asked for it."""
+    calls: list[Any] = []
+
+    def count(x: Any) -> Any:
+        calls.append(x)
+        return gradient(x)
+
+    return survey_kkt(claim, Asked(count, FREE, System(), optimise), 1e-12, 0), len(calls)
+
+
+def test_stored_weights_do_where_they_do() -> None:
+    assert surveyed(TWO, sign, first_of) == (0.0, 4)  # a draw, and its twins
+
+
+def test_a_long_gradient_is_given_up_after_eight_draws() -> None:
+    found, calls = surveyed(ONE, lambda x: np.array([1.0, 0.0]))
+    assert (found, calls) == (pytest.approx(1.0), 8)
+
+
+def test_gradients_of_several_draws_are_combined() -> None:
+    turn: list[float] = []
+
+    def gradient(x: Any) -> Any:
+        turn.append(-1.0 if len(turn) % 2 else 1.0)
+        return np.array([turn[-1], 0.0])
+
+    found, calls = surveyed(ONE, gradient)
+    assert found < 1e-12
+    assert calls == 4
+
+
+def test_a_twin_finds_out_a_point_on_a_kink() -> None:
+    seen: list[float] = []
+
+    def gradient(x: Any) -> Any:
+        seen.append(x[0])
+        return np.array([float(x[0] != seen[0]), 0.0])
+
+    found, _ = surveyed(ONE, gradient)
+    assert found == pytest.approx(1.0)
+
+
+def test_kinks_are_passed_over() -> None:
+    calls: list[float] = []
+
+    def gradient(x: Any) -> Any:
+        calls.append(x[0])
+        if len(calls) in (1, 3):
+            raise KinkError("a kink")
+        return np.zeros(2)
+
+    assert surveyed(ONE, gradient) == (0.0, 5)
+
+    def never(x: Any) -> Any:
+        raise KinkError("a kink")
+
+    assert surveyed(ONE, never) == (math.inf, 8)
+
+
+@pytest.mark.parametrize("weights", [math.nan, 0.0, -1.0, math.inf])
+def test_weights_that_are_none_are_not_used(weights: float) -> None:
+    """Whatever the search for better weights returns, it proves nothing by itself."""
+
+    def useless(hull: Any, cone: Any) -> Any:
+        return np.full(len(hull), weights), np.full(len(cone), weights)
+
+    with np.errstate(all="ignore"):
+        found, _ = surveyed(ONE, lambda x: np.array([1.0, 0.0]), useless)
+        assert found >= 1.0
+        assert surveyed(TWO, sign, useless)[0] == 0.0
+
+
+def test_displaced_points_stay_in_ball_and_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    corner = forged(x=[0.0, 4.0])
+    for _ in range(100):
+        z = displaced(rng, corner.x, corner, BOX)
+        assert BOX.contains(z)
+        assert np.linalg.norm(z - corner.x) <= 0.25
+    beside_x: dict[str, Any] = {}
+    monkeypatch.setattr(kkt, "beside", lambda *_: beside_x["z"])
+    inside = np.array([1.25, 0.0])
+    reach = distance_upper(inside, HONEST.x)
+    for delta, expected in ((0.5, inside), (reach, inside)):
+        beside_x["z"] = inside
+        assert displaced(rng, inside, forged(delta=delta), BOX).tolist() == expected.tolist()
+    beside_x["z"] = np.array([1.25 * (1 + 1e-12), 0.0])
+    assert displaced(rng, inside, HONEST, BOX)[0] == pytest.approx(1.0 + 0.999 * 0.25)
+
+
+# --- convex problems -------------------------------------------------------------------------
+
+
+def gap(claim: KKTCertificate, system: System, radius: float, curve: float = 0.0) -> float:
+    def value(x: Any) -> float:
+        return float(-2.0 * x[0] + 3.0 * x[1] + curve * (x[0] - 1.125) ** 2)
+
+    return convex_gap(claim, value, system, radius)
+
+
+def test_the_gap_of_a_convex_problem() -> None:
+    """eps times the radius, errors of linearisations, and what is left to the limits."""
+    nothing = gap(HONEST, System(), 3.0)
+    assert 0.0 <= nothing < 1e-13
+    assert gap(forged(eps=0.5), System(), 3.0) == pytest.approx(1.5, rel=1e-9)
+    assert gap(forged(eps=0.5), System(), 3.0) >= 1.5
+    # f is 1/64 above its linearisation at the stored point, whose gradient is the same.
+    assert gap(HONEST, System(), 3.0, 1.0) == pytest.approx(1.0 / 64.0)
+    # The limit is 1/8 away, the multiplier 2.
+    far = System(upper=np.array([1.125, 3.0]))
+    assert gap(HONEST, far, 3.0) == pytest.approx(0.25)
+    # Crossed limits make up for nothing.
+    assert gap(HONEST, System(upper=np.array([0.5, 3.0])), 3.0) < 1e-12
+
+
+def test_the_gap_of_curved_constraints() -> None:
+    """x_1^2 <= 1, linearised at 1.125: (1/8)^2 at x, with weight 1."""
+    square = System(lambda x: x**2, lambda x: np.diag(2.0 * x))
+    claim = forged(
+        constraint_points=[[1.125, 0.0]], constraint_gradients=[[2.25, 0.0]],
+        constraint_weights=[1.0], multipliers=[1.0, 0.0],
+    )  # fmt: skip
+    assert gap(claim, square, 0.0) == pytest.approx(1.0 / 64.0)
+    # As a lower limit, turned round: -x_1^2 >= -1.
+    turned = System(
+        lambda x: -(x**2), lambda x: np.diag(-2.0 * x), np.full(2, -1.0), np.full(2, np.inf)
+    )
+    lower = forged(
+        claim, constraint_gradients=[[-2.25, 0.0]], constraint_weights=[-1.0],
+        multipliers=[-1.0, 0.0],
+    )  # fmt: skip
+    assert gap(lower, turned, 0.0) == pytest.approx(1.0 / 64.0)
+    slack = replace(turned, lower=np.array([-1.5, -3.0]))
+    assert gap(lower, slack, 0.0) == pytest.approx(1.0 / 64.0 + 0.5)
