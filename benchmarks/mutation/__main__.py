@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import random
 import sys
 import time
@@ -96,19 +97,21 @@ class Telling:
 
 
 def profiles(warm: Warm) -> dict[str, Profile]:
-    """Return what the tests run, as recorded before where nothing has changed."""
+    """Return what the tests run, as recorded before where nothing of it has changed."""
     kept = KEPT / "profiles.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
-    checker = _hash(*FILES)
-    stamps = {name: checker + _hash(ROOT / name.partition("::")[0]) for name in warm.items}
-    files = {str(path) for path in FILES}
+    stamps = {path.name: _hash(path) for path in FILES}
     for number, name in enumerate(warm.items):
-        if known.get(name, {}).get("stamp") != stamps[name]:
-            found = warm.profile(name, files, 2 * SLOW)
-            known[name] = {"stamp": stamps[name], **(vars(found) if found else {"seconds": 1e9})}
-            if number % 100 == 99:
-                print(f"observed {number + 1} of {len(warm.items)} tests", flush=True)
-                _write(kept, known)
+        before, test = known.get(name), _hash(ROOT / name.partition("::")[0])
+        if before and before["test"] == test:
+            if all(stamps.get(file) == stamp for file, stamp in before["files"].items()):
+                continue
+        found = warm.profile(name, {str(path) for path in FILES}, 2 * SLOW)
+        found = found or Profile(math.inf, {})
+        known[name] = {"test": test, "files": {file: stamps[file] for file in found.lines}}
+        known[name] |= vars(found)
+        if number % 100 == 99:
+            _write(kept, known)
     _write(kept, known)
     return {
         name: Profile(known[name]["seconds"], known[name]["lines"])
