@@ -17,6 +17,7 @@ import hashlib
 import json
 import math
 import random
+import re
 import sys
 import time
 from collections import Counter
@@ -40,6 +41,7 @@ FILES = [
     ROOT / "src" / "goldstein_check.py",
 ]
 KEPT = ROOT / "build" / "mutation"
+REASONS = ROOT / "benchmarks" / "mutation_survivors.md"
 
 #: Tests that ask the checker something, and end within a minute altogether.
 TESTS = (
@@ -127,6 +129,14 @@ def _write(path: Path, what: Any) -> None:
 
 def _hash(*paths: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+
+
+def explained() -> set[tuple[str, str, str]]:
+    """Return the survivors that are listed with a reason: file, function, change."""
+    listed = re.compile(r"- `([^`]+)` `([^`]*)`: `(.*)`")
+    lines = REASONS.read_text().splitlines() if REASONS.exists() else []
+    found = (listed.fullmatch(line) for line in lines)
+    return {(match[1], match[2], match[3]) for match in found if match}
 
 
 class Log:
@@ -234,18 +244,19 @@ def main(arguments: list[str] | None = None) -> int:
     todo = [m for m in chosen if m.key not in before or (asked.again and not before[m.key]["by"])]
     begin = time.perf_counter()
     run(todo, log, asked.budget, time.time() + 60 * asked.minutes, asked.quick)
-    found = {k: v for k, v in log.read().items() if k in {m.key for m in chosen}}
-    lived = [line for line in found.values() if not line["by"]]
-    for line in lived:
-        print(
-            f"SURVIVES {line['name']}" + (" (no test runs it)" if line["way"] == "untested" else "")
-        )
-    killed = len(found) - len(lived)
+    found, reasons = log.read(), explained()
+    tried = [mutant for mutant in chosen if mutant.key in found]
+    lived = [mutant for mutant in tried if not found[mutant.key]["by"]]
+    open_ones = [m for m in lived if (m.path.name, m.function, m.what) not in reasons]
+    for mutant in open_ones:
+        tests = found[mutant.key]["tests"]
+        print(f"SURVIVES {tests} tests, unexplained: {mutant.name}")
     print(
-        f"{killed} of {len(found)} mutants killed, of {len(chosen)} in all, "
-        f"in {time.perf_counter() - begin:.0f} s"
+        f"{len(tried)} of {len(chosen)} mutants tried: {len(tried) - len(lived)} killed, "
+        f"{len(lived)} survive, {len(open_ones)} of them without a reason in {REASONS.name}; "
+        f"{time.perf_counter() - begin:.0f} s"
     )
-    return 0
+    return 1 if open_ones else 0
 
 
 if __name__ == "__main__":

@@ -59,12 +59,24 @@ def mutants(path: Path) -> list[Mutant]:
     """Return all mutants of a file."""
     tree = ast.parse(path.read_text())
     prose, where = _prose(tree), _places(tree)
+    around = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     return [
-        Mutant(path, getattr(node, "lineno", 0), what, number, k, *where[id(node)])
+        Mutant(path, getattr(node, "lineno", 0), what + _context(node, around), number, k, *place)
         for number, node in enumerate(ast.walk(tree))
         if id(node) not in prose
+        for place in [where[id(node)]]
         for k, what in enumerate(_names(node))
     ]
+
+
+def _context(node: ast.AST, around: dict[int, ast.AST]) -> str:
+    """Say where a number stands."""
+    if not isinstance(node, ast.Constant):
+        return ""
+    whole = around[id(node)]
+    while isinstance(whole, ast.UnaryOp | ast.Constant):
+        whole = around[id(whole)]
+    return f" in {ast.unparse(whole)[:70]}"
 
 
 def _places(tree: ast.AST) -> dict[int, tuple[tuple[int, int], str]]:

@@ -38,14 +38,15 @@ from benchmarks.mutation.operators import Mutant
 MEMORY, PATIENCE = 2**31, 3.0
 
 OPTIONS = [
-    "-x", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout", "0",
+    "-x", "-s", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout", "0",
     "-p", "no:terminal", "-p", "no:faulthandler", "-p", "no:randomly",
     "-W", "ignore::pytest.PytestAssertRewriteWarning",
     "-o", "addopts=--import-mode=importlib --doctest-modules",
 ]  # fmt: skip
 
-#: Examples that a random test draws.
+#: Examples that a random test draws; what fails is not made smaller.
 EXAMPLES = 20
+PHASES = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
 
 Seconds = dict[str, float]
 Place = tuple[str, str, int]
@@ -113,9 +114,11 @@ class _Tests:
         self.say("")
         return answer
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.say(report.nodeid)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        # Before pytest writes its long report, which nobody reads.
+        if call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception):
+            self.say(item.nodeid)
             os._exit(1)
 
 
@@ -261,5 +264,5 @@ def _few_examples(item: pytest.Item) -> None:
     if test is not None and settings is not None:
         few = min(settings.max_examples, EXAMPLES)
         test._hypothesis_internal_use_settings = hypothesis.settings(
-            settings, max_examples=few, derandomize=True, database=None, deadline=None
+            settings, max_examples=few, derandomize=True, database=None, deadline=None, phases=PHASES
         )
