@@ -12,6 +12,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
+ROOT = Path(__file__).parents[2]
+CHECKER = ROOT / "src" / "goldstein" / "checker"
+#: What decides claims first, then their arithmetic, then the checker that stands alone.
+FIRST = (
+    "goldstein",
+    "beside",
+    "near",
+    "kkt",
+    "near_kkt",
+    "constraints",
+    "box",
+    "fenchel",
+    "kinked",
+    "sides",
+    "nodes",
+    "files",
+)
+FILES = [
+    *(CHECKER / f"{name}.py" for name in FIRST),
+    *(path for path in sorted(CHECKER.glob("*.py")) if path.stem not in FIRST),
+    ROOT / "src" / "goldstein_check.py",
+]
+
 _TURNED = {
     ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE),
     ast.GtE: (ast.Gt, ast.Lt), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.In: (ast.NotIn,),
@@ -47,6 +70,11 @@ class Mutant:
     @property
     def name(self) -> str:
         return f"{self.path.name}:{self.line}: {self.what}"
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What tells it from others wherever its line is: file, function, change."""
+        return self.path.name, self.function, self.what
 
     def code(self) -> CodeType:
         """Return the compiled file with the change."""

@@ -264,5 +264,10 @@ def _few_examples(item: pytest.Item) -> None:
     if test is not None and settings is not None:
         few = min(settings.max_examples, EXAMPLES)
         test._hypothesis_internal_use_settings = hypothesis.settings(
-            settings, max_examples=few, derandomize=True, database=None, deadline=None, phases=PHASES
+            settings,
+            max_examples=few,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=PHASES,
         )

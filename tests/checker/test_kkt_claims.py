@@ -433,9 +433,7 @@ def measured(system: System, pairs: int = 2, **more: Any) -> float:
     asked = Asked(constant, more.get("box", BOX), system, conic_weights)
     rows = [(0, np.array([1.0, 0.0]))]
     rng = np.random.default_rng(more.get("seed", 0))
-    return qualification(
-        HONEST.multipliers, HONEST.normal, rows, asked, HONEST.x, 0.25, rng, pairs
-    )
+    return qualification(HONEST.multipliers, HONEST.normal, rows, asked, HONEST.x, 0.25, rng, pairs)
 
 
 def test_who_looks_more_often_is_stricter() -> None:

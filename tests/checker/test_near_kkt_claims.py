@@ -17,7 +17,14 @@ import pytest
 import goldstein as gs
 from goldstein.certificates import NearKKTCertificate
 from goldstein.checker.box import Box
-from goldstein.checker.near_kkt import ExactProblem, Row, Written, check_near_kkt, residual
+from goldstein.checker.near_kkt import (
+    ExactProblem,
+    Row,
+    Written,
+    check_near_kkt,
+    qualification,
+    residual,
+)
 from goldstein.checker.verification import Verification
 from goldstein.numerics.conic_hull import conic_weights
 
@@ -261,3 +268,36 @@ def test_a_constraint_whose_own_gradients_nearly_cancel(slope: float, expected: 
         constraint_weights=[3.0, 1.0], multipliers=[4.0, 0.0],
     )  # fmt: skip
     assert failed(claim, problem) == expected
+
+
+def test_equations_that_are_not_linear_qualify_too() -> None:
+    """|x_1 - 1| + x_3 / 2000 = 0: its own gradients nearly cancel."""
+    bent = gs.abs(W[0] - 1.0) + W[2] / 2000
+    problem = replace(
+        PROBLEM,
+        system=Limits(np.array([0.0, -np.inf]), np.array([0.0, 3.0]), straight=False),
+        parts=[Written(bent.program()), PROBLEM.parts[1]],
+    )
+    assert "qualification" in failed(forged(eps=9.0), problem)
+
+
+def test_linear_equations_may_depend_on_each_other() -> None:
+    """x_1 = 1 and -x_1 = -1: gradients of equations form a line by nature."""
+    twice = replace(
+        PROBLEM,
+        system=Limits(np.array([1.0, -1.0]), np.array([1.0, -1.0])),
+        parts=[Row(np.array([1.0, 0.0, 0.0])), Row(np.array([-1.0, 0.0, 0.0]))],
+    )
+    both = forged(
+        constraint_directions=[[1.0, 0.0, 0.0]] * 2, constraint_index=[0, 1],
+        constraint_weights=[3.0, 1.0], multipliers=[3.0, 1.0],
+    )  # fmt: skip
+    assert check(both, twice).ok
+
+
+def test_gradients_beyond_float64_qualify_nothing() -> None:
+    steep = gs.sum(((W[:1] - 1.0) * 1e300) * 1e300)
+    problem = replace(PROBLEM, parts=[Written(steep.program()), PROBLEM.parts[1]])
+    problem = replace(problem, system=Limits(np.full(2, -np.inf), np.array([0.0, 3.0])))
+    assert qualification(HONEST, problem, 0) == 0.0
+    assert {"bound", "qualification"} <= failed(HONEST, problem)
