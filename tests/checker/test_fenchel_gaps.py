@@ -147,6 +147,29 @@ def test_singular_values_are_bounded_from_above() -> None:
     assert close(total, 7.0)
 
 
+def test_singular_values_are_bounded_whatever_the_decomposition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A sloppy decomposition makes the bounds worse, not wrong."""
+    svd = np.linalg.svd
+    rng = np.random.default_rng(0)
+    for sloppy in (1.0, 0.9, 1.1, 0.0):
+        for _ in range(20):
+            A = rng.standard_normal((3, 4))
+            true = svd(A, compute_uv=False)
+
+            def bad(A: Any, full_matrices: bool, factor: float = sloppy) -> Any:
+                U, s, W = svd(A, full_matrices=full_matrices)
+                noise = 0.01 * rng.standard_normal(U.shape) if factor != 1.0 else 0.0
+                return U + noise, factor * s, W - 0.02 * W * (factor != 1.0)
+
+            monkeypatch.setattr(np.linalg, "svd", bad)
+            most, total = singular_upper(A)
+            monkeypatch.setattr(np.linalg, "svd", svd)
+            assert most >= true.max() * (1 - 1e-14)
+            assert total >= true.sum() * (1 - 1e-14)
+
+
 def test_nuclear() -> None:
     X, nothing = np.diag([3.0, 4.0]), np.zeros((2, 2))
     assert close(nuclear_gap(X, 0.5 * np.eye(2), 1.0), 3.5)
@@ -186,6 +209,9 @@ def test_what_a_term_adds_to_eps() -> None:
     assert share([2.0, 0.0], [1.0, 0.0], 0.25, l1, ((0.0, 0.0),)) < 1e-300
     assert share([2.0, 0.0], [UP, 0.0], 0.25, l1) == math.inf
     assert share([2.0, 0.0], [0.5, 0.0], 0.0, l1) == math.inf
+    with np.errstate(invalid="ignore"):  # 0 times infinity
+        nothing = share([0.0, 2.0], [0.5, 1.0], 0.25, {"name": "l1", "weight": [math.inf, 2.0]})
+    assert nothing == math.inf
 
 
 def test_a_point_beside_the_simplex_uses_up_part_of_the_ball() -> None:

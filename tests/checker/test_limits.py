@@ -171,6 +171,11 @@ def test_normals_in_use_are_directions_of_the_cone() -> None:
     # With the normal (1, 0) it does not: the whole direction counts.
     found = qualification_of(index, rows, np.array([5.0, 0.0]), box, too_little)
     assert found == pytest.approx(1.0)
+    # A small entry against a normal is dropped as well, of either sign.
+    for sign in (1.0, -1.0):
+        against = np.array([[-0.5 * sign, 1.0]])
+        found = qualification_of(index, against, np.array([5.0 * sign, 0.0]), box, too_little)
+        assert found == pytest.approx(1.0 / math.hypot(0.5, 1.0))
     # A coordinate that cannot move has no normal that matters.
     fixed = Box(np.array([0.0, -1.0]), np.array([0.0, 1.0]))
     seen: list[Any] = []
