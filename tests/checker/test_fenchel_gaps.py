@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from goldstein.checker.fenchel import (
+    _stretch,
     box_gap,
     dot_lower,
     fenchel_gap,
@@ -168,6 +169,15 @@ def test_singular_values_are_bounded_whatever_the_decomposition(
             monkeypatch.setattr(np.linalg, "svd", svd)
             assert most >= true.max() * (1 - 1e-14)
             assert total >= true.sum() * (1 - 1e-14)
+
+
+def test_the_norm_of_a_row_is_bounded_from_above_exactly() -> None:
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 5, 50, 400):
+        for length in (1.0, 1.02, 0.98):
+            row = rng.standard_normal(size)
+            row *= length / np.linalg.norm(row)
+            assert exact_dot(row, row) <= Fraction(_stretch(row[None])) ** 2
 
 
 def test_nuclear() -> None:
