@@ -136,6 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
         if m.key not in before
         or (m.key in survived and ((asked.again and m.place not in reasons) or not m.function))
     ]
+    todo.sort(key=lambda mutant: mutant.key in before)  # new ones first
     session.warm(todo)
     if not asked.quick:
         session.fresh(todo)
