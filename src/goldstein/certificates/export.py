@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,21 @@ class Describable(Protocol):
     dim: Any
 
     def describe(self) -> list[dict[str, Any]]: ...
+
+
+class NoProofFile:
+    """A kind of claim that proof files do not hold; `export` says so."""
+
+    kind: ClassVar[str]
+
+    def export(self, path: str | Path, fun: Any = None) -> Path:
+        """Refuse: `goldstein-check` decides near and Goldstein claims about a function alone."""
+        raise InputTypeError(
+            f"a proof file holds a near or a Goldstein claim about one function, and this is a "
+            f"{self.kind} certificate: goldstein-check knows neither bounds and constraints, nor "
+            "exact terms, nor statistics. Hand over what certificate.save(...) writes; "
+            "certificate.verify(...) or `goldstein verify` checks it."
+        )
 
 
 def export_proof(

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import content_hash, hold, settle, whole_numbers
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constraints import DEGENERATE, Rows, combined_upper
@@ -31,7 +32,7 @@ _NUMBERS = ("delta", "eps", "feasibility", "qualification")
 
 
 @dataclass(frozen=True, eq=False)
-class KKTCertificate(PlottedCertificate):
+class KKTCertificate(NoProofFile, PlottedCertificate):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import content_hash, hold, settle, whole_numbers
 from goldstein.certificates.near import Described, parse_pivot, written_pivot
 from goldstein.checker.arrays import Matrix, Vector
@@ -33,7 +34,7 @@ _NUMBERS = ("delta", "eps")
 
 
 @dataclass(frozen=True, eq=False)
-class NearKKTCertificate(PlottedCertificate):
+class NearKKTCertificate(NoProofFile, PlottedCertificate):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.goldstein import GoldsteinCertificate, Renewable
 from goldstein.certificates.kinds import content_hash, hold, settle
 from goldstein.checker.arrays import Matrix, Vector
@@ -33,7 +34,7 @@ _FIELDS = ("delta", "eps", "label", "meta", "digest")
 
 
 @dataclass(frozen=True, eq=False)
-class PlusCertificate(PlottedCertificate):
+class PlusCertificate(NoProofFile, PlottedCertificate):
     """Proof that x is (eps, delta)-stationary for f + h.
 
     Some convex combination of gradients of f at points within `delta` of `x`, plus a subgradient

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.confidence import sampling_slack
+from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import content_hash, hold, settle
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
@@ -63,7 +64,7 @@ _NUMBERS = ("delta", "eps", "confidence", "grain")
 
 
 @dataclass(frozen=True, eq=False)
-class ValuesCertificate(PlottedCertificate):
+class ValuesCertificate(NoProofFile, PlottedCertificate):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
 
     `dist(0, Goldstein set of f at x, plus the normals of the bounds at x) <= eps` was found with

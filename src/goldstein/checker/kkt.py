@@ -325,13 +325,14 @@ def _bound(
     if of_f.any():
         a, b = asked.optimise(matrix[of_f], np.concatenate([matrix[~of_f], normals]))
         a, b = np.maximum(a, 0.0), np.maximum(b[: int((~of_f).sum())], 0.0)
-        weights[of_f], weights[~of_f] = a / math.fsum(a.tolist()), b
+        weights[of_f], weights[~of_f] = a / (math.fsum(a.tolist()) or 1.0), b
     lengths = np.linalg.norm(matrix, axis=1)
     stated = math.fsum(
         abs(w) * norm_upper(g)
         for w, g in zip(cert.constraint_weights.tolist(), cert.constraint_gradients)
     )
-    if of_f.any() and float(weights[~of_f] @ lengths[~of_f]) <= MORE_WEIGHT * stated + cert.eps:
+    usable = weights[of_f].any() and np.isfinite(weights).all()  # what is proposed may be anything
+    if usable and float(weights[~of_f] @ lengths[~of_f]) <= MORE_WEIGHT * stated + cert.eps:
         best = min(best, (bound(weights), weights), key=lambda pair: pair[0])
     return best
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from goldstein.calculus import Expression
+from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import save_certificate
 from goldstein.errors import GoldsteinError
 from goldstein.reporting.blocks import Code, Download, Section, Text
@@ -46,7 +47,7 @@ def _certificate(subject: Subject) -> list[Any]:
 def _proof(subject: Subject) -> list[Any]:
     """A proof file, for functions that can be written down and are not too long."""
     fun, certificate = subject.fun, subject.certificate
-    if not (isinstance(fun, Expression) and hasattr(certificate, "export")):
+    if not isinstance(fun, Expression) or isinstance(certificate, NoProofFile):
         return []
     if not fun.kink_form().is_small:
         return []

@@ -1,0 +1,1 @@
+"""The checker weakened on purpose, in one place after the other: some test must notice."""

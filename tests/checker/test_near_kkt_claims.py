@@ -1,0 +1,303 @@
+"""Near-KKT claims, true ones and forged ones: rational arithmetic leaves no room on either side.
+
+Minimise -2 x_1 + 3 x_2 + |x_3| over 0 <= x <= 4 with x_1 <= 1 and (x_1 - 1)^2 + x_2 + x_3 <= 3: the
+answer is (1, 0, 0). A forged claim is refused by the check that names the lie.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import goldstein as gs
+from goldstein.certificates import NearKKTCertificate
+from goldstein.checker.box import Box
+from goldstein.checker.near_kkt import (
+    ExactProblem,
+    Row,
+    Written,
+    check_near_kkt,
+    qualification,
+    residual,
+)
+from goldstein.checker.verification import Verification
+from goldstein.numerics.conic_hull import conic_weights
+
+W = gs.Variable(3)
+F = gs.sum(W * np.array([-2.0, 3.0, 0.0])) + gs.abs(W[2])
+ROUND = gs.sum_squares(W[:1] - 1.0) + W[1] + W[2]
+TINY = Fraction(1, 10**400)
+
+
+@dataclass
+class Limits:
+    """lower <= c <= upper."""
+
+    lower: Any
+    upper: Any
+    straight: bool = True
+
+    def __post_init__(self) -> None:
+        self.size = len(self.upper)
+        self.equal = self.lower == self.upper
+        self.linear = np.full(self.size, self.straight)
+
+    def name(self, i: int) -> str:
+        return f"c[{i}]"
+
+
+PROBLEM = ExactProblem(
+    program=F.program(),
+    box=Box(np.zeros(3), np.full(3, 4.0)),
+    system=Limits(np.full(2, -np.inf), np.array([1.0, 3.0])),
+    parts=[Row(np.array([1.0, 0.0, 0.0])), Written(ROUND.program())],
+    optimise=conic_weights,
+)
+HONEST = NearKKTCertificate(
+    x=[1.125, 0.0, 0.0], exact_pivot=(Fraction(1), Fraction(0), Fraction(0)), delta=0.125, eps=0.0,
+    directions=[[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]], weights=[3.0, 3.0],
+    constraint_directions=[[1.0, 0.0, 0.0]], constraint_index=[0], constraint_weights=[2.0],
+    normal=[0.0, -3.0, 0.0], multipliers=[2.0, 0.0],
+)  # fmt: skip
+
+
+def check(claim: NearKKTCertificate, problem: ExactProblem = PROBLEM) -> Verification:
+    return check_near_kkt(claim, problem, 0)
+
+
+def failed(*claim: Any) -> set[str]:
+    return {c.name for c in check(*claim).checks if not c.ok}
+
+
+def forged(claim: NearKKTCertificate = HONEST, **fields: Any) -> NearKKTCertificate:
+    return replace(claim, digest="", **fields)
+
+
+def test_the_honest_claim_is_true() -> None:
+    found = check(HONEST)
+    assert found.ok
+    assert (found.eps, found.delta, found.label) == (0.0, 0.125, "certified")
+    names = [
+        "numbers", "content", "weights", "dimension", "constraints", "ball", "bounds", "normal",
+        "feasibility", "activity", "multipliers", "subgradients", "bound", "qualification", "label",
+    ]  # fmt: skip
+    assert [c.name for c in found.checks] == names
+
+
+ARRAYS = [
+    "x", "directions", "weights", "constraint_directions", "constraint_weights", "normal",
+    "multipliers",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_are_finite(name: str, bad: float) -> None:
+    array = getattr(HONEST, name).copy()
+    array.flat[-1] = bad
+    assert failed(forged(**{name: array})) == {"numbers"}
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -(2.0**-1074)])
+@pytest.mark.parametrize("name", ["eps", "delta"])
+def test_numbers_are_finite_and_not_negative(name: str, bad: float) -> None:
+    assert failed(forged(**{name: bad})) == {"numbers"}
+
+
+def test_a_changed_field_shows() -> None:
+    assert failed(replace(HONEST, eps=0.5)) == {"content"}
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [3.0, -(2.0**-1074)], [1e308, 1e308]])
+def test_weights_of_f(weights: list[float]) -> None:
+    assert failed(forged(weights=weights, eps=9.0)) == {"weights"}
+
+
+def test_labels() -> None:
+    for label in ("certified", "conditional", "estimated"):
+        assert check(forged(label=label)).ok
+    assert failed(forged(label="refuted")) == {"label"}
+    assert check(forged(eps=0.0, normal=[0.0, -2.0, 0.0])).label == "conditional"
+
+
+def test_dimensions() -> None:
+    other = replace(PROBLEM, program=gs.sum(gs.Variable(2)).program())
+    assert failed(HONEST, other) == {"dimension"}
+    box = replace(PROBLEM, box=Box(np.zeros(2), np.ones(2)))
+    assert failed(HONEST, box) == {"dimension"}
+    assert failed(forged(multipliers=[2.0])) == {"constraints"}
+    assert failed(forged(constraint_index=[2])) == {"constraints"}
+    assert failed(forged(constraint_index=[-1])) == {"constraints"}
+
+
+def test_the_ball_is_closed_and_no_larger() -> None:
+    assert failed(forged(delta=math.nextafter(0.125, 0.0))) == {"ball"}
+    assert failed(forged(x=[math.nextafter(1.125, 2.0), 0.0, 0.0])) == {"ball"}
+
+
+def test_x_and_pivot_are_inside_the_bounds() -> None:
+    assert failed(forged(x=[1.0, -(2.0**-1074), 0.0])) == {"bounds"}
+    low = forged(exact_pivot=(Fraction(1), Fraction(0), -TINY))
+    assert "bounds" in failed(low)
+    far = forged(exact_pivot=(Fraction(1), Fraction(4) + TINY, Fraction(0)), delta=5.0)
+    assert "bounds" in failed(far)
+
+
+def test_the_normal_is_one_of_the_bounds_at_the_pivot() -> None:
+    off = forged(exact_pivot=(Fraction(1), TINY, Fraction(0)), delta=1.0)
+    assert failed(off) == {"normal"}
+    assert failed(forged(normal=[0.0, 2.0**-1074, 0.0], eps=4.0)) == {"normal"}
+    assert failed(forged(normal=[2.0**-1074, -3.0, 0.0])) == {"normal"}
+    assert failed(forged(normal=[-(2.0**-1074), -3.0, 0.0])) == {"normal"}
+    box = Box(np.zeros(3), np.array([1.0, 4.0, 4.0]))
+    on = forged(x=[0.875, 0.0, 0.0], normal=[0.5, -3.0, 0.0], eps=0.5)
+    assert check(on, replace(PROBLEM, box=box)).ok
+    beside = forged(on, exact_pivot=(1 - TINY, Fraction(0), Fraction(0)))
+    assert failed(beside, replace(PROBLEM, box=box)) == {"normal", "activity"}
+
+
+def test_constraints_hold_at_the_pivot() -> None:
+    above = forged(exact_pivot=(1 + TINY, Fraction(0), Fraction(0)))
+    assert failed(above) == {"feasibility", "activity"}
+    low = replace(PROBLEM, system=Limits(np.array([-np.inf, 0.0]), np.array([1.0, 3.0])))
+    assert check(HONEST, low).ok
+    low = replace(PROBLEM, system=Limits(np.array([-np.inf, 2.0**-1074]), np.array([1.0, 3.0])))
+    assert failed(HONEST, low) == {"feasibility"}
+    high = replace(PROBLEM, system=Limits(np.full(2, -np.inf), np.array([1.0, -(2.0**-1074)])))
+    assert failed(HONEST, high) == {"feasibility"}
+
+
+def test_a_constraint_with_a_multiplier_is_at_its_limit() -> None:
+    below = forged(exact_pivot=(1 - TINY, Fraction(0), Fraction(0)), delta=1.0)
+    assert failed(below) == {"activity"}
+    # x_1 is 1, its lower limit; a negative multiplier belongs to that one.
+    system = Limits(np.array([1.0, -np.inf]), np.array([2.0, 3.0]))
+    lower = forged(constraint_weights=[-2.0], multipliers=[-2.0, 0.0], eps=4.0)
+    assert check(lower, replace(PROBLEM, system=system)).ok
+    assert failed(HONEST, replace(PROBLEM, system=system)) == {"activity"}
+    assert failed(lower, replace(PROBLEM, system=Limits(np.zeros(2), np.array([1.0, 3.0])))) == {
+        "activity"
+    }
+
+
+@pytest.mark.parametrize("stated", [2.0 * (1 + 1.1e-9), -2.0, 0.0])
+def test_multipliers_are_the_weights_used(stated: float) -> None:
+    system = Limits(np.array([1.0, -np.inf]), np.array([1.0, 3.0]))
+    found = failed(forged(multipliers=[stated, 0.0]), replace(PROBLEM, system=system))
+    assert found == {"multipliers"}
+
+
+def test_the_bound_is_exact() -> None:
+    claim = forged(normal=[0.0, -2.0, 0.0], eps=1.0)
+    assert check(claim).ok
+    found = check(forged(claim, eps=math.nextafter(1.0, 0.0)))
+    assert {c.name for c in found.checks if not c.ok} == {"bound"}
+    # f has weight 1 altogether, whatever its weights sum to.
+    assert check(forged(claim, weights=[0.25, 0.25])).eps == 1.0
+    tilted = forged(weights=[3.0, 1.0], eps=0.5)
+    assert check(tilted).eps == 0.5
+
+
+def test_a_direction_that_stays_on_a_kink_shows_nothing() -> None:
+    assert failed(forged(directions=[[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])) == {"subgradients"}
+
+
+def irrational(level: float) -> ExactProblem:
+    """log(e^x_1 + e^x_2) is 1.3132616875182228... at (1, 0): no rational number."""
+    part = gs.softmax_cross_entropy(W[:2].reshape(1, 2), [1]) + 0.0 * W[2]
+    system = Limits(np.full(2, -np.inf), np.array([1.0, level]), straight=False)
+    return replace(PROBLEM, system=system, parts=[PROBLEM.parts[0], Written(part.program())])
+
+
+def test_an_irrational_value_is_enclosed() -> None:
+    assert check(HONEST, irrational(1.313261687519)).ok
+    assert failed(HONEST, irrational(1.313261687518)) == {"feasibility"}
+    low, high = irrational(2.0).parts[1].between(HONEST.exact_pivot)
+    assert low < Fraction("1.31326168751822283405") < high
+    assert high - low < Fraction(1, 10**12)
+    # A number that is not known exactly is not at a limit.
+    on = forged(
+        constraint_directions=[[1.0, 0.0, 0.0]] * 2, constraint_index=[0, 1],
+        constraint_weights=[2.0, 1.0], multipliers=[2.0, 1.0], eps=9.0,
+    )  # fmt: skip
+    assert "activity" in failed(on, irrational(1.313261687519))
+
+
+def test_radii_of_enclosures_count() -> None:
+    problem = replace(irrational(2.0), program=irrational(2.0).parts[1].program)  # type: ignore[attr-defined]
+    claim = forged(weights=[3.0, 0.0], constraint_weights=[0.0], multipliers=[0.0, 0.0])
+    plain, wide = residual(claim, problem), residual(claim, problem, 10**6)
+    assert plain < wide
+    truth = math.hypot(0.7310585786300049, 0.7310585786300049 + 3.0)
+    assert truth <= plain <= truth * (1 + 1e-12)
+
+
+def test_gradients_that_cancel_qualify_nothing() -> None:
+    """x_1 <= 1 and -x_1 <= -1 as two inequalities, and as one equation."""
+    twice = replace(
+        PROBLEM,
+        system=Limits(np.full(2, -np.inf), np.array([1.0, -1.0])),
+        parts=[Row(np.array([1.0, 0.0, 0.0])), Row(np.array([-1.0, 0.0, 0.0]))],
+    )
+    both = forged(
+        constraint_directions=[[1.0, 0.0, 0.0]] * 2, constraint_index=[0, 1],
+        constraint_weights=[3.0, 1.0], multipliers=[3.0, 1.0],
+    )  # fmt: skip
+    assert failed(both, twice) == {"qualification"}
+    equation = replace(PROBLEM, system=Limits(np.array([1.0, -np.inf]), np.array([1.0, 3.0])))
+    assert check(HONEST, equation).ok
+
+
+@pytest.mark.parametrize(("slope", "expected"), [(0.9e-3, {"qualification"}), (1.1e-3, set())])
+def test_a_constraint_whose_own_gradients_nearly_cancel(slope: float, expected: set[str]) -> None:
+    """|x_1 - 1| + slope x_3 <= 0: (0, 0, slope) is in the hull of its gradients at the pivot."""
+    bent = gs.abs(W[0] - 1.0) + slope * W[2]
+    problem = replace(
+        PROBLEM,
+        program=gs.sum(W * np.array([-2.0, 3.0, -4.0 * slope])).program(),
+        system=Limits(np.full(2, -np.inf), np.array([0.0, 3.0]), straight=False),
+        parts=[Written(bent.program()), PROBLEM.parts[1]],
+    )
+    claim = forged(
+        constraint_directions=[[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], constraint_index=[0, 0],
+        constraint_weights=[3.0, 1.0], multipliers=[4.0, 0.0],
+    )  # fmt: skip
+    assert failed(claim, problem) == expected
+
+
+def test_equations_that_are_not_linear_qualify_too() -> None:
+    """|x_1 - 1| + x_3 / 2000 = 0: its own gradients nearly cancel."""
+    bent = gs.abs(W[0] - 1.0) + W[2] / 2000
+    problem = replace(
+        PROBLEM,
+        system=Limits(np.array([0.0, -np.inf]), np.array([0.0, 3.0]), straight=False),
+        parts=[Written(bent.program()), PROBLEM.parts[1]],
+    )
+    assert "qualification" in failed(forged(eps=9.0), problem)
+
+
+def test_linear_equations_may_depend_on_each_other() -> None:
+    """x_1 = 1 and -x_1 = -1: gradients of equations form a line by nature."""
+    twice = replace(
+        PROBLEM,
+        system=Limits(np.array([1.0, -1.0]), np.array([1.0, -1.0])),
+        parts=[Row(np.array([1.0, 0.0, 0.0])), Row(np.array([-1.0, 0.0, 0.0]))],
+    )
+    both = forged(
+        constraint_directions=[[1.0, 0.0, 0.0]] * 2, constraint_index=[0, 1],
+        constraint_weights=[3.0, 1.0], multipliers=[3.0, 1.0],
+    )  # fmt: skip
+    assert check(both, twice).ok
+
+
+def test_gradients_beyond_float64_qualify_nothing() -> None:
+    steep = gs.sum(((W[:1] - 1.0) * 1e300) * 1e300)
+    problem = replace(PROBLEM, parts=[Written(steep.program()), PROBLEM.parts[1]])
+    problem = replace(problem, system=Limits(np.full(2, -np.inf), np.array([0.0, 3.0])))
+    assert qualification(HONEST, problem, 0) == 0.0
+    assert {"bound", "qualification"} <= failed(HONEST, problem)
