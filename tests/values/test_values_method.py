@@ -16,7 +16,7 @@ import goldstein as gs
 import goldstein.scipy
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.differences import Differences
+from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import ValueOracle
 from goldstein.oracles.noise import noise_level
 from goldstein.solvers.zeroth_order import TwoPoints, second_moment
@@ -93,7 +93,6 @@ def test_all_ways_to_say_that_there_are_only_values() -> None:
 
 
 REFUSED = [
-    ({"constraints": optimize.LinearConstraint([[1, 0]], 0, 1)}, "bounds, but no constraints"),
     ({"stationarity": "near"}, "structure of an Expression"),
     ({"checkpoint": "x", "workers": map}, "drop checkpoint= or workers="),
     ({"workers": "many"}, "function like map"),
@@ -258,7 +257,7 @@ def test_the_basis_of_differences_is_turned_and_they_are_right() -> None:
     everywhere = np.full(20, np.inf)
     for central, tolerance in ((False, 1e-5), (True, 1e-6)):
         values = CountedOracle(ValueOracle(p.value))
-        asked = Differences(values, -everywhere, everywhere, 0, central=central)
+        asked = Differences(values, Stencil(-everywhere, everywhere, 0, central=central))
         assert np.abs(asked.gradient(y) - p.gradient(y)).max() <= tolerance * np.abs(y).max()
         assert values.values == (40 if central else 21)
         asked.value(y)
