@@ -17,7 +17,7 @@ Goldstein set from 0 with confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -267,32 +267,50 @@ class Draws:
     largest_value: float
 
 
+def differences_at(
+    values_at: Callable[[Matrix], NDArray[np.float64]],
+    point: Vector,
+    widths: Vector,
+    samples: int,
+    rng: np.random.Generator,
+) -> Iterator[tuple[int, NDArray[np.float64], Vector]]:
+    """Draw randomised differences in the box around a point; see the module.
+
+    Some at a time: the number of the first, the differences along the coordinates that can move,
+    shape (samples, coordinates, functions), and the largest value of each function.
+    """
+    free = np.flatnonzero(widths > 0)
+    dim, count, widths = widths.size, free.size, widths[free]
+    rows = max(1, CHUNK // max(1, 2 * count))
+    axis = np.arange(count)
+    for first in range(0, samples, rows):
+        some = min(rows, samples - first)
+        offsets = rng.uniform(-widths, widths, (some, count, count))
+        ends = np.broadcast_to(point, (2, some, count, dim)).copy()
+        offsets[:, axis, axis] = 0.0
+        ends[..., free] += offsets
+        ends[0, :, axis, free] += widths[:, None]
+        ends[1, :, axis, free] -= widths[:, None]
+        asked = values_at(ends.reshape(-1, dim)).reshape(2, some, count, -1)
+        # What float64 made of the way, not what was meant.
+        ways = (ends[0, :, axis, free] - ends[1, :, axis, free]).T[..., None]
+        largest = np.abs(asked).max(axis=(0, 1, 2), initial=0.0)
+        yield first, (asked[0] - asked[1]) / ways, largest
+
+
 def draw_differences(
     values_at: Many, places: Places, samples: int, rng: np.random.Generator
 ) -> Draws:
-    """Draw samples of randomised differences; see the module."""
+    """Draw samples of the randomised differences of one function; see the module."""
     free = np.flatnonzero(places.widths > 0)
     dim = places.widths.size
-    widths, count = places.widths[free], free.size
     vectors, steepest, largest = np.zeros((samples, dim)), np.zeros(dim), 0.0
-    rows = max(1, CHUNK // max(1, 2 * count))
     for point, weight in zip(places.points, places.weights):
-        for first in range(0, samples, rows):
-            some = min(rows, samples - first)
-            offsets = rng.uniform(-widths, widths, (some, count, count))
-            ends = np.broadcast_to(point, (2, some, count, dim)).copy()
-            axis = np.arange(count)
-            offsets[:, axis, axis] = 0.0
-            ends[..., free] += offsets
-            ends[0, :, axis, free] += widths[:, None]
-            ends[1, :, axis, free] -= widths[:, None]
-            asked = values_at(ends.reshape(-1, dim)).reshape(2, some, count)
-            # What float64 made of the way, not what was meant.
-            ways = ends[0, :, axis, free] - ends[1, :, axis, free]
-            slopes = (asked[0] - asked[1]) / ways.T
-            vectors[first : first + some, free] += weight * slopes
+        for first, found, size in differences_at(values_at, point, places.widths, samples, rng):
+            slopes = found[..., 0]
+            vectors[first : first + len(slopes), free] += weight * slopes
             steepest[free] = np.maximum(steepest[free], np.abs(slopes).max(axis=0))
-            largest = max(largest, float(np.abs(asked).max(initial=0.0)))
+            largest = max(largest, float(size[0]))
     return Draws(vectors, steepest, largest)
 
 

@@ -21,8 +21,9 @@ best normal of the bounds at x, therefore says
 
     dist(0, d_delta f(x) + sum_i lambda_i d_delta c_i(x) + N(x)) <= b.
 
-The samples V are independent, and their entry k is bounded by the sum over j of the slopes of the
-phi_j along e_k: the limits for means hold, and b is wrong with probability at most 1 - confidence.
+The samples V are independent, and their entry k is bounded by sum_j (w_j times the slope of f plus
+sum_i |m_ij| times that of c_i) along e_k, which is what `slopes` has: not the slopes of the phi_j,
+which are next to 0 wherever the terms cancel, and would be believed to stay so. The limits for means hold, and b is wrong with probability at most 1 - confidence.
 It does not matter that f and the constraints are asked at the same points: means of sums need no
 independence within a sample.
 
@@ -47,7 +48,7 @@ from goldstein.certificates.values import (
     Places,
     ValuesCertificate,
     check_fresh,
-    draw_differences,
+    differences_at,
     grain_of,
     plain_checks,
 )
@@ -89,7 +90,8 @@ class ValuesKKTCertificate(ValuesCertificate):
     mean : ndarray, shape (d,)
         Mean of the samples: of the gradient of f with the multiples of those of the constraints.
     slopes : ndarray, shape (d,)
-        Bounds of the slopes of these sums along the coordinates.
+        Bounds of the slopes along the coordinates: that of f, and those of the constraints times
+        the size of their multipliers, added up.
     constraint_weights : ndarray, shape (r,)
         Signed like the multipliers: positive at the upper limit, negative at the lower one.
     constraint_index, point_index : ndarray of int, shape (r,)
@@ -226,29 +228,32 @@ class OfMultiples:
 
     def draw(self, samples: int, rng: np.random.Generator) -> Draws:
         m = self.multiples
+        free = m.widths > 0
         vectors, steepest, largest = np.zeros((samples, m.widths.size)), 0.0 * m.widths, 0.0
-        for j, (point, weight) in enumerate(zip(m.points, m.weights.tolist())):
-            # Rounding is that of the terms, which may cancel.
-            size = 0.0
-
-            def phi(points: Matrix, j: int = j, weight: float = weight) -> Vector:
-                nonlocal size
-                total, terms = np.zeros(len(points)), np.zeros(len(points))
-                index, weights = m.on(j)
-                if weight:
-                    total = terms = weight * self.values_at(points)
-                if index.size:
-                    of_constraints = self.system.many_values(points)[:, index] * weights
-                    total = total + of_constraints.sum(axis=1)
-                    terms = np.abs(terms) + np.abs(of_constraints).sum(axis=1)
-                size = max(size, float(np.abs(terms).max(initial=0.0)))
-                return total
-
-            some = draw_differences(phi, Places(point[None], np.ones(1), m.widths), samples, rng)
-            vectors += some.vectors
-            steepest += some.steepest
-            largest += size
+        for j, point in enumerate(m.points):
+            asked, weights = self._terms(j)
+            steep, size = np.zeros((int(free.sum()), weights.size)), np.zeros(weights.size)
+            for first, found, seen in differences_at(asked, point, m.widths, samples, rng):
+                vectors[first : first + len(found), free] += found @ weights
+                # Slopes and rounding are those of the terms, though these cancel.
+                steep = np.maximum(steep, np.abs(found).max(axis=0, initial=0.0))
+                size = np.maximum(size, seen)
+            steepest[free] += steep @ np.abs(weights)
+            largest += float(size @ np.abs(weights))
         return Draws(vectors, steepest, largest)
+
+    def _terms(self, j: int) -> tuple[Callable[[Matrix], Matrix], Vector]:
+        """Return the functions that count at point j, as columns, and their weights."""
+        index, weights = self.multiples.on(j)
+        of_f = float(self.multiples.weights[j])
+
+        def asked(points: Matrix) -> Matrix:
+            columns = [self.values_at(points)[:, None]] if of_f else []
+            if index.size:
+                columns.append(self.system.many_values(points)[:, index])
+            return np.concatenate(columns, axis=1)
+
+        return asked, np.concatenate([[of_f], weights]) if of_f else weights
 
     def grain(self, delta: float, box: Box, rng: np.random.Generator) -> float:
         """Return the steps of f, and of each constraint times its multiplier."""
