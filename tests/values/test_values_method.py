@@ -279,6 +279,29 @@ def test_two_point_estimates_are_unbiased_and_not_too_long() -> None:
     assert root <= second_moment(5, float(np.linalg.norm(slope)))
 
 
+@pytest.mark.parametrize("dim", [1, 2, 3, 20])
+def test_no_function_has_longer_estimates_than_the_bound(dim: int) -> None:
+    """Kinks through y and beside it, curved and straight ones; all have Lipschitz constant 1."""
+    rng = np.random.default_rng(dim)
+    way = rng.standard_normal(dim)
+    way /= np.linalg.norm(way)
+    functions = [
+        lambda x: float(way @ x),
+        lambda x: abs(float(way @ x) + 0.02),
+        lambda x: float(np.linalg.norm(x - 0.05 * way)),
+        lambda x: float(np.abs(x).max()) + 0.0 * x[0],
+        lambda x: max(0.0, float(x[0]) - 0.01),
+    ]
+    for f in functions:
+        oracle = TwoPoints(CountedOracle(ValueOracle(f)), 0.1)
+        draws = np.array([oracle.sample(np.zeros(dim), rng) for _ in range(4000)])
+        squares = (draws**2).sum(axis=1)
+        noise = squares.std() / np.sqrt(len(draws))
+        assert squares.mean() <= second_moment(dim, 1.0) ** 2 + 4.0 * noise + 1e-12
+    # A linear function comes close to it.
+    assert second_moment(dim, 1.0) ** 2 <= max(1.0, 2.0 * dim)
+
+
 def test_the_schedule_of_the_theorem_knows_the_size_of_the_estimates() -> None:
     scaled = gs.ZerothOrder(schedule="optimal", gap=1.0, lipschitz=2.0).scaled(9, None)
     assert scaled.lipschitz == second_moment(9, 2.0)
