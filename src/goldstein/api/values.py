@@ -43,6 +43,7 @@ from goldstein.oracles.function import ValueOracle
 from goldstein.oracles.journal import Journal
 from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
+from goldstein.solvers.evolution import evolve
 from goldstein.solvers.loop import run, takes_result
 from goldstein.solvers.values import CONFIDENCE, Values
 from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
@@ -61,6 +62,10 @@ ATTEMPTS = 3
 
 #: A few samples as short as this part of eps are worth more of them.
 ENOUGH = 0.6
+
+#: Values for each variable without gain before a noisy search ends; how far its end may be from a
+#: minimum, as a part of the way it went; and the most variables of a search by ranks.
+PATIENCE, GAIN, WAY, MOST_EVOLVED = 8, 100.0, 0.03, 200
 
 #: Endings that no claim about the point would change.
 FINAL = (Status.STOPPED, Status.UNBOUNDED, Status.INFEASIBLE, Status.DEGENERATE)
@@ -106,9 +111,7 @@ class ValuesSearch:
         self._stencil = Stencil(
             self.box.lower, self.box.upper, self.request.seed, central=self.central
         )
-        self._differences = Differences(
-            self.values, self._stencil, self.workers, exact=self.exact
-        )
+        self._differences = Differences(self.values, self._stencil, self.workers, exact=self.exact)
         self._attempts = 0
         self.system = System((), self.box.lower)
 
@@ -128,6 +131,8 @@ class ValuesSearch:
             target = replace(self.request, eps=eps * 0.25**stage, seed=self.request.seed + stage)
             with self.values.reserved(int(KEPT * (self.values.limit - self.values.calls))):
                 later, evidence = self._search(x, target)
+                if self._lost(later.status):
+                    later, evidence = self._evolved(x, later), None
             found = later if found is None else _joined(found, later)
             x, ended = found.x, found.status
             if ended in FINAL:
@@ -139,9 +144,7 @@ class ValuesSearch:
         assert found is not None
         return found
 
-    def _verdict(
-        self, certificate: ValuesCertificate | None, x: Vector, ended: Status
-    ) -> Status:
+    def _verdict(self, certificate: ValuesCertificate | None, x: Vector, ended: Status) -> Status:
         met = certificate is not None and certificate.eps <= self.request.eps
         if met and self._problem(self.values).feasible(x):
             empty = isinstance(certificate, ValuesKKTCertificate) and certificate.degenerate
@@ -175,6 +178,8 @@ class ValuesSearch:
         if self._limited:
             return self._inside(x, target)
         oracle = _Translated(self._differences, longest=LONGEST)
+        if isinstance(self.solver, Values):
+            oracle.patience = PATIENCE * (x.size + 1)
         judge = _Reasked(oracle, target, self.meta, False)
         outcome = run(
             self.solver, oracle, x, target, judge=judge, max_time=self._time_left(),
@@ -186,6 +191,28 @@ class ValuesSearch:
         fun = state.fx
         history = oracle.in_values(outcome.history)
         return Found(state.x.copy(), fun, outcome.status, None, history, state.steps), evidence
+
+    def _lost(self, ended: Status) -> bool:
+        """Whether noise ended a search that others can go on with."""
+        able = isinstance(self.solver, Values) and not self.system.size
+        return bool(self._stencil.noise) and able and ended not in FINAL
+
+    def _evolved(self, start: Vector, found: Found) -> Found:
+        """Go on by ranks of values where differences of them say no more."""
+        x = found.x
+        if x.size > MOST_EVOLVED:
+            return found
+        spread = WAY * max(
+            float(np.linalg.norm(x - start)) / math.sqrt(x.size), self._stencil.step(x).max()
+        )
+        place = evolve(
+            lambda points: self.values.values_at(points, self.workers),
+            lambda points: self.box.clip(np.array([self.box.fold(z) for z in points])),
+            x, spread, self._stencil.noise, self.request.seed + self._attempts,
+            lambda: time.perf_counter() > self.deadline,
+        )  # fmt: skip
+        fun = self._value(place)
+        return replace(found, x=place, fun=fun) if fun <= found.fun + self._stencil.noise else found
 
     def _inside(self, x: Vector, target: Request) -> tuple[Found, KKTCertificate | None]:
         """Search inside the bounds, on the penalised function; what it proves is a hint."""
@@ -350,12 +377,21 @@ class _Translated(CountedOracle):
         super().__init__(inner, None, longest)
         self._source = inner.values
         self._behind: dict[int, int] = {}
+        #: Values without one below all others, by more than noise, before a noisy search ends.
+        self.patience = math.inf
+        self._lowest, self._since = math.inf, self._source.calls
 
     def value(self, x: Vector) -> float:
         try:
-            return super().value(x)
+            found = super().value(x)
         finally:
             self._behind[self.calls] = self._source.calls
+        noise = self.inner.stencil.noise if isinstance(self.inner, Differences) else 0.0
+        if found < self._lowest - GAIN * noise:
+            self._lowest, self._since = found, self._source.calls
+        elif noise and self._source.calls - self._since > self.patience:
+            raise OutOfCalls("value")
+        return found
 
     def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
         try:

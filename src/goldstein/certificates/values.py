@@ -59,7 +59,6 @@ LADDER, LINES = 9, 4
 FAR = 0.1
 
 
-
 @dataclass(frozen=True, eq=False)
 class ValuesCertificate(PlottedCertificate):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.

@@ -79,9 +79,7 @@ def state_values_kkt(
     if seen is None:
         return None
     rng = stream(how.seed, attempt, "centre")
-    q = measured_qualification(
-        system, box, multiples, x, delta, seen.mean, rng, pairs=CENTRE_PAIRS
-    )
+    q = measured_qualification(system, box, multiples, x, delta, seen.mean, rng, pairs=CENTRE_PAIRS)
     places = Places(multiples.points, multiples.weights, multiples.widths)
     return ValuesKKTCertificate(
         points=multiples.points,

@@ -27,9 +27,10 @@ FORWARD, CENTRAL = 2.0**-26, 1e-7
 #: The noise is looked for with steps of this size.
 LOOK = 1e-7
 
-#: With noise a step is so many times its level, as long as it stays short against the kinks: a
-#: longer one, which would be better for smooth functions, crosses them.
-CLEAR = 300.0
+#: With noise a step is so long that this part of a gradient, times the fourth root of the noise, is
+#: noise; and at most this many times its square root: a longer one, which would be better for
+#: smooth functions, crosses kinks.
+BLURRED, SHORT = 0.1, 0.3
 
 #: A step is at most this part of the room between two bounds.
 ROOM = 0.125
@@ -57,6 +58,8 @@ class Stencil:
         self.lower, self.upper, self.seed, self.central = lower, upper, seed, central
         #: Standard deviation of the values, where it is more than rounding.
         self.noise = 0.0
+        #: How long gradients are, about: 0 where none has been seen.
+        self.steep = 0.0
         self._asked = 0
         self._last: tuple[bytes, Vector, Matrix] = (b"", lower, np.zeros((0, lower.size)))
 
@@ -73,7 +76,8 @@ class Stencil:
         """Return the steps at y along each coordinate."""
         relative = CENTRAL if self.central else FORWARD
         if self.noise:
-            relative = max(relative, min(CLEAR * self.noise, 0.3 * math.sqrt(self.noise)))
+            clear = math.sqrt(2.0 * y.size) * self.noise**0.75 / (BLURRED * (self.steep or 1.0))
+            relative = max(relative, min(clear, SHORT * math.sqrt(self.noise)))
         return self.limited(relative * np.maximum(1.0, np.abs(y)))
 
     def limited(self, step: Vector) -> Vector:
@@ -169,7 +173,11 @@ class Differences(Oracle):
             if len(points) > len(ways):
                 self._remember(key, float(answers[-1]))
             rises, ways = answers[: len(ways)] - self._known[key], ahead - place
-        return slopes_along(ways, rises)
+        slope = slopes_along(ways, rises)
+        length = float(np.linalg.norm(slope))
+        steep = self.stencil.steep
+        self.stencil.steep = 0.8 * steep + 0.2 * length if steep else length
+        return slope
 
     def _remember(self, key: bytes, value: float) -> None:
         self._known[key] = value
