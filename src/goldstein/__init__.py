@@ -24,7 +24,8 @@ _NAMES = {
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
         "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
-        "NearKKTCertificate", "PlusCertificate", "ValuesCertificate", "Verification",
+        "NearKKTCertificate", "PlusCertificate", "ValuesCertificate", "ValuesKKTCertificate",
+        "Verification",
         "load_certificate",
     ],
     "goldstein.calculus": [

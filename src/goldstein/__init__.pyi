@@ -180,6 +180,7 @@ from goldstein.certificates import (
 )
 from goldstein.certificates import (
     ValuesCertificate as ValuesCertificate,
+    ValuesKKTCertificate as ValuesKKTCertificate,
 )
 from goldstein.certificates import (
     Verification as Verification,

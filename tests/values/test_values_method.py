@@ -16,7 +16,7 @@ import goldstein as gs
 import goldstein.scipy
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.differences import Differences
+from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import ValueOracle
 from goldstein.oracles.noise import noise_level
 from goldstein.solvers.zeroth_order import TwoPoints, second_moment
@@ -93,7 +93,6 @@ def test_all_ways_to_say_that_there_are_only_values() -> None:
 
 
 REFUSED = [
-    ({"constraints": optimize.LinearConstraint([[1, 0]], 0, 1)}, "bounds, but no constraints"),
     ({"stationarity": "near"}, "structure of an Expression"),
     ({"checkpoint": "x", "workers": map}, "drop checkpoint= or workers="),
     ({"workers": "many"}, "function like map"),
@@ -258,7 +257,7 @@ def test_the_basis_of_differences_is_turned_and_they_are_right() -> None:
     everywhere = np.full(20, np.inf)
     for central, tolerance in ((False, 1e-5), (True, 1e-6)):
         values = CountedOracle(ValueOracle(p.value))
-        asked = Differences(values, -everywhere, everywhere, 0, central=central)
+        asked = Differences(values, Stencil(-everywhere, everywhere, 0, central=central))
         assert np.abs(asked.gradient(y) - p.gradient(y)).max() <= tolerance * np.abs(y).max()
         assert values.values == (40 if central else 21)
         asked.value(y)
@@ -278,6 +277,29 @@ def test_two_point_estimates_are_unbiased_and_not_too_long() -> None:
     root = np.sqrt((draws**2).sum(axis=1).mean())
     assert root == pytest.approx(np.sqrt(5) * np.linalg.norm(slope), rel=0.05)
     assert root <= second_moment(5, float(np.linalg.norm(slope)))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 20])
+def test_no_function_has_longer_estimates_than_the_bound(dim: int) -> None:
+    """Kinks through y and beside it, curved and straight ones; all have Lipschitz constant 1."""
+    rng = np.random.default_rng(dim)
+    way = rng.standard_normal(dim)
+    way /= np.linalg.norm(way)
+    functions = [
+        lambda x: float(way @ x),
+        lambda x: abs(float(way @ x) + 0.02),
+        lambda x: float(np.linalg.norm(x - 0.05 * way)),
+        lambda x: float(np.abs(x).max()) + 0.0 * x[0],
+        lambda x: max(0.0, float(x[0]) - 0.01),
+    ]
+    for f in functions:
+        oracle = TwoPoints(CountedOracle(ValueOracle(f)), 0.1)
+        draws = np.array([oracle.sample(np.zeros(dim), rng) for _ in range(4000)])
+        squares = (draws**2).sum(axis=1)
+        noise = squares.std() / np.sqrt(len(draws))
+        assert squares.mean() <= second_moment(dim, 1.0) ** 2 + 4.0 * noise + 1e-12
+    # A linear function comes close to it.
+    assert second_moment(dim, 1.0) ** 2 <= max(1.0, 2.0 * dim)
 
 
 def test_the_schedule_of_the_theorem_knows_the_size_of_the_estimates() -> None:

@@ -40,7 +40,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
-from goldstein.constrained.system import given
+from goldstein.constrained.system import given, lacks_gradient
 from goldstein.display import Plotted
 from goldstein.errors import NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.streams import seed_from
@@ -206,15 +206,18 @@ def certify(
     kind = stationarity_named(stationarity)
     deadline = deadline_after(max_time)
     seed = seed_from(rng)
-    if isinstance(jac, str) and jac in DIFFERENCES:
+    blind = isinstance(jac, str) and jac in DIFFERENCES
+    if blind or lacks_gradient(constraints):
         from goldstein.api.values import certify_values
 
-        refuse_on_values(kind, constraints)
-        values = sized(as_values(fun, args, structure), point)
+        refuse_on_values(kind)
+        if given(constraints):
+            check_constrained(structure)
+        values = as_values(fun, args, structure) if blind else as_oracle(fun, jac, args, structure)  # type: ignore[arg-type]
         return certify_values(
-            values, point, float(delta), eps, as_box(bounds, point.size),
+            sized(values, point), point, float(delta), eps, as_box(bounds, point.size),
             call_budget(max_calls, 20_000 + 2_000 * point.size), seed,
-            describe(values, "certify", seed, x, structure), deadline,
+            describe(values, "certify", seed, x, structure), deadline, constraints, not blind,
         )  # fmt: skip
     oracle = sized(as_oracle(fun, jac, args, structure), point)  # type: ignore[arg-type]
     if bounds is not None or given(constraints):

@@ -140,19 +140,12 @@ def deadline_after(max_time: float | None) -> float:
     return time.perf_counter() + float(max_time)
 
 
-def refuse_on_values(
-    kind: Any, constraints: Any, checkpoint: object = None, workers: object = None
-) -> None:
+def refuse_on_values(kind: Any, checkpoint: object = None, workers: object = None) -> None:
     """Say what does not go together with values alone."""
     if kind.strengthen is not None:
         raise InputTypeError(
             f"stationarity={kind.name!r} is proved from the structure of an Expression; values "
             "alone support 'goldstein', with a confidence."
-        )
-    if constraints is not None and not (isinstance(constraints, list | tuple) and not constraints):
-        raise InputError(
-            "with values only there may be bounds, but no constraints; pass jac=, and constraints "
-            "with their jac, or put the constraints into fun as a penalty."
         )
     if checkpoint is not None and workers is not None:
         raise InputError(

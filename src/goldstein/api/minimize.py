@@ -40,13 +40,13 @@ from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded, Violation
-from goldstein.constrained.system import given
+from goldstein.constrained.system import given, lacks_gradient
 from goldstein.errors import CheckpointError, InputError, InputTypeError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.diagnose import check_gradient
-from goldstein.oracles.differences import Differences
+from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, ValueOracle, as_values
 from goldstein.oracles.journal import Journal, journal_at, seed_in
 from goldstein.oracles.journalled import JournalOracle
@@ -130,7 +130,9 @@ def minimize(
         outside them. The certificate is then a `KKTCertificate`, or a `NearKKTCertificate` where
         near stationarity is asked for and the constraints are expressions or linear.
     constraints : LinearConstraint, NonlinearConstraint, dict, or a list of them
-        As SciPy takes them, with gradients: lb <= c(x) <= ub, equalities where both are equal.
+        As SciPy takes them: lb <= c(x) <= ub, equalities where both are equal. Where one has no
+        gradient, differences of its values are taken, and what is claimed in the end is
+        statistical: a `ValuesKKTCertificate`.
         `res.multipliers` numbers all components in the order given; see also
         `res.bound_multipliers` and `res.violation`.
     plus : Term, optional
@@ -187,17 +189,20 @@ def minimize(
     if own.feasible and not bounded:
         raise InputError("options={'feasible': True} is about constraints, and there are none.")
     differences = jac if isinstance(jac, str) and jac in DIFFERENCES else None
-    named = "values" if differences and method == "auto" else method
+    blind = bounded and lacks_gradient(constraints)
+    named = "values" if (differences or blind) and method == "auto" else method
     # A journal may be read on another machine: what it is a journal of must not depend on this one.
     solver = make_solver(named, options, start.size if checkpoint is None else None)
     if solver.on_values:
-        values = sized(_values_of(fun, jac, args, structure), start)
-        refuse_on_values(kind, constraints, checkpoint, workers)
+        # Where only constraints lack a gradient, that of f is asked for on the way.
+        exact = method == "auto" and differences is None
+        values = as_oracle(fun, jac, args) if exact else _values_of(fun, jac, args, structure)  # type: ignore[arg-type]
+        refuse_on_values(kind, checkpoint, workers)
         return _minimize_values(
-            values, start, solver, eps, rel_eps,
-            Request(1.0, float(delta), _seed(rng, checkpoint), lipschitz), bounds, checkpoint,
-            call_budget(max_calls, 50_000 + 2_000 * start.size), structure, x0, begin, deadline,
-            callback, progress, workers, differences == "3-point",
+            sized(values, start), start, solver, eps, rel_eps,
+            Request(1.0, float(delta), _seed(rng, checkpoint), lipschitz), bounds, constraints,
+            checkpoint, call_budget(max_calls, 50_000 + 2_000 * start.size), structure, x0, begin,
+            deadline, callback, progress, workers, differences == "3-point", exact,
         )  # fmt: skip
     _refuse_without_gradient(differences, workers, solver)
     oracle = sized(as_oracle(fun, jac, args, structure), start)  # type: ignore[arg-type]
@@ -325,6 +330,7 @@ def _minimize_values(
     rel_eps: float | None,
     request: Request,
     bounds: Any,
+    constraints: Any,
     checkpoint: str | Path | None,
     budget: int,
     structure: Structure | None,
@@ -335,29 +341,39 @@ def _minimize_values(
     progress: bool | Callable[[State, int], None],
     workers: Any,
     central: bool,
+    exact: bool,
 ) -> Result:
     from goldstein.api.values import ValuesSearch
 
     box = as_box(bounds, start.size)
     inside = box.clip(start)
     identity = {**_identity(values, start, solver, eps, rel_eps, request), "central": central}
+    bounded = bounds is not None or given(constraints)
+    limits = {"bounds": bounds} if bounded else {}
+    if given(constraints):
+        identity |= Problem.identity(bounds, constraints, start.size)
+        limits["constraints"] = constraints
     with mapped(workers) as ask, journal_at(checkpoint, identity) as journal:
         counted = CountedOracle(
             values if journal is None else JournalOracle(values, journal), budget
         )
         if eps is None:
-            slopes = CountedOracle(Differences(counted, box.lower, box.upper, request.seed))
+            stencil = Stencil(box.lower, box.upper, request.seed)
+            slopes = CountedOracle(Folded(Differences(counted, stencil, exact=exact), box))
             eps = _relative(slopes, inside, request.delta, request.seed, rel_eps)
         request = replace(request, eps=float(eps))
         with reporter(progress, budget, request.eps) as watch:
             search = ValuesSearch(
                 counted, box, solver, request,
                 describe(values, solver.name, request.seed, x0, structure), deadline, central, ask,
-                _in_shape(callback, structure), watch,
+                _in_shape(callback, structure), watch, constraints, journal, exact,
             )  # fmt: skip
             found = search.run(inside)
         proved = found.certificate
-        _check_replayed(proved, values, journal, bounds=bounds)
+        if found.status is Status.INFEASIBLE:
+            _check_replayed(proved, Violation(constraints, inside), journal, bounds=bounds)
+        else:
+            _check_replayed(proved, values, journal, **limits)
     sure = "" if proved is None else f"by statistics of values, confidence {proved.confidence:g}"
     return Result(
         x=found.x.copy() if structure is None else structure.build(found.x),
@@ -367,20 +383,19 @@ def _minimize_values(
         message=_message(found.status, sure, _large_ball(request, start, found.x)),
         nit=found.steps,
         nfev=counted.values,
-        ngev=0,
+        ngev=counted.gradients,
         certificate=found.certificate,
         history=found.history,
         seed=request.seed,
         time=time.perf_counter() - begin,
         method=solver.name,
-        multipliers=None if bounds is None else np.zeros(0),
-        bound_multipliers=None if bounds is None or proved is None else proved.normal,
-        violation=None if bounds is None else 0.0,
-        asked=Asked(
-            request.eps, request.delta, "goldstein", values,
-            {} if bounds is None else {"bounds": bounds},
-        ),
-    )  # fmt: skip
+        multipliers=getattr(proved, "multipliers", np.zeros(0)) if bounded else None,
+        bound_multipliers=None if not bounded or proved is None else proved.normal,
+        violation=search.system.violation(found.x) if bounded else None,
+        constr_nfev=search.system.nfev,
+        constr_njev=search.system.njev,
+        asked=Asked(request.eps, request.delta, "goldstein", values, limits),
+    )
 
 
 def _minimize_constrained(

@@ -16,24 +16,34 @@ from goldstein.api.inputs import LONGEST
 from goldstein.api.judge import Judge
 from goldstein.certificates import KKTCertificate
 from goldstein.certificates.kkt_stating import Around
-from goldstein.certificates.values import Places, ValuesCertificate
+from goldstein.certificates.values import OfFunction, Source, ValuesCertificate
+from goldstein.certificates.values_kkt import ValuesKKTCertificate
+from goldstein.certificates.values_kkt_stating import (
+    multiples_around,
+    source_of,
+    state_values_kkt,
+)
 from goldstein.certificates.values_stating import (
     Statistics,
     places_around,
     promise,
     state_values,
 )
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem
-from goldstein.constrained.system import System
+from goldstein.constrained.reduction import Violation
+from goldstein.constrained.system import System, as_system
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.counted import Map
-from goldstein.oracles.differences import Differences
+from goldstein.oracles.differences import Differences, Stencil
+from goldstein.oracles.function import ValueOracle
+from goldstein.oracles.journal import Journal
 from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
+from goldstein.solvers.evolution import evolve
 from goldstein.solvers.loop import run, takes_result
 from goldstein.solvers.values import CONFIDENCE, Values
 from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
@@ -52,6 +62,13 @@ ATTEMPTS = 3
 
 #: A few samples as short as this part of eps are worth more of them.
 ENOUGH = 0.6
+
+#: Values for each variable without gain before a noisy search ends; how far its end may be from a
+#: minimum, as a part of the way it went; and the most variables of a search by ranks.
+PATIENCE, GAIN, WAY, MOST_EVOLVED = 8, 100.0, 0.03, 200
+
+#: Endings that no claim about the point would change.
+FINAL = (Status.STOPPED, Status.UNBOUNDED, Status.INFEASIBLE, Status.DEGENERATE)
 
 #: Endings after which a finer search may help.
 _FINER = (Status.NOT_VERIFIED, Status.STALLED)
@@ -83,19 +100,29 @@ class ValuesSearch:
     workers: Map
     callback: Callable[..., Any] | None = None
     watch: Callable[[State, int], None] | None = None
+    constraints: Any = ()
+    journal: Journal | None = None
+    #: f has a gradient, which the search asks for; it is the constraints that have none.
+    exact: bool = False
 
     def __post_init__(self) -> None:
         confidence = getattr(self.solver, "confidence", CONFIDENCE)
         self._how = Statistics(confidence, self.request.lipschitz, self.request.seed, self.workers)
-        self._differences = Differences(
-            self.values, self.box.lower, self.box.upper, self.request.seed,
-            central=self.central, workers=self.workers,
-        )  # fmt: skip
+        self._stencil = Stencil(
+            self.box.lower, self.box.upper, self.request.seed, central=self.central
+        )
+        self._differences = Differences(self.values, self._stencil, self.workers, exact=self.exact)
         self._attempts = 0
+        self.system = System((), self.box.lower)
+
+    def _read_constraints(self, x: Vector) -> None:
+        given = () if self.constraints is None else self.constraints
+        self.system = as_system(given, x, self.journal, self._stencil, self.workers)
 
     def run(self, start: Vector) -> Found:
         """Search and state, until the claim meets the request or a limit is met."""
         x = self.box.clip(start)
+        self._read_constraints(x)
         eps = getattr(self.solver, "search_eps", None) or 0.5 * self.request.eps
         found: Found | None = None
         with contextlib.suppress(OutOfCalls):
@@ -104,20 +131,24 @@ class ValuesSearch:
             target = replace(self.request, eps=eps * 0.25**stage, seed=self.request.seed + stage)
             with self.values.reserved(int(KEPT * (self.values.limit - self.values.calls))):
                 later, evidence = self._search(x, target)
+                if self._lost(later.status):
+                    later, evidence = self._evolved(x, later), None
             found = later if found is None else _joined(found, later)
             x, ended = found.x, found.status
-            if ended in (Status.STOPPED, Status.UNBOUNDED):
+            if ended in FINAL:
                 return found
             found.certificate = self._state(found.x, evidence)
-            found.status = self._verdict(found.certificate, ended)
+            found.status = self._verdict(found.certificate, found.x, ended)
             if found.status is Status.VERIFIED or found.status not in _FINER:
                 break
         assert found is not None
         return found
 
-    def _verdict(self, certificate: ValuesCertificate | None, ended: Status) -> Status:
-        if certificate is not None and certificate.eps <= self.request.eps:
-            return Status.VERIFIED
+    def _verdict(self, certificate: ValuesCertificate | None, x: Vector, ended: Status) -> Status:
+        met = certificate is not None and certificate.eps <= self.request.eps
+        if met and self._problem(self.values).feasible(x):
+            empty = isinstance(certificate, ValuesKKTCertificate) and certificate.degenerate
+            return Status.DEGENERATE if empty else Status.VERIFIED
         if self._short_of_calls(certificate):
             return Status.OUT_OF_CALLS
         return Status.NOT_VERIFIED if ended is Status.VERIFIED else ended
@@ -128,16 +159,27 @@ class ValuesSearch:
 
     @property
     def _reach(self) -> float:
-        share = SEARCHED_IN_NOISE if self._differences.noise else SEARCHED
+        share = SEARCHED_IN_NOISE if self._stencil.noise else SEARCHED
         return share * self.request.delta
 
-    def _search(self, x: Vector, target: Request) -> tuple[Found, Evidence | None]:
+    @property
+    def _limited(self) -> bool:
+        """Whether there are bounds or constraints."""
+        ends = np.concatenate([self.box.lower, self.box.upper])
+        return bool(self.system.size or np.isfinite(ends).any())
+
+    def _problem(self, objective: CountedOracle) -> Problem:
+        return Problem(objective, self.box, self.system)
+
+    def _search(self, x: Vector, target: Request) -> tuple[Found, Evidence | KKTCertificate | None]:
         target = replace(target, delta=self._reach)
         if hasattr(self.solver, "scaled"):
             return self._zeroth_order(x, target)
-        if np.isfinite(self.box.lower).any() or np.isfinite(self.box.upper).any():
+        if self._limited:
             return self._inside(x, target)
         oracle = _Translated(self._differences, longest=LONGEST)
+        if isinstance(self.solver, Values):
+            oracle.patience = PATIENCE * (x.size + 1)
         judge = _Reasked(oracle, target, self.meta, False)
         outcome = run(
             self.solver, oracle, x, target, judge=judge, max_time=self._time_left(),
@@ -150,28 +192,68 @@ class ValuesSearch:
         history = oracle.in_values(outcome.history)
         return Found(state.x.copy(), fun, outcome.status, None, history, state.steps), evidence
 
-    def _inside(self, x: Vector, target: Request) -> tuple[Found, Evidence | None]:
-        """Search inside the bounds, on the penalised function."""
+    def _lost(self, ended: Status) -> bool:
+        """Whether noise ended a search that others can go on with."""
+        able = isinstance(self.solver, Values) and not self.system.size
+        return bool(self._stencil.noise) and able and ended not in FINAL
+
+    def _evolved(self, start: Vector, found: Found) -> Found:
+        """Go on by ranks of values where differences of them say no more."""
+        x = found.x
+        if x.size > MOST_EVOLVED:
+            return found
+        spread = WAY * max(
+            float(np.linalg.norm(x - start)) / math.sqrt(x.size), self._stencil.step(x).max()
+        )
+        place = evolve(
+            lambda points: self.values.values_at(points, self.workers),
+            lambda points: self.box.clip(np.array([self.box.fold(z) for z in points])),
+            x, spread, self._stencil.noise, self.request.seed + self._attempts,
+            lambda: time.perf_counter() > self.deadline,
+        )  # fmt: skip
+        fun = self._value(place)
+        return replace(found, x=place, fun=fun) if fun <= found.fun + self._stencil.noise else found
+
+    def _inside(self, x: Vector, target: Request) -> tuple[Found, KKTCertificate | None]:
+        """Search inside the bounds, on the penalised function; what it proves is a hint."""
         oracle = _Translated(self._differences, longest=LONGEST)
-        problem = Problem(oracle, self.box, System((), x))
         search = ConstrainedSearch(
-            problem, self.solver, target, self.meta, self.deadline, self._callback(),
+            self._problem(oracle), self.solver, target, self.meta, self.deadline, self._callback(),
             self._progress(), checked=False,
         )  # fmt: skip
         answer = search.run(x)
-        certificate, evidence = answer.certificate, None
-        if isinstance(certificate, KKTCertificate):
-            evidence = Evidence(
-                answer.x, certificate.points, certificate.weights,
-                np.ones(certificate.weights.size, dtype=np.bool_),
+        hint = answer.certificate if isinstance(answer.certificate, KKTCertificate) else None
+        found = Found(
+            answer.x, self._value(answer.x), answer.status, None,
+            oracle.in_values(answer.history), answer.steps,
+        )  # fmt: skip
+        if answer.status is Status.INFEASIBLE and hint is not None:
+            found.certificate = self._of_violation(hint)
+        return found, hint
+
+    def _of_violation(self, hint: KKTCertificate) -> ValuesCertificate | None:
+        """Say how stationary the violation of the constraints is, where they cannot be met."""
+        violation = ValueOracle(Violation(self.system, hint.x))
+        counted = CountedOracle(violation, int(max(1, self.values.limit - self.values.calls)))
+        self._attempts += 1
+        most, used = 1.0 - self._reach / self.request.delta, hint.weights > 0
+        places = places_around(
+            hint.x, hint.points[used], hint.weights[used], self.request.delta, self.box, most
+        )
+        try:
+            return state_values(
+                counted, hint.x, places, self.request.delta, self.request.eps, self.box,
+                replace(self._how, lipschitz=None), self._attempts,
+                {**self.meta, "function": "violation of the constraints"},
             )  # fmt: skip
-        fun = self._value(answer.x)
-        history = oracle.in_values(answer.history)
-        return Found(answer.x, fun, answer.status, None, history, answer.steps), evidence
+        except OutOfCalls:
+            return None
 
     def _zeroth_order(self, x: Vector, target: Request) -> tuple[Found, Evidence | None]:
-        if np.isfinite(self.box.lower).any() or np.isfinite(self.box.upper).any():
-            raise InputError("method='zeroth-order' knows no bounds; method='values' does.")
+        if self._limited:
+            raise InputError(
+                "method='zeroth-order' knows no bounds and no constraints; method='values' does."
+            )
         radius = AVERAGED * target.delta
         solver: Solver = self.solver.scaled(x.size, self.request.lipschitz)  # type: ignore[attr-defined]
         oracle = _Translated(TwoPoints(self.values, radius), longest=LONGEST)
@@ -189,10 +271,13 @@ class ValuesSearch:
 
     def state(self, x: Vector) -> ValuesCertificate | None:
         """Say what can be said of a point as it is."""
+        self._read_constraints(x)
         self._differences.listen(x)
         return self._state(x, None)
 
-    def _state(self, x: Vector, evidence: Evidence | None) -> ValuesCertificate | None:
+    def _state(
+        self, x: Vector, evidence: Evidence | KKTCertificate | None
+    ) -> ValuesCertificate | None:
         """Return what fresh draws support at x; points and weights are fixed before."""
         self._attempts += 1
         try:
@@ -200,46 +285,63 @@ class ValuesSearch:
         except OutOfCalls:
             return None
 
-    def _stated(self, x: Vector, evidence: Evidence | None) -> ValuesCertificate | None:
-        places = self._best_places(x, evidence)
-        if places is None:
-            return None
-        return state_values(
-            self.values, x, places, self.request.delta, self.request.eps, self.box, self._how,
-            self._attempts, self.meta,
-        )  # fmt: skip
-
-    def _best_places(self, x: Vector, evidence: Evidence | None) -> Places | None:
-        """Return boxes whose differences nearly cancel, as far as a few of them show.
+    def _stated(
+        self, x: Vector, evidence: Evidence | KKTCertificate | None
+    ) -> ValuesCertificate | None:
+        """State the claim whose differences nearly cancel, as far as a few of them show.
 
         The points of a search are often closer to kinks than boxes are narrow: others are looked
         for then.
         """
-        most, blur = 1.0 - self._reach / self.request.delta, self._differences.blur(x)
         best, shortest = None, math.inf
         for known in (True, False):
-            points, weights = _points_of(evidence, x) if known else self._around(x)
-            if not len(points):
+            around = evidence if known else self._around(x)
+            if around is None or not np.array_equal(around.x, x):
                 continue
-            places = places_around(x, points, weights, self.request.delta, self.box, most, blur)
-            seen = promise(self.values, x, places, self.box, self._how, self._attempts)
+            source, state = self._claim(around)
+            seen = promise(source, x, self.box, self._how, self._attempts)
             if seen < shortest:
-                best, shortest = places, seen
+                best, shortest = state, seen
             if seen <= ENOUGH * self.request.eps:
                 break
-        return best
+        return None if best is None else best()
 
-    def _around(self, x: Vector) -> tuple[Matrix, Vector]:
+    def _claim(
+        self, around: Evidence | KKTCertificate
+    ) -> tuple[Source, Callable[[], ValuesCertificate | None]]:
+        """Return what samples of a claim are drawn from, and how it is stated."""
+        x, request, how = around.x, self.request, self._how
+        most, blur = 1.0 - self._reach / request.delta, self._differences.blur(x)
+        last = (request.delta, request.eps)
+        if self.system.size:
+            assert isinstance(around, KKTCertificate)
+            hint, problem = around, self._problem(self.values)
+            multiples = multiples_around(hint, self.box, request.delta, most, blur)
+            return source_of(self.values, self.system, multiples, how), lambda: state_values_kkt(
+                self.values, problem, hint, multiples, *last, how, self._attempts, self.meta
+            )
+        places = places_around(
+            x, around.points, around.weights, request.delta, self.box, most, blur
+        )
+        source = OfFunction(lambda points: self.values.values_at(points, how.workers), places)
+        return source, lambda: state_values(
+            self.values, x, places, *last, self.box, how, self._attempts, self.meta
+        )
+
+    def _around(self, x: Vector) -> Evidence | KKTCertificate | None:
         """Gather differences at random points of the ball until they nearly cancel."""
         self._differences.refine()
-        oracle = CountedOracle(self._differences)
-        around = Around(Problem(oracle, self.box, System((), x)), x, self._reach, self.request.seed)
+        problem = self._problem(CountedOracle(self._differences))
+        around = Around(problem, x, self._reach, self.request.seed)
         with self.values.reserved(int(0.6 * (self.values.limit - self.values.calls))):
             patience = max(10, min(2 * x.size, 100))
             found = around.enrich(0.3 * self.request.eps, patience, self.deadline)
-        if found is None:
-            return np.zeros((0, x.size)), np.zeros(0)
-        return np.array(around.points), found.weights
+            if found is None:
+                return None
+            if self.system.size:
+                return around.state(found, self.meta)
+        every = np.ones(len(around.points), dtype=np.bool_)
+        return Evidence(x, np.array(around.points), found.weights, every)
 
     def _value(self, x: Vector) -> float:
         # The answer itself may always be asked for.
@@ -275,12 +377,21 @@ class _Translated(CountedOracle):
         super().__init__(inner, None, longest)
         self._source = inner.values
         self._behind: dict[int, int] = {}
+        #: Values without one below all others, by more than noise, before a noisy search ends.
+        self.patience = math.inf
+        self._lowest, self._since = math.inf, self._source.calls
 
     def value(self, x: Vector) -> float:
         try:
-            return super().value(x)
+            found = super().value(x)
         finally:
             self._behind[self.calls] = self._source.calls
+        noise = self.inner.stencil.noise if isinstance(self.inner, Differences) else 0.0
+        if found < self._lowest - GAIN * noise:
+            self._lowest, self._since = found, self._source.calls
+        elif noise and self._source.calls - self._since > self.patience:
+            raise OutOfCalls("value")
+        return found
 
     def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
         try:
@@ -307,12 +418,6 @@ class _Reasked(Judge):
         return replace(evidence, points=fresh[0], weights=weights, gradients=fresh[1]), None
 
 
-def _points_of(evidence: Evidence | None, x: Vector) -> tuple[Matrix, Vector]:
-    if evidence is None or not np.array_equal(evidence.x, x):
-        return np.zeros((0, x.size)), np.zeros(0)
-    return evidence.points, evidence.weights
-
-
 def _none(evidence: Evidence) -> tuple[Any, Any]:
     return None, None
 
@@ -332,13 +437,15 @@ def certify_values(
     seed: int,
     meta: dict[str, Any],
     deadline: float,
+    constraints: Any = (),
+    exact: bool = False,
 ) -> ValuesCertificate:
     """Say how stationary a point is, from values alone; the point is never moved."""
     if not box.contains(x):
         raise InputError("x is outside its bounds; clip it: np.clip(x, lower, upper).")
     search = ValuesSearch(
         CountedOracle(values, budget), box, Values(), Request(eps, delta, seed), meta, deadline,
-        central=True, workers=map,
+        central=True, workers=map, constraints=constraints, exact=exact,
     )  # fmt: skip
     found = search.state(x)
     if found is None:

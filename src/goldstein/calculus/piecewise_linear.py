@@ -225,9 +225,7 @@ class _Program:
         if len(pieces) == 1:
             c, s, _, _ = pieces[0]
             self._row([*self._terms(u, s), (t, -1.0)], -c - s * u.constant, -c - s * u.constant)
-        elif not math.isnan(weight) and all(
-            sign * a <= sign * b for a, b in pairwise(slopes)
-        ):
+        elif not math.isnan(weight) and all(sign * a <= sign * b for a, b in pairwise(slopes)):
             for c, s, _, _ in pieces:  # convex and to be small, or concave and to be large
                 self._row(
                     [*self._terms(u, sign * s), (t, -sign)],

@@ -7,6 +7,7 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.plus import PlusCertificate
 from goldstein.certificates.values import ValuesCertificate
+from goldstein.certificates.values_kkt import ValuesKKTCertificate
 from goldstein.checker.verification import Check, Verification
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "NearKKTCertificate",
     "PlusCertificate",
     "ValuesCertificate",
+    "ValuesKKTCertificate",
     "Verification",
     "load_certificate",
 ]

@@ -74,6 +74,7 @@ _OWN = {
     "plus": "goldstein.certificates.plus:PlusCertificate",
     "near-kkt": "goldstein.certificates.near_kkt:NearKKTCertificate",
     "values": "goldstein.certificates.values:ValuesCertificate",
+    "values-kkt": "goldstein.certificates.values_kkt:ValuesKKTCertificate",
 }
 
 _registered: dict[str, type] = {}

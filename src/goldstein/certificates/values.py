@@ -17,17 +17,17 @@ Goldstein set from 0 with confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.confidence import sampling_slack
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import content_hash, hold, settle
+from goldstein.certificates.kinds import content_hash, float_numbers, hold, settle, whole_numbers
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification
@@ -58,9 +58,6 @@ LADDER, LINES = 9, 4
 
 #: And how far one looks for a change, relative to the point.
 FAR = 0.1
-
-_ARRAYS = ("x", "points", "weights", "widths", "slopes", "mean", "lower", "upper")
-_NUMBERS = ("delta", "eps", "confidence", "grain")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +107,10 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
     """
 
     kind: ClassVar[str] = "values"
+    _arrays: ClassVar[tuple[str, ...]] = (
+        "x", "points", "weights", "widths", "slopes", "mean", "lower", "upper",
+    )  # fmt: skip
+    _numbers: ClassVar[tuple[str, ...]] = ("delta", "eps", "confidence", "grain")
 
     x: Vector
     delta: float
@@ -129,11 +130,10 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
     digest: str = ""
 
     def __post_init__(self) -> None:
-        hold(self, _ARRAYS)
-        k, d = self.weights.size, self.x.size
-        expected = dict.fromkeys(_ARRAYS, (d,)) | {"points": (k, d), "weights": (k,)}
-        for name, shape in expected.items():
-            if getattr(self, name).shape != shape or k == 0 or d == 0:
+        for name in self._arrays:
+            hold(self, (name,), whole_numbers if self._type_of(name) is np.int64 else float_numbers)
+        for name, shape in self._shapes().items():
+            if getattr(self, name).shape != shape or not (self.weights.size and self.x.size):
                 raise InputError(
                     f"{name} of a certificate from values has shape {getattr(self, name).shape}, "
                     f"expected {shape}."
@@ -143,7 +143,15 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
         object.__setattr__(self, "samples", int(self.samples))
         if self.label != "estimated":
             raise InputError(f"values alone support the label 'estimated', not {self.label!r}.")
-        settle(self, _NUMBERS)
+        settle(self, self._numbers)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        k, d = self.weights.size, self.x.size
+        return dict.fromkeys(ValuesCertificate._arrays, (d,)) | {"points": (k, d), "weights": (k,)}
+
+    @staticmethod
+    def _type_of(name: str) -> type:
+        return np.int64 if name.endswith("index") else np.float64
 
     @property
     def normal(self) -> Vector:
@@ -190,29 +198,27 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
 
     def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """Return (kind, arrays, JSON fields) for the file."""
-        names = (*_NUMBERS, "samples", "label", "meta", "digest")
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        names = (*self._numbers, "samples", "label", "meta", "digest")
+        arrays = {name: getattr(self, name) for name in self._arrays}
         return self.kind, arrays, {name: getattr(self, name) for name in names}
 
     @classmethod
-    def from_record(
-        cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
-    ) -> ValuesCertificate:
+    def from_record(cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> Self:
         """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
-        expected = {*_NUMBERS, "samples", "label", "meta", "digest"}
-        if set(arrays) != set(_ARRAYS) or set(fields) != expected or not fields["digest"]:
+        expected = {*cls._numbers, "samples", "label", "meta", "digest"}
+        if set(arrays) != set(cls._arrays) or set(fields) != expected or not fields["digest"]:
             raise InputError("the entries of the file are not those of a certificate from values.")
         for name, array in arrays.items():
             bad = np.isnan(array) if name in ("lower", "upper") else ~np.isfinite(array)
-            if array.dtype != np.float64 or bad.any():
-                raise InputError(f"{name} must hold finite float64 numbers.")
+            if array.dtype != cls._type_of(name) or bad.any():
+                raise InputError(f"{name} must hold finite {cls._type_of(name).__name__} numbers.")
         everything: dict[str, Any] = {**arrays, **fields}
         return cls(**everything)
 
     def content_digest(self) -> str:
         """Return a hash of every field but the digest itself."""
-        numbers = [float(getattr(self, name)).hex() for name in _NUMBERS]
-        arrays = [getattr(self, name) for name in _ARRAYS]
+        numbers = [float(getattr(self, name)).hex() for name in self._numbers]
+        arrays = [getattr(self, name) for name in self._arrays]
         return content_hash(arrays, [*numbers, self.samples, self.label, self.meta])
 
     def summary(self) -> str:
@@ -225,6 +231,10 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
 
     def __repr__(self) -> str:
         return f"<ValuesCertificate {self.summary()}>"
+
+
+#: Values at many points, one per row.
+Many = Callable[[Matrix], Vector]
 
 
 @dataclass(frozen=True)
@@ -250,32 +260,50 @@ class Draws:
     largest_value: float
 
 
+def differences_at(
+    values_at: Callable[[Matrix], NDArray[np.float64]],
+    point: Vector,
+    widths: Vector,
+    samples: int,
+    rng: np.random.Generator,
+) -> Iterator[tuple[int, NDArray[np.float64], Vector]]:
+    """Draw randomised differences in the box around a point; see the module.
+
+    Some at a time: the number of the first, the differences along the coordinates that can move,
+    shape (samples, coordinates, functions), and the largest value of each function.
+    """
+    free = np.flatnonzero(widths > 0)
+    dim, count, widths = widths.size, free.size, widths[free]
+    rows = max(1, CHUNK // max(1, 2 * count))
+    axis = np.arange(count)
+    for first in range(0, samples, rows):
+        some = min(rows, samples - first)
+        offsets = rng.uniform(-widths, widths, (some, count, count))
+        ends = np.broadcast_to(point, (2, some, count, dim)).copy()
+        offsets[:, axis, axis] = 0.0
+        ends[..., free] += offsets
+        ends[0, :, axis, free] += widths[:, None]
+        ends[1, :, axis, free] -= widths[:, None]
+        asked = values_at(ends.reshape(-1, dim)).reshape(2, some, count, -1)
+        # What float64 made of the way, not what was meant.
+        ways = (ends[0, :, axis, free] - ends[1, :, axis, free]).T[..., None]
+        largest = np.abs(asked).max(axis=(0, 1, 2), initial=0.0)
+        yield first, (asked[0] - asked[1]) / ways, largest
+
+
 def draw_differences(
-    values_at: Callable[[Matrix], Vector], places: Places, samples: int, rng: np.random.Generator
+    values_at: Many, places: Places, samples: int, rng: np.random.Generator
 ) -> Draws:
-    """Draw samples of randomised differences; see the module."""
+    """Draw samples of the randomised differences of one function; see the module."""
     free = np.flatnonzero(places.widths > 0)
     dim = places.widths.size
-    widths, count = places.widths[free], free.size
     vectors, steepest, largest = np.zeros((samples, dim)), np.zeros(dim), 0.0
-    rows = max(1, CHUNK // max(1, 2 * count))
     for point, weight in zip(places.points, places.weights):
-        for first in range(0, samples, rows):
-            some = min(rows, samples - first)
-            offsets = rng.uniform(-widths, widths, (some, count, count))
-            ends = np.broadcast_to(point, (2, some, count, dim)).copy()
-            axis = np.arange(count)
-            offsets[:, axis, axis] = 0.0
-            ends[..., free] += offsets
-            ends[0, :, axis, free] += widths[:, None]
-            ends[1, :, axis, free] -= widths[:, None]
-            asked = values_at(ends.reshape(-1, dim)).reshape(2, some, count)
-            # What float64 made of the way, not what was meant.
-            ways = ends[0, :, axis, free] - ends[1, :, axis, free]
-            slopes = (asked[0] - asked[1]) / ways.T
-            vectors[first : first + some, free] += weight * slopes
+        for first, found, size in differences_at(values_at, point, places.widths, samples, rng):
+            slopes = found[..., 0]
+            vectors[first : first + len(slopes), free] += weight * slopes
             steepest[free] = np.maximum(steepest[free], np.abs(slopes).max(axis=0))
-            largest = max(largest, float(np.abs(asked).max(initial=0.0)))
+            largest = max(largest, float(size[0]))
     return Draws(vectors, steepest, largest)
 
 
@@ -305,12 +333,7 @@ def left_by_normals(low: Vector, high: Vector, box: Box, x: Vector) -> Vector:
 
 
 def grain_of(
-    oracle: CountedOracle,
-    places: Places,
-    delta: float,
-    box: Box,
-    rng: np.random.Generator,
-    workers: Map,
+    values_at: Many, places: Places, delta: float, box: Box, rng: np.random.Generator
 ) -> float:
     """Return the size of the steps in which values change, where they hardly change over a box.
 
@@ -320,39 +343,37 @@ def grain_of(
     """
     # f may hardly change along one line for another reason.
     return max(
-        _grain_along(oracle, places, way, delta, box, workers)
+        _grain_along(values_at, places, way, delta, box)
         for way in places.widths * rng.standard_normal((LINES, places.widths.size))
     )
 
 
-def _grain_along(
-    oracle: CountedOracle, places: Places, way: Vector, delta: float, box: Box, workers: Map
-) -> float:
+def _grain_along(values_at: Many, places: Places, way: Vector, delta: float, box: Box) -> float:
     reach, scale = norm_upper(way), 1.0 / LADDER
     # Beyond the ball, too: a plateau may be larger than that.
     far = max(delta, FAR * max(1.0, float(np.abs(places.points[0]).max())))
     while 0.0 < scale * reach <= far:
         line = box.clip(places.points[0] + np.linspace(-scale, scale, LADDER)[:, None] * way)
-        values = oracle.values_at(line, workers)
+        values = values_at(line)
         changes = np.abs(np.diff(values))
         if scale < 1.0 and 2 * (changes > 0).sum() >= changes.size:
             return 0.0
         if changes.any():
             k = int(np.where(changes > 0, changes, np.inf).argmin())
             halvings = 16 + max(0, math.ceil(math.log2(scale)))
-            smallest = _smallest_change(oracle, line[k : k + 2], values[k : k + 2], halvings)
+            smallest = _smallest_change(values_at, line[k : k + 2], values[k : k + 2], halvings)
             # A continuous function changes by less and less: by 2^-16 of that, or so.
             return smallest if smallest > 2.0**-6 * float(changes.max()) else 0.0
         scale *= 8.0
     return 0.0  # f is flat
 
 
-def _smallest_change(oracle: CountedOracle, ends: Matrix, values: Vector, halvings: int) -> float:
+def _smallest_change(values_at: Many, ends: Matrix, values: Vector, halvings: int) -> float:
     """Return by how much f still changes over the shortest part of a segment where it does."""
     (a, b), (at_a, at_b) = ends, values
     for _ in range(halvings):
         middle = 0.5 * (a + b)
-        here = float(oracle.values_at(middle[None])[0])
+        here = float(values_at(middle[None])[0])
         left, right = abs(here - at_a), abs(at_b - here)
         if left > 0.0 and (left <= right or right == 0.0):
             b, at_b = middle, here
@@ -361,11 +382,43 @@ def _smallest_change(oracle: CountedOracle, ends: Matrix, values: Vector, halvin
     return float(abs(at_b - at_a))
 
 
-def rounding_of(places: Places, largest_value: float, grain: float) -> float:
+def rounding_of(widths: Vector, largest_value: float, grain: float) -> float:
     """Return how long a vector of differences can be that rounding of values made."""
-    free = places.widths > 0
+    free = widths > 0
     blur = DIGITS * UNIT * largest_value + grain
-    return up(norm_upper(blur / places.widths[free])) if free.any() else 0.0
+    return up(norm_upper(blur / widths[free])) if free.any() else 0.0
+
+
+class Source(Protocol):
+    """What samples are drawn from."""
+
+    @property
+    def cost(self) -> int:
+        """Values per sample."""
+
+    def draw(self, samples: int, rng: np.random.Generator) -> Draws:
+        """Draw samples; `steepest` and `largest_value` are bounds of their terms, summed."""
+
+    def grain(self, delta: float, box: Box, rng: np.random.Generator) -> float:
+        """Return the size of the steps in which values change."""
+
+
+@dataclass(frozen=True)
+class OfFunction:
+    """Samples of the differences of one function."""
+
+    values_at: Many
+    places: Places
+
+    @property
+    def cost(self) -> int:
+        return self.places.cost
+
+    def draw(self, samples: int, rng: np.random.Generator) -> Draws:
+        return draw_differences(self.values_at, self.places, samples, rng)
+
+    def grain(self, delta: float, box: Box, rng: np.random.Generator) -> float:
+        return grain_of(self.values_at, self.places, delta, box, rng)
 
 
 def check_values(
@@ -375,42 +428,50 @@ def check_values(
     found = Verification(math.inf, math.inf, "estimated")
     box = as_box(bounds, cert.x.size)
     places = Places(cert.points, cert.weights, cert.widths)
-    if not _plain_checks(found, cert, box, places):
-        return found
+    if plain_checks(found, cert, box, places.cost):
+        source = OfFunction(lambda points: oracle.values_at(points, workers), places)
+        check_fresh(found, cert, box, source, seed)
+    return found
+
+
+def check_fresh(
+    found: Verification, cert: ValuesCertificate, box: Box, source: Source, seed: int
+) -> Vector | None:
+    """Decide whether samples drawn afresh support the claim; return their mean."""
     rng = stream(seed, 0, "fresh differences")
     try:
-        draws = draw_differences(
-            lambda points: oracle.values_at(points, workers), places, cert.samples, rng
-        )
-        grain = grain_of(oracle, places, cert.delta, box, rng, workers)
+        draws = source.draw(cert.samples, rng)
+        grain = source.grain(cert.delta, box, rng)
     except GoldsteinError as failure:
-        found.add("values", False, f"the function could not be evaluated: {failure}")
-        return found
+        found.add("values", False, f"a function could not be evaluated: {failure}")
+        return None
     finite = bool(np.isfinite(draws.vectors).all())
     if not found.add("values", finite, "all finite" if finite else "not all are finite"):
-        return found
+        return None
     steep = bool((draws.steepest <= cert.slopes).all())
     found.add(
         "slopes", steep, "no fresh difference is steeper" if steep else "a fresh one is steeper"
     )
     miss = 1.0 - cert.confidence
     bound = upper_bound(draws.vectors, cert.slopes, box, cert.x, miss)
-    found.eps = up(bound + rounding_of(places, draws.largest_value, max(grain, cert.grain)), 4e-9)
+    rounding = rounding_of(cert.widths, draws.largest_value, max(grain, cert.grain))
+    found.eps = up(bound + rounding, 4e-9)
     found.add(
         "bound",
         found.eps <= cert.eps,
         f"fresh samples give {found.eps:.6g}, claimed {cert.eps:.6g}",
     )
-    return found
+    mean: Vector = draws.vectors.mean(axis=0)
+    return mean
 
 
-def _plain_checks(found: Verification, cert: ValuesCertificate, box: Box, places: Places) -> bool:
+def plain_checks(found: Verification, cert: ValuesCertificate, box: Box, cost: int) -> bool:
     """Whatever needs no question to the function."""
-    arrays = (cert.x, cert.points, cert.weights, cert.widths, cert.slopes)
-    numbers = (cert.delta, cert.eps, cert.confidence, cert.grain)
+    arrays = [getattr(cert, name) for name in cert._arrays if name not in ("lower", "upper")]
+    numbers = [getattr(cert, name) for name in cert._numbers]
     finite = all(np.isfinite(a).all() for a in arrays) and all(map(math.isfinite, numbers))
-    whole = 0 < cert.samples * max(places.cost, 1) <= EFFORT
-    sane = 0.0 < cert.confidence < 1.0 and cert.eps >= 0.0 and cert.grain >= 0.0 and whole
+    whole = 0 < cert.samples * max(cost, 1) <= EFFORT
+    sane = 0.0 < cert.confidence < 1.0 and min(numbers) >= 0.0 and whole
     if not found.add("numbers", finite and sane, "finite, and of a possible size"):
         return False
     same = cert.digest == cert.content_digest()

@@ -10,10 +10,10 @@ import numpy as np
 
 from goldstein.certificates.values import (
     VISIBLE,
+    OfFunction,
     Places,
+    Source,
     ValuesCertificate,
-    draw_differences,
-    grain_of,
     left_by_normals,
     rounding_of,
     upper_bound,
@@ -102,14 +102,9 @@ def places_around(
     return Places(np.array(placed), weights[used] / weights[used].sum(), widths)
 
 
-def promise(
-    oracle: CountedOracle, x: Vector, places: Places, box: Box, how: Statistics, attempt: int
-) -> float:
+def promise(source: Source, x: Vector, box: Box, how: Statistics, attempt: int) -> float:
     """Return about how short the mean of a few samples is, and how much they vary."""
-    rng = stream(how.seed, attempt, "promise")
-    seen = draw_differences(
-        lambda points: oracle.values_at(points, how.workers), places, PILOT, rng
-    ).vectors
+    seen = source.draw(PILOT, stream(how.seed, attempt, "promise")).vectors
     mean = seen.mean(axis=0)
     short = np.linalg.norm(left_by_normals(mean, mean, box, x))
     found = float(short + np.linalg.norm(seen.std(axis=0)))
@@ -129,47 +124,76 @@ def state_values(
 ) -> ValuesCertificate | None:
     """Draw what `eps` needs, or what the budget allows, and state what is seen; or None.
 
-    Points and weights must have been fixed before. A run that tries several times and stops when it
-    likes what it sees divides the probability of being wrong among its attempts: 6 / (pi k)^2 of it
-    for attempt k.
+    Points and weights must have been fixed before.
     """
+    source = OfFunction(lambda points: oracle.values_at(points, how.workers), places)
+    seen = look(source, oracle, x, places.widths, delta, eps, box, how, attempt)
+    if seen is None:
+        return None
+    return ValuesCertificate(
+        points=places.points,
+        weights=places.weights,
+        **claimed(x, places, box, how, seen),
+        meta={**meta, "slopes": "observed" if how.lipschitz is None else "given"},
+    )
 
-    def values_at(points: Matrix) -> Vector:
-        return oracle.values_at(points, how.workers)
 
+@dataclass(frozen=True)
+class Seen:
+    """What samples showed: the fields of a claim that rest on them."""
+
+    eps: float
+    slopes: Vector
+    samples: int
+    mean: Vector
+    grain: float
+
+
+def look(
+    source: Source,
+    oracle: CountedOracle,
+    x: Vector,
+    widths: Vector,
+    delta: float,
+    eps: float,
+    box: Box,
+    how: Statistics,
+    attempt: int,
+) -> Seen | None:
+    """Draw samples, as many as `eps` needs or the budget of the oracle allows; None where too few.
+
+    A run that tries several times and stops when it likes what it sees divides the probability of
+    being wrong among its attempts: 6 / (pi k)^2 of it for attempt k.
+    """
     rng = stream(how.seed, attempt, "differences")
     spare = int(min(oracle.limit - oracle.calls, 2**53)) - SURVEY
-    if spare < (PILOT + FEWEST) * places.cost or places.cost == 0:
+    if spare < (PILOT + FEWEST) * source.cost or source.cost == 0:
         return None
-    pilot = draw_differences(values_at, places, PILOT, rng)
-    grain = 4.0 * grain_of(oracle, places, delta, box, rng, how.workers)
+    pilot = source.draw(PILOT, rng)
+    grain = 4.0 * source.grain(delta, box, rng)
     miss = (1.0 - how.confidence) * 6.0 / (math.pi * attempt) ** 2
     slopes = _slopes(pilot.steepest, how.lipschitz, box)
     needed = _needed(pilot.vectors.mean(axis=0), slopes, eps, miss)
-    samples = int(min(needed, (spare - PILOT * places.cost) // places.cost))
-    draws = draw_differences(values_at, places, samples, rng)
+    samples = int(min(needed, (spare - PILOT * source.cost) // source.cost))
+    draws = source.draw(samples, rng)
     if not np.isfinite(draws.vectors).all():
         return None
     slopes = _slopes(np.maximum(pilot.steepest, draws.steepest), how.lipschitz, box)
     bound = upper_bound(draws.vectors, slopes, box, x, miss, spare=SPARE)
-    rounding = rounding_of(places, 2.0 * draws.largest_value, grain)
+    rounding = rounding_of(widths, 2.0 * draws.largest_value, grain)
+    eps = up(ROOM * bound + rounding, 8e-9)
+    return Seen(eps, slopes, samples, draws.vectors.mean(axis=0), grain)
+
+
+def claimed(x: Vector, places: Places, box: Box, how: Statistics, seen: Seen) -> dict[str, Any]:
+    """Return the fields that all claims from values share."""
     reach = up(norm_upper(places.widths))
-    return ValuesCertificate(
-        x=x,
-        delta=max(up(distance_upper(y, x) + reach) for y in places.points),
-        eps=up(ROOM * bound + rounding, 8e-9),
-        points=places.points,
-        weights=places.weights,
-        widths=places.widths,
-        slopes=slopes,
-        confidence=how.confidence,
-        samples=samples,
-        mean=draws.vectors.mean(axis=0),
-        grain=grain,
-        lower=box.lower,
-        upper=box.upper,
-        meta={**meta, "slopes": "observed" if how.lipschitz is None else "given"},
-    )
+    return {
+        "x": x, "delta": max(up(distance_upper(y, x) + reach) for y in places.points),
+        "eps": seen.eps, "widths": places.widths, "slopes": seen.slopes,
+        "confidence": how.confidence, "samples": seen.samples, "mean": seen.mean,
+        "grain": seen.grain, "lower": box.lower, "upper": box.upper,
+    }  # fmt: skip
 
 
 def _slopes(seen: Vector, lipschitz: float | None, box: Box) -> Vector:

@@ -24,6 +24,7 @@ from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import System, as_system
 from goldstein.errors import BallTooSmallError
 from goldstein.oracles import Oracle
+from goldstein.oracles.differences import Stencil
 
 #: Gradients of f that are kept.
 REMEMBERED = 1000
@@ -186,7 +187,7 @@ class Violation(Oracle):
     Parameters
     ----------
     constraints
-        As in `minimize`.
+        As in `minimize`. Of those without a gradient differences are taken.
     x : array_like
         A point to ask the constraints at, for their sizes.
 
@@ -200,7 +201,9 @@ class Violation(Oracle):
 
     def __init__(self, constraints: object, x: object) -> None:
         point = np.array(x, dtype=np.float64)
-        self.system: System = as_system(constraints, point)
+        everywhere = np.full(point.size, np.inf)
+        stencil = Stencil(-everywhere, everywhere, 0, central=True)
+        self.system: System = as_system(constraints, point, stencil=stencil)
         self.dim = point.size
 
     def value(self, x: Vector) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,19 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constraints import excess
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, OracleError
 from goldstein.oracles import Oracle
+from goldstein.oracles.counted import Guarded, Map
+from goldstein.oracles.differences import Stencil, slopes_along
+from goldstein.oracles.function import DIFFERENCES
 from goldstein.oracles.journal import Journal
 
 _EXPECTED = (
     "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "
     "fun(x) >= 0, 'eq'), 'fun' and 'jac', or a list of them"
 )
+
+
+#: Values at points asked for lately.
+REMEMBERED = 64
 
 
 class Comparison:
@@ -56,12 +63,13 @@ class Comparison:
 class Group:
     """One constraint as the user gave it; `size` components once it has been asked.
 
-    `parts` are its components where they are known exactly: expressions, or rows of numbers.
+    `parts` are its components where they are known exactly: expressions, or rows of numbers. Where
+    `jac` is None there are only values.
     """
 
     name: str
     fun: Callable[[Vector], Any]
-    jac: Callable[[Vector], Any]
+    jac: Callable[[Vector], Any] | None
     lower: Any
     upper: Any
     linear: bool = False
@@ -85,6 +93,7 @@ class Group:
         return found
 
     def rows(self, x: Vector) -> Matrix:
+        assert self.jac is not None
         raw = self._ask(self.jac, x, "Jacobian")
         raw = raw.toarray() if hasattr(raw, "toarray") else raw
         found = np.array(raw, dtype=np.float64)
@@ -143,8 +152,19 @@ class System:
     equal, linear : ndarray of bool, shape (m,)
     """
 
-    def __init__(self, groups: Sequence[Group], x: Vector) -> None:
+    def __init__(
+        self, groups: Sequence[Group], x: Vector, stencil: Stencil | None = None, workers: Map = map
+    ) -> None:
         self.groups = tuple(groups)
+        self._stencil, self._workers = stencil, workers
+        for group in self.groups:
+            if group.jac is None and stencil is None:
+                raise InputTypeError(
+                    f"{group.name} has no gradient. Pass jac=the function that returns its "
+                    "Jacobian, shape (components, variables), or jac=True if fun returns both; "
+                    "methods 'auto' and 'values' take differences of its values, and what they "
+                    "claim is then statistical."
+                )
         lower, upper, linear = [], [], []
         for group in self.groups:
             group.size = _stated_size(group)
@@ -161,7 +181,7 @@ class System:
         self.size = self.lower.size
         #: Points at which values and Jacobians were asked for.
         self.nfev = self.njev = 0
-        self._values_at: tuple[bytes, Vector] = (b"", none)
+        self._known: dict[bytes, Vector] = {}
         self._rows_at: tuple[bytes, Matrix] = (b"", none[None])
 
     def name(self, i: int) -> str:
@@ -174,20 +194,53 @@ class System:
 
     def values(self, x: Vector) -> Vector:
         key = x.tobytes()
-        if self._values_at[0] != key:
+        found = self._known.get(key)
+        if found is None:
             self.nfev += 1
-            parts = [group.values(x) for group in self.groups]
-            self._values_at = key, np.concatenate([np.zeros(0), *parts])
-        return self._values_at[1]
+            found = self._known[key] = Values(self.groups)(x)
+            if len(self._known) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+        return found
 
     def rows(self, x: Vector) -> Matrix:
         """Return the Jacobian, shape (m, d)."""
         key = x.tobytes()
         if self._rows_at[0] != key:
             self.njev += 1
-            parts = [group.rows(x) for group in self.groups]
+            differenced = self._differenced(x)
+            parts = [
+                next(differenced) if group.jac is None else group.rows(x) for group in self.groups
+            ]
             self._rows_at = key, np.concatenate([np.zeros((0, x.size)), *parts])
         return self._rows_at[1]
+
+    def many_values(self, points: Matrix, which: Sequence[Group] | None = None) -> Matrix:
+        """Return the values of all constraints, or of some, at many points: one row for each."""
+        asked = Values(self.groups if which is None else which)
+        self.nfev += len(points)
+        answers = list(self._workers(Guarded(asked), list(points)))
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return np.array(answers).reshape(len(points), -1)
+
+    def _differenced(self, x: Vector) -> Iterator[Matrix]:
+        """Give the Jacobians, from differences, of the constraints of which there are values."""
+        blind = [group for group in self.groups if group.jac is None]
+        if not blind:
+            return
+        assert self._stencil is not None
+        place, ways = self._stencil.at(x)
+        ahead, behind = place + ways, place - ways
+        if self._stencil.central:
+            both = self.many_values(np.vstack([ahead, behind]), blind)
+            rises, ways = both[: len(ways)] - both[len(ways) :], ahead - behind
+        else:
+            sizes = np.concatenate([np.full(g.size, g.jac is None) for g in self.groups])
+            here = self.values(place)[sizes]
+            rises, ways = self.many_values(ahead, blind) - here, ahead - place
+        slopes = slopes_along(ways, rises)
+        yield from np.split(slopes, np.cumsum([group.size for group in blind])[:-1])
 
     def excess(self, values: Vector) -> Vector:
         """Return by how much each component is violated: positive above ub, negative below lb."""
@@ -198,10 +251,27 @@ class System:
         return float(np.abs(self.excess(self.values(x))).max(initial=0.0))
 
 
-def as_system(constraints: Any, x: Vector, journal: Journal | None = None) -> System:
+class Values:
+    """The values of several constraints at a point, as one question for a worker."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = groups
+
+    def __call__(self, x: Vector) -> Vector:
+        return np.concatenate([np.zeros(0), *(group.values(x) for group in self.groups)])
+
+
+def as_system(
+    constraints: Any,
+    x: Vector,
+    journal: Journal | None = None,
+    stencil: Stencil | None = None,
+    workers: Map = map,
+) -> System:
     """Read constraints as SciPy takes them; they are asked once, at x, for their sizes.
 
-    Their answers are kept in the journal, if there is one; matrices answer at once.
+    Their answers are kept in the journal, if there is one; matrices answer at once. With a stencil
+    there may be constraints without a gradient.
     """
     if isinstance(constraints, System):
         return constraints
@@ -211,7 +281,20 @@ def as_system(constraints: Any, x: Vector, journal: Journal | None = None) -> Sy
             group if group.linear else KeptGroup(**vars(group), journal=journal, number=k)
             for k, group in enumerate(groups)
         ]
-    return System(groups, x)
+    return System(groups, x, stencil, workers)
+
+
+def lacks_gradient(constraints: Any) -> bool:
+    """Whether there is a constraint of which only values are given."""
+    if isinstance(constraints, System) or not given(constraints):
+        return False
+    # The number of variables matters for matrices only, and these have gradients.
+    several = constraints if isinstance(constraints, list | tuple) else [constraints]
+    return any(
+        _group(one, f"constraints[{k}]", 0).jac is None
+        for k, one in enumerate(several)
+        if not hasattr(one, "A")
+    )
 
 
 def system_identity(constraints: Any, dim: int) -> list[Any]:
@@ -287,20 +370,22 @@ def _linear(one: Any, name: str, dim: int) -> Group:
 
 def _pair(
     fun: Any, jac: Any, args: tuple[Any, ...], name: str
-) -> tuple[Callable[[Vector], Any], Callable[[Vector], Any]]:
-    """Return value and Jacobian of a constraint as functions of x alone."""
+) -> tuple[Callable[[Vector], Any], Callable[[Vector], Any] | None]:
+    """Return value and Jacobian of a constraint as functions of x alone; None for no Jacobian."""
     if isinstance(fun, Oracle):
         return fun.value, fun.gradient
     if not callable(fun):
         raise InputTypeError(f"{name}: fun must be callable, got {type(fun).__name__}.")
     if jac is True:
         return lambda x: fun(x, *args)[0], lambda x: fun(x, *args)[1]
-    if not callable(jac):
+    if callable(jac):
+        return lambda x: fun(x, *args), lambda x: jac(x, *args)
+    if jac not in (None, False, *DIFFERENCES, "cs"):
         raise InputTypeError(
-            f"{name} has no gradient: jac is {jac!r}. Pass jac=the function that returns its "
-            "Jacobian, shape (components, variables), or jac=True if fun returns both."
+            f"{name}: jac is {jac!r}, expected a function that returns the Jacobian, True if fun "
+            "returns both, or '2-point' for differences of values."
         )
-    return lambda x: fun(x, *args), lambda x: jac(x, *args)
+    return lambda x: fun(x, *args), None
 
 
 def _stated_size(group: Group) -> int:

@@ -27,9 +27,10 @@ FORWARD, CENTRAL = 2.0**-26, 1e-7
 #: The noise is looked for with steps of this size.
 LOOK = 1e-7
 
-#: With noise a step is so many times its level, as long as it stays short against the kinks: a
-#: longer one, which would be better for smooth functions, crosses them.
-CLEAR = 300.0
+#: With noise a step is so long that this part of a gradient, times the fourth root of the noise, is
+#: noise; and at most this many times its square root: a longer one, which would be better for
+#: smooth functions, crosses kinks.
+BLURRED, SHORT = 0.1, 0.3
 
 #: A step is at most this part of the room between two bounds.
 ROOM = 0.125
@@ -38,100 +39,53 @@ ROOM = 0.125
 REMEMBERED = 16
 
 
-class Differences(Oracle):
-    """The values of an oracle, and differences of them in place of gradients.
+class Stencil:
+    """Where differences around a point are taken: inside the bounds, in a basis turned at random.
+
+    The last point is remembered: whoever asks about it again, for another function, takes the same
+    points.
 
     Parameters
     ----------
-    values : CountedOracle
-        All that is asked counts here.
     lower, upper : ndarray
-        Bounds, or infinities; nothing is asked outside them.
+        Bounds, or infinities; no point is outside them.
     seed : int
     central : bool
         Central differences from the beginning; otherwise forward ones until `refine`.
-    workers : map-like
     """
 
-    def __init__(
-        self,
-        values: CountedOracle,
-        lower: Vector,
-        upper: Vector,
-        seed: int,
-        *,
-        central: bool = False,
-        workers: Map = map,
-    ) -> None:
-        self.values, self.workers = values, workers
-        self.lower, self.upper, self.seed = lower, upper, seed
-        self.central = central
-        self.dim = lower.size
+    def __init__(self, lower: Vector, upper: Vector, seed: int, *, central: bool = False) -> None:
+        self.lower, self.upper, self.seed, self.central = lower, upper, seed, central
         #: Standard deviation of the values, where it is more than rounding.
         self.noise = 0.0
+        #: How long gradients are, about: 0 where none has been seen.
+        self.steep = 0.0
         self._asked = 0
-        self._known: dict[bytes, float] = {}
+        self._last: tuple[bytes, Vector, Matrix] = (b"", lower, np.zeros((0, lower.size)))
 
-    @property
-    def name(self) -> str:
-        return self.values.name
-
-    def refine(self) -> None:
-        """Use central differences from now on."""
-        self.central = True
-
-    def listen(self, x: Vector) -> None:
-        """Find out how noisy the values are around x."""
-        rng = stream(self.seed, 0, "noise")
-        step = self._limited(LOOK * np.maximum(1.0, np.abs(x)))
-        inside = self._inside(x, 8.0 * step)
-        self.noise = noise_level(self.values, inside, step, rng, self.workers)
-
-    def blur(self, x: Vector) -> float:
-        """Return how far a value at x may be from what is meant: noise, or rounding."""
-        return max(self.noise, 4.0 * UNIT * abs(self.value(x)))
-
-    def value(self, x: Vector) -> float:
-        key = x.tobytes()
-        if key not in self._known:
-            self._remember(key, self.values.trial_value(x))
-        return self._known[key]
-
-    def gradient(self, y: Vector) -> Vector:
-        self._asked += 1
+    def at(self, y: Vector) -> tuple[Vector, Matrix]:
+        """Return the point nearest to y that has room, and the ways from there."""
         step = self.step(y)
-        place = self._inside(y, step)
-        free = step > 0.0
-        ways = self._basis(step, free)
-        ahead = place + ways
-        if self.central:
-            behind = place - ways
-            answers = self.values.values_at(np.vstack([ahead, behind]), self.workers)
-            rises, ways = answers[: len(ways)] - answers[len(ways) :], ahead - behind
-        else:
-            key = place.tobytes()
-            points = ahead if key in self._known else np.vstack([ahead, place])
-            answers = self.values.values_at(points, self.workers)
-            if len(points) > len(ways):
-                self._remember(key, float(answers[-1]))
-            rises, ways = answers[: len(ways)] - self._known[key], ahead - place
-        slope = np.zeros(y.size)
-        if free.any():
-            slope[free] = np.linalg.solve(ways[:, free], rises)
-        return slope
+        key = y.tobytes() + step.tobytes()
+        if self._last[0] != key:
+            self._asked += 1
+            self._last = key, self.inside(y, step), self._basis(step, step > 0.0)
+        return self._last[1:]
 
     def step(self, y: Vector) -> Vector:
         """Return the steps at y along each coordinate."""
         relative = CENTRAL if self.central else FORWARD
         if self.noise:
-            relative = max(relative, min(CLEAR * self.noise, 0.3 * math.sqrt(self.noise)))
-        return self._limited(relative * np.maximum(1.0, np.abs(y)))
+            clear = math.sqrt(2.0 * y.size) * self.noise**0.75 / (BLURRED * (self.steep or 1.0))
+            relative = max(relative, min(clear, SHORT * math.sqrt(self.noise)))
+        return self.limited(relative * np.maximum(1.0, np.abs(y)))
 
-    def _limited(self, step: Vector) -> Vector:
+    def limited(self, step: Vector) -> Vector:
+        """Return steps that leave room between the bounds."""
         limited: Vector = np.minimum(step, ROOM * (self.upper - self.lower))
         return limited
 
-    def _inside(self, y: Vector, room: Vector) -> Vector:
+    def inside(self, y: Vector, room: Vector) -> Vector:
         """Return the point nearest to y with this room to the bounds, and room for rounding."""
         return with_room(y, self.lower, self.upper, room)
 
@@ -143,6 +97,87 @@ class Differences(Oracle):
         ways = np.zeros((count, step.size))
         ways[:, free] = turned * step[free]
         return ways
+
+
+def slopes_along(ways: Matrix, rises: Matrix | Vector) -> Matrix | Vector:
+    """Return the gradients of functions that rise so much along the ways: one, or one per column.
+
+    Coordinates that no way leads along have slope 0.
+    """
+    free = ways.any(axis=0)
+    slopes = np.zeros((*rises.shape[1:], ways.shape[1]))
+    if free.any():
+        slopes[..., free] = np.linalg.solve(ways[:, free], rises).T
+    return slopes
+
+
+class Differences(Oracle):
+    """The values of an oracle, and differences of them in place of gradients.
+
+    Parameters
+    ----------
+    values : CountedOracle
+        All that is asked counts here.
+    stencil : Stencil
+    workers : map-like
+    exact : bool
+        Gradients are asked for after all: it is for other functions that there are only values.
+    """
+
+    def __init__(
+        self, values: CountedOracle, stencil: Stencil, workers: Map = map, *, exact: bool = False
+    ) -> None:
+        self.values, self.stencil, self.workers, self.exact = values, stencil, workers, exact
+        self.dim = stencil.lower.size
+        self._known: dict[bytes, float] = {}
+
+    @property
+    def name(self) -> str:
+        return self.values.name
+
+    def refine(self) -> None:
+        """Use central differences from now on."""
+        self.stencil.central = True
+
+    def listen(self, x: Vector) -> None:
+        """Find out how noisy the values are around x."""
+        stencil = self.stencil
+        rng = stream(stencil.seed, 0, "noise")
+        step = stencil.limited(LOOK * np.maximum(1.0, np.abs(x)))
+        inside = stencil.inside(x, 8.0 * step)
+        stencil.noise = noise_level(self.values, inside, step, rng, self.workers)
+
+    def blur(self, x: Vector) -> float:
+        """Return how far a value at x may be from what is meant: noise, or rounding."""
+        return max(self.stencil.noise, 4.0 * UNIT * abs(self.value(x)))
+
+    def value(self, x: Vector) -> float:
+        key = x.tobytes()
+        if key not in self._known:
+            self._remember(key, self.values.trial_value(x))
+        return self._known[key]
+
+    def gradient(self, y: Vector) -> Vector:
+        if self.exact:
+            return self.values.gradient(y)
+        place, ways = self.stencil.at(y)
+        ahead = place + ways
+        if self.stencil.central:
+            behind = place - ways
+            answers = self.values.values_at(np.vstack([ahead, behind]), self.workers)
+            rises, ways = answers[: len(ways)] - answers[len(ways) :], ahead - behind
+        else:
+            key = place.tobytes()
+            points = ahead if key in self._known else np.vstack([ahead, place])
+            answers = self.values.values_at(points, self.workers)
+            if len(points) > len(ways):
+                self._remember(key, float(answers[-1]))
+            rises, ways = answers[: len(ways)] - self._known[key], ahead - place
+        slope = slopes_along(ways, rises)
+        length = float(np.linalg.norm(slope))
+        steep = self.stencil.steep
+        self.stencil.steep = 0.8 * steep + 0.2 * length if steep else length
+        return slope
 
     def _remember(self, key: bytes, value: float) -> None:
         self._known[key] = value

@@ -14,6 +14,7 @@ from goldstein.api.minimize import minimize
 from goldstein.api.options import method_options
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
 from goldstein.checker.arrays import Vector
+from goldstein.constrained.system import lacks_gradient
 from goldstein.errors import InputError
 from goldstein.result import Result, Status
 from goldstein.solvers.loop import takes_result
@@ -72,7 +73,8 @@ class Method:
 
     Without a gradient (jac=None, "2-point" or "3-point") the method is "values": the search goes
     on to `tol`, and the statistical certificate claims 0.1 unless `eps` is given. `workers`
-    evaluate differences in parallel.
+    evaluate differences in parallel. The same where a constraint has no gradient (SciPy's default:
+    a `NonlinearConstraint` without `jac`); that of `fun` is used where there is one.
 
     Without `eps` it is `tol`, without `delta` it is `tol max(1, |x0|_inf)`; without `tol` that is
     1e-5, SciPy's own limit for the length of a gradient.
@@ -115,9 +117,10 @@ class Method:
         options = {**self.options, **options}
         if jac is None and "method" not in options:
             options["method"] = "values"  # SciPy hands '2-point' and '3-point' over as None
-        task, rest = self._task(options)
+        blind = options.get("method", "auto") == "auto" and lacks_gradient(constraints)
+        task, rest = self._task(options, blind)
         start = as_vector(x0, "x0")
-        _set_target(task, rest, start)
+        _set_target(task, rest, start, blind)
         watch = _Watch(callback, rest.pop("maxiter", None))
         shown = rest.pop("disp", False)
         if rest:
@@ -144,7 +147,7 @@ class Method:
         return f"goldstein.scipy.Method({given})"
 
     @staticmethod
-    def _task(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _task(options: dict[str, Any], blind: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """Split the options into what `goldstein.minimize` takes, and the rest."""
         rest = dict(options)
         task = {name: rest.pop(name) for name in _OWN if name in rest}
@@ -152,7 +155,7 @@ class Method:
         for name in _LIMITS:
             if name in rest:
                 task.setdefault("max_calls", rest.pop(name))
-        known = method_options(task.get("method", "auto"))
+        known = method_options("values" if blind else task.get("method", "auto"))
         own = {name: rest.pop(name) for name in known if name in rest}
         return {**task, "options": own or None}, rest
 
@@ -177,10 +180,10 @@ def _combination(certificate: Any) -> Vector | None:
     if isinstance(certificate, GoldsteinCertificate | KKTCertificate):
         combined: Vector = certificate.weights @ certificate.gradients
         return combined
-    return certificate.mean if isinstance(certificate, ValuesCertificate) else None
+    return certificate.mean if type(certificate) is ValuesCertificate else None
 
 
-def _set_target(task: dict[str, Any], rest: dict[str, Any], start: Vector) -> None:
+def _set_target(task: dict[str, Any], rest: dict[str, Any], start: Vector, blind: bool) -> None:
     """Take eps and delta out of the options, or derive them from tol."""
     tol = rest.pop("tol", None)
     if tol is not None and not (is_number(tol) and 0 < tol < np.inf):
@@ -191,7 +194,7 @@ def _set_target(task: dict[str, Any], rest: dict[str, Any], start: Vector) -> No
         delta = max(tol * max(1.0, float(np.abs(start).max())), smallest_delta(start))
     if eps is None:
         eps = tol
-        if task.get("method") == "values":
+        if blind or task.get("method") == "values":
             # The search has the accuracy, the statistical claim what it can have.
             task["options"] = {"search_eps": tol, **(task["options"] or {})}
             eps = max(tol, CLAIM)

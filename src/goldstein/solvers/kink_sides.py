@@ -160,4 +160,3 @@ def wants_second(missing: Vector, left: float) -> Mask:
     """Which elements need their second side next, of what is left in all?"""
     wanted: Mask = missing >= 0.5 * left
     return wanted
-

@@ -1,9 +1,14 @@
 """`zeroth-order`: O2NC fed with two values per step (Kornowski and Shamir 2024).
 
-For u uniform on the sphere, d (f(y + r u) - f(y - r u)) / (2 r) u is unbiased for the gradient of
-the mean of f over the ball of radius r around y, an element of the Goldstein set of that ball, with
-second moment at most 16 sqrt(2 pi) d L^2 (Shamir 2017): O2NC with G^2 of this size needs O(d Delta
-L^2 / (delta eps^3)) values, which is the best possible dependence on d.
+For u uniform on the sphere, V = d (f(y + r u) - f(y - r u)) / (2 r) u is unbiased for the gradient
+of the mean of f over the ball of radius r around y, an element of the Goldstein set of that ball.
+Its second moment is at most d^2 / (d - 1) L^2 in d >= 2 variables, and at most L^2 in one. Proof:
+g(u) = f(y + r u) - f(y - r u) is odd, so its mean is 0, and it is Lipschitz on the sphere with
+constant 2 r L. The first eigenvalue of the Laplacian on the sphere is d - 1, hence (Poincare)
+E g^2 <= E |grad g|^2 / (d - 1) <= 4 r^2 L^2 / (d - 1), and |V|^2 = d^2 g^2 / (4 r^2). For linear f
+it is d L^2, so nearly nothing is lost. (Shamir 2017 has O(d L^2), by concentration on the sphere.)
+O2NC with G^2 of this size needs O(d Delta L^2 / (delta eps^3)) values, which is the best possible
+dependence on d.
 """
 
 from __future__ import annotations
@@ -28,10 +33,10 @@ def second_moment(dim: int, lipschitz: float) -> float:
 
     Examples
     --------
-    >>> round(second_moment(1, 1.0), 2)
-    6.33
+    >>> second_moment(1, 1.0), second_moment(2, 1.0), round(second_moment(50, 1.0), 3)
+    (1.0, 2.0, 7.143)
     """
-    return math.sqrt(16.0 * math.sqrt(2.0 * math.pi) * dim) * lipschitz
+    return lipschitz if dim == 1 else dim / math.sqrt(dim - 1) * lipschitz
 
 
 class TwoPoints(Oracle):
