@@ -26,6 +26,7 @@ from goldstein.fitting.near_proof import (
 from goldstein.kept import NOTHING, Form, Kept
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.numerics.streams import is_state
 from goldstein.records import result_from_record, result_record
 from goldstein.result import Result
 
@@ -60,7 +61,8 @@ def _write(found: Search) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _read(arrays: Arrays, fields: dict[str, Any]) -> Search:
-    return Search(result_from_record(arrays, fields["result"]), fields["steps"], fields["rng"])
+    result = result_from_record(arrays, fields["result"])
+    return Search(result, int(fields["steps"]), fields["rng"])
 
 
 _SEARCH = Form("native search", _write, _read)
@@ -128,6 +130,9 @@ def _fit(
         found = kept.part(
             f"start-{k}", _SEARCH, lambda: search(k), [max_calls, max_time],
             lambda found: found.result.success,
+            lambda found: np.shape(found.result.x) == (merged.variable.size,)
+            and bool(np.isfinite(found.result.x).all())
+            and is_state(found.rng),
         )  # fmt: skip
         rng.bit_generator.state = found.rng
         return found
