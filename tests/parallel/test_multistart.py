@@ -288,3 +288,17 @@ def test_a_claim_about_another_term_in_a_folder_is_refused(tmp_path):
         return replace(result, x=there, fun=fun, certificate=claim)
 
     forge(tmp_path, change, plus=gs.prox.l1(0.5))
+
+
+def test_a_folder_is_held_by_one_run(tmp_path):
+    said = []
+
+    def again(index, result):
+        if not said:
+            with pytest.raises(gs.CheckpointError, match="in use by another run") as caught:
+                run(folder=tmp_path)
+            said.append(str(caught.value))
+
+    whole = run(folder=tmp_path, on_result=again)
+    assert said
+    assert len(run(folder=tmp_path).results) == len(whole.results)

@@ -362,5 +362,5 @@ def test_forged_searches_are_refused(name: str, lie: str, tmp_path: Path) -> Non
         arrays["active"], arrays["shares"] = np.array([10**6]), np.ones(1)
     write_record(path, kind, arrays, fields)
     refused = gs.CheckpointError, gs.CheckpointWarning
-    with pytest.raises(refused, match="about another function|damaged, and done again"):
+    with pytest.raises(refused, match=r"about another function|damaged, and done again"):
         fitted(estimator, data, tmp_path)
