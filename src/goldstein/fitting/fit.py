@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.files import Arrays
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.kept import Form
+from goldstein.kept import Form, Kept
 from goldstein.records import certificate_from_parts, certificate_parts
 
 #: Values asked for again differ by no more than this part.
@@ -79,3 +80,8 @@ def _read(arrays: Arrays, fields: dict[str, Any]) -> Fit:
 
 #: A fit as a part of a longer one that is kept.
 FIT = Form("fit", _write, _read)
+
+
+def whole_fit(kept: Kept, model: Any, limits: list[Any], fit: Callable[[], Fit]) -> Fit:
+    """Return the fit of a model that is kept, if it was made under these limits; else make it."""
+    return kept.part("whole", FIT, fit, limits, holds=lambda found: found.holds(model))

@@ -17,7 +17,7 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.files import Arrays
 from goldstein.errors import OutOfBudget
-from goldstein.fitting.fit import FIT, Fit
+from goldstein.fitting.fit import Fit
 from goldstein.fitting.margin_certificate import (
     goldstein_at,
     goldstein_by_scaling,
@@ -92,27 +92,8 @@ def fit_margin(
 ) -> Fit:
     """Return the best local minimiser of `n_init` searches, with its certificates.
 
-    What is kept are the ends of searches, the answers of a guaranteed search, and the whole.
+    What is kept are the ends of searches, and the answers of a guaranteed one.
     """
-
-    def fit() -> Fit:
-        return _fit(model, eps, delta, seed, start, n_init, max_calls, max_time, near, kept)
-
-    return kept.part("whole", FIT, fit, [max_calls, max_time], holds=lambda fit: fit.holds(model))
-
-
-def _fit(
-    model: MarginSVM,
-    eps: float,
-    delta: float,
-    seed: int,
-    start: Vector | None,
-    n_init: int,
-    max_calls: int | None,
-    max_time: float | None,
-    near: bool,
-    kept: Kept,
-) -> Fit:
     begin = time.perf_counter()
     problem = model.problem
     model.neighbourhood = 2.0 * delta

@@ -15,7 +15,7 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.files import Arrays
 from goldstein.errors import KinkError
-from goldstein.fitting.fit import FIT, Fit
+from goldstein.fitting.fit import Fit
 from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
@@ -93,26 +93,6 @@ def fit_native(
     eps, delta, seed, start, n_init, max_calls, max_time, near, kept
         As in `fit_margin`.
     """
-
-    def fit() -> Fit:
-        return _fit(model, merged, eps, delta, seed, start, n_init, max_calls, max_time, near, kept)
-
-    return kept.part("whole", FIT, fit, [max_calls, max_time], holds=lambda fit: fit.holds(model))
-
-
-def _fit(
-    model: MulticlassMargin,
-    merged: MulticlassMargin,
-    eps: float,
-    delta: float,
-    seed: int,
-    start: Vector | None,
-    n_init: int,
-    max_calls: int | None,
-    max_time: float | None,
-    near: bool,
-    kept: Kept,
-) -> Fit:
     begin = time.perf_counter()
     rng = np.random.default_rng(seed)
     limits: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
