@@ -247,3 +247,58 @@ def test_terms_of_plus_are_part_of_the_run(tmp_path):
         assert found.best.certificate.verify(valley, slope).ok
     with pytest.raises(gs.InputError, match="belongs to another run"):
         run(plus=gs.prox.l1(0.25), folder=tmp_path)
+
+
+def forge(folder, change, **options):
+    """Replace the first result of a run by another one, with all hashes right."""
+    from goldstein.kept import digest
+    from goldstein.parallel.folder import Folder
+
+    honest = run(folder=folder, **options)
+    asked = {**options, "eps": 1e-3, "delta": 1e-3}
+    identity = {"kind": "multistart", "function": "valley", "seed": 0}
+    with Folder(folder, identity | {"options": described(asked)}) as held:
+        held.save(0, digest(anywhere_of(0)), change(honest.results[0]))
+    with pytest.raises(gs.InputError, match="another function"):
+        run(folder=folder, **options)
+
+
+def test_a_success_in_a_folder_needs_a_claim_as_strong_as_asked(tmp_path):
+    """The claims themselves are true here; they are weaker than what was asked, or absent."""
+    from dataclasses import replace
+
+    there = np.array([1.5, 1.5])
+    weak = gs.certify(valley, there, slope, delta=1e-3, rng=0)
+    assert weak.eps > 0.1
+    forge(tmp_path / "weak", lambda r: replace(r, x=there, fun=valley(there), certificate=weak))
+    forge(tmp_path / "none", lambda r: replace(r, certificate=None))
+
+
+def test_a_claim_about_another_term_in_a_folder_is_refused(tmp_path):
+    """Every point is stationary for f plus a box that holds it alone."""
+    from dataclasses import replace
+
+    def change(result):
+        there = np.array([1.5, 1.5])
+        g = slope(there)
+        box = gs.prox.box(there, there)
+        claim = gs.PlusCertificate(there, 1e-3, 1e-9, there[None], g[None], np.ones(1), -g, box)
+        assert claim.verify(valley, slope).ok
+        fun = valley(there) + gs.prox.l1(0.5).value(there)
+        return replace(result, x=there, fun=fun, certificate=claim)
+
+    forge(tmp_path, change, plus=gs.prox.l1(0.5))
+
+
+def test_a_folder_is_held_by_one_run(tmp_path):
+    said = []
+
+    def again(index, result):
+        if not said:
+            with pytest.raises(gs.CheckpointError, match="in use by another run") as caught:
+                run(folder=tmp_path)
+            said.append(str(caught.value))
+
+    whole = run(folder=tmp_path, on_result=again)
+    assert said
+    assert len(run(folder=tmp_path).results) == len(whole.results)

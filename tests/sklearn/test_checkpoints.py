@@ -314,3 +314,53 @@ def test_estimators_with_a_checkpoint_are_cloned_and_pickled(tmp_path: Path) -> 
     fit = fitted(REGRESSOR, DIABETES, tmp_path)
     assert clone(fit).checkpoint == tmp_path
     assert np.array_equal(pickle.loads(pickle.dumps(fit)).parameters_, fit.parameters_)
+
+
+def test_a_weaker_kind_does_not_pass_for_a_near_certificate(tmp_path: Path) -> None:
+    """A Goldstein certificate where a near one belongs is damage: the part is done again."""
+    from dataclasses import replace
+
+    from goldstein.fitting.fit import FIT
+    from goldstein.kept import load_part, save_part
+
+    estimator, data, _ = CASES["two classes"]
+    whole = fitted(estimator, data, tmp_path)
+    (path,) = tmp_path.glob("*whole.part")
+    found = load_part(path, FIT)
+    assert found is not None
+    fit: Any = replace(found.content, near=found.content.goldstein)
+    assert isinstance(fit.near, gs.GoldsteinCertificate)
+    save_part(path, FIT, fit, found.tag, found.seconds)
+    with pytest.warns(gs.CheckpointWarning, match="a near certificate"):
+        same(fitted(estimator, data, tmp_path), whole)
+    assert whole.near_stationarity_ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "lie"),
+    [("two classes", lie) for lie in ("rng", "shape", "not finite", "rows")]
+    + [("native", lie) for lie in ("rng", "shape", "not finite")],
+)
+def test_forged_searches_are_refused(name: str, lie: str, tmp_path: Path) -> None:
+    from goldstein.certificates.writing import write_record
+    from goldstein.checker.files import read_record
+
+    estimator, data, _ = CASES[name]
+    fitted(estimator, data, tmp_path)
+    for path in tmp_path.glob("*whole.part"):
+        path.unlink()
+    path = min(tmp_path.glob("*start-0.part"))
+    kind, arrays, fields = read_record(path, lambda *parts: parts)
+    point = "v" if "v" in arrays else "x"
+    if lie == "rng":
+        fields["fields"]["rng"] = {"bit_generator": "PCG64", "state": "none"}
+    elif lie == "shape":
+        arrays[point] = arrays[point][:-1]
+    elif lie == "not finite":
+        arrays[point] = arrays[point] * np.nan
+    else:
+        arrays["active"], arrays["shares"] = np.array([10**6]), np.ones(1)
+    write_record(path, kind, arrays, fields)
+    refused = gs.CheckpointError, gs.CheckpointWarning
+    with pytest.raises(refused, match=r"about another function|damaged, and done again"):
+        fitted(estimator, data, tmp_path)

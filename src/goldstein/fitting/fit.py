@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,8 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.files import Arrays
-from goldstein.kept import Form
+from goldstein.errors import GoldsteinError, InputError
+from goldstein.kept import Form, Kept
 from goldstein.records import certificate_from_parts, certificate_parts
 
 #: Values asked for again differ by no more than this part.
@@ -42,7 +44,11 @@ class Fit:
 
     def holds(self, model: Any) -> bool:
         """Whether the model itself confirms it: a checkpoint is not believed."""
-        if not abs(model.value(self.x) - self.value) <= SAME * max(1.0, abs(self.value)):
+        try:
+            there = model.value(self.x)
+        except (GoldsteinError, ValueError):  # of another size
+            return False
+        if not abs(there - self.value) <= SAME * max(1.0, abs(self.value)):
             return False
         claims = {c.content_digest(): c for c in (self.goldstein, self.near) if c is not None}
         return all(
@@ -63,8 +69,19 @@ def _read(arrays: Arrays, fields: dict[str, Any]) -> Fit:
     certificates = {
         name: certificate_from_parts(name, arrays, fields[name]) for name in ("goldstein", "near")
     }
-    return Fit(arrays["x"], float(fields["value"]), iterations=fields["iterations"], **certificates)
+    if not isinstance(certificates["goldstein"], GoldsteinCertificate | NearCertificate):
+        raise InputError("a fit has a Goldstein or a near certificate.")
+    if not isinstance(certificates["near"], NearCertificate | None):
+        raise InputError("what proves near stationarity is a near certificate.")
+    return Fit(
+        arrays["x"], float(fields["value"]), iterations=int(fields["iterations"]), **certificates
+    )
 
 
 #: A fit as a part of a longer one that is kept.
 FIT = Form("fit", _write, _read)
+
+
+def whole_fit(kept: Kept, model: Any, limits: list[Any], fit: Callable[[], Fit]) -> Fit:
+    """Return the fit of a model that is kept, if it was made under these limits; else make it."""
+    return kept.part("whole", FIT, fit, limits, holds=lambda found: found.holds(model))

@@ -17,7 +17,7 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.files import Arrays
 from goldstein.errors import OutOfBudget
-from goldstein.fitting.fit import FIT, Fit
+from goldstein.fitting.fit import Fit
 from goldstein.fitting.margin_certificate import (
     goldstein_at,
     goldstein_by_scaling,
@@ -38,6 +38,7 @@ from goldstein.kept import NOTHING, Form, Kept
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.budget import Budget
+from goldstein.numerics.streams import is_state
 
 #: Rows times variables beyond which the guaranteed search gets few calls unless told otherwise.
 LARGE = 10**8
@@ -56,7 +57,20 @@ def _write(found: tuple[LocalMinimum, Any]) -> tuple[Arrays, dict[str, Any]]:
 def _read(arrays: Arrays, fields: dict[str, Any]) -> tuple[LocalMinimum, Any]:
     active = arrays["active"].astype(np.intp)
     counts = fields["iterations"], fields["passes"]
-    return LocalMinimum(arrays["v"], active, arrays["shares"], *counts), fields["rng"]
+    place = LocalMinimum(arrays["v"], active, arrays["shares"], *map(int, counts))
+    return place, fields["rng"]
+
+
+def _fits(problem: MarginProblem, place: LocalMinimum, state: Any) -> bool:
+    """Whether a recalled search can be one of this problem; nothing else of it is believed."""
+    rows, shares = place.active, place.shares
+    return (
+        place.v.shape == (problem.dim,)
+        and bool(np.isfinite(place.v).all() and np.isfinite(shares).all())
+        and rows.shape == shares.shape == (rows.size,)
+        and bool(((rows >= 0) & (rows < problem.rows)).all())
+        and is_state(state)
+    )
 
 
 #: The end of one search, and the state of the generator that draws for the next one.
@@ -78,27 +92,8 @@ def fit_margin(
 ) -> Fit:
     """Return the best local minimiser of `n_init` searches, with its certificates.
 
-    What is kept are the ends of searches, the answers of a guaranteed search, and the whole.
+    What is kept are the ends of searches, and the answers of a guaranteed one.
     """
-
-    def fit() -> Fit:
-        return _fit(model, eps, delta, seed, start, n_init, max_calls, max_time, near, kept)
-
-    return kept.part("whole", FIT, fit, [max_calls, max_time], holds=lambda fit: fit.holds(model))
-
-
-def _fit(
-    model: MarginSVM,
-    eps: float,
-    delta: float,
-    seed: int,
-    start: Vector | None,
-    n_init: int,
-    max_calls: int | None,
-    max_time: float | None,
-    near: bool,
-    kept: Kept,
-) -> Fit:
     begin = time.perf_counter()
     problem = model.problem
     model.neighbourhood = 2.0 * delta
@@ -247,7 +242,10 @@ def _best_start(
         return found, rng.bit_generator.state
 
     def kept_search(k: int) -> LocalMinimum:
-        found, rng.bit_generator.state = kept.part(f"start-{k}", _SEARCH, lambda: search(k))
+        found, state = kept.part(
+            f"start-{k}", _SEARCH, lambda: search(k), holds=lambda found: _fits(problem, *found)
+        )
+        rng.bit_generator.state = state
         return found
 
     return search_from(range(n_init), kept_search, lambda found: problem.value(found.v))

@@ -15,7 +15,7 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.files import Arrays
 from goldstein.errors import KinkError
-from goldstein.fitting.fit import FIT, Fit
+from goldstein.fitting.fit import Fit
 from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
@@ -26,6 +26,7 @@ from goldstein.fitting.near_proof import (
 from goldstein.kept import NOTHING, Form, Kept
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.numerics.streams import is_state
 from goldstein.records import result_from_record, result_record
 from goldstein.result import Result
 
@@ -60,7 +61,8 @@ def _write(found: Search) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _read(arrays: Arrays, fields: dict[str, Any]) -> Search:
-    return Search(result_from_record(arrays, fields["result"]), fields["steps"], fields["rng"])
+    result = result_from_record(arrays, fields["result"])
+    return Search(result, int(fields["steps"]), fields["rng"])
 
 
 _SEARCH = Form("native search", _write, _read)
@@ -91,26 +93,6 @@ def fit_native(
     eps, delta, seed, start, n_init, max_calls, max_time, near, kept
         As in `fit_margin`.
     """
-
-    def fit() -> Fit:
-        return _fit(model, merged, eps, delta, seed, start, n_init, max_calls, max_time, near, kept)
-
-    return kept.part("whole", FIT, fit, [max_calls, max_time], holds=lambda fit: fit.holds(model))
-
-
-def _fit(
-    model: MulticlassMargin,
-    merged: MulticlassMargin,
-    eps: float,
-    delta: float,
-    seed: int,
-    start: Vector | None,
-    n_init: int,
-    max_calls: int | None,
-    max_time: float | None,
-    near: bool,
-    kept: Kept,
-) -> Fit:
     begin = time.perf_counter()
     rng = np.random.default_rng(seed)
     limits: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
@@ -128,6 +110,9 @@ def _fit(
         found = kept.part(
             f"start-{k}", _SEARCH, lambda: search(k), [max_calls, max_time],
             lambda found: found.result.success,
+            lambda found: np.shape(found.result.x) == (merged.variable.size,)
+            and bool(np.isfinite(found.result.x).all())
+            and is_state(found.rng),
         )  # fmt: skip
         rng.bit_generator.state = found.rng
         return found

@@ -23,6 +23,9 @@ from goldstein.result import Result, Status
 #: Values asked for again differ by no more than this part.
 SAME = 1e-9
 
+#: What a claim about a constrained problem is verified with.
+_LIMITS = ("bounds", "constraints")
+
 #: What is said of a search that was not begun.
 NOT_RUN = Trouble("not run: the others were stopped before")
 
@@ -160,16 +163,36 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
         value = total_value(oracle, options)(x)
         fits = abs(value - result.fun) <= SAME * max(1.0, abs(result.fun))
     if fits and certificate is not None:
-        names = ("bounds", "constraints") if certificate.kind in ("kkt", "near-kkt") else ()
+        names = {"kkt": _LIMITS, "near-kkt": _LIMITS, "plus": ("plus",)}.get(certificate.kind, ())
         limits = {name: options[name] for name in names if name in options}
         asked = (fun,) if jac is None else (fun, jac, args)
-        fits = np.array_equal(certificate.x, x) and certificate.verify(*asked, **limits).ok
-    if not fits:
+        fits = certificate.kind in _kinds(options) and np.array_equal(certificate.x, x)
+        fits = fits and certificate.verify(*asked, **limits).ok
+    if not fits or (result.success and not _reached(result, options)):
         raise InputError(
             "the folder holds results of another function: asked again, it answers otherwise. "
             "Name another folder, or delete this one to start afresh."
         )
     return result
+
+
+def _kinds(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the kinds of certificates that answer what was asked."""
+    if options.get("plus") is not None:
+        return ("plus",)
+    if options.get("bounds") is not None:
+        return ("kkt", "near-kkt", "values")
+    return ("goldstein", "near", "kkt", "near-kkt", "values")
+
+
+def _reached(result: Result, options: dict[str, Any]) -> bool:
+    """Whether the certificate is as strong as what was asked for; `rel_eps` names no number."""
+    claim, eps = result.certificate, options.get("eps")
+    if claim is None or result.status is not Status.VERIFIED:
+        return False
+    if options.get("stationarity") == "near" and not claim.kind.startswith("near"):
+        return False
+    return bool(claim.delta <= options["delta"] and (eps is None or claim.eps <= eps))
 
 
 def total_value(oracle: Oracle, options: dict[str, Any]) -> Callable[[Vector], float]:

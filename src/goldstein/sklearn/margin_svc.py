@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.fitting.fit import Fit
+from goldstein.fitting.fit import Fit, whole_fit
 from goldstein.fitting.margin_fit import fit_margin
 from goldstein.fitting.native_fit import fit_native
 from goldstein.kept import Kept
@@ -420,13 +420,18 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = [start for start in starts if start is not None]
         options = self._search_options(seed, np.concatenate(known) if known else None, kept)
         model = self._native_model(X, labels, weights)
-        return fit_native(model, merged=self._native_model(*merged), **options)
+        return whole_fit(
+            kept, model, [self.max_calls, self.max_time],
+            lambda: fit_native(model, merged=self._native_model(*merged), **options),
+        )  # fmt: skip
 
     def _fit_machine(
         self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None, kept: Kept
     ) -> Fit:
-        options = self._search_options(seed, start, kept)
-        return fit_margin(self._model(X, signs, weights), **options)
+        options, model = self._search_options(seed, start, kept), self._model(X, signs, weights)
+        return whole_fit(
+            kept, model, [self.max_calls, self.max_time], lambda: fit_margin(model, **options)
+        )
 
     def _store(self, fits: list[Fit], X: Any, y: NDArray[Any], total: float) -> None:
         d = self.n_features_in_

@@ -14,7 +14,7 @@ from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.fitting.fit import FIT, Fit
+from goldstein.fitting.fit import FIT, Fit, whole_fit
 from goldstein.fitting.near_proof import (
     NOT_ASKED,
     near_or_note,
@@ -92,10 +92,9 @@ def fit_network(
     kept : Kept
         Where finished starts and the answers of unfinished ones are kept.
     """
-    return kept.part(
-        "whole", FIT, lambda: _fit(model, training, start, score, kept), _limits(training),
-        holds=lambda fit: fit.holds(model),
-    )  # fmt: skip
+    return whole_fit(
+        kept, model, _limits(training), lambda: _fit(model, training, start, score, kept)
+    )
 
 
 def _limits(training: Training) -> list[Any]:
