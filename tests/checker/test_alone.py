@@ -202,9 +202,10 @@ def test_nodes_that_cannot_be_read(name: str, judge: Any) -> None:
 
 def test_numbers(checker: Any) -> None:
     good = {
-        "0": F(0), "-7": F(-7), "3/4": F(3, 4), "-3/4": F(-3, 4), "0x10": F(16), "-0x1f/0x10": F(-31, 16),
-        "0x1p+0": F(1), "-0x1p-1": F(-1, 2), "0x1.8p+1": F(3), "0x0p+0": F(0), "0x1.08p-4": F(33, 512),
-        "0x1p+1100": F(2) ** 1100, "0x1p-1100": F(1, 2**1100), "0x0.8p+1": F(1),
+        "0": F(0), "-7": F(-7), "3/4": F(3, 4), "-3/4": F(-3, 4), "0x10": F(16),
+        "-0x1f/0x10": F(-31, 16), "0x1p+0": F(1), "-0x1p-1": F(-1, 2), "0x1.8p+1": F(3),
+        "0x0p+0": F(0), "0x1.08p-4": F(33, 512), "0x1p+1100": F(2) ** 1100,
+        "0x1p-1100": F(1, 2**1100), "0x0.8p+1": F(1),
     }  # fmt: skip
     for written, value in good.items():
         assert checker.number(written) == value

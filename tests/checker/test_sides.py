@@ -275,3 +275,78 @@ def test_the_largest_of_rows_has_ties_by_row() -> None:
     assert point.ties == {1: {0: [0, 1]}}
     assert Side(point, ExactVector(np.array([0.0, 1.0, 5.0, 0.0]))).exact_gradient() == [0, 1, 0, 1]
     assert isinstance(point.value(2), Enclosure)
+
+
+def refused(F: Any, pivot: list[int], way: list[float]) -> bool:
+    point = Point(F.program(), [Fraction(a) for a in pivot])
+    try:
+        Side(point, ExactVector(np.array(way)))
+    except NotCertifiableError as failure:
+        assert "kink" in str(failure)
+        return True
+    return False
+
+
+def test_a_vanishing_derivative_is_not_yet_constant() -> None:
+    """|w_1 w_2| along a coordinate: the product vanishes to first order, and beside it does not."""
+    w = gs.Variable(2)
+    product = gs.sum(gs.abs(w[:1] * w[1:]))
+    assert refused(product, [0, 0], [1.0, 0.0])
+    assert refused(product, [0, 0], [0.0, -1.0])
+    assert not refused(product, [0, 0], [1.0, 1.0])
+    # Where one factor is 0 for good, so is the product.
+    dead = gs.sum(gs.abs(gs.relu(w[:1]) * w[1:]))
+    assert not refused(dead, [-1, 0], [1.0, 0.0])
+    assert refused(dead, [0, 0], [0.0, 1.0])
+    assert refused(dead, [1, 0], [1.0, 0.0])
+
+
+def test_what_is_constant_on_one_side_is_not_called_so() -> None:
+    """relu(w) - w is 0 to the right of 0, and not to the left; so for the largest of two."""
+    w = gs.Variable(2)
+    assert refused(gs.sum(gs.abs(gs.relu(w[:1]) - w[:1])), [0, 0], [1.0, 0.0])
+    assert not refused(gs.sum(gs.abs(gs.relu(w[:1]) - w[:1])), [0, 0], [-1.0, 0.0])
+    assert refused(gs.abs(gs.max(w) - w[0]), [0, 0], [1.0, 0.0])
+    assert not refused(gs.abs(gs.max(w) - w[0]), [0, 0], [0.0, 1.0])
+    # mcp(w) is 1 from 2 on, and 1 - (w - 2)^2 / 4 before: a smooth breakpoint.
+    late = gs.sum(gs.abs(gs.mcp(w[:1], 1.0, 2.0) - 1.0))
+    assert refused(late, [-2, 0], [0.0, 1.0])
+    assert refused(late, [2, 0], [0.0, 1.0])
+    assert not refused(late, [3, 0], [0.0, 1.0])
+
+
+def test_a_smooth_breakpoint_may_be_kept() -> None:
+    w = gs.Variable(2)
+    smooth = gs.sum(gs.huber(w, 1.0))
+    assert not refused(smooth, [1, 0], [0.0, 1.0])
+    point = Point(smooth.program(), [Fraction(1), Fraction(0)])
+    assert Side(point, ExactVector(np.array([0.0, 1.0]))).exact_gradient() == [1, 0]
+    assert Side(point, None).exact_gradient() == [1, 0]
+
+
+def test_nodes_that_nothing_depends_on() -> None:
+    unused = nodes.Scale((0,), (2,), 2, Fraction(3))
+    program = Program([VARIABLE, unused, TOTAL])
+    gradient = Side(Point(program, [Fraction(0)] * 2), None).gradient()
+    assert gradient.mid.tolist() == [1.0, 1.0]
+
+
+def test_what_is_not_finite_is_refused() -> None:
+    sides._require_finite(np.ones(2), np.zeros(2))
+    for mid, rad in ((np.inf, 0.0), (0.0, np.inf), (np.nan, 0.0), (0.0, np.nan)):
+        with pytest.raises(NotCertifiableError):
+            sides._require_finite(np.array([0.0, mid]), np.array([0.0, rad]))
+
+
+def test_a_gradient_at_the_edge_of_its_enclosure_is_not_decided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.array([[1e17, 1.0, 0.0], [-1e17, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    F = gs.sum(rows @ W)
+    g = Side(Point(F.program(), np.ones(3)), None).gradient()
+    assert g.rad[0] > 1.0
+    monkeypatch.setattr(sides, "RATIONAL_WORK", -1)
+    for sign in (1.0, -1.0):
+        least, decided = gap((g.mid + sign * g.rad).tolist(), 1e-3, F)
+        assert least < 1e-9
+        assert not decided
