@@ -368,6 +368,12 @@ def test_a_node_that_does_not_fit_is_refused(name: str) -> None:
         BAD[name]()
 
 
+def test_nodes_that_fit() -> None:
+    assert nodes.Scale((0,), (2,), 2, F(0)).factor == 0
+    assert nodes.Scale((0,), (2,), 2, F(2), True).inverse
+    assert nodes.Take((0,), (2,), 0, np.zeros(0, dtype=int)).size == 0
+
+
 def test_slopes_and_jumps() -> None:
     node = RATIONAL["bent"].node
     assert node.slopes == ((F(0), F(0)), (F(2), F(2)), (F(4), F(0)))

@@ -281,8 +281,7 @@ def refused(F: Any, pivot: list[int], way: list[float]) -> bool:
     point = Point(F.program(), [Fraction(a) for a in pivot])
     try:
         Side(point, ExactVector(np.array(way)))
-    except NotCertifiableError as failure:
-        assert "kink" in str(failure)
+    except NotCertifiableError:
         return True
     return False
 
