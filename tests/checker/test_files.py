@@ -1,4 +1,4 @@
-"""Certificate files: every refusal by the sentence that names what is wrong, before more is read."""
+"""Certificate files: every refusal by the sentence that names what is wrong."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_what_a_certificate_says_about_itself(tmp_path: Path) -> None:
 
     with pytest.raises(CertificateFileError, match="not a valid certificate: no"):
         read_record(good, refuse(InputError("no")))
-    with pytest.raises(CertificateFileError, match="^exactly this$"):
+    with pytest.raises(CertificateFileError, match=r"^exactly this$"):
         read_record(good, refuse(CertificateFileError("exactly this")))
     with pytest.raises(CertificateFileError, match="KeyError"):
         read_record(good, refuse(KeyError("x")))
@@ -176,7 +176,9 @@ def test_a_file_may_grow_by_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert read(zeros)[1]["x"].size == 10**5
 
 
-def test_an_entry_is_read_no_further_than_it_says(tmp_path: Path) -> None:
+def test_an_entry_is_read_no_further_than_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The directory of the archive lies about a size: no more is unpacked."""
     path = sealed({"x.npy": npy(np.zeros(10**4))}, zipfile.ZIP_DEFLATED)(tmp_path / "lie")
     blob = bytearray(path.read_bytes())
@@ -192,8 +194,8 @@ def test_an_entry_is_read_no_further_than_it_says(tmp_path: Path) -> None:
         asked.append(n)
         return honest(self, n)
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(CertificateFileError):
-        patch.setattr(zipfile.ZipExtFile, "read", note)
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", note)
+    with pytest.raises(CertificateFileError):
         read(path)
     assert asked[-1] == 100
 
