@@ -787,7 +787,8 @@ def test_the_gap_covers_the_rounding_of_terms_that_cancel() -> None:
     rng = np.random.default_rng(0)
     for k in range(100):
         steep, large = (1e8, 1.0) if k % 2 else (1.0, 1e8)
-        y, g = 1.0 + rng.random(2), steep * (1.0 + rng.random(2))
+        y = 1.0 + (1e4 if k % 4 == 1 else 1.0) * rng.random(2)
+        g = steep * (1.0 + rng.random(2))
         claim = forged(
             points=[y], gradients=[g], constraint_points=[y], constraint_gradients=[-g],
             constraint_weights=[1.0], multipliers=[1.0, 0.0],
@@ -798,4 +799,4 @@ def test_the_gap_covers_the_rounding_of_terms_that_cancel() -> None:
         # What f loses the constraint gains, but for rounding; the limit is met at most.
         slack = max(Fraction(0), 1 - Fraction(-values[tuple(claim.x)]))
         assert Fraction(bound) >= slack
-        assert bound <= float(slack) + 1e-5
+        assert bound <= float(slack) + 0.1
