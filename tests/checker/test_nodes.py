@@ -372,6 +372,7 @@ def test_nodes_that_fit() -> None:
     assert nodes.Scale((0,), (2,), 2, F(0)).factor == 0
     assert nodes.Scale((0,), (2,), 2, F(2), True).inverse
     assert nodes.Take((0,), (2,), 0, np.zeros(0, dtype=int)).size == 0
+    assert Piecewise((0,), (1,), 1, (F(0),), ((F(3),), (F(3),))).jumps == [0]
 
 
 def test_slopes_and_jumps() -> None:
@@ -503,6 +504,8 @@ def test_what_stays_where_it_is_tied() -> None:
     late = Piecewise((0,), (1,), 1, (F(-1),), ((F(5), F(4)), (F(0), F(-1))))
     one = Still(np.ones(1, bool), np.ones(1, bool))
     assert late.still([one], np.array([1]), {}).zero.all()
+    half = Piecewise((0,), (1,), 1, (F(1, 2),), ((F(1, 2), F(0)), (F(0), F(1))))
+    assert not half.still([one], np.array([0]), {0: 0}).zero.any()
     early = Piecewise((0,), (1,), 1, (F(1),), ((F(0), F(-1)), (F(5), F(-6))))
     assert early.still([one], np.array([0]), {}).zero.all()
 
