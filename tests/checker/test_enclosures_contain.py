@@ -154,6 +154,10 @@ def test_products_of_tables(terms: int) -> None:
     plain = Enclosure(A.mid)
     truth = matrix_truth(plain, v)
     contained(plain @ v, truth, terms)
+    still = Enclosure(v.mid)
+    exact = matrix_truth(plain, still)
+    for answer in (plain @ still, A.mid @ still):
+        contained(answer, exact, terms)
     contained(A.mid @ v, truth, terms)
     contained(Enclosure.__rmatmul__(v, sparse.csr_array(A.mid)), truth, terms)
     contained(v @ sparse.csr_array(A.mid.T), truth, terms)
@@ -265,3 +269,32 @@ def test_moduli_block_by_block(block: int, monkeypatch: pytest.MonkeyPatch) -> N
         assert enclosures._absolute_product(A, table).tolist() == (np.abs(A) @ table).tolist()
     row = np.arange(-20.0, 20.0)
     assert enclosures._absolute_product(row, np.ones(40)) == np.abs(row).sum()
+
+
+@pytest.mark.parametrize("terms", [2, 3, 9, 2000])
+def test_sums_that_lose_every_small_term(terms: int) -> None:
+    """1 plus numbers just too small to change it, as midpoints and as radii."""
+    lost = np.full(terms, 0.9 * UNIT)
+    lost[0] = 1.0
+    truth = sum(map(Fraction, lost.tolist()), Fraction(0))
+    row, nothing = np.ones((1, terms)), np.zeros(terms)
+    tall = np.ones((terms + 3, terms))
+    for v, inside in (
+        (Enclosure(lost), [truth]),
+        (Enclosure(nothing, lost), [truth, -truth]),
+        (Enclosure(-lost), [-truth]),
+    ):
+        answers = [
+            Enclosure(row) @ v, row @ v, tall @ v, Enclosure(tall) @ v, v @ row.T, v.sum(),
+            Enclosure.__rmatmul__(v, sparse.csr_array(row)), v @ sparse.csr_array(row.T),
+            scattered(v, np.zeros(terms, dtype=int), 1),
+            (Enclosure(tall.T[:, :2].T) @ v),
+        ]  # fmt: skip
+        for answer in answers:
+            for low, high in ends(answer):
+                assert low <= min(inside)
+                assert max(inside) <= high
+    wide = Enclosure(nothing[None], lost[None])
+    for low, high in ends(wide @ Enclosure(np.ones(terms))):
+        assert low <= -truth
+        assert truth <= high
