@@ -113,6 +113,21 @@ def test_combinations_of_nothing_and_of_zeros() -> None:
     assert rounding.combination_norm_upper(np.array([1.0, 1.0]), huge) >= 1.7e308
 
 
+def test_exact_combinations_next_to_the_ends_of_the_range() -> None:
+    """A product too small to be split exactly, and one too large."""
+    exact = rounding._combination_norm_exact
+    two = np.ones(2)
+    small = np.array([[-1.0], [2.0**-1000]])
+    assert combination(two, small) <= F(exact(two, small)) ** 2
+    assert exact(two, small) <= 0.5 * (1 + 1e-12)
+    tiny = np.array([[2.0**-1000], [-(2.0**-1000)]])
+    assert exact(two, tiny) <= 2.0**-1000
+    assert exact(np.array([10.0]), np.array([[1e308]])) == math.inf
+    assert exact(np.ones(2), np.full((2, 1), 1.7e308)) == math.inf
+    least = np.array([2.0**-1074])
+    assert rounding.combination_norm_upper(least, np.array([[1.0]])) >= 1.0
+
+
 def test_cancelling_products_are_summed_exactly() -> None:
     """Products whose last digits matter: the plain bound is 1e-16, the truth far below."""
     rng = np.random.default_rng(0)
@@ -155,6 +170,11 @@ def test_roots_and_roundings_of_rationals() -> None:
         assert F(down) <= q <= F(up)
         assert up == down or math.nextafter(down, math.inf) == up
         assert rationals.fraction_upper(-q) == -down
+    for root in (F(3, 2), F(1), F(2) ** 300, F(7, 2**400)):
+        beside = root**2 * (1 + F(1, 2**300))  # hardly above a square
+        assert beside <= F(rationals.sqrt_upper(beside)) ** 2
+        beside = root**2 * (1 - F(1, 2**300))
+        assert F(rationals.sqrt_lower(beside)) ** 2 <= beside
     for q in (F(9, 4), F(0), F(1, 4), F(2) ** 100, F(1, 2**1000)):
         assert F(rationals.sqrt_upper(q)) ** 2 == q == F(rationals.sqrt_lower(q)) ** 2
         assert F(rationals.fraction_upper(q)) == q
