@@ -111,7 +111,7 @@ fuzz: $(VENV)/.test
 	$(BIN)/python -m benchmarks.fuzz --files 100000
 
 mutation: $(VENV)/.test
-	$(BIN)/python -m benchmarks.mutation --sample 500
+	$(BIN)/python -m benchmarks.mutation
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -154,6 +154,12 @@ def _said(node: ast.AST) -> list[ast.AST]:
             return [node]
         case ast.Call(func=ast.Attribute(attr="add"), args=[_, _, message]):
             return [message]
+        case ast.Call(func=ast.Attribute(attr="reshape")):  # any negative number does for -1
+            return [part for part in node.args if isinstance(part, ast.UnaryOp)]
+        case ast.Call(func=ast.Name(id="spend")):  # an estimate of the work ahead
+            return list(node.args)
+        case ast.Call(func=ast.Name(id="need"), args=[_, message]):
+            return [message]
     return []
 
 

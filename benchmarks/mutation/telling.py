@@ -39,24 +39,29 @@ class Telling:
         self.profiles = profiles
         self.seconds = {name: found.seconds for name, found in profiles.items()}
         self.noticed: Counter[tuple[str, str]] = Counter()
+        self.running: dict[tuple[str, int], set[str]] = {}
+        for name, profile in profiles.items():
+            for file, lines in profile.lines.items():
+                for line in lines:
+                    self.running.setdefault((file, line), set()).add(name)
 
     def tests(self, mutant: Mutant, budget: float) -> list[str]:
         """Return the tests that run the changed statement, as many as the budget has room for."""
         file = mutant.path.name
-        first, last = mutant.lines if mutant.function else (0, 10**9)
 
         def cost(name: str) -> float:
             often = 20 * self.noticed[name, file + mutant.function] + self.noticed[name, file]
             own = 0.1 if name.startswith(OWN) else 1.0
             return own * (0.02 + self.seconds[name]) / (1 + often)
 
-        running = [
-            name
-            for name, profile in self.profiles.items()
-            if any(first <= line <= last for line in profile.lines.get(file, []))
-        ]
+        if mutant.function:
+            first, last = mutant.lines
+            places = [self.running.get((file, line), set()) for line in range(first, last + 1)]
+        else:  # it may matter anywhere in the file
+            places = [names for (where, _), names in self.running.items() if where == file]
+        running = set().union(*places)
         chosen, total = [], 0.0
-        for name in sorted(running, key=cost):
+        for name in sorted(sorted(running), key=cost):
             total += self.seconds[name]
             if total > budget and chosen:
                 break

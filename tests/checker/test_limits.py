@@ -79,6 +79,7 @@ def test_signs() -> None:
     assert signs_fit(claim([], [], [0.0]), one)[0]
     assert not signs_fit(claim([], [], [2.0**-1074]), one)[0]
     assert not signs_fit(claim([0, 0], [3.0, -1.0], [2.0]), one)[0]
+    assert not signs_fit(claim([0, 0], [0.5, -0.25], [0.25]), one)[0]
     assert not signs_fit(claim([0, 0], [1.0, 2.0], [-3.0]), one)[0]
     assert not signs_fit(claim([0], [1.0], [math.nan]), one)[0]
     assert not signs_fit(claim([0], [1.0], [1.0]), limits([0.0], [INF]))[0]

@@ -212,8 +212,9 @@ def test_derivatives(name: str) -> None:
         boxes = node.backward(Enclosure.from_fractions(weights), enclosed(args), piece)
         for box, part, size in zip(boxes, pulled, node.sizes, strict=True):
             exact = [to_fraction(part.get(p, 0)) for p in range(size)]
-            middle = [abs(Fraction(m) - e) <= Fraction(r) + abs(e) * Fraction(2.0**-48)
-                      for m, r, e in zip(box.mid.tolist(), box.rad.tolist(), exact, strict=True)]  # fmt: skip
+            pairs = zip(box.mid.tolist(), box.rad.tolist(), exact, strict=True)
+            room = Fraction(2.0**-48)  # weights that are no floats are rounded
+            middle = [abs(Fraction(m) - e) <= Fraction(r) + abs(e) * room for m, r, e in pairs]
             assert all(middle)
 
 
@@ -367,6 +368,13 @@ def test_a_node_that_does_not_fit_is_refused(name: str) -> None:
         BAD[name]()
 
 
+def test_nodes_that_fit() -> None:
+    assert nodes.Scale((0,), (2,), 2, F(0)).factor == 0
+    assert nodes.Scale((0,), (2,), 2, F(2), True).inverse
+    assert nodes.Take((0,), (2,), 0, np.zeros(0, dtype=int)).size == 0
+    assert Piecewise((0,), (1,), 1, (F(0),), ((F(3),), (F(3),))).jumps == [0]
+
+
 def test_slopes_and_jumps() -> None:
     node = RATIONAL["bent"].node
     assert node.slopes == ((F(0), F(0)), (F(2), F(2)), (F(4), F(0)))
@@ -496,6 +504,8 @@ def test_what_stays_where_it_is_tied() -> None:
     late = Piecewise((0,), (1,), 1, (F(-1),), ((F(5), F(4)), (F(0), F(-1))))
     one = Still(np.ones(1, bool), np.ones(1, bool))
     assert late.still([one], np.array([1]), {}).zero.all()
+    half = Piecewise((0,), (1,), 1, (F(1, 2),), ((F(1, 2), F(0)), (F(0), F(1))))
+    assert not half.still([one], np.array([0]), {0: 0}).zero.any()
     early = Piecewise((0,), (1,), 1, (F(1),), ((F(0), F(-1)), (F(5), F(-6))))
     assert early.still([one], np.array([0]), {}).zero.all()
 

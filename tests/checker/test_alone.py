@@ -1,0 +1,386 @@
+"""The checker of proof files: thresholds, numbers, enclosures, refusals, one by one."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.differential import load_checker
+
+F = Fraction
+TINY = F(1, 10**400)
+#: |w_1| + 2 |w_2| + w_2
+NODES = [
+    {"op": "variable", "size": 2},
+    {"op": "piecewise", "of": [0], "breakpoints": ["0"], "pieces": [["0", "-1"], ["0", "1"]]},
+    {"op": "affine", "of": [1], "columns": 1, "width": 2, "rows": [["1", "2"]]},
+    {"op": "affine", "of": [0], "columns": 1, "width": 2, "rows": [["1"]], "at": [[1]]},
+    {"op": "add", "of": [2, 3]},
+]
+NEAR = {
+    "schema": "goldstein-proof", "version": 1, "x": ["3/8", "1/2"],
+    "claim": {"kind": "near", "eps": "1/2", "delta": "5/8"},
+    "evidence": {
+        "pivot": ["0", "0"], "directions": [["1", "1"], ["-1", "-1"]], "weights": ["1", "3"],
+    },
+    "function": NODES,
+}  # fmt: skip
+GOLDSTEIN = {
+    **NEAR,
+    "claim": {"kind": "goldstein", "eps": "1/2", "delta": "5/8"},
+    "evidence": {"points": [["3/8", "9/8"], ["-1/8", "1/8"]], "weights": ["1", "3"]},
+}
+
+
+@pytest.fixture(scope="module")
+def checker() -> Any:
+    return load_checker()
+
+
+@pytest.fixture
+def judge(checker: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def verdict(document: Any, **changes: Any) -> int:
+        altered = copy.deepcopy(document)
+        for place, value in changes.items():
+            part, _, name = place.rpartition("__")
+            (altered[part] if part else altered)[name] = value
+        path = tmp_path / "proof.json"
+        path.write_text(json.dumps(altered))
+        code = checker.main([str(path)])
+        said = capsys.readouterr().out
+        assert said.startswith(("TRUE: ", "FALSE: ", "UNREADABLE: ")[code])
+        return int(code)
+
+    return verdict
+
+
+def text(q: Fraction) -> str:
+    return f"{q.numerator}/{q.denominator}"
+
+
+def test_thresholds_of_a_near_claim(judge: Any) -> None:
+    """Gradients (1, 3) and (-1, -1), with weights 1 and 3: (-1/2, 0)."""
+    assert judge(NEAR) == 0
+    assert judge(NEAR, claim__eps=text(F(1, 2) - TINY)) == 1
+    assert judge(NEAR, claim__delta=text(F(5, 8) - TINY)) == 1
+    assert judge(NEAR, x=["3/8", text(F(1, 2) + TINY)]) == 1
+    assert judge(NEAR, x=["0", "0"], claim__delta="0") == 0
+    for name in ("claim__eps", "claim__delta"):
+        assert judge(NEAR, **{name: text(-TINY)}) == 1
+    assert judge(NEAR, evidence__weights=["1", text(3 + TINY)]) == 1
+    assert judge(NEAR, evidence__weights=["2", "6"]) == 0
+    assert judge(NEAR, evidence__weights=["0", "0"], claim__eps="9") == 1
+    assert judge(NEAR, evidence__weights=["4", text(-TINY)], claim__eps="9") == 1
+    assert judge(NEAR, evidence__weights=["1", "0"], claim__eps="4") == 0
+    assert judge(NEAR, evidence__weights=["1", "0"], claim__eps="3") == 1
+    # What has no weight is not looked at.
+    ways = [["1", "1"], ["-1", "-1"], ["1", "0"]]
+    three = {"evidence__directions": ways, "claim__eps": "1"}
+    assert judge(NEAR, evidence__weights=["1", "3", "0"], **three) == 0
+    assert judge(NEAR, evidence__weights=["1", "3", text(TINY)], **three) == 1
+    # Beside the kinks there is one gradient.
+    assert judge(NEAR, evidence__pivot=[text(TINY), "0"]) == 1
+    assert judge(NEAR, evidence__pivot=["0", text(-TINY)]) == 1
+
+
+def test_thresholds_of_a_goldstein_claim(judge: Any) -> None:
+    """Gradients (1, 3) and (-1, 3), and (-1, -1) with a point on the other side."""
+    assert judge(GOLDSTEIN) == 1
+    points = [["3/8", "9/8"], ["-1/8", "-1/8"]]
+    honest = {"evidence__points": points, "claim__delta": "1"}
+    assert judge(GOLDSTEIN, **honest) == 0
+    assert judge(GOLDSTEIN, **honest, claim__eps=text(F(1, 2) - TINY)) == 1
+    # The further point is sqrt(41) / 8 away.
+    assert judge(GOLDSTEIN, evidence__points=points, claim__delta="800390/1000000") == 1
+    assert judge(GOLDSTEIN, evidence__points=points, claim__delta="800391/1000000") == 0
+    on_kink = [["3/8", "9/8"], ["0", "-1/8"]]
+    assert judge(GOLDSTEIN, evidence__points=on_kink, claim__eps="9") == 1
+    without = [["3/8", "9/8"], ["-1/8", "-1/8"], ["0", "99"]]
+    weights = {"evidence__weights": ["1", "3", "0"]}
+    assert judge(GOLDSTEIN, evidence__points=without, **weights, claim__delta="1") == 0
+
+
+UNREADABLE: dict[str, dict[str, Any]] = {
+    "schema": {"schema": "goldstein"},
+    "version": {"version": 2},
+    "a field more": {"note": "1"},
+    "claim's fields": {"claim__note": "1"},
+    "kind": {"claim__kind": "kkt"},
+    "evidence of another kind": {"claim__kind": "goldstein"},
+    "evidence's fields": {"evidence__points": [["0", "0"]]},
+    "x's length": {"x": ["0"]},
+    "x's type": {"x": "00"},
+    "pivot's length": {"evidence__pivot": ["0"]},
+    "a direction's length": {"evidence__directions": [["1", "1"], ["-1"]]},
+    "a weight too few": {"evidence__weights": ["1"]},
+    "a weight too many": {"evidence__weights": ["1", "1", "1"]},
+    "no function": {"function": []},
+    "two numbers": {"function": NODES[:2]},
+    "no variable": {"function": NODES[1:]},
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_files_that_are_no_proofs(name: str, judge: Any) -> None:
+    assert judge(NEAR, **UNREADABLE[name]) in ((1, 2) if name == "pivot's length" else (2,))
+
+
+def nodes(**fields: Any) -> list[dict[str, Any]]:
+    """A variable of two entries, a node, and a sum that makes one number of it."""
+    size = fields.pop("size", 2)
+    total = {"op": "affine", "of": [1], "columns": 1, "width": size, "rows": [["1"] * size]}
+    return [{"op": "variable", "size": 2}, {"of": [0], **fields}, total]
+
+
+PIECES = [["0", "-1"], ["0", "1"]]
+GOOD_NODES: dict[str, list[dict[str, Any]]] = {
+    "piecewise": nodes(op="piecewise", breakpoints=["0"], pieces=PIECES),
+    "short pieces": nodes(op="piecewise", breakpoints=["0"], pieces=[["0"], ["0", "1"]]),
+    "degree 31": nodes(op="piecewise", breakpoints=[], pieces=[["0"] * 31 + ["1"]]),
+    "max": nodes(op="max", columns=2, size=1),
+    "norm2": nodes(op="norm2", columns=1),
+    "logsumexp": nodes(op="logsumexp", columns=2, size=1),
+    "affine": nodes(op="affine", columns=1, width=2, rows=[["1", "2"]] * 3, size=3),
+    "columns": nodes(op="affine", columns=2, width=1, rows=[["3"]] * 2, size=4),
+    "places": nodes(op="affine", columns=1, width=2, rows=[["1"], []], at=[[1], []]),
+    "ones": nodes(op="affine", columns=1, width=2, at=[[1], [0, 1]]),
+    "offset": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]], offset=["7"], size=1),
+    "multiply": nodes(op="multiply", of=[0, 0]),
+    "add": nodes(op="add", of=[0, 0, 0]),
+}
+BAD_NODES: dict[str, list[dict[str, Any]]] = {
+    "a field more": nodes(op="add", columns=1),
+    "a field less": nodes(op="max"),
+    "rows of a wrong length": nodes(op="max", columns=3, size=1),
+    "columns 0": nodes(op="max", columns=0),
+    "columns true": nodes(op="max", columns=True),
+    "two arguments": nodes(op="max", of=[0, 0], columns=2, size=1),
+    "one factor": nodes(op="multiply"),
+    "three factors": nodes(op="multiply", of=[0, 0, 0]),
+    "nothing added": nodes(op="add", of=[]),
+    "width": nodes(op="affine", columns=1, width=3, rows=[["1", "2", "3"]] * 2),
+    "columns and width": nodes(op="affine", columns=2, width=2, rows=[["1", "2"]]),
+    "a long row": nodes(op="affine", columns=1, width=2, rows=[["1", "2", "3"]] * 2),
+    "places and rows": nodes(op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[1]]),
+    "places and numbers": nodes(
+        op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[1], [0, 1]]
+    ),
+    "a place twice": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]] * 2, at=[[1, 1]] * 2),
+    "a place beyond": nodes(op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[2], [0]]),
+    "a negative place": nodes(op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[-1], [0]]),
+    "offset's length": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]] * 2, offset=["7"]),
+    "a piece less": nodes(op="piecewise", breakpoints=["0"], pieces=PIECES[:1]),
+    "a piece more": nodes(op="piecewise", breakpoints=[], pieces=[["0"], ["0"]]),
+    "equal breakpoints": nodes(op="piecewise", breakpoints=["0", "0"], pieces=[["0"]] * 3),
+    "a jump": nodes(op="piecewise", breakpoints=["0"], pieces=[["0"], ["1"]]),
+    "a jump at 1": nodes(op="piecewise", breakpoints=["1"], pieces=[["0", "1"], ["0", "2"]]),
+    "degree 32": nodes(op="piecewise", breakpoints=[], pieces=[["0"] * 32 + ["1"]]),
+    "a variable": nodes(op="variable", of=[]),
+}
+
+
+@pytest.mark.parametrize("name", GOOD_NODES)
+def test_nodes_that_can_be_read(name: str, judge: Any) -> None:
+    ways = {"evidence__directions": [["1", "3"], ["1", "2"]]}
+    point = {"x": ["1", "2"], "evidence__pivot": ["1", "2"]}
+    claim = {"claim__eps": "0x1p+1000"}
+    assert judge(NEAR, function=GOOD_NODES[name], **ways, **point, **claim) == 0
+
+
+@pytest.mark.parametrize("name", BAD_NODES)
+def test_nodes_that_cannot_be_read(name: str, judge: Any) -> None:
+    claim = {"claim__eps": "0x1p+1000", "claim__delta": "0x1p+1000"}
+    assert judge(NEAR, function=BAD_NODES[name], **claim) == 2
+
+
+def test_numbers(checker: Any) -> None:
+    good = {
+        "0": F(0), "-7": F(-7), "3/4": F(3, 4), "-3/4": F(-3, 4), "0x10": F(16),
+        "-0x1f/0x10": F(-31, 16), "0x1p+0": F(1), "-0x1p-1": F(-1, 2), "0x1.8p+1": F(3),
+        "0x0p+0": F(0), "0x1.08p-4": F(33, 512), "0x1p+1100": F(2) ** 1100,
+        "0x1p-1100": F(1, 2**1100), "0x0.8p+1": F(1),
+    }  # fmt: skip
+    for written, value in good.items():
+        assert checker.number(written) == value
+    for bad in (
+        "", " 1", "1 ", "+1", "1.5", "1e3", "nan", "inf", "0x", "0x1p+1101", "0x1p-1101", "0x1p1",
+        "0x2p+0", "1/", "/2", "1/-2", "0X10", "0x1.p+0", "1_000",
+    ):  # fmt: skip
+        with pytest.raises(checker.Unreadable):
+            checker.number(bad)
+    with pytest.raises(ZeroDivisionError):
+        checker.number("1/0")
+
+
+def sample(checker: Any, rng: Any, size: int, exact: bool, positive: bool = False) -> Any:
+    low = 1 if positive else -20
+    lo = [int(a) for a in rng.integers(low, 21, size)]
+    hi = lo if exact else [a + int(b) for a, b in zip(lo, rng.integers(0, 9, size))]
+    return checker.Vec(lo, hi, int(rng.integers(1, 8)))
+
+
+def ends(v: Any) -> list[tuple[Fraction, Fraction]]:
+    return [(F(a, v.den), F(b, v.den)) for a, b in zip(v.lo, v.hi)]
+
+
+@pytest.mark.parametrize("kinds", list(itertools.product((True, False), repeat=2)))
+def test_sums_and_products_of_intervals(kinds: tuple[bool, bool], checker: Any) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        u, v = (sample(checker, rng, 5, kind) for kind in kinds)
+        for operation in (lambda a, b: a + b, lambda a, b: a * b):
+            found = operation(u, v)
+            assert found.exact == all(kinds)
+            truth = [[operation(a, b) for a in p for b in q] for p, q in zip(ends(u), ends(v))]
+            assert ends(found) == [(min(t), max(t)) for t in truth]
+        squares = [
+            (F(0) if a <= 0 <= b else min(a * a, b * b), max(a * a, b * b)) for a, b in ends(u)
+        ]
+        found = ends(u.square())
+        assert all(a <= c and b >= d for (a, b), (c, d) in zip(found, squares))
+        assert all(a >= 0 for a, _ in found)
+        assert [b for _, b in found] == [b for _, b in squares]
+        assert ends(u.take([4, 0, 0])) == [ends(u)[k] for k in (4, 0, 0)]
+        pairs = ends(u)
+        total = [(pairs[0][0] + pairs[2][0], pairs[0][1] + pairs[2][1]), (F(0), F(0))]
+        assert ends(u.total([[0, 2], []])) == total
+        assert [u.known(k) for k in range(5)] == [a if a == b else None for a, b in pairs]
+        joined = checker.joined([u, v])
+        assert ends(joined) == ends(u) + ends(v)
+
+
+def test_long_denominators_are_rounded_outwards_where_that_is_allowed(checker: Any) -> None:
+    den = 3**600
+    for lo, hi in (([7], [9]), ([-7], [9]), ([-9], [-7]), ([den * 5 + 1], [den * 7 + 2])):
+        hard, soft = checker.Vec(lo, hi, den), checker.Vec(lo, hi, den, True)
+        ((a, b),), ((c, d),) = ends(hard), ends(soft)
+        assert (a, b) == (F(lo[0], den), F(hi[0], den))
+        assert c <= a <= b <= d
+        assert d - c <= (b - a) * (1 + F(1, 2**300)) + F(2, 2**310) * max(abs(a), abs(b))
+        assert soft.den.bit_count() == 1
+
+
+def test_integers_over_a_power_of_two_are_bounds(checker: Any) -> None:
+    one = 1 << checker.Q
+    assert (checker.over(7, 2, False), checker.over(7, 2, True)) == (3, 4)
+    assert (checker.over(-7, 2, False), checker.over(-7, 2, True)) == (-4, -3)
+    assert checker.root_of(F(9, 4), False) == checker.root_of(F(9, 4), True) == 3 * one // 2
+    low, high = (checker.root_of(F(2), up) for up in (False, True))
+    assert (high - low, F(low, one) ** 2 < 2, F(high, one) ** 2 > 2) == (1, True, True)
+    assert checker.reciprocal(F(3), True) - checker.reciprocal(F(3), False) == 1
+    assert checker.reciprocal(F(1, 4), True) == checker.reciprocal(F(1, 4), False) == 4 * one
+    assert checker.exp_minus(F(0), False) <= one <= checker.exp_minus(F(0), True)
+    assert (checker.exp_minus(F(2000), False), checker.exp_minus(F(2000), True)) == (0, 1)
+    for q in (F(1), F(2), F(1, 2), F(3), F(1, 1000), F(10**9), F(4), F(5, 4)):
+        low, high = (F(checker.log_of(q, up), one) for up in (False, True))
+        assert low <= high
+        assert high - low < F(1, 2**300)
+        assert abs(float(low) - math.log(q)) < 1e-12 * (1 + abs(math.log(q)))
+        # exp(-log) is the reciprocal.
+        if q > 1:
+            least = F(checker.exp_minus(high, False), one)
+            most = F(checker.exp_minus(low, True), one)
+            assert least <= 1 / q <= most
+            assert most - least < F(1, 2**300)
+
+
+def test_functions_of_intervals(checker: Any) -> None:
+    one = 1 << checker.Q
+    v = checker.Vec([1, 4, 9], [4, 4, 16], 4)
+    roots = ends(checker.monotone(v, checker.root_of))
+    assert roots == [(F(1, 2), F(1)), (F(1), F(1)), (F(3, 2), F(2))]
+    over = checker.monotone(v, checker.reciprocal, rising=False)
+    assert [(low <= a, b <= high) for (low, high), (a, b) in zip(
+        ends(over), [(F(1), F(4)), (F(1), F(1)), (F(1, 4), F(4, 9))]
+    )] == [(True, True)] * 3  # fmt: skip
+    assert all(high - low <= b - a + F(4, one) for (low, high), (a, b) in zip(
+        ends(over), [(F(1), F(4)), (F(1), F(1)), (F(1, 4), F(4, 9))]
+    ))  # fmt: skip
+    for low in (0, -1):
+        with pytest.raises(checker.Refused):
+            checker.monotone(checker.Vec([1, low], [1, 5], 4), checker.root_of)
+    assert ends(checker.monotone(checker.Vec([0], [4], 4), checker.root_of, least=-1)) == [(0, 1)]
+    powers, tops = checker.powers(checker.Vec([0, 3, 5], [1, 3, 6], 1), [range(2), range(2, 3)])
+    assert ends(tops) == [(3, 3), (6, 6)]
+    for (low, high), (a, b) in zip(ends(powers), [(-3.0, -2.0), (0.0, 0.0), (-1.0, 0.0)]):
+        assert float(low) <= math.exp(a) * (1 + 1e-15)
+        assert math.exp(b) <= float(high) * (1 + 1e-15)
+        assert float(low) == pytest.approx(math.exp(a))
+        assert float(high) == pytest.approx(math.exp(b))
+    for entries in ([3, -4], [3 * 10**50, -4 * 10**50]):
+        unit = checker.unit_vector(checker.Vec(entries, entries, 7))
+        for (low, high), truth in zip(ends(unit), (F(3, 5), F(-4, 5))):
+            assert low <= truth <= high
+            assert high - low < F(1, 2**300)
+    nothing = checker.Vec([0, 0], [0, 0], 7)
+    assert checker.unit_vector(nothing) is nothing
+
+
+def test_series(checker: Any) -> None:
+    """Polynomials in t whose coefficients are vectors."""
+
+    def make(*rows: list[int]) -> list[Any]:
+        return [checker.exact([F(a) for a in row]) for row in rows]
+
+    def values(series: list[Any]) -> list[list[Fraction]]:
+        return [[a for a, _ in ends(c)] for c in series]
+
+    a, b = make([1, 2], [3, 4]), make([5, 6], [7, 8], [9, 1])
+    assert values(checker.add_series(a, b)) == values(checker.add_series(b, a)) == [
+        [6, 8], [10, 12], [9, 1],
+    ]  # fmt: skip
+    assert values(checker.multiply_series(a, b)) == [[5, 12], [22, 40], [30, 34], [27, 4]]
+    long = make(*[[1]] * 17)
+    assert len(checker.multiply_series(long, long)) == 33
+    with pytest.raises(checker.Refused, match="degree"):
+        checker.multiply_series(long, make(*[[1]] * 18))
+    tables = [[F(1), F(2), F(3)], [F(0), F(-1), F(0)]]
+    assert values(checker.horner(tables, [0, 1], make([2, 2], [1, 1]))) == [
+        [17, -2], [14, -1], [3, 0],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", ["MAX_BYTES", "BUDGET", "MAX_BITS", "MAX_SIZE"])
+def test_what_is_too_much_is_unreadable(
+    limit: str, judge: Any, checker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small: dict[str, Any] = {"MAX_BYTES": 100, "BUDGET": 1e3, "MAX_BITS": 2, "MAX_SIZE": 1}
+    assert judge(NEAR) == 0
+    monkeypatch.setattr(checker, limit, small[limit])
+    assert judge(NEAR) == 2
+
+
+def test_counts_begin_anew_with_every_file(judge: Any, checker: Any) -> None:
+    judge(NEAR)
+    spent, kept = checker.spent, checker.kept
+    assert spent > 0
+    assert kept > 0
+    judge(NEAR)
+    assert (checker.spent, checker.kept) == (spent, kept)
+
+
+def test_help_and_wrong_arguments(checker: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["-h"], ["--help"], ["a", "b"]):
+        assert checker.main(arguments) == 2
+        assert "goldstein_check.py FILE" in capsys.readouterr().out
+
+
+def test_a_smooth_breakpoint_may_be_kept(judge: Any) -> None:
+    """0 below 0, w^2 above: on the breakpoint, along no direction, its slope is 0."""
+    square = nodes(op="piecewise", breakpoints=["0"], pieces=[["0"], ["0", "0", "1"]])
+    still = {"x": ["0", "0"], "evidence__pivot": ["0", "0"], "evidence__weights": ["1", "0"]}
+    assert judge(NEAR, function=square, **still, claim__eps="0") == 0
+    kinked = nodes(op="piecewise", breakpoints=["0"], pieces=[["0"], ["0", "1"]])
+    along = {**still, "evidence__directions": [["0", "1"], ["1", "1"]]}
+    assert judge(NEAR, function=square, **along, claim__eps="0") == 0
+    assert judge(NEAR, function=kinked, **along, claim__eps="9") == 1
+    across = {**still, "evidence__directions": [["-1", "1"], ["1", "1"]]}
+    assert judge(NEAR, function=kinked, **across, claim__eps="1") == 0
+    assert judge(NEAR, function=kinked, **across, claim__eps="99/100") == 1
