@@ -1,6 +1,6 @@
 """What `python -m benchmarks.constrained.run` found, as a page; also from its rows alone:
 
-python -m benchmarks.constrained.report rows.json
+python -m benchmarks.constrained.report rows.json [more rows.json ...]
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ nonlinear constraints. Seconds are those of the whole run, on a busy machine.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", type=Path)
-    PAGE.write_text(page(json.loads(parser.parse_args().rows.read_text())))
+    parser.add_argument("rows", type=Path, nargs="+")
+    files = parser.parse_args().rows
+    PAGE.write_text(page([row for file in files for row in json.loads(file.read_text())]))
 
 
 if __name__ == "__main__":
