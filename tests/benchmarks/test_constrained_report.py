@@ -12,7 +12,8 @@ from benchmarks.constrained.problems import all_problems
 def row(problem, method, calls, violation=0.0, gap=0.0, eps=1e-4, proof=0):
     return {
         "problem": problem, "method": method, "status": "end", "calls": calls, "constraints": 0,
-        "time": 0.1, "violation": violation, "fun": 1.0 + gap, "gap": gap, "kkt_eps": eps,
+        "time": 0.1, "violation": violation, "fun": 1.0 + gap, "best": 1.0, "gap": gap,
+        "kkt_eps": eps,
         "proof": proof,
     }  # fmt: skip
 
@@ -50,6 +51,14 @@ def test_the_page_comes_from_rows_alone(tmp_path, monkeypatch):
     report.main()
     assert page.read_text() == report.page(ROWS)
     assert page.read_text().count("\n| a |") == 3
+
+
+def test_where_no_answer_is_known_the_lowest_feasible_value_is_one():
+    rows = [row("a", "goldstein", 1, gap=0.5), row("a", "SLSQP", 1, gap=0.2)]
+    rows += [row("a", "COBYLA", 1, gap=0.1, violation=1.0)]
+    for one in rows:
+        one["best"] = None
+    assert [round(one["gap"], 9) for one in report.together(rows)] == [0.3, 0.0, -0.1]
 
 
 def test_the_page_that_is_kept_has_all_problems_and_methods():
