@@ -24,7 +24,7 @@ Term = tuple[float, Mapping[int, float]]
 
 
 class Signomials:
-    """Sums of terms c x_1^a_1 ... x_n^a_n, at x > 0."""
+    """Sums of terms c x_1^a_1 ... x_n^a_n; whole powers, so that x < 0 makes sense too."""
 
     def __init__(self, sums: Sequence[Sequence[Term]], dim: int) -> None:
         terms = [(k, *term) for k, one in enumerate(sums) for term in one]
@@ -37,7 +37,7 @@ class Signomials:
         self.size = len(sums)
 
     def _terms(self, x: Array) -> Array:
-        return self._coefficient * np.exp(self._powers @ np.log(x))
+        return self._coefficient * np.prod(x**self._powers, axis=1)
 
     def values(self, x: Array) -> Array:
         return np.bincount(self._owner, self._terms(x), self.size)

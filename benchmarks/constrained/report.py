@@ -130,8 +130,8 @@ Written by `python -m benchmarks.constrained.run`, one run of each method from t
 delta = {EPS:g}. Feasible: violation at most 1e-9. Certified: a KKT certificate of the last point at
 ({EPS:g}, {DELTA:g}) that verifies, whoever found the point. Calls are values plus gradients of f;
 those of goldstein include its own certificate and its check. Constraints: values plus Jacobians of
-nonlinear constraints. Seconds are those of the whole run, on a busy machine. PyGRANSO may use 50,000
-calls and 10 seconds, SLSQP and COBYLA 3000 iterations, trust-constr 500.
+nonlinear constraints. Seconds are those of the whole run, on a busy machine. PyGRANSO may use
+50,000 calls and 10 seconds, SLSQP and COBYLA 3000 iterations, trust-constr 500.
 
 {summary(rows)}
 

@@ -79,8 +79,8 @@ def one(problem: Problem, method: str, seed: int, process: PeerProcess) -> dict[
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             res = minimize(
-                counter.fun, problem.x0, method=method, options={"maxiter": PEERS[method]}, **gradients,
-                **counter.limits,
+                counter.fun, problem.x0, method=method, options={"maxiter": PEERS[method]},
+                **gradients, **counter.limits,
             )  # fmt: skip
         last, status = res.x, "success" if res.success else "failure"
     spent = time.perf_counter() - begin
