@@ -36,6 +36,7 @@ class Counter:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.calls, self.constraints = problem, 0, 0
+        self.last = problem.x0
         self.limits = dict(problem.limits)
         if "constraints" in self.limits:
             given = self.limits["constraints"]
@@ -56,6 +57,7 @@ class Counter:
 
     def fun(self, x: Any) -> float:
         self.calls += 1
+        self.last = np.array(x, dtype=float)
         return self.problem.fun(x)
 
     def jac(self, x: Any) -> Any:
@@ -75,14 +77,7 @@ def one(problem: Problem, method: str, seed: int, process: PeerProcess) -> dict[
     elif method in REMOTE:
         last, status = solve(process, method, problem, counter, EPS, DELTA)
     else:
-        gradients = {} if method == "COBYLA" else {"jac": counter.jac}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            res = minimize(
-                counter.fun, problem.x0, method=method, options={"maxiter": PEERS[method]},
-                **gradients, **counter.limits,
-            )  # fmt: skip
-        last, status = res.x, "success" if res.success else "failure"
+        last, status = _of_scipy(method, counter)
     spent = time.perf_counter() - begin
     box = as_box(problem.limits.get("bounds"), problem.x0.size)
     x = _on_bounds(box, np.asarray(last, dtype=float))
@@ -96,6 +91,21 @@ def one(problem: Problem, method: str, seed: int, process: PeerProcess) -> dict[
         "best": problem.best,
         "kkt_eps": proved, "proof": 0 if method == "goldstein" else counter.calls - calls,
     }  # fmt: skip
+
+
+def _of_scipy(method: str, counter: Counter) -> tuple[Any, str]:
+    """Return the last point of one of SciPy's methods and how the run ended."""
+    gradients = {} if method == "COBYLA" else {"jac": counter.jac}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            res = minimize(
+                counter.fun, counter.problem.x0, method=method,
+                options={"maxiter": PEERS[method]}, **gradients, **counter.limits,
+            )  # fmt: skip
+    except ValueError:  # outside the bounds a function need not be defined
+        return np.nan_to_num(counter.last), "error"
+    return res.x, "success" if res.success else "failure"
 
 
 def _on_bounds(box: Box, x: Any) -> Any:
