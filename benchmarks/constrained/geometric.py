@@ -11,6 +11,7 @@ f = max{p_0, p_0 + weight (p_k - 1)}; linear ones stay constraints.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ Term = tuple[float, Mapping[int, float]]
 
 
 class Signomials:
-    """Sums of terms c x_1^a_1 ... x_n^a_n, at x > 0."""
+    """Sums of terms c x_1^a_1 ... x_n^a_n; whole powers, so that x < 0 makes sense too."""
 
     def __init__(self, sums: Sequence[Sequence[Term]], dim: int) -> None:
         terms = [(k, *term) for k, one in enumerate(sums) for term in one]
@@ -36,7 +37,7 @@ class Signomials:
         self.size = len(sums)
 
     def _terms(self, x: Array) -> Array:
-        return self._coefficient * np.exp(self._powers @ np.log(x))
+        return self._coefficient * np.prod(x**self._powers, axis=1)
 
     def values(self, x: Array) -> Array:
         return np.bincount(self._owner, self._terms(x), self.size)
@@ -46,9 +47,16 @@ class Signomials:
         return (self._terms(x)[mine] @ self._powers[mine]) / x
 
 
-def minimax(sums: Sequence[Sequence[Term]], dim: int, weight: float) -> tuple[Any, Any]:
-    """Return max{p_0, p_0 + weight (p_k - 1)} and its gradient."""
-    system = Signomials(sums, dim)
+def minimax(
+    name: str,
+    sums: Sequence[Sequence[Term]],
+    weight: float,
+    x0: Array,
+    best: float,
+    limits: dict[str, Any],
+) -> Made:
+    """Minimise max{p_0, p_0 + weight (p_k - 1)}."""
+    system = Signomials(sums, x0.size)
 
     def pieces(x: Array) -> Array:
         found = system.values(x)
@@ -60,7 +68,7 @@ def minimax(sums: Sequence[Sequence[Term]], dim: int, weight: float) -> tuple[An
         slope = system.gradient(x, 0)
         return slope + weight * system.gradient(x, k) if k else slope
 
-    return lambda x: float(pieces(x).max()), gradient
+    return Made(name, lambda x: float(pieces(x).max()), gradient, x0, best, limits, system)
 
 
 def _limits(dim: int, low: Array, high: Array, rows: Sequence[Mapping[int, float]]) -> Any:
@@ -72,8 +80,17 @@ def _limits(dim: int, low: Array, high: Array, rows: Sequence[Mapping[int, float
     return {"bounds": Bounds(low, high), "constraints": LinearConstraint(A, -np.inf, 1.0)}
 
 
-#: Name, function, gradient, start, best value, limits.
-Made = tuple[str, Any, Any, Array, float, dict[str, Any]]
+@dataclass
+class Made:
+    """A problem, and the program p_0 -> min, p_k <= 1 that it came from, if from one."""
+
+    name: str
+    fun: Any
+    jac: Any
+    x0: Array
+    best: float
+    limits: dict[str, Any]
+    program: Signomials | None = None
 
 
 def dembo_3() -> Made:
@@ -103,7 +120,7 @@ def dembo_3() -> Made:
         [{5: 0.022556, 7: -0.007595}, {1: -5e-4, 3: 6.1e-4}],
     )  # fmt: skip
     start = np.array([1745, 110, 3048, 89, 92, 8, 145.0])
-    return "DEMBO3", *minimax(sums, 7, 1e5), start, 1227.2260757, limits
+    return minimax("DEMBO3", sums, 1e5, start, 1227.2260757, limits)
 
 
 def dembo_5() -> Made:
@@ -119,7 +136,7 @@ def dembo_5() -> Made:
         [{4: 0.0025, 6: 0.0025}, {4: -0.0025, 5: 0.0025, 7: 0.0025}, {5: -0.01, 8: 0.01}],
     )  # fmt: skip
     start = np.array([5000, 5000, 5000, 200, 350, 150, 225, 425.0])
-    return "DEMBO5", *minimax(sums, 8, 1e5), start, 7049.2480205, limits
+    return minimax("DEMBO5", sums, 1e5, start, 7049.2480205, limits)
 
 
 def dembo_7() -> Made:
@@ -152,13 +169,8 @@ def dembo_7() -> Made:
     )  # fmt: skip
     start = np.array([0.8, 0.83, 0.85, 0.87, 0.9, 0.1, 0.12, 0.19, 0.25, 0.29, 512, 13.1, 71.8, 640,
                       650, 5.7])  # fmt: skip
-    return (
-        "DEMBO7",
-        *minimax([first, *stages, *balances, *order], 16, 1e3),
-        start,
-        174.7869944,
-        limits,
-    )
+    sums = [first, *stages, *balances, *order]
+    return minimax("DEMBO7", sums, 1e3, start, 174.7869944, limits)
 
 
 def equil() -> Made:
@@ -194,7 +206,7 @@ def equil() -> Made:
         "bounds": Bounds(np.full(8, 1e-8), np.full(8, np.inf)),
         "constraints": LinearConstraint(np.ones((1, 8)), 1.0, 1.0),
     }
-    return "EQUIL", lambda x: float(pieces(x).max()), gradient, np.full(8, 0.125), 0.0, limits
+    return Made("EQUIL", lambda x: float(pieces(x).max()), gradient, np.full(8, 0.125), 0.0, limits)
 
 
 def mad_8() -> Made:
@@ -215,7 +227,7 @@ def mad_8() -> Made:
         return np.sign(values[k]) * found
 
     low = np.array([0.5] * 10 + [-np.inf] * 10)
-    return (
+    return Made(
         "MAD8", lambda x: float(np.abs(residuals(x)).max()), gradient, np.full(20, 100.0),
         0.50694799, {"bounds": Bounds(low, np.full(20, np.inf))},
     )  # fmt: skip

@@ -51,7 +51,7 @@ def at_least(values: Callable[[Array], Array], rows: Callable[[Array], Array]) -
 def all_problems() -> list[Problem]:
     """Return the list; making it costs a few linear programs."""
     made: list[Problem] = [
-        *literature(), *(Problem(*one) for one in geometric.made()),
+        *literature(), *linearly_constrained(),
         hs113(), hs43(), hs100(), hs114(),
         *basis_pursuits(), *sphere_dictionaries(), *eigenvalues(), *boxes(), budget_svm(),
         fair_svm(), monotone_fit(), budget_regression(), nonnegative_regression(), cvar(),
@@ -66,6 +66,11 @@ def literature() -> list[Problem]:
         Problem(p.name, p.fun, p.jac, p.x0.copy(), p.best_value, p.limits)
         for p in gs.problems.suite("constrained")
     ]
+
+
+def linearly_constrained() -> list[Problem]:
+    """More of Luksan and Vlcek's, which need too many calls for the tests of the library."""
+    return [Problem(p.name, p.fun, p.jac, p.x0, p.best, p.limits) for p in geometric.made()]
 
 
 def hs113() -> Problem:

@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 from benchmarks.constrained.granso import solve
 from benchmarks.constrained.problems import Problem, all_problems
-from benchmarks.constrained.report import DELTA, EPS, PAGE, against, page, summary
+from benchmarks.constrained.report import DELTA, EPS, PAGE, against, page, summary, together
 from benchmarks.peers.remote import PYTHON, PeerProcess
 from scipy.optimize import NonlinearConstraint, minimize
 
 import goldstein as gs
 from goldstein.constrained import Box, as_box, as_system
 
-PEERS = ("SLSQP", "trust-constr", "COBYLA")
+#: Methods of SciPy with their most iterations; those of trust-constr take long.
+PEERS = {"SLSQP": 3000, "trust-constr": 500, "COBYLA": 3000}
 #: In an environment of their own: `sh benchmarks/peers/setup.sh`.
 REMOTE = ("pygranso", "pygranso-loose")
 
@@ -35,6 +36,7 @@ class Counter:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.calls, self.constraints = problem, 0, 0
+        self.last = problem.x0
         self.limits = dict(problem.limits)
         if "constraints" in self.limits:
             given = self.limits["constraints"]
@@ -55,6 +57,7 @@ class Counter:
 
     def fun(self, x: Any) -> float:
         self.calls += 1
+        self.last = np.array(x, dtype=float)
         return self.problem.fun(x)
 
     def jac(self, x: Any) -> Any:
@@ -74,14 +77,7 @@ def one(problem: Problem, method: str, seed: int, process: PeerProcess) -> dict[
     elif method in REMOTE:
         last, status = solve(process, method, problem, counter, EPS, DELTA)
     else:
-        gradients = {} if method == "COBYLA" else {"jac": counter.jac}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            res = minimize(
-                counter.fun, problem.x0, method=method, options={"maxiter": 3000}, **gradients,
-                **counter.limits,
-            )  # fmt: skip
-        last, status = res.x, "success" if res.success else "failure"
+        last, status = _of_scipy(method, counter)
     spent = time.perf_counter() - begin
     box = as_box(problem.limits.get("bounds"), problem.x0.size)
     x = _on_bounds(box, np.asarray(last, dtype=float))
@@ -92,8 +88,24 @@ def one(problem: Problem, method: str, seed: int, process: PeerProcess) -> dict[
         "problem": problem.name, "method": method, "status": status, "calls": calls,
         "constraints": constraints,
         "time": spent, "violation": system.violation(x), "fun": float(problem.fun(x)),
+        "best": problem.best,
         "kkt_eps": proved, "proof": 0 if method == "goldstein" else counter.calls - calls,
     }  # fmt: skip
+
+
+def _of_scipy(method: str, counter: Counter) -> tuple[Any, str]:
+    """Return the last point of one of SciPy's methods and how the run ended."""
+    gradients = {} if method == "COBYLA" else {"jac": counter.jac}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            res = minimize(
+                counter.fun, counter.problem.x0, method=method,
+                options={"maxiter": PEERS[method]}, **gradients, **counter.limits,
+            )  # fmt: skip
+    except ValueError:  # outside the bounds a function need not be defined
+        return np.nan_to_num(counter.last), "error"
+    return res.x, "success" if res.success else "failure"
 
 
 def _on_bounds(box: Box, x: Any) -> Any:
@@ -129,10 +141,7 @@ def main() -> None:
         if options.only not in problem.name:
             continue
         mine = [one(problem, m, options.seed, process) for m in methods]
-        values = [row["fun"] for row in mine if row["violation"] <= 1e-9]
-        best = problem.best if problem.best is not None else min(values, default=np.nan)
-        for row in mine:
-            row["gap"] = row["fun"] - best
+        for row in together(mine):
             print(
                 f"{row['problem']:24s} {row['method']:13s} {row['status']:14s} "
                 f"{row['calls']:6d} calls {row['time']:7.2f} s  violation {row['violation']:8.1e}  "

@@ -142,7 +142,8 @@ def test_file_round_trip(honest, tmp_path):
     assert isinstance(loaded, gs.KKTCertificate)
     assert loaded.verify(fun, jac, **PROBLEM).ok
     assert loaded.reduce().verify(fun, jac, **PROBLEM).ok
-    assert "multipliers [0] 2" in loaded.summary()
+    assert "multipliers constraints[0], component 0 = 2" in loaded.summary()
+    assert "1 slack" in loaded.summary()
 
 
 def test_multiplier_on_an_equality_that_is_not_reached():

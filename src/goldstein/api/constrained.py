@@ -66,6 +66,9 @@ STAGES = 40
 #: Coordinates go onto a bound within this part of delta, all together.
 SNAP = 0.4
 
+#: A search begins this part of delta off the bounds.
+OFF = 0.01
+
 #: Endings of a run that are none of the penalty's doing.
 FINAL = (
     Status.STOPPED,
@@ -316,10 +319,10 @@ class ConstrainedSearch:
             judge.proves = lambda evidence: proves(evidence, penalised)
         left = max(self.deadline - time.perf_counter(), 1e-3)
         kept = int(min(6 * (x.size + 4), (objective.limit - objective.calls) // 4))
-        before = objective.calls
+        before, begin = objective.calls, _off_bounds(x, OFF * self.request.delta, self.problem.box)
         with objective.reserved(max(kept, 0)):
             outcome = run(
-                self.solver, counted, penalised.apply(x), request, judge=judge,
+                self.solver, counted, penalised.apply(begin), request, judge=judge,
                 suspect=judge.suspect, max_time=None if math.isinf(left) else left,
                 callback=self._shown(penalised), progress=self._watched(penalised),
             )  # fmt: skip
@@ -593,6 +596,12 @@ def _none(x: Vector) -> Any:
 def _unproved(status: Status) -> Status:
     """A solver's own success is none of ours."""
     return Status.NOT_VERIFIED if status is Status.VERIFIED else status
+
+
+def _off_bounds(x: Vector, way: float, box: Box) -> Vector:
+    """Move coordinates off bounds: a search that begins on a wall begins on a kink."""
+    inner = np.where(x == box.lower, x + way, np.where(x == box.upper, x - way, x))
+    return box.clip(inner)
 
 
 def _jittered(rng: np.random.Generator, z: Vector, x: Vector, delta: float, box: Box) -> Vector:

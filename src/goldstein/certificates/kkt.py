@@ -30,6 +30,9 @@ _FLOATS = (
 )  # fmt: skip
 _NUMBERS = ("delta", "eps", "feasibility", "qualification")
 
+#: Multipliers that a summary spells out.
+LISTED = 6
+
 
 @dataclass(frozen=True, eq=False)
 class KKTCertificate(NoProofFile, PlottedCertificate):
@@ -236,11 +239,13 @@ class KKTCertificate(NoProofFile, PlottedCertificate):
             f"({self.eps:.3g}, {self.delta:.3g})-Goldstein-KKT, {self.label} (fun, jac and "
             "constraints are believed)",
             f"violation {self.feasibility:.3g}" if self.feasibility else "feasible",
-            "multipliers " + (listed(self.multipliers) or "none"),
+            "multipliers " + (listed(self.multipliers, self.meta.get("active")) or "none"),
         ]
-        on_bounds = int(np.count_nonzero(self.normal))
+        on_bounds, slack = int(np.count_nonzero(self.normal)), self.meta.get("slack")
         if on_bounds:
             parts.append(f"{on_bounds} active bounds")
+        if isinstance(slack, int) and slack:
+            parts.append(f"{slack} slack")
         if self.degenerate:
             parts.insert(0, f"DEGENERATE constraints (qualification {self.qualification:.2g})")
         asked = self.meta.get("asked_eps")
@@ -256,11 +261,15 @@ def _fields() -> tuple[str, ...]:
     return (*_NUMBERS, "label", "meta", "digest")
 
 
-def listed(multipliers: Vector) -> str:
-    """Write the multipliers that are not 0, the first few of them."""
+def listed(multipliers: Vector, names: Any = None) -> str:
+    """Write the multipliers that are not 0, the first few of them, by name if names are known."""
     used = np.flatnonzero(multipliers)
-    shown = [f"[{i}] {multipliers[i]:.4g}" for i in used[:6]]
-    return ", ".join(shown) + (f" and {used.size - 6} more" if used.size > 6 else "")
+    named = isinstance(names, list) and len(names) == min(used.size, LISTED)
+    shown = [
+        f"{f'{names[k]} =' if named else f'[{i}]'} {multipliers[i]:.4g}"
+        for k, i in enumerate(used[:LISTED].tolist())
+    ]
+    return ", ".join(shown) + (f" and {used.size - LISTED} more" if used.size > LISTED else "")
 
 
 def residual_upper(certificate: KKTCertificate) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.certificates.kkt import KKTCertificate, residual_upper
+from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
 from goldstein.certificates.kkt_check import asked_of
 from goldstein.certificates.stating import MARGIN
 from goldstein.checker.arrays import Mask, Matrix, Vector
@@ -309,9 +309,20 @@ class Around:
             normal=found.normal,
             multipliers=multipliers,
             qualification=q,
-            meta=dict(meta),
+            meta={**meta, **self._spoken(multipliers)},
         )
         return replace(certificate, eps=residual_upper(certificate), digest="")
+
+    def _spoken(self, multipliers: Vector) -> dict[str, Any]:
+        """What a summary says of the constraints: names, and how many are reached nowhere."""
+        system = self.problem.system
+        if not system.size:
+            return {}
+        used = np.flatnonzero(multipliers)[:LISTED].tolist()
+        reached = [above[1] is not None or below[1] is not None
+                   for above, below in zip(self.above, self.below)]  # fmt: skip
+        slack = int((~system.equal & ~np.array(reached, dtype=bool)).sum())
+        return {"active": [system.name(i) for i in used], "slack": slack}
 
     def _witnesses(self, multipliers: Vector) -> list[tuple[Vector, int, Vector, float]]:
         """Rows of weight 0: where the limits of inequalities with a multiplier are reached."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from goldstein.checker.arrays import Mask, Matrix, Vector
+from goldstein.checker.arrays import Indices, Mask, Matrix, Vector
+
+#: Rows that are violated by this part of the numbers are not.
+ROUNDING = 1e-13
 
 #: A distance below this part of what is asked for is none: the polyhedron has no point.
 EMPTY = 1e-12
@@ -32,12 +35,28 @@ class Polyhedron:
     def nearest(self, z: Vector) -> tuple[Vector, Mask] | None:
         """Return the nearest point and the rows that push it there; None if there is no point."""
         over = self.rows @ z - self.limits
-        pushing = np.zeros(over.size, dtype=bool)
-        far = float(over.max(initial=0.0))
-        if far <= 0.0:
-            return z, pushing
-        # The shortest p with -rows p >= over, measured in units of `far`.
-        system = np.concatenate([-self.rows.T, over[None] / far])
+        kept = over > 0.0
+        if not kept.any():
+            return z, kept
+        size = 1.0 + float(np.abs(z).max())
+        # What is nearest where some rows hold, and satisfies the others, is nearest.
+        while True:
+            found = self._nearest(z, over, np.flatnonzero(kept))
+            if found is None:
+                return None
+            place, pushing = found
+            more = (self.rows @ place - self.limits > ROUNDING * size) & ~kept
+            if not more.any():
+                mask = np.zeros(kept.size, dtype=bool)
+                mask[pushing] = True
+                return place, mask
+            kept |= more
+
+    def _nearest(self, z: Vector, over: Vector, kept: Indices) -> tuple[Vector, Indices] | None:
+        """Return the nearest point where the kept rows hold, and those that push it there."""
+        # The shortest p with -rows p >= over, measured in units of the largest excess.
+        scale = float(over[kept].max())
+        system = np.concatenate([-self.rows[kept].T, over[kept][None] / scale])
         target = np.zeros(system.shape[0])
         target[-1] = 1.0
         try:
@@ -46,7 +65,7 @@ class Polyhedron:
             return None  # it cycles
         if 1.0 - system[-1] @ weights <= EMPTY:
             return None
-        pushing = weights > 0.0
+        pushing = kept[weights > 0.0]
         rows = self.rows[pushing]
         step = np.linalg.lstsq(rows, rows @ z - self.limits[pushing], rcond=1e-12)[0]
         return z - step, pushing
