@@ -201,12 +201,13 @@ def minimise_elements(
            [1.  , 0.75]]))
     """
     point = _InteriorPoint(system, levels, slopes, used, curvature, mu)
-    for step in range(STEPS):
-        gap, flat = point.look()
-        if late() or (step > 3 and flat <= accuracy[1] and gap <= accuracy[0] * point.fall):
-            break
-        if not point.advance(gap):
-            break
+    with np.errstate(all="ignore"):  # at its last digits a slack may vanish: that is the end
+        for step in range(STEPS):
+            gap, flat = point.look()
+            if late() or (step > 3 and flat <= accuracy[1] and gap <= accuracy[0] * point.fall):
+                break
+            if not point.advance(gap):
+                break
     return Minimum(point.v, point.tops, point.weights)
 
 
@@ -279,6 +280,8 @@ class _InteriorPoint:
         target = (ahead / gap) ** 3 * (gap / self.count) - products - heavier * wider
         target[self.unused] = 0.0
         change, rise, heavier, wider = self._direction(target)
+        if not (np.isfinite(change).all() and np.isfinite(heavier).all()):
+            return False
         length = self._length(heavier, wider)
         self.v += length * change
         self.tops += length * rise
@@ -329,9 +332,7 @@ def along(slopes: Cube, own: Matrix) -> Matrix:
 
 def _room(numbers: Matrix, change: Matrix) -> float:
     """Return how much of a change, at most all of it, leaves all numbers positive."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = change / numbers
-    fastest = -float(np.nanmin(shares, initial=0.0))
+    fastest = -float(np.nanmin(change / numbers, initial=0.0))
     return min(1.0, NEARLY / fastest) if fastest > 0.0 else 1.0
 
 
