@@ -16,6 +16,7 @@ with at most as many calls (and at least 1000) and as much time, which prove not
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import resource
 import subprocess
@@ -173,10 +174,8 @@ def lmbm_run(name: str, d: int, start: int, calls: int, seconds: float) -> dict[
         name=name, dim=d, x0=x0, value=f, gradient=g, fun_and_jac=lambda x: (f(x), g(x))
     )
     oracle = Recorder(problem, max_calls=2 * calls, max_cpu=seconds)  # type: ignore[arg-type]
-    try:
+    with contextlib.suppress(OutOfBudget):
         shared_library.solve("lmbm", oracle, x0, 1e-2, 1e-2, 0)
-    except OutOfBudget:
-        pass
     return {"fun": float(oracle.best_fun), "calls": oracle.values}
 
 

@@ -39,8 +39,12 @@ _NAMES = {
     "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],
     "goldstein.constrained": ["Violation"],
     "goldstein.oracles": [
-        "FiniteSum", "FunctionOracle", "Oracle", "PartiallySeparable", "SampleStream",
-    ],  # fmt: skip
+        "FiniteSum",
+        "FunctionOracle",
+        "Oracle",
+        "PartiallySeparable",
+        "SampleStream",
+    ],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.oracles.journal": ["CheckpointWarning"],
     "goldstein.solvers": [

@@ -44,7 +44,7 @@ from goldstein.constrained.system import given, lacks_gradient
 from goldstein.errors import CheckpointError, InputError, InputTypeError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
-from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles import CountedOracle, Oracle, PartiallySeparable, as_oracle
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, ValueOracle, as_values
@@ -96,7 +96,8 @@ def minimize(
     Parameters
     ----------
     fun : callable, Oracle or Expression
-        The function; with `jac=True` it returns (value, gradient).
+        The function; with `jac=True` it returns (value, gradient). Sums of many terms of a few
+        variables each are best written as `PartiallySeparable`.
     x0 : array_like, or dict, list or tuple of arrays
         Start. `fun`, `jac` and `res.x` have its shape; the certificate lists its numbers in order.
     jac : callable, True, "2-point" or "3-point"
@@ -192,7 +193,9 @@ def minimize(
     blind = bounded and lacks_gradient(constraints)
     named = "values" if (differences or blind) and method == "auto" else method
     # A journal may be read on another machine: what it is a journal of must not depend on this one.
-    solver = make_solver(named, options, start.size if checkpoint is None else None)
+    # And compiled code sees a sum of elements as a whole.
+    interpreted = checkpoint is not None or isinstance(fun, PartiallySeparable)
+    solver = make_solver(named, options, None if interpreted else start.size)
     if solver.on_values:
         # Where only constraints lack a gradient, that of f is asked for on the way.
         exact = method == "auto" and differences is None

@@ -1,6 +1,7 @@
 """The minimum of a sum of small piecewise linear functions and quadratics, in many variables.
 
-    min over v of   sum_k max_i (a_ki + g_ki' v[I_k])  +  sum_k v[I_k]' B_k v[I_k] / 2  +  mu |v|^2 / 2
+    min over v of  sum_k max_i (a_ki + g_ki'v_k)  +  sum_k v_k'B_k v_k / 2  +  mu |v|^2 / 2,
+    v_k = v[I_k].
 
 Every term sees a few variables only, so the linear systems of an interior point method are as
 sparse as the sum. Nothing rests on how good the answer is.
@@ -81,11 +82,13 @@ class ElementSystem:
         self._low = np.flatnonzero(real & (rows >= columns))
         rows, columns = rows[self._low], columns[self._low]
         self._banded = self.band <= NARROW
+        self._places: Indices
         if self._banded:
             self._places = (rows - columns) * dim + columns
         else:
             keys = columns * dim + rows
-            filled, self._places = np.unique(keys, return_inverse=True)
+            filled, places = np.unique(keys, return_inverse=True)
+            self._places = places.astype(np.intp)
             self._rows, self._columns = filled % dim, filled // dim
 
     @property
@@ -100,32 +103,28 @@ class ElementSystem:
 
     def scatter(self, parts: Matrix) -> Vector:
         """Return the sum of vectors of the elements."""
-        total: Vector = np.bincount(self.indices.ravel(), parts.ravel(), self.dim + 1)
-        return total[: self.dim]
+        total = np.bincount(self.indices.ravel(), parts.ravel(), self.dim + 1)
+        return total[: self.dim].astype(np.float64, copy=False)
 
     def factorise(self, blocks: Cube, diagonal: float) -> Callable[[Vector], Vector] | None:
         """Return what solves systems with the sum of these blocks, or None where that fails."""
         entries = blocks.ravel().take(self._low)
         if self._banded:
             size = (self.band + 1) * self.dim
-            matrix = np.bincount(self._places, entries, size).reshape(self.band + 1, self.dim)
+            flat = np.bincount(self._places, entries, size).astype(np.float64, copy=False)
+            matrix = flat.reshape(self.band + 1, self.dim)
             matrix[0] += diagonal
-            for ridge in RIDGES:
-                matrix[0] += ridge * matrix[0].max()
-                try:
-                    factor = cholesky_banded(matrix, lower=True, check_finite=False)
-                except LinAlgError:
-                    continue
-                if np.isfinite(factor).all():
-                    return self._ordered(lambda b: cho_solve_banded((factor, True), b))
-            return None
+            factor = _cholesky(matrix)
+            if factor is None:
+                return None
+            return self._ordered(lambda b: cho_solve_banded((factor, True), b))
         values = np.bincount(self._places, entries, self._rows.size)
         lower = csc_array((values, (self._rows, self._columns)), (self.dim, self.dim))
-        matrix = lower + csc_array(lower.T)
-        matrix.setdiag(lower.diagonal() + diagonal)
+        whole = csc_array(lower + lower.T)
+        whole.setdiag(lower.diagonal() + diagonal)
         try:
             solver = splu(
-                csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
+                whole, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
                 options={"SymmetricMode": True},
             )  # fmt: skip
         except RuntimeError:
@@ -201,75 +200,122 @@ def minimise_elements(
     (array([-1.]), array([[0.  , 0.25],
            [1.  , 0.75]]))
     """
-    count = int(used.sum())
-    unused = ~used
-    highest = np.where(used, levels, -np.inf).max(axis=0)
-    lowest = np.where(used, levels, np.inf).min(axis=0)
-    slopes = np.where(used[:, None], slopes, 0.0)
-    steepest = float(np.abs(slopes).max(initial=0.0))
-    v = np.zeros(system.dim)
-    tops = highest + (float((highest - lowest).mean()) + 1e-3 * steepest + 1e-300)
-    slack = tops - levels
-    slack[unused] = 1.0
-    weights = used / used.sum(axis=0)
-    for step in range(STEPS):
-        own = system.gather(v)
-        gradient = mu * v + system.scatter(combined(slopes, weights) + along(curvature, own))
+    point = _InteriorPoint(system, levels, slopes, used, curvature, mu)
+    with np.errstate(all="ignore"):  # at its last digits a slack may vanish: that is the end
+        for step in range(STEPS):
+            gap, flat = point.look()
+            if late() or (step > 3 and flat <= accuracy[1] and gap <= accuracy[0] * point.fall):
+                break
+            if not point.advance(gap):
+                break
+    return Minimum(point.v, point.tops, point.weights)
+
+
+class _InteriorPoint:
+    """A point with positive slack and weights on its way to the minimum.
+
+    Attributes
+    ----------
+    v, tops : where it is, and the height over it, element by element
+    weights, slack : of every piece; their products tend to zero
+    """
+
+    def __init__(
+        self,
+        system: ElementSystem,
+        levels: Matrix,
+        slopes: Cube,
+        used: Mask,
+        curvature: Cube,
+        mu: float,
+    ) -> None:
+        self.system, self.levels, self.curvature, self.mu = system, levels, curvature, mu
+        self.slopes = np.where(used[:, None], slopes, 0.0)
+        self.unused = ~used
+        self.count = int(used.sum())
+        self.highest: Vector = np.where(used, levels, -np.inf).max(axis=0)
+        lowest = np.where(used, levels, np.inf).min(axis=0)
+        self.steepest = float(np.abs(self.slopes).max(initial=0.0))
+        spare = float((self.highest - lowest).mean()) + 1e-3 * self.steepest + 1e-300
+        self.v: Vector = np.zeros(system.dim)
+        self.tops: Vector = self.highest + spare
+        self.slack: Matrix = self.tops - levels
+        self.slack[self.unused] = 1.0
+        self.weights: Matrix = used / used.sum(axis=0)
+
+    @property
+    def fall(self) -> float:
+        return float((self.highest - self.tops).sum())
+
+    def look(self) -> tuple[float, float]:
+        """Compute what is missing; return the gap, and the gradient against the steepest piece."""
+        own = self.system.gather(self.v)
+        parts = combined(self.slopes, self.weights) + along(self.curvature, own)
+        self.gradient: Vector = self.mu * self.v + self.system.scatter(parts)
         # What rounding has done to the constraints: weights sum to 1, slack is what is left.
-        short = 1.0 - weights.sum(axis=0)
-        loose = tops - levels - along(slopes, own) - slack
-        loose[unused] = 0.0
-        gap = float(np.vdot(weights, slack))
-        fall = float((highest - tops).sum())
-        flat = np.abs(gradient).max() <= accuracy[1] * steepest
-        if late() or (step > 3 and flat and gap <= accuracy[0] * fall):
-            break
-        ratio = weights / slack
+        self.short: Vector = 1.0 - self.weights.sum(axis=0)
+        self.loose: Matrix = self.tops - self.levels - along(self.slopes, own) - self.slack
+        self.loose[self.unused] = 0.0
+        flat = float(np.abs(self.gradient).max()) / max(self.steepest, 1e-300)
+        return float(np.vdot(self.weights, self.slack)), flat
+
+    def advance(self, gap: float) -> bool:
+        """Predict, correct, step; return False where the system cannot be solved."""
+        ratio = self.weights / self.slack
         total = ratio.sum(axis=0)
-        centre = combined(slopes, ratio) / total
-        blocks = curvature.copy()
-        for slope, share in zip(slopes, ratio):
+        centre = combined(self.slopes, ratio) / total
+        blocks = self.curvature.copy()
+        for slope, share in zip(self.slopes, ratio):
             way = slope - centre
             for i, one in enumerate(way):
                 blocks[i] += (share * one) * way
-        solve = system.factorise(blocks, mu)
+        solve = self.system.factorise(blocks, self.mu)
         if solve is None:
-            break
+            return False
+        self.ratio, self.total, self.centre, self.solve = ratio, total, centre, solve
+        products = self.weights * self.slack
+        _, _, heavier, wider = self._direction(-products)
+        length = self._length(heavier, wider)
+        ahead = float(np.vdot(self.weights + length * heavier, self.slack + length * wider))
+        target = (ahead / gap) ** 3 * (gap / self.count) - products - heavier * wider
+        target[self.unused] = 0.0
+        change, rise, heavier, wider = self._direction(target)
+        if not (np.isfinite(change).all() and np.isfinite(heavier).all()):
+            return False
+        length = self._length(heavier, wider)
+        self.v += length * change
+        self.tops += length * rise
+        self.weights += length * heavier
+        self.slack += length * wider
+        return True
 
-        def direction(
-            target: Matrix,
-            gradient: Vector = gradient,
-            short: Vector = short,
-            loose: Matrix = loose,
-            ratio: Matrix = ratio,
-            total: Vector = total,
-            centre: Matrix = centre,
-            solve: Callable[[Vector], Vector] = solve,
-        ) -> tuple[Vector, Vector, Matrix, Matrix]:
-            """Return changes of v, tops, weights, slack that bring weights * slack to target."""
-            wanted = target / slack - ratio * loose
-            mean = (wanted.sum(axis=0) - short) / total
-            load = combined(slopes, wanted - ratio * mean)
-            change = solve(-gradient - system.scatter(load))
-            own = system.gather(change)
-            rise = mean + _dot(centre, own)
-            wider = rise - along(slopes, own)
-            wider[unused] = 0.0
-            return change, rise, wanted - ratio * wider, wider + loose
+    def _direction(self, target: Matrix) -> tuple[Vector, Vector, Matrix, Matrix]:
+        """Return changes of v, tops, weights and slack that change weights * slack by target."""
+        wanted = target / self.slack - self.ratio * self.loose
+        mean = (wanted.sum(axis=0) - self.short) / self.total
+        load = combined(self.slopes, wanted - self.ratio * mean)
+        change = self.solve(-self.gradient - self.system.scatter(load))
+        own = self.system.gather(change)
+        rise = mean + (self.centre * own).sum(axis=0)
+        wider = rise - along(self.slopes, own)
+        wider[self.unused] = 0.0
+        return change, rise, wanted - self.ratio * wider, wider + self.loose
 
-        mean = gap / count
-        _, _, heavier, wider = direction(-weights * slack)
-        length = min(_room(weights, heavier), _room(slack, wider))
-        ahead = float(np.vdot(weights + length * heavier, slack + length * wider)) / count
-        target = (ahead / mean) ** 3 * mean - weights * slack - heavier * wider
-        target[unused] = 0.0
-        change, rise, heavier, wider = direction(target)
-        length = min(_room(weights, heavier), _room(slack, wider))
-        v += length * change
-        tops += length * rise
-        weights += length * heavier
-        slack += length * wider
-    return Minimum(v, tops, weights)
+    def _length(self, heavier: Matrix, wider: Matrix) -> float:
+        return min(_room(self.weights, heavier), _room(self.slack, wider))
+
+
+def _cholesky(matrix: Matrix) -> Matrix | None:
+    """Return the factor of a banded matrix, with more on its diagonal where that is needed."""
+    for ridge in RIDGES:
+        matrix[0] += ridge * matrix[0].max()
+        try:
+            factor: Matrix = cholesky_banded(matrix, lower=True, check_finite=False)
+        except LinAlgError:
+            continue
+        if np.isfinite(factor).all():
+            return factor
+    return None
 
 
 def combined(slopes: Cube, weights: Matrix) -> Matrix:
@@ -284,16 +330,9 @@ def along(slopes: Cube, own: Matrix) -> Matrix:
     return answer
 
 
-def _dot(one: Matrix, other: Matrix) -> Vector:
-    answer: Vector = np.einsum("mk,mk->k", one, other)
-    return answer
-
-
 def _room(numbers: Matrix, change: Matrix) -> float:
     """Return how much of a change, at most all of it, leaves all numbers positive."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = change / numbers
-    fastest = -float(np.nanmin(shares, initial=0.0))
+    fastest = -float(np.nanmin(change / numbers, initial=0.0))
     return min(1.0, NEARLY / fastest) if fastest > 0.0 else 1.0
 
 

@@ -76,10 +76,10 @@ class PartiallySeparable(Oracle):
                 f"terms is {type(terms).__name__}, expected a pair (value, gradient) of callables, "
                 "or a list of such pairs."
             )
-        if not isinstance(rows, list | tuple | np.ndarray) or len(rows) != len(pairs):
-            count = len(rows) if hasattr(rows, "__len__") else 0
+        entries = len(rows) if isinstance(rows, list | tuple | np.ndarray) else 0
+        if not isinstance(rows, list | tuple | np.ndarray) or entries != len(pairs):
             raise InputError(
-                f"there are {len(pairs)} pairs in terms and {count} entries in indices; every pair "
+                f"there are {len(pairs)} pairs in terms, {entries} entries in indices; every pair "
                 "needs the variables of its elements. For one pair and many elements, pass the "
                 "pair itself and an array of shape (K, m)."
             )
@@ -211,4 +211,4 @@ def _group(pair: Any, rows: Any, place: int) -> _Group:
             "one of them twice; an element takes each of its variables once."
         )
     table.setflags(write=False)
-    return _Group(*pair, table, single)
+    return _Group(pair[0], pair[1], table, single)

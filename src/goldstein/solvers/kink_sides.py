@@ -115,7 +115,7 @@ class KinkSides:
         return self._minimum(levels, self.bundle.curvature, mu, late).v
 
     def weigh(self, late: Callable[[], bool]) -> float:
-        """Find the share of the second sides with which the slopes cancel best; return what is left."""
+        """Find the shares with which the slopes cancel best; return how long what is left is."""
         flat = np.zeros_like(self.bundle.curvature)
         found = self._minimum(np.zeros((2, self.kinked.size)), flat, 1.0, late)
         self.share = np.where(self.kinked, found.weights[1].clip(0.0, 1.0), 0.0)
@@ -151,7 +151,7 @@ def expansion(count: int) -> Vector:
     >>> expansion(3).round(2)
     array([0.4 , 0.24, 0.36])
     """
-    weights = (1.0 - RATIO) * RATIO ** np.arange(count)
+    weights: Vector = (1.0 - RATIO) * np.power(RATIO, np.arange(count, dtype=np.float64))
     weights[-1] += 1.0 - weights.sum()
     return weights
 

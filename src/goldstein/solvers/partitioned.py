@@ -124,6 +124,10 @@ class PartitionedSearch:
         self._sides: KinkSides | None = None
         self._failures = self._steps = self._round = 0
         self._mu = self._least = 0.0
+        # Points of the proof: weights, what every kink still needs of its second side, and in all.
+        self._weights: Vector = np.zeros(0)
+        self._missing: Vector = np.zeros(0)
+        self._left = 0.0
 
     def _late(self) -> bool:
         return time.perf_counter() > self._deadline

@@ -1,0 +1,112 @@
+"""The search for sums of elements: what no other finds, from any start, and nothing false."""
+
+import numpy as np
+import pytest
+from benchmarks.many_variables import ELEMENTS, pose, sum_of_elements
+
+import goldstein as gs
+from goldstein.result import Status
+from goldstein.solvers import Auto
+from goldstein.solvers.kink_sides import expansion, wants_second
+
+
+def run(f, x0, **options):
+    return gs.minimize(f, x0, eps=1e-2, delta=1e-2, rng=0, **options)
+
+
+@pytest.mark.parametrize("name", sorted(ELEMENTS))
+def test_a_sum_of_elements_is_the_problem_itself(name):
+    value, gradient, x0 = pose(name, 40, start=1)
+    f = sum_of_elements(name, 40)
+    assert np.isclose(f.value(x0), value(x0), rtol=1e-12)
+    assert np.allclose(f.gradient(x0), gradient(x0), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", ["chained_lq", "chained_mifflin_2"])
+def test_as_many_kinks_as_variables_are_certified_in_few_calls(name, start):
+    f, plain = sum_of_elements(name, 1000), gs.problems.get(name, d=1000)
+    res = run(f, pose(name, 1000, start)[2], max_calls=1000)
+    assert res.success
+    assert res.fun <= plain.best_value + 1e-4
+    # The certificate is the ordinary one: it verifies for the plain function as well.
+    assert all(res.certificate.verify(f, seed=seed).ok for seed in (11, 12))
+    assert res.certificate.verify(plain, seed=13).ok
+
+
+@pytest.mark.parametrize("name", ["brown_2", "chained_cb3_1", "chained_crescent_2"])
+def test_elements_with_more_than_two_sides_are_left_to_the_others(name):
+    res = run(sum_of_elements(name, 1000), pose(name, 1000, 1)[2], max_calls=4000)
+    assert res.success
+
+
+def test_it_is_the_elements_that_help():
+    f, x0 = sum_of_elements("chained_mifflin_2", 300), pose("chained_mifflin_2", 300)[2]
+    assert run(f, x0, max_calls=600).success
+    assert not run(f, x0, max_calls=600, method=Auto(elements=False)).success
+
+
+def test_the_same_seed_gives_the_same_run():
+    f, x0 = sum_of_elements("chained_mifflin_2", 200), pose("chained_mifflin_2", 200)[2]
+    one, other = run(f, x0), run(f, x0)
+    assert np.array_equal(one.x, other.x)
+    assert one.nfev + one.ngev == other.nfev + other.ngev
+    assert (np.diff(one.history.fun) <= 0).all()
+
+
+def test_a_checkpoint_is_resumed(tmp_path):
+    f, x0 = sum_of_elements("chained_lq", 100), pose("chained_lq", 100)[2]
+    cut = run(f, x0, max_calls=30, checkpoint=tmp_path / "run.journal")
+    assert not cut.success
+    resumed = run(f, x0, checkpoint=tmp_path / "run.journal")
+    assert resumed.success
+    assert np.array_equal(resumed.x, run(f, x0).x)
+
+
+def test_few_variables_and_single_elements_work_too():
+    modulus = (lambda u: abs(u[0] - 1.0), lambda u: np.sign(u - 1.0))
+    f = gs.PartiallySeparable([modulus, (lambda u: u @ u, lambda u: 2 * u)], [[0], [0, 1]])
+    res = run(f, [3.0, -2.0])
+    assert res.success
+    assert np.allclose(res.x, [0.5, 0.0], atol=0.02)
+
+
+def test_where_elements_are_not_finite_the_search_steps_back():
+    chain = np.arange(49)[:, None] + [0, 1]
+
+    def value(u):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.abs(u[:, 0] - u[:, 1]) - np.log(u[:, 0])  # NaN for negative numbers
+
+    def gradient(u):
+        s = np.sign(u[:, 0] - u[:, 1])
+        return np.stack([s - 1.0 / u[:, 0], -s], axis=1)
+
+    modulus = (lambda u: 5.0 * np.abs(u[:, 0]), lambda u: 5.0 * np.sign(u))
+    f = gs.PartiallySeparable([(value, gradient), modulus], [chain, np.arange(50)[:, None]])
+    res = run(f, np.full(50, 3.0), max_calls=20_000)
+    assert res.success
+
+
+def test_a_wrong_gradient_is_found_out():
+    def wrong(u):
+        right = ELEMENTS["chained_lq"](u)[1]
+        return np.stack([right[:, 0], -right[:, 1]], axis=1)
+
+    f = gs.PartiallySeparable(
+        (lambda u: ELEMENTS["chained_lq"](u)[0], wrong), np.arange(49)[:, None] + [0, 1]
+    )
+    res = run(f, np.full(50, -0.5), max_calls=20_000)
+    assert res.status is Status.WRONG_GRADIENT
+
+
+@pytest.mark.parametrize("count", [12, 25])
+def test_every_share_is_a_sum_of_weights_of_the_expansion(count):
+    weights = expansion(count)
+    assert np.isclose(weights.sum(), 1.0)
+    shares = np.linspace(0.0, 1.0, 1001)
+    missing, left = shares.copy(), 1.0
+    for weight in weights:
+        missing = missing - weight * wants_second(missing, left)
+        left -= weight
+    assert np.abs(missing).max() <= weights[-1]
