@@ -16,7 +16,7 @@ from goldstein.numerics.streams import stream
 
 #: The practical choice of `(b1, b2)`, and of the foresight; why: docs/adam_o2nc.md.
 PRACTICAL_BETAS = (0.9, 0.9)
-FORESIGHT = 1.0
+FORESIGHT = 0.5
 
 #: A run lasts at least this many times `1 / (1 - b)`; the first steps then cost 1/20 of the bound.
 MEMORIES = 20.0
