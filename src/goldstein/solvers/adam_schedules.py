@@ -37,8 +37,8 @@ def regret_constant(kappa: float = 1.0, foresight: float = 0.0, excess: float = 
 
     Examples
     --------
-    >>> round(regret_constant(), 4), round(regret_constant(foresight=1.0), 4)
-    (3.0616, 5.7361)
+    >>> round(regret_constant(), 4), round(regret_constant(foresight=0.5), 4)
+    (3.0616, 4.136)
     """
     if not (math.isfinite(kappa) and kappa > 0.0):
         raise InputError(f"kappa = {kappa} must be a positive finite number; 1.0 is the default.")
