@@ -120,7 +120,7 @@ def run(task: Task, kind: str, lr: float, seed: int, proof: bool) -> dict[str, f
         return {**measured(task, model, proof), "seconds": seconds}
 
 
-def study(names: list[str]) -> None:
+def study(names: list[str], kinds: list[str]) -> None:
     """Make all runs that are not in the file of results yet."""
     done: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
@@ -135,7 +135,8 @@ def study(names: list[str]) -> None:
 
     available = tasks()
     for task in names or list(available):
-        for kind, (_, rates) in OPTIMIZERS.items():
+        for kind in kinds or list(OPTIMIZERS):
+            rates = OPTIMIZERS[kind][1]
             tuning = {lr: once(task, kind, lr, 0, False)["train loss"] for lr in rates}
             best = min(tuning, key=tuning.__getitem__)
             for seed in SEEDS:
@@ -223,12 +224,14 @@ def figure(table: dict[str, dict[str, dict[str, Any]]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", nargs="*", default=[])
+    parser.add_argument("--optimizers", nargs="*", default=[])
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    if not options.report:
-        study(options.tasks)
-    report()
+    if options.report:
+        report()
+    else:
+        study(options.tasks, options.optimizers)
 
 
 if __name__ == "__main__":
