@@ -21,6 +21,7 @@ The protocol, written down before the first of these runs was made:
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import math
 import time
@@ -65,11 +66,16 @@ OPTIMIZERS: dict[str, tuple[Any, tuple[float, ...]]] = {
 def measured(task: Task, model: torch.nn.Module, proof: bool) -> dict[str, float]:
     """Return the losses over all data, the accuracy, and the certified eps."""
     model.eval()
+    # In float64: the losses of fitted networks are 0 in float32.
+    exact = copy.deepcopy(model).double()
+    pairs = [
+        [t.double() if t.is_floating_point() else t for t in p] for p in (task.train, task.test)
+    ]
     with torch.no_grad():
-        outputs = [model(inputs) for inputs, _ in (task.train, task.test)]
+        outputs = [exact(inputs) for inputs, _ in pairs]
         found = {
-            "train loss": float(task.loss(outputs[0], task.train[1])),
-            "test loss": float(task.loss(outputs[1], task.test[1])),
+            f"{part} loss": float(task.loss(output, pair[1]))
+            for part, output, pair in zip(("train", "test"), outputs, pairs, strict=True)
         }
         if task.accuracy:
             right = outputs[1].argmax(1) == task.test[1]
@@ -114,7 +120,7 @@ def run(task: Task, kind: str, lr: float, seed: int, proof: bool) -> dict[str, f
         return {**measured(task, model, proof), "seconds": seconds}
 
 
-def study(names: list[str]) -> None:
+def study(names: list[str], kinds: list[str]) -> None:
     """Make all runs that are not in the file of results yet."""
     done: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
@@ -129,7 +135,8 @@ def study(names: list[str]) -> None:
 
     available = tasks()
     for task in names or list(available):
-        for kind, (_, rates) in OPTIMIZERS.items():
+        for kind in kinds or list(OPTIMIZERS):
+            rates = OPTIMIZERS[kind][1]
             tuning = {lr: once(task, kind, lr, 0, False)["train loss"] for lr in rates}
             best = min(tuning, key=tuning.__getitem__)
             for seed in SEEDS:
@@ -217,12 +224,14 @@ def figure(table: dict[str, dict[str, dict[str, Any]]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", nargs="*", default=[])
+    parser.add_argument("--optimizers", nargs="*", default=[])
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    if not options.report:
-        study(options.tasks)
-    report()
+    if options.report:
+        report()
+    else:
+        study(options.tasks, options.optimizers)
 
 
 if __name__ == "__main__":

@@ -93,13 +93,13 @@ def split(data: Pair, test: int) -> tuple[Pair, Pair]:
     return (a[:-test], b[:-test]), (a[-test:], b[-test:])
 
 
-def text(length: int = 32, windows: int = 1280) -> tuple[Pair, int]:
-    """Windows of this repository's own pages, and the number of letters."""
-    pages = [
-        ROOT / "CONTRIBUTING.md",
-        *(ROOT / "docs" / f"{n}.md" for n in ("auto", "errata", "near")),
-    ]
-    page = "".join(path.read_text() for path in pages)[: length * windows + 1]
+#: Pages of this repository that are read letter by letter.
+PAGES = ("CONTRIBUTING.md", "docs/auto.md", "docs/errata.md", "docs/near.md")
+
+
+def text(length: int = 32, windows: int = 1280, names: tuple[str, ...] = PAGES) -> tuple[Pair, int]:
+    """Windows of pages, and the number of letters."""
+    page = "".join((ROOT / name).read_text() for name in names)[: length * windows + 1]
     letters = sorted(set(page))
     codes = torch.tensor([letters.index(c) for c in page])
     count = (len(codes) - 1) // length
@@ -107,14 +107,14 @@ def text(length: int = 32, windows: int = 1280) -> tuple[Pair, int]:
     return (inputs, codes[1 : count * length + 1].view(count, length)), len(letters)
 
 
-def robust() -> Pair:
+def robust(seed: int = 2) -> Pair:
     """The diabetes data, standardised; one target in ten is wrong."""
     from sklearn.datasets import load_diabetes
 
     inputs, targets = load_diabetes(return_X_y=True)
     a = torch.tensor(inputs / inputs.std(0), dtype=torch.float32)
     b = torch.tensor((targets - targets.mean()) / targets.std(), dtype=torch.float32)
-    draw = torch.Generator().manual_seed(2)
+    draw = torch.Generator().manual_seed(seed)
     wrong = torch.rand(len(b), generator=draw) < 0.1
     b[wrong] += 10.0 * torch.randn(int(wrong.sum()), generator=draw)
     return a, b[:, None]

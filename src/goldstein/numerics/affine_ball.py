@@ -36,7 +36,7 @@ def shortest_in_ball(offsets: Matrix, gradients: Matrix, radius: float) -> Vecto
         """The shortest combination, with a price for its distance from the centre."""
         w: Vector = np.linalg.lstsq(squared + 10.0**power * far_scaled + small, ones)[0]
         w /= w.sum()
-        return w, math.sqrt(max(w @ far @ w, 0.0))
+        return w, math.sqrt(max(float(w @ far @ w), 0.0))
 
     found, distance = weights(SMALLEST)
     if distance <= radius:
