@@ -8,10 +8,12 @@ halves are fixed by the names of the problems, so nobody chooses them.
 from __future__ import annotations
 
 import argparse
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from benchmarks import results
 from benchmarks.acceptance import best_known, geometric_mean, in_class
@@ -23,6 +25,8 @@ PEERS = ("nonopt", "lmbm", "pygranso", "scipy-bfgs", "scipy-lbfgsb", "nlopt-lbfg
 ACCURACIES = (1e-2, 1e-4, 1e-6)
 #: More than this many times the best peer's calls is a loss to be explained.
 LOST = 1.5
+#: The last f is as low as a peer's when it is above it by this part of the whole fall at most.
+CLOSE = 1e-3
 
 #: Values, gradients, own and oracle CPU seconds when a value was reached first.
 Moment = tuple[int, int, float, float, float]
@@ -75,7 +79,31 @@ def report(runs: Sequence[Run], ours: str = OURS, level: float = 1e-6) -> str:
         part = [r for r in runs if half_of(r.problem) == half]
         for accuracy in ACCURACIES:
             lines += _section(compare(part, level, accuracy), ours, f"{title}, {accuracy:g}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *final_values(runs, ours)])
+
+
+def final_values(runs: Sequence[Run], ours: str = OURS) -> list[str]:
+    """At every level: how often is our last f as low as the best peer's, but for this?"""
+    best = best_known(runs)
+    peers: dict[str, float] = {}
+    for run in runs:
+        if run.method in PEERS and not math.isnan(run.fun):
+            peers[run.problem] = min(run.fun, peers.get(run.problem, math.inf))
+    lines = []
+    for level in sorted({r.level for r in runs if r.method == ours}, reverse=True):
+        here = [r for r in runs if (r.method, r.level, r.seed) == (ours, level, 0) and in_class(r)]
+        here = [r for r in here if r.problem in peers]
+        room = {r.problem: CLOSE * (r.start_fun - best[r.problem]) for r in here}
+        # Written so that a NaN is bad.
+        bad = [r.problem for r in here if not r.fun - peers[r.problem] <= room[r.problem]]
+        if here:
+            share = 1.0 - len(bad) / len(here)
+            calls = median(r.calls for r in here)
+            lines.append(
+                f"last f at {level:g} within {CLOSE:g} of the best peer's: {share:.0%} of "
+                f"{len(here)} problems, median calls {calls:g}; higher: {', '.join(bad)}"
+            )
+    return lines
 
 
 def _section(found: Sequence[Comparison], ours: str, title: str) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from benchmarks.answer import Answer
@@ -38,17 +39,24 @@ class Method:
     missing: Callable[[], str | None] = lambda: None
 
 
-def _ours(name: str) -> Method:
+def _ours(
+    name: str, label: str = "", missing: Callable[[], str | None] = lambda: None, **options: Any
+) -> Method:
     def solve(oracle: Recorder, x0: np.ndarray, eps: float, delta: float, seed: int) -> Answer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", gs.PrecisionWarning)
             found = gs.minimize(
                 oracle, x0, eps=eps, delta=delta, method=name, rng=seed,
-                max_calls=int(oracle.max_calls),
+                max_calls=int(oracle.max_calls), options=options or None,
             )  # fmt: skip
         return Answer(found.x, found.status.name, found.certificate)
 
-    return Method(name, "ours", solve)
+    return Method(label or name, "ours", solve, missing=missing)
+
+
+def _no_compiler() -> str | None:
+    fast = importlib.util.find_spec("numba") is not None
+    return None if fast else "auto-compiled is skipped: it needs the extra `fast`."
 
 
 def _reference(name: str, reference: Reference) -> Method:
@@ -76,6 +84,7 @@ METHODS = {
     method.name: method
     for method in (
         _ours("auto"),
+        _ours("auto", "auto-compiled", _no_compiler, compiled=True),
         _ours("bundle"),
         _ours("pingd"),
         _reference("ingd", ingd.solve),

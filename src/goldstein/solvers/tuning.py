@@ -11,6 +11,8 @@ class Tuning(NamedTuple):
     # ------------------------------------------------------------ the turns of the two halves
     #: Share of the calls that the fast half gets at the start.
     share: float = 0.6
+    #: Calls of the shortest turn.
+    shortest: int = 6
     #: It never gets a smaller share than this: it may yet find its way.
     least: float = 0.15
     #: Nor a larger one: the half with the guarantee keeps the rest.
@@ -20,7 +22,7 @@ class Tuning(NamedTuple):
     #: As long as its steps are this long against delta, the fast half is far from done.
     far: float = 10.0
     #: Its share as long as it is far from done.
-    far_share: float = 0.95
+    far_share: float = 0.97
     #: How often it corrects its model for one step as long as it is far from done.
     far_null: int = 1
     #: How often it corrects its model, else, before the step is cut.
@@ -89,13 +91,17 @@ class Tuning(NamedTuple):
     #: A piece above f at x belongs to a function that is not convex: its error counts so often.
     above: float = 100.0
     #: The metric is out of scale where it promises this many times what a corrected step gains.
-    out_of_scale: float = 100.0
+    out_of_scale: float = 30.0
     #: And only where so many line searches in a row had to correct their model.
-    shrink_after: int = 5
-    #: Then it shrinks by this power of what the step says, and by no smaller number than that of
-    #: the next line.
-    shrink_power: float = 0.25
-    shrink_least: float = 0.01
+    shrink_after: int = 3
+    #: Then it shrinks as the step says, but to no smaller part than this.
+    shrink_least: float = 0.25
+    #: From so many of them on: where it promises this many times what is gained, by this power of
+    #: what the step says, and by no smaller number than that of the last line.
+    gently_after: int = 6
+    far_out_of_scale: float = 100.0
+    gently_power: float = 0.25
+    gently_least: float = 0.01
     #: A step must gain this part of what the slope promises.
     armijo: float = 1e-4
     #: Weak Wolfe: the slope must shrink to this part.

@@ -213,10 +213,15 @@ def _shrink_metric(n: Any, sy: Any) -> None:
     n.corrected = n.corrected + 1 if n.attempt > 0 else 0
     if n.limited or n.corrected < TUNING.shrink_after:
         return
-    if n.square_of_gradient() > TUNING.out_of_scale * (n.fx - n.best_value):
+    # By as much as the step says; where that has not helped, there are other reasons: gently.
+    soon = n.corrected < TUNING.gently_after
+    excess = TUNING.out_of_scale if soon else TUNING.far_out_of_scale
+    if n.square_of_gradient() > excess * (n.fx - n.best_value):
         ratio = sy / n.square_of_change()
         if ratio < 1.0:
-            n.scale_metric(max(TUNING.shrink_least, ratio) ** TUNING.shrink_power)
+            least = TUNING.shrink_least if soon else TUNING.gently_least
+            power = 1.0 if soon else TUNING.gently_power
+            n.scale_metric(max(least, ratio) ** power)
 
 
 def _give_up(n: Any) -> int:

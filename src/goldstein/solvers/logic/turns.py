@@ -20,7 +20,9 @@ def open_turn(s: Any, calls: Any) -> None:
     share = newtons if s.turn == NEWTON else 1.0 - newtons
     s.turn_began = calls
     s.turn_value = s.fx
-    s.turn_ends = calls + max(6, int(2.0 * share * (min(s.dim, 100) + 10)))
+    # Long enough for both to have their shares, of which none is shorter than this.
+    both = max(2.0 * (min(s.dim, 100) + 10), TUNING.shortest / min(newtons, 1.0 - newtons))
+    s.turn_ends = calls + max(TUNING.shortest, int(share * both))
 
 
 def take_turns(s: Any, calls: Any) -> None:
