@@ -58,7 +58,7 @@ from goldstein.checker.kkt import LESS, PAIRS, Asked, qualification
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
 from goldstein.constrained.box import Box, as_box
-from goldstein.constrained.system import System, as_system
+from goldstein.constrained.system import System, Values, as_system
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.conic_hull import conic_weights
 from goldstein.numerics.streams import seed_from, stream
@@ -353,7 +353,7 @@ def _check_constraints(found: Verification, cert: ValuesKKTCertificate, system: 
         return False
     found.add("multipliers", *signs_fit(cert, system))
     here = system.values(cert.x).copy()
-    again = system.many_values(cert.x[None])[0]
+    again = Values(system.groups)(cert.x)
     steady = bool((again == here).all())
     found.add("deterministic", steady, "constraints answer alike" if steady else "constraints vary")
     violation = system.violation(cert.x)
