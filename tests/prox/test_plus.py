@@ -336,8 +336,10 @@ def test_near_stationarity_of_the_sum(bounds):
         ({"plus": gs.prox.l1([1.0, 2.0])}, "2 entries, but the point has 3"),
         ({"plus": gs.prox.nuclear(1.0, (2, 2))}, "shape"),
         ({"plus": gs.prox.group_l2(1.0, [[7]])}, "entry 7"),
-        ({"plus": gs.prox.l1(1.0), "constraints": LinearConstraint([[1, 1, 1]], 0, 1)},
-         "does not go together"),
+        (
+            {"plus": gs.prox.l1(1.0), "constraints": LinearConstraint([[1, 1, 1]], 0, 1)},
+            "does not go together",
+        ),
         ({"plus": gs.prox.group_l2(1.0, [[0, 1]]), "bounds": [(0, 1)] * 3}, "group_l2 has none"),
         ({"plus": gs.prox.box(2.0, 3.0), "bounds": [(0, 1)] * 3}, "there is no such point"),
     ],
