@@ -180,6 +180,8 @@ from goldstein.certificates import (
 )
 from goldstein.certificates import (
     ValuesCertificate as ValuesCertificate,
+)
+from goldstein.certificates import (
     ValuesKKTCertificate as ValuesKKTCertificate,
 )
 from goldstein.certificates import (

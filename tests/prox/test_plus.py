@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from scipy.optimize import LinearConstraint, linprog, lsq_linear
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Lasso
 
@@ -243,6 +243,92 @@ def test_callbacks_stop_a_run_and_see_whole_points():
     assert res.status in (gs.Status.STOPPED, gs.Status.VERIFIED)
 
 
+# --- with bounds ---------------------------------------------------------------------------------
+
+
+def test_the_lasso_between_bounds_is_that_of_scikit_learn_and_scipy():
+    """Positive coefficients: scikit-learn's; and without a penalty, SciPy's."""
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X / X.std(axis=0), y - y.mean()
+    f, grad = least_squares(X, y)
+    peer = Lasso(1.0, fit_intercept=False, positive=True, tol=1e-12, max_iter=100_000).fit(X, y)
+    term = gs.prox.l1(1.0)
+    res = gs.minimize(f, np.zeros(10), grad, plus=term, bounds=[(0, None)] * 10, eps=1e-4,
+                      delta=1e-4, rng=0)  # fmt: skip
+    assert res.success
+    assert res.certificate.verify(f, grad).ok
+    assert np.array_equal(res.x != 0, peer.coef_ != 0)
+    assert res.x == pytest.approx(peer.coef_, abs=1e-3)
+    bounds = (np.full(10, -9.0), np.full(10, 12.0))
+    res = gs.minimize(f, np.zeros(10), grad, plus=gs.prox.l1(0.0), bounds=list(zip(*bounds)),
+                      eps=1e-4, delta=1e-4, rng=0)  # fmt: skip
+    assert res.success
+    assert res.x == pytest.approx(lsq_linear(X, y, bounds).x, abs=1e-2)
+
+
+def test_kinks_zeros_and_bounds_at_once_against_a_linear_programme():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 8))
+    b = A @ np.array([2, -1, 0, 0, 1.5, 0, 0, 0.0]) + 0.1 * rng.standard_normal(30)
+    lower = np.array([0.0] * 4 + [-1.0] * 2 + [-50.0] * 2)
+    upper = np.array([1.2] * 4 + [0.5] * 2 + [50.0] * 2)
+
+    def f(x):
+        return float(np.abs(A @ x - b).sum())
+
+    def grad(x):
+        return A.T @ np.sign(A @ x - b)
+
+    res = gs.minimize(f, np.ones(8), grad, plus=gs.prox.l1(3.0), bounds=list(zip(lower, upper)),
+                      eps=1e-3, delta=1e-3, rng=0)  # fmt: skip
+    assert res.success
+    assert res.certificate.verify(f, grad).ok
+    assert ((res.x >= lower) & (res.x <= upper)).all()
+    eye, zeros = np.eye(8), np.zeros((30, 8))
+    rows = np.block([
+        [eye, -eye, zeros.T], [-eye, -eye, zeros.T],
+        [A, zeros, -np.eye(30)], [-A, zeros, -np.eye(30)],
+    ])  # fmt: skip
+    costs = np.concatenate([np.zeros(8), np.full(8, 3.0), np.ones(30)])
+    limits = [*zip(lower, upper), *[(0, None)] * 38]
+    best = linprog(costs, rows, np.concatenate([np.zeros(16), b, -b]), bounds=limits)
+    assert res.fun == pytest.approx(best.fun, rel=1e-4)
+    assert (res.x[1:4] == 0).all()
+
+
+def test_a_box_with_bounds_is_their_intersection():
+    f, grad = least_squares(np.eye(3), np.array([2.0, -1.0, 0.3]))
+    res = gs.minimize(f, np.zeros(3), grad, plus=gs.prox.box(-0.5, 1.0), bounds=[(0, 3)] * 3,
+                      eps=1e-5, delta=1e-5, rng=0)  # fmt: skip
+    assert res.success
+    assert res.x == pytest.approx([1.0, 0.0, 0.3], abs=1e-4)
+    assert res.certificate.verify(f, grad, plus=gs.prox.box(np.zeros(3), np.ones(3))).ok
+
+
+@pytest.mark.parametrize("bounds", [None, [(0, 1)] * 3, [(-2, -0.25), (-1, 1), (0.5, 2)]])
+def test_near_stationarity_of_the_sum(bounds):
+    w = gs.Variable(3)
+    aim = np.array([2.0, 0.3, -1.0])
+    f = gs.sum_squares(w - aim)
+    term = gs.prox.l1(1.0)
+    res = gs.minimize(f, np.ones(3), plus=term, bounds=bounds, eps=1e-3, delta=1e-3, rng=0,
+                      stationarity="near")  # fmt: skip
+    assert res.success
+    assert res.certificate.label == "certified"
+    low, high = zip(*(bounds or [(-np.inf, np.inf)] * 3))
+    truth = np.clip(np.sign(aim) * np.maximum(np.abs(aim) - 0.5, 0.0), low, high)
+    assert res.x == pytest.approx(truth, abs=2e-3)
+    whole, box = term.added_to(f) if bounds is None else term.bounded(
+        np.array(low), np.array(high)
+    ).added_to(f)  # fmt: skip
+    x = np.clip(np.linspace(-1, 1, 3), low, high)
+    assert whole.value(x) == pytest.approx(f.value(x) + np.abs(x).sum())
+    assert res.certificate.verify(whole, **({} if box is None else {"bounds": box})).ok
+    with pytest.raises(gs.InputError, match="near stationarity of f"):
+        gs.minimize(f, np.ones(3), plus=gs.prox.simplex(1.0), eps=1e-3, delta=1e-3,
+                    stationarity="near")  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -250,7 +336,12 @@ def test_callbacks_stop_a_run_and_see_whole_points():
         ({"plus": gs.prox.l1([1.0, 2.0])}, "2 entries, but the point has 3"),
         ({"plus": gs.prox.nuclear(1.0, (2, 2))}, "shape"),
         ({"plus": gs.prox.group_l2(1.0, [[7]])}, "entry 7"),
-        ({"plus": gs.prox.l1(1.0), "bounds": [(0, 1)] * 3}, "does not go together"),
+        (
+            {"plus": gs.prox.l1(1.0), "constraints": LinearConstraint([[1, 1, 1]], 0, 1)},
+            "does not go together",
+        ),
+        ({"plus": gs.prox.group_l2(1.0, [[0, 1]]), "bounds": [(0, 1)] * 3}, "group_l2 has none"),
+        ({"plus": gs.prox.box(2.0, 3.0), "bounds": [(0, 1)] * 3}, "there is no such point"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, words):

@@ -17,6 +17,10 @@ TERMS = {
     "weighted l1": gs.prox.l1([0.5, 0.0, 1.0, 2.0, 0.1, 0.3, 0.0, 1.5]),
     "groups": gs.prox.group_l2([0.5, 1.0, 0.0], GROUPS),
     "box": gs.prox.box([-1.0, -math.inf, 0, 0, -1, -1, -1, 2.0], [1, 0.5, math.inf, 1, 1, 1, 1, 2]),
+    "l1 in a box": gs.prox.l1(0.7).bounded(
+        np.array([-1.0, -math.inf, 0, 0.5, -1, -2, -1, 2.0]),
+        np.array([1, 0.5, math.inf, 1, 0, -0.5, 1, 2]),
+    ),
     "simplex": gs.prox.simplex(2.0),
     "nuclear": gs.prox.nuclear(0.8, (4, 2)),
     "wide nuclear": gs.prox.nuclear(0.8, (2, 4)),
@@ -163,3 +167,20 @@ def test_records_make_the_same_term(term):
 def test_bad_parameters_are_named(make, words):
     with pytest.raises((gs.InputError, gs.InputTypeError), match=words):
         make()
+
+
+def test_the_gap_of_l1_in_a_box_is_that_of_a_fine_grid():
+    """h(x) + sup_z (v z - h(z)) - v x in one variable, with bounds on either side of 0."""
+    rng = np.random.default_rng(11)
+    for _ in range(300):
+        low, high = np.sort(rng.uniform(-1, 1, 2))
+        weight = float(rng.choice([0.0, rng.uniform(0, 2)]))
+        x, v = rng.uniform(low, high), 2.0 * rng.standard_normal()
+        x = float(rng.choice([x, low, high, 0.0 if low <= 0 <= high else x]))
+        grid = np.concatenate([np.linspace(low, high, 2001), [0.0] if low <= 0 <= high else []])
+        truth = weight * abs(x) - v * x + (v * grid - weight * np.abs(grid)).max()
+        term = {"name": "l1_box", "weight": weight, "lower": low, "upper": high}
+        bound = fenchel_gap(term, np.array([x]), np.array([v]))[0]
+        assert truth - 1e-12 <= bound <= truth + 1e-12
+    assert fenchel_gap({"name": "l1_box", "weight": 1.0, "lower": 0.0, "upper": math.inf},
+                       np.array([1.0]), np.array([1.5]))[0] == math.inf  # fmt: skip

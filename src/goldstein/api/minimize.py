@@ -139,7 +139,9 @@ def minimize(
     plus : Term, optional
         A convex term h of `gs.prox` (`l1`, `group_l2`, `box`, `simplex`, `nuclear`): f + h is
         minimised, with exact zeros in x, and the certificate, a `PlusCertificate`, has exact
-        subgradients of h. `res.fun` is f + h.
+        subgradients of h. `res.fun` is f + h. Bounds may come with `l1` and `box`: they are part
+        of h then, and f is asked within `delta` of them. With stationarity="near", which needs an
+        Expression, f + h is written as one (`l1`, `box`).
     callback : callable
         `callback(x)` or `callback(intermediate_result=...)` after each descent step; StopIteration
         (or a true return value) stops the run.
@@ -214,7 +216,15 @@ def minimize(
     seed = _seed(rng, checkpoint)
     asked = Request(1.0, float(delta), seed, lipschitz)
     if plus is not None:
-        _check_plus(plus, start, bounded or checkpoint is not None or kind.strengthen is not None)
+        plus = _checked_plus(plus, start, bounds, given(constraints) or checkpoint is not None)
+        if kind.strengthen is not None:
+            whole, box = plus.added_to(oracle)
+            return minimize(
+                whole, x0, eps=eps, delta=delta, rel_eps=rel_eps, stationarity=stationarity,
+                method=method, rng=rng, lipschitz=lipschitz, max_calls=max_calls,
+                max_time=max_time, bounds=box, callback=callback, progress=progress,
+                options=options,
+            )  # fmt: skip
         meta = describe(oracle, solver.name, seed, x0, structure)
         return _minimize_plus(
             oracle, plus, start, structure, solver, eps, rel_eps,
@@ -458,18 +468,21 @@ def _minimize_constrained(
     )
 
 
-def _check_plus(plus: Any, start: Vector, more: bool) -> None:
-    """Refuse what is no term, or does not go together with one."""
+def _checked_plus(plus: Any, start: Vector, bounds: Any, more: bool) -> Term:
+    """Return the term with the bounds in it; refuse what is none, or does not go with one."""
     if not isinstance(plus, Term):
         raise InputTypeError(
             f"plus must be a term of gs.prox, as gs.prox.l1(0.1); got {type(plus).__name__}."
         )
     if more:
         raise InputError(
-            "plus= does not go together with bounds, constraints, checkpoint or "
-            "stationarity='near'; write box or simplex as the term, or h into fun."
+            "plus= does not go together with constraints or checkpoint; write h into fun."
         )
     plus.check(start.size)
+    if bounds is None:
+        return plus
+    box = as_box(bounds, start.size)
+    return plus.bounded(box.lower, box.upper)
 
 
 def _minimize_plus(

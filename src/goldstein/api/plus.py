@@ -171,7 +171,7 @@ class PlusSearch:
         if limits is not None:
             return self._inside(limits, target)
         if self._kinked:
-            x, near = self._search(Chart(term, x, np.ones(x.size, dtype=bool)), target)
+            x, near = self._search(term.everywhere(x), target)
             self._moved(x)
             snapped = self._snapped(x, target)
             if np.array_equal(snapped, x):
@@ -198,6 +198,8 @@ class PlusSearch:
         if chart.start.size == 0:
             return chart.point(chart.start), []
         counted = CountedOracle(_OnChart(self.f, chart))
+        if chart.bounds is not None:
+            return self._between(counted, chart, chart.bounds, target)
         judge = Judge(counted, target, {}, self.checked)
         outcome = run(
             self.solver, counted, chart.start, target, judge=judge, suspect=judge.suspect,
@@ -207,15 +209,27 @@ class PlusSearch:
         points = [] if outcome.certificate is None else list(outcome.certificate.points)
         return chart.point(outcome.state.x), [chart.point(u) for u in points]
 
-    def _inside(self, limits: dict[str, Any], target: Request) -> list[Vector]:
-        """Search in the domain of an indicator function."""
+    def _between(
+        self, oracle: Oracle, chart: Chart, bounds: list[tuple[float, float]], target: Request
+    ) -> tuple[Vector, list[Vector]]:
+        """Let the solver search in these coordinates, between their bounds."""
+        result = self._limited(oracle, chart.start, target, {"bounds": bounds})
+        self._end_if_final(result.status, chart.point(result.x))
+        points = [] if result.certificate is None else list(result.certificate.points)
+        return chart.point(result.x), [chart.point(u) for u in points]
+
+    def _limited(self, f: Oracle, x: Vector, target: Request, limits: dict[str, Any]) -> Any:
         from goldstein.api.minimize import minimize
 
-        result = minimize(
-            self.f, self.x, eps=target.eps, delta=target.delta, rng=target.seed,
-            method=self.solver, max_calls=max(1, int(self.f.limit - self.f.calls)),
-            max_time=self._time_left(), **limits,
+        return minimize(
+            f, x, eps=target.eps, delta=target.delta, rng=target.seed, method=self.solver,
+            max_calls=max(1, int(self.f.limit - self.f.calls)), max_time=self._time_left(),
+            **limits,
         )  # fmt: skip
+
+    def _inside(self, limits: dict[str, Any], target: Request) -> list[Vector]:
+        """Search in the domain of an indicator function."""
+        result = self._limited(self.f, self.x, target, limits)
         inside = self.term.prox(result.x, 0.0)
         self._end_if_final(result.status, inside)
         self._moved(inside)

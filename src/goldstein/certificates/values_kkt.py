@@ -11,7 +11,9 @@ D the randomised difference of `goldstein.certificates.values`, with offsets of 
 sample and j. D is linear in the function, and for f and each c_i its mean is the mean of the
 gradients over the box, an element of the Goldstein set of that function at x. Hence
 
-    E V = sum_j w_j u_j + sum_i sum_j m_ij v_ij,   u_j in the Goldstein set of f, v_ij in that of c_i.
+    E V = sum_j w_j u_j + sum_i sum_j m_ij v_ij,
+
+u_j in the Goldstein set of f, v_ij in that of c_i.
 
 Goldstein sets are convex, so the first sum is an element of the set of f; and for each i the
 weights m_ij have one sign, so that its part is lambda_i times a convex combination of the v_ij,
@@ -23,9 +25,9 @@ best normal of the bounds at x, therefore says
 
 The samples V are independent, and their entry k is bounded by sum_j (w_j times the slope of f plus
 sum_i |m_ij| times that of c_i) along e_k, which is what `slopes` has: not the slopes of the phi_j,
-which are next to 0 wherever the terms cancel, and would be believed to stay so. The limits for means hold, and b is wrong with probability at most 1 - confidence.
-It does not matter that f and the constraints are asked at the same points: means of sums need no
-independence within a sample.
+which are next to 0 wherever the terms cancel, and would be believed to stay so. The limits for
+means hold, and b is wrong with probability at most 1 - confidence. It does not matter that f and
+the constraints are asked at the same points: means of sums need no independence within a sample.
 
 What is *not* statistical is looked up: x is feasible up to `feasibility`, and for each inequality
 with a multiplier a stored point of the ball reaches or crosses its limit (an equality holds at x,
@@ -58,7 +60,7 @@ from goldstein.checker.kkt import LESS, PAIRS, Asked, qualification
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
 from goldstein.constrained.box import Box, as_box
-from goldstein.constrained.system import System, as_system
+from goldstein.constrained.system import System, Values, as_system
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.conic_hull import conic_weights
 from goldstein.numerics.streams import seed_from, stream
@@ -353,7 +355,7 @@ def _check_constraints(found: Verification, cert: ValuesKKTCertificate, system: 
         return False
     found.add("multipliers", *signs_fit(cert, system))
     here = system.values(cert.x).copy()
-    again = system.many_values(cert.x[None])[0]
+    again = Values(system.groups)(cert.x)
     steady = bool((again == here).all())
     found.add("deterministic", steady, "constraints answer alike" if steady else "constraints vary")
     violation = system.violation(cert.x)
@@ -367,8 +369,8 @@ def _check_constraints(found: Verification, cert: ValuesKKTCertificate, system: 
         i
         for i in cert.active
         if not reached(
-            system, i, cert.multipliers[i], here, cert.witnesses[cert.witness_index == i]
-        )  # fmt: skip
+            system, i, cert.multipliers[i], here, list(cert.witnesses[cert.witness_index == i])
+        )
     ]
     found.add(
         "activity",

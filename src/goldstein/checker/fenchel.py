@@ -43,13 +43,12 @@ def fenchel_gap(term: Record, x: Vector, v: Vector) -> tuple[float, float]:
     The names and parameters are those of `goldstein.prox`; of a number there may be one for all.
     """
     name = term["name"]
-    if name == "l1":
-        return l1_gap(x, v, _each(term["weight"], x.size)), 0.0
+    if name in ("l1", "box", "l1_box"):
+        sides = term.get("weight", 0.0), term.get("lower", -math.inf), term.get("upper", math.inf)
+        return l1_box_gap(x, v, *(_each(side, x.size) for side in sides)), 0.0
     if name == "group_l2":
         groups = [np.array(group, dtype=np.intp) for group in term["groups"]]
         return groups_gap(x, v, groups, _each(term["weight"], len(groups))), 0.0
-    if name == "box":
-        return box_gap(x, v, _each(term["lower"], x.size), _each(term["upper"], x.size)), 0.0
     if name == "simplex":
         return simplex_gap(x, v, float(term["total"]))
     if name == "nuclear":
@@ -77,11 +76,26 @@ def dot_lower(v: Vector, x: Vector) -> float:
     return math.nextafter(math.fsum(products.tolist()) - slack, -math.inf)
 
 
-def l1_gap(x: Vector, v: Vector, weights: Vector) -> float:
-    """h = sum_i weights_i |x_i|: |v_i| <= weights_i, and equal with the sign of x_i != 0."""
-    if (np.abs(v) > weights).any():
+def l1_box_gap(x: Vector, v: Vector, weights: Vector, lower: Vector, upper: Vector) -> float:
+    """h = sum_i weights_i |x_i| between the bounds, infinity outside.
+
+    h* takes the highest point of the concave v_i z - weights_i |z| between the bounds, whose slope
+    is v_i + weights_i below 0 and v_i - weights_i above: the gap is what can be gained from x_i to
+    the right, below and above 0, or to the left, above and below.
+    """
+    if ((x < lower) | (x > upper)).any():
         return math.inf
-    return products_upper(weights - v * np.sign(x), np.abs(x))
+    gains = np.concatenate([v + weights, v - weights, weights - v, -v - weights])
+    ways = np.concatenate(
+        [
+            np.minimum(upper, 0.0) - x,
+            upper - np.maximum(x, 0.0),
+            x - np.maximum(lower, 0.0),
+            np.minimum(x, 0.0) - lower,
+        ]
+    )
+    open_ = (gains > 0) & (ways > 0)
+    return math.inf if np.isinf(ways[open_]).any() else products_upper(gains[open_], ways[open_])
 
 
 def groups_gap(x: Vector, v: Vector, groups: Sequence[NDArray[np.intp]], weights: Vector) -> float:
@@ -99,17 +113,6 @@ def groups_gap(x: Vector, v: Vector, groups: Sequence[NDArray[np.intp]], weights
             longest = up(weight * norm_upper(x[group]))
             gaps.append(max(0.0, up(longest - dot_lower(v[group], x[group]))))
     return math.inf if v[free].any() else products_upper(np.array(gaps), np.ones(len(gaps)))
-
-
-def box_gap(x: Vector, v: Vector, lower: Vector, upper: Vector) -> float:
-    """h = 0 between the bounds, infinity outside: v points out of the box at x."""
-    if ((x < lower) | (x > upper)).any():
-        return math.inf
-    above, below = v > 0, v < 0
-    if np.isinf(upper[above]).any() or np.isinf(lower[below]).any():
-        return math.inf
-    room = np.concatenate([upper[above] - x[above], x[below] - lower[below]])
-    return products_upper(np.concatenate([v[above], -v[below]]), room)
 
 
 def simplex_gap(x: Vector, v: Vector, total: float) -> tuple[float, float]:

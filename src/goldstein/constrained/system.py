@@ -25,8 +25,8 @@ _EXPECTED = (
 )
 
 
-#: Values at points asked for lately.
-REMEMBERED = 64
+#: Numbers remembered of points asked for lately, and points in any case.
+REMEMBERED, AT_LEAST = 100_000, 16
 
 
 class Comparison:
@@ -198,7 +198,7 @@ class System:
         if found is None:
             self.nfev += 1
             found = self._known[key] = Values(self.groups)(x)
-            if len(self._known) > REMEMBERED:
+            if len(self._known) > max(AT_LEAST, REMEMBERED // (self.size + x.size)):
                 del self._known[next(iter(self._known))]
         return found
 
@@ -217,12 +217,16 @@ class System:
     def many_values(self, points: Matrix, which: Sequence[Group] | None = None) -> Matrix:
         """Return the values of all constraints, or of some, at many points: one row for each."""
         asked = Values(self.groups if which is None else which)
-        self.nfev += len(points)
-        answers = list(self._workers(Guarded(asked), list(points)))
-        for answer in answers:
+        keys = [y.tobytes() for y in points]
+        found = {key: self._known.get(key) if which is None else None for key in keys}
+        fresh = {key: y for key, y in zip(keys, points) if found[key] is None}
+        self.nfev += len(fresh)
+        answers = self._workers(Guarded(asked), list(fresh.values()))
+        for key, answer in zip(fresh, answers):
             if isinstance(answer, Exception):
                 raise answer
-        return np.array(answers).reshape(len(points), -1)
+            found[key] = answer
+        return np.array([found[key] for key in keys]).reshape(len(points), -1)
 
     def _differenced(self, x: Vector) -> Iterator[Matrix]:
         """Give the Jacobians, from differences, of the constraints of which there are values."""

@@ -17,8 +17,9 @@ from goldstein.oracles.counted import CountedOracle, Map
 #: Below this part of the values it is rounding.
 ROUNDING = 2.0**-44
 
-#: Points on a line, and lines: a kink may lie across one of them.
-POINTS, LINES = 7, 2
+#: Points on a line, and lines: a kink may lie across one of them. So many of the first points show
+#: already that values are smooth up to rounding, where they are.
+POINTS, LINES, FEW = 7, 2, 4
 
 
 def noise_level(
@@ -47,12 +48,27 @@ def noise_level(
     levels = []
     for _ in range(LINES):
         way = step * rng.uniform(-1.0, 1.0, x.size)
-        values = oracle.values_at(x + np.arange(POINTS)[:, None] * way, workers)
+        points = x + np.arange(POINTS)[:, None] * way
+        values = oracle.values_at(points[:FEW], workers)
+        if not np.isfinite(values).all():
+            continue
+        rounding = ROUNDING * float(np.abs(values).max())
+        if _level_at(np.diff(values, FEW - 1), FEW - 1) <= rounding:
+            return 0.0
+        values = np.concatenate([values, oracle.values_at(points[FEW:], workers)])
         if not np.isfinite(values).all():
             continue
         level = _level(values)
-        levels.append(level if level > ROUNDING * float(np.abs(values).max()) else 0.0)
+        if level <= rounding:
+            return 0.0
+        levels.append(level)
     return min(levels, default=0.0)
+
+
+def _level_at(differences: Vector, order: int) -> float:
+    """Return the standard deviation of noise that has differences of an order of this size."""
+    factor = math.factorial(order) ** 2 / math.factorial(2 * order)
+    return math.sqrt(factor * float(np.mean(differences**2)))
 
 
 def _level(values: Vector) -> float:
@@ -60,8 +76,7 @@ def _level(values: Vector) -> float:
     table, found = values, []
     for order in range(1, 6):
         table = np.diff(table)
-        factor = math.factorial(order) ** 2 / math.factorial(2 * order)
-        level = math.sqrt(factor * float(np.mean(table**2)))
+        level = _level_at(table, order)
         changes = bool((table > 0).any() and (table < 0).any())
         found.append(level if changes else math.inf)
     pairs = [max(a, b) for a, b in itertools.pairwise(found) if max(a, b) < 4.0 * min(a, b)]

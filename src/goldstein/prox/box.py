@@ -47,6 +47,12 @@ class BoxTerm(Term):
         lower, upper = (np.broadcast_to(side, size) for side in (self.lower, self.upper))
         return {"bounds": list(zip(lower.tolist(), upper.tolist()))}
 
+    def bounded(self, lower: Vector, upper: Vector) -> Term:
+        return BoxTerm(np.maximum(self.lower, lower), np.minimum(self.upper, upper))
+
+    def added_to(self, f: Any) -> tuple[Any, list[tuple[float, float]] | None]:
+        return f, self.limits(f.dim)["bounds"]
+
     def structure(self, x: Vector) -> str:
         return f"{int(((x == self.lower) | (x == self.upper)).sum())} of {x.size} on their bounds"
 

@@ -45,6 +45,15 @@ class L1(Term):
     def structure(self, x: Vector) -> str:
         return f"{int((x == 0.0).sum())} of {x.size} entries are 0"
 
+    def bounded(self, lower: Vector, upper: Vector) -> Term:
+        from goldstein.prox.l1_box import l1_box
+
+        return l1_box(self.weight, lower, upper)
+
+    def added_to(self, f: Any) -> tuple[Any, list[tuple[float, float]] | None]:
+        weights = np.broadcast_to(self.weight, (f.dim,))
+        return f + weights @ abs(f.variable), None
+
 
 def l1(weight: ArrayLike | float) -> Term:
     """Return h(x) = sum_i weight_i |x_i|.

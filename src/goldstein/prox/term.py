@@ -21,6 +21,9 @@ class Chart:
     off a null set.
     """
 
+    #: Bounds of the coordinates, as `minimize` takes them, where there are any.
+    bounds: list[tuple[float, float]] | None = None
+
     def __init__(self, term: Term, x: Vector, free: Any) -> None:
         self.term, self.base, self.free = term, np.where(free, 0.0, x), np.flatnonzero(free)
         self.start: Vector = x[self.free].copy()
@@ -88,6 +91,10 @@ class Term(ABC):
         """Return coordinates of the points structured like x; None for an indicator function."""
         return None
 
+    def everywhere(self, x: Vector) -> Chart:
+        """Return coordinates of all points in the domain of h."""
+        return Chart(self, x, np.ones(x.size, dtype=bool))
+
     def limits(self, size: int) -> dict[str, Any] | None:
         """Return the domain of an indicator function as `minimize` takes bounds and constraints."""
         return None
@@ -95,6 +102,21 @@ class Term(ABC):
     def structure(self, x: Vector) -> str:
         """Say in a few words what is special about x."""
         return ""
+
+    def bounded(self, lower: Vector, upper: Vector) -> Term:
+        """Return h plus the indicator function of lower <= x <= upper."""
+        raise InputError(
+            f"bounds go together with plus=gs.prox.l1(...) and gs.prox.box(...), whose proximal "
+            f"maps stay exact; {self.name} has none with bounds. Write {self.name} into fun, or "
+            "the bounds."
+        )
+
+    def added_to(self, f: Any) -> tuple[Any, list[tuple[float, float]] | None]:
+        """Return f + h as an Expression, and the bounds that are part of h."""
+        raise InputError(
+            f"near stationarity of f + h is proved for gs.prox.l1(...) and gs.prox.box(...), which "
+            f"are written as expressions; write {self.name} into fun, or ask for 'goldstein'."
+        )
 
     def to_record(self) -> dict[str, Any]:
         """Return name and parameters as JSON has them."""
@@ -120,11 +142,12 @@ def term_from_record(record: Any) -> Term:
     >>> term_from_record(prox.l1(0.5).to_record())
     l1(weight=0.5)
     """
-    names = ("l1", "group_l2", "box", "simplex", "nuclear")
+    names = ("l1", "l1_box", "group_l2", "box", "simplex", "nuclear")
     if not isinstance(record, dict) or record.get("name") not in names:
         raise InputError(f"a term must be one of {', '.join(names)}; got {str(record)[:80]}.")
     parameters = {key: value for key, value in record.items() if key != "name"}
-    make = getattr(importlib.import_module("goldstein.prox"), record["name"])
+    where = "goldstein.prox.l1_box" if record["name"] == "l1_box" else "goldstein.prox"
+    make = getattr(importlib.import_module(where), record["name"])
     try:
         term: Term = make(**parameters)
     except TypeError as failure:

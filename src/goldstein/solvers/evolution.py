@@ -2,7 +2,8 @@
 
 After Hansen, The CMA Evolution Strategy: A Tutorial (2016, arXiv 1604.00772), with its default
 constants: points are drawn from a normal distribution, whose mean moves to the better half of them,
-whose covariance learns from the steps to better and to worse ones, and whose size grows while they point the same way.
+whose covariance learns from the steps to better and to worse ones, and whose size grows while they
+point the same way.
 """
 
 from __future__ import annotations
