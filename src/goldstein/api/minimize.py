@@ -156,7 +156,9 @@ def minimize(
         Parameters of the named method; and `check_gradient` (default True): compare a few
         differences of values with the gradients, and say so if they disagree; `go_on` (default
         True; method `auto`, without constraints): with a certificate in hand, go on while f keeps
-        falling cheaply; and, with inequalities, `feasible` (default False): every accepted point is
+        falling cheaply; `leaps` (default True; method `auto`, without constraints): begin with
+        jumps on a piecewise linear model, where `fun` is an expression with few kinks and some
+        of them curved or nested; and, with inequalities, `feasible` (default False): every accepted point is
         feasible, from a feasible x0 on.
 
     Returns
@@ -234,6 +236,7 @@ def minimize(
     identity = {
         **_identity(oracle, start, solver, eps, rel_eps, asked),
         "stationarity": stationarity, "check_gradient": checked, "go_on": own.go_on,
+        "leaps": own.leaps,
     }  # fmt: skip
     if bounded:
         identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
@@ -257,6 +260,7 @@ def minimize(
         if eps is None:
             eps = _relative(counted, start, float(delta), seed, rel_eps)
         request = Request(float(eps), float(delta), seed, lipschitz)
+        leaps = own.leaps and solver.name.startswith("auto")
         with reporter(progress, budget, request.eps) as watch:
             search = _Search(
                 oracle, counted, solver, request,
@@ -264,7 +268,8 @@ def minimize(
                 deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
                 checked=checked, goes_on=own.go_on and kind.strengthen is None,
             )  # fmt: skip
-            outcome, certificate, status = search.run(start, kind)
+            first = _after_leaps(oracle, counted, start, deadline) if leaps else start
+            outcome, certificate, status = search.run(first, kind)
         detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
         weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
         if status is Status.NOT_VERIFIED and weaker:
@@ -289,6 +294,15 @@ def minimize(
         gradient_scale=counted.first_length,
         asked=Asked(request.eps, request.delta, stationarity, oracle),
     )
+
+
+def _after_leaps(oracle: Oracle, counted: CountedOracle, start: Vector, deadline: float) -> Vector:
+    """Return where an expression is better searched from, if its structure shows such a place."""
+    if not hasattr(oracle, "kink_form"):
+        return start
+    from goldstein.calculus.leaps import applies, head_start  # brings linear programs
+
+    return head_start(oracle, counted, start, deadline) if applies(oracle) else start
 
 
 def _seed(rng: RNG, checkpoint: str | Path | None) -> int:

@@ -122,12 +122,14 @@ def method_options(method: str | Solver) -> list[str]:
 class OwnOptions:
     """Options of `minimize` itself.
 
-    Are gradients checked, are iterates feasible, and does a run go on while f falls cheaply?
+    Are gradients checked, are iterates feasible, does a run go on while f falls cheaply, and does
+    it begin with leaps where an expression allows for them?
     """
 
     check_gradient: bool = True
     feasible: bool = False
     go_on: bool = True
+    leaps: bool = True
 
 
 def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str, Any] | None]:

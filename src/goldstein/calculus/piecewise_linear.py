@@ -1,12 +1,14 @@
-"""A model of an expression about a point: smooth parts by their tangents, kinks as they are.
+"""A piecewise linear model of an expression about a point, and its minimum over a box.
 
-F is written as a chain of kinks: each is a piecewise linear function of an argument that depends
-smoothly on x and on the kinks below it. With tangents in place of the smooth parts the model is
-piecewise linear, and its minimum over a box is a linear program where the kinks are convex and
-unnested, and one with a few integers (which piece?) where they are not. A function that is
-piecewise linear itself is its own model: then the minimum is that of F over the box.
+The expression is read as a chain of scalar functions: each takes an argument that depends on x and
+on the functions below it, and what lies between them (sums, products, linear maps) is replaced by
+its tangent. Kinks made of straight pieces stay as they are. Curved functions are replaced by their
+tangents too, or, where the model is to be true far away, by straight lines between some knots. The
+minimum of such a model over a box is a linear program where all pieces are convex and side by side,
+and one with integers (which piece?) where they are nested or not convex. A function that is
+piecewise linear itself is its own model: then the minimum is that of the function over the box.
 
-Nothing here is trusted. A search jumps to such a minimum, and asks the function what it is worth.
+Nothing here is trusted: a search jumps to such a minimum and asks the function what it is worth.
 """
 
 from __future__ import annotations
@@ -24,18 +26,27 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from goldstein.calculus.arithmetic import FLOAT
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.atoms.maximum import Max
-from goldstein.calculus.expression import Expression, KinkNode
+from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Vector
 
-#: So many entries of kinks are a small program, and so many pieces that need an integer.
-MOST_KINKS, MOST_INTEGERS = 120, 60
+#: So many integers make a program that is solved in a second or so.
+MOST_INTEGERS = 240
 
-#: Seconds that one program may take.
-PATIENCE = 1.0
+#: A program is solved up to this part of its value, or given up after so many branches: no clock,
+#: or a seed would not give the same run again.
+GAP, NODES = 0.05, 2000
+
+#: Pieces that rule on a shorter part of the box are left out.
+THIN = 1e-7
+
+#: One entry of a node.
+Key = tuple[int, int]
+#: A straight piece: constant, slope, and the interval where it rules.
+Piece = tuple[float, float, float, float]
 
 
-def is_modelled(node: Expression) -> bool:
-    """Is this kink piecewise linear, so that the model has it as it is?"""
+def is_straight(node: Expression) -> bool:
+    """Is this node a kink between straight pieces, which the model has as it is?"""
     if isinstance(node, Max):
         return node.has_kinks
     return (
@@ -46,103 +57,100 @@ def is_modelled(node: Expression) -> bool:
     )
 
 
-def applies(root: Expression) -> bool:
-    """Has the function few kinks, all piecewise linear, and some that are curved or nested?
-
-    Where all of them are flat and side by side the searches by gradients do well.
-    """
-    nodes = root.kink_nodes
-    return (
-        bool(nodes)
-        and all(is_modelled(node) for node in nodes)
-        and sum(node.args[0].size for node in nodes) <= MOST_KINKS
-        and any(not node.args[0].is_affine for node in nodes)
-    )
+def is_curved(node: Expression) -> bool:
+    """Is this node a smooth scalar function, applied entry by entry?"""
+    return isinstance(node, Elementwise) and not node.has_kinks
 
 
 @dataclass
 class Tangent:
-    """An affine function of the step and of the kinks below: constant + slope d + sum c_k t_k."""
+    """What an argument adds to its value: slope d + the sum of c_k times what the k-th adds."""
 
-    constant: float
+    value: float
     slope: Vector
-    below: dict[tuple[int, int], float]
+    below: dict[Key, float]
+
+
+@dataclass
+class Link:
+    """One function of the chain: its node, its value, and the tangents of its arguments."""
+
+    key: Key
+    node: Expression
+    value: float
+    arguments: list[Tangent]
 
 
 @dataclass
 class Model:
-    """The tangents of a function at one point.
+    """An expression about one point.
 
     Attributes
     ----------
     root : Tangent
-        The function itself.
-    kinks : list of (key, node, arguments)
-        Kinks from the bottom to the top; the key of entry i of a node is (id(node), i).
+        The expression itself.
+    chain : list of Link
+        From the bottom to the top.
+    knots : int
+        Lines in place of every curved function; 0 for its tangent.
     """
 
     root: Tangent
-    kinks: list[tuple[tuple[int, int], KinkNode, list[Tangent]]]
+    chain: list[Link]
+    knots: int
 
     @classmethod
-    def at(cls, expression: Expression, x: Vector) -> Model:
+    def at(cls, expression: Expression, x: Vector, knots: int = 0) -> Model:
         """Return the model about x."""
         values = expression._values(x)
-        heights = {id(node): np.reshape(values[id(node)], -1) for node in expression.kink_nodes}
-
-        def tangent(node: Expression, entry: int) -> Tangent:
-            start = np.zeros(node.size)
-            start[entry] = 1.0
-            slope, kinks = _sweep(node, start.reshape(node.shape), values)
-            below = {
-                (key, i): float(c)
-                for key, row in kinks.items()
-                for i, c in enumerate(np.reshape(row, -1))
-                if c
-            }
-            constant = float(np.reshape(values[id(node)], -1)[entry])
-            constant -= math.fsum(c * float(heights[key][i]) for (key, i), c in below.items())
-            return Tangent(constant, np.reshape(slope, -1), below)
-
-        kinks: list[tuple[tuple[int, int], KinkNode, list[Tangent]]] = []
-        for node in expression.kink_nodes:
+        inside = [n for n in expression.plan if is_straight(n) or (knots > 0 and is_curved(n))]
+        stops = {id(n) for n in inside}
+        chain: list[Link] = []
+        for node in inside:
+            heights = np.reshape(values[id(node)], -1)
             inner = node.args[0]
-            arguments = [tangent(inner, i) for i in range(inner.size)]
+            us = [_tangent(inner, i, values, stops) for i in range(inner.size)]
             if isinstance(node, Max):
-                kinks.append(((id(node), 0), node, arguments))
+                chain.append(Link((id(node), 0), node, float(heights[0]), us))
             else:
-                kinks += [((id(node), i), node, [u]) for i, u in enumerate(arguments)]
-        return cls(tangent(expression, 0), kinks)
+                chain += [
+                    Link((id(node), i), node, float(heights[i]), [u]) for i, u in enumerate(us)
+                ]
+        return cls(_tangent(expression, 0, values, stops), chain, knots)
 
-    def minimise(self, radius: float, seconds: float = PATIENCE) -> tuple[Vector, float] | None:
-        """Return a step of entries at most `radius` and the model there, or None."""
+    def minimise(self, radius: float, seconds: float = math.inf) -> tuple[Vector, float] | None:
+        """Return a step of entries at most `radius` and by how much the model falls, or None."""
         program = _Program(self, radius)
-        return None if program.integers > MOST_INTEGERS else program.solve(seconds)
+        return None if sum(program.whole) > MOST_INTEGERS else program.solve(seconds)
 
 
-def _sweep(node: Expression, start: Any, values: dict[int, Any]) -> tuple[Any, dict[int, Any]]:
-    """Return derivatives in x and in the outputs of kinks, down to the first kink of every way."""
-    found: dict[int, Any] = {id(node): start}
-    kinks: dict[int, Any] = {}
+def _tangent(node: Expression, entry: int, values: dict[int, Any], stops: set[int]) -> Tangent:
+    """Return the derivatives of one entry in x and in the functions below, by reverse mode."""
+    start = np.zeros(node.size)
+    start[entry] = 1.0
+    found: dict[int, Any] = {id(node): start.reshape(node.shape)}
+    below: dict[Key, float] = {}
     for part in reversed(node.plan):
         cotangent = found.get(id(part))
         if cotangent is None or not part.args:
             continue
-        if is_modelled(part):
-            kinks[id(part)] = cotangent
+        if id(part) in stops:
+            row = np.reshape(cotangent, -1)
+            below.update({(id(part), int(i)): float(row[i]) for i in np.flatnonzero(row)})
             continue
         inputs = [values[id(a)] for a in part.args]
         for argument, more in zip(part.args, part.backward(cotangent, inputs, FLOAT, None)):
             before = found.get(id(argument))
             total = more if before is None else before + more
             found[id(argument)] = FLOAT.shaped(total, argument.shape)
-    slope = found.get(id(node.variable))
-    return (np.zeros(node.variable.shape) if slope is None else slope), kinks
+    slope = found.get(id(node.variable), np.zeros(node.variable.shape))
+    value = float(np.reshape(values[id(node)], -1)[entry])
+    return Tangent(value, np.array(np.reshape(slope, -1), dtype=np.float64), below)
 
 
 @dataclass
 class _Program:
-    """The linear program (with integers) of a model over a box."""
+    """The program of a model over a box, all of it in units of the radius and relative to x."""
 
     model: Model
     radius: float
@@ -150,24 +158,19 @@ class _Program:
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
     whole: list[int] = field(default_factory=list)
+    place: dict[Key, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         dim = self.model.root.slope.size
-        self.low, self.high = [-self.radius] * dim, [self.radius] * dim
-        self.whole = [0] * dim
-        self.place: dict[tuple[int, int], int] = {}
-        nested = {key for _, _, us in self.model.kinks for u in us for key in u.below}
-        for key, node, arguments in self.model.kinks:
-            free = key not in nested
-            weight = self.model.root.below.get(key, 0.0)
-            if isinstance(node, Max):
-                self._largest(key, arguments, relaxed=free and weight >= 0.0)
+        self.low, self.high, self.whole = [-1.0] * dim, [1.0] * dim, [0] * dim
+        nested = {key for link in self.model.chain for u in link.arguments for key in u.below}
+        for link in self.model.chain:
+            # With a sign known, a convex function may lie above its graph: the minimum is on it.
+            weight = None if link.key in nested else self.model.root.below.get(link.key, 0.0)
+            if isinstance(link.node, Max):
+                self._largest(link, weight is not None and weight >= 0.0)
             else:
-                self._piecewise(key, node, arguments[0], weight if free else math.nan)
-
-    @property
-    def integers(self) -> int:
-        return sum(self.whole)
+                self._scalar(link, weight)
 
     def _variable(self, low: float, high: float, whole: bool = False) -> int:
         self.low.append(low)
@@ -186,55 +189,76 @@ class _Program:
         return own + [(self.place[key], factor * c) for key, c in u.below.items()]
 
     def _range(self, u: Tangent) -> tuple[float, float]:
-        low = high = u.constant
-        for place, c in self._terms(u):
-            ends = c * self.low[place], c * self.high[place]
-            low, high = low + min(ends), high + max(ends)
-        return low, high
+        ends = [(c * self.low[j], c * self.high[j]) for j, c in self._terms(u)]
+        return math.fsum(map(min, ends)), math.fsum(map(max, ends))
 
-    def _largest(self, key: tuple[int, int], arguments: list[Tangent], relaxed: bool) -> None:
-        ranges = [self._range(u) for u in arguments]
-        floor = max(low for low, _ in ranges)
-        t = self.place[key] = self._variable(floor, max(high for _, high in ranges))
-        rivals = [(u, r) for u, r in zip(arguments, ranges) if r[1] >= floor]
-        for u, _ in rivals:
-            self._row([*self._terms(u), (t, -1.0)], -math.inf, -u.constant)
-        if relaxed:
-            return
-        choices = [self._variable(0.0, 1.0, whole=True) for _ in rivals]
-        for (u, (low, _)), z in zip(rivals, choices):
-            room = self.high[t] - low
-            self._row([(t, 1.0), (z, room), *self._terms(u, -1.0)], -math.inf, u.constant + room)
-        self._row([(z, 1.0) for z in choices], 1.0, 1.0)
-
-    def _piecewise(self, key: tuple[int, int], node: KinkNode, u: Tangent, weight: float) -> None:
-        assert isinstance(node, Elementwise)
-        function = node.function
-        assert isinstance(function, PiecewisePolynomial)
-        low, high = self._range(u)
-        ends = [-math.inf, *function.levels.tolist(), math.inf]
-        pieces = [
-            (float(c[0]), float(c[1]), max(a, low), min(b, high))
-            for c, a, b in zip(function.pieces, ends, ends[1:])
-            if max(a, low) <= min(b, high)
+    def _largest(self, link: Link, relaxed: bool) -> None:
+        """t = max u_i: t >= u_i, and t <= u_i for the chosen one."""
+        gaps = [(u.value - link.value) / self.radius for u in link.arguments]
+        ranges = [
+            (gap + low, gap + high)
+            for gap, (low, high) in zip(gaps, map(self._range, link.arguments))
         ]
+        floor = max(low for low, _ in ranges)
+        top = max(high for _, high in ranges)
+        t = self.place[link.key] = self._variable(floor, top)
+        choices = []
+        for u, gap, (low, high) in zip(link.arguments, gaps, ranges):
+            if high < floor:
+                continue
+            self._row([*self._terms(u), (t, -1.0)], -math.inf, -gap)
+            if not relaxed:
+                z = self._variable(0.0, 1.0, whole=True)
+                choices.append(z)
+                room = top - low
+                self._row([(t, 1.0), (z, room), *self._terms(u, -1.0)], -math.inf, gap + room)
+        if choices:
+            self._row([(z, 1.0) for z in choices], 1.0, 1.0)
+
+    def _scalar(self, link: Link, weight: float | None) -> None:
+        (u,) = link.arguments
+        pieces = self._pieces(link, *self._range(u))
         heights = [c + s * end for c, s, a, b in pieces for end in (a, b)]
-        t = self.place[key] = self._variable(min(heights), max(heights))
-        slopes = [s for _, s, _, _ in pieces]
-        sign = 1.0 if weight >= 0.0 else -1.0
+        t = self.place[link.key] = self._variable(min(heights), max(heights))
+        sign = -1.0 if weight is not None and weight < 0.0 else 1.0
         if len(pieces) == 1:
             c, s, _, _ = pieces[0]
-            self._row([*self._terms(u, s), (t, -1.0)], -c - s * u.constant, -c - s * u.constant)
-        elif not math.isnan(weight) and all(sign * a <= sign * b for a, b in pairwise(slopes)):
-            for c, s, _, _ in pieces:  # convex and to be small, or concave and to be large
-                self._row(
-                    [*self._terms(u, sign * s), (t, -sign)],
-                    -math.inf, -sign * (c + s * u.constant),
-                )  # fmt: skip
+            self._row([*self._terms(u, s), (t, -1.0)], -c, -c)
+        elif weight is not None and all(sign * p[1] <= sign * q[1] for p, q in pairwise(pieces)):
+            for c, s, _, _ in pieces:
+                self._row([*self._terms(u, sign * s), (t, -sign)], -math.inf, -sign * c)
         else:
-            self._choice(t, u, pieces)
+            self._choose(t, u, pieces)
 
-    def _choice(self, t: int, u: Tangent, pieces: list[tuple[float, float, float, float]]) -> None:
+    def _pieces(self, link: Link, low: float, high: float) -> list[Piece]:
+        """Return the straight pieces between two ends of the argument."""
+        assert isinstance(link.node, Elementwise)
+        function, u = link.node.function, link.arguments[0].value
+        unit = self.radius
+        if is_straight(link.node):
+            assert isinstance(function, PiecewisePolynomial)
+            ends = [-math.inf, *((function.levels - u) / unit).tolist(), math.inf]
+            straight = [
+                (
+                    float((c[0] - link.value + c[1] * u) / unit),
+                    float(c[1]),
+                    max(a, low),
+                    min(b, high),
+                )
+                for c, (a, b) in zip(_floats(function), pairwise(ends))
+            ]
+            return [piece for piece in straight if piece[3] - piece[2] > THIN] or straight[:1]
+        at = np.linspace(low, high, self.model.knots + 1)
+        at[np.abs(at).argmin()] = 0.0  # the model is exact at x
+        heights = (function.value(u + unit * at) - link.value) / unit
+        slopes = np.diff(heights) / np.diff(at)
+        return [
+            (float(h - s * a), float(s), float(a), float(b))
+            for h, s, (a, b) in zip(heights, slopes, pairwise(at))
+        ]
+
+    def _choose(self, t: int, u: Tangent, pieces: list[Piece]) -> None:
+        """The argument is the sum of its parts, all of them 0 but that of the chosen piece."""
         parts = []
         for c, s, a, b in pieces:
             z = self._variable(0.0, 1.0, whole=True)
@@ -243,28 +267,35 @@ class _Program:
             self._row([(part, -1.0), (z, a)], -math.inf, 0.0)
             parts.append((c, s, z, part))
         self._row([(z, 1.0) for _, _, z, _ in parts], 1.0, 1.0)
-        self._row(
-            [*self._terms(u), *((part, -1.0) for *_, part in parts)], -u.constant, -u.constant
-        )
+        self._row([*self._terms(u), *((part, -1.0) for *_, part in parts)], 0.0, 0.0)
         shares = [(part, s) for _, s, _, part in parts] + [(z, c) for c, _, z, _ in parts]
         self._row([(t, -1.0), *shares], 0.0, 0.0)
 
     def solve(self, seconds: float) -> tuple[Vector, float] | None:
-        """Return the step and the model's value there."""
+        """Return the step and the fall."""
         root, count = self.model.root, len(self.low)
         cost = np.zeros(count)
         for place, c in self._terms(root):
             cost[place] += c
         entries = [(i, j, c) for i, (row, _, _) in enumerate(self.rows) for j, c in row.items()]
+        if not (np.isfinite(cost).all() and all(math.isfinite(c) for *_, c in entries)):
+            return None
         i, j, c = (np.array(column) for column in zip(*entries))
-        matrix = sparse.csr_array((c, (i, j)), shape=(len(self.rows), count))
         limits = LinearConstraint(
-            matrix, [low for _, low, _ in self.rows], [high for _, _, high in self.rows]
-        )
+            sparse.csr_array((c, (i, j)), shape=(len(self.rows), count)),
+            [low for _, low, _ in self.rows], [high for _, _, high in self.rows],
+        )  # fmt: skip
         found = milp(
             cost, integrality=np.array(self.whole), bounds=Bounds(self.low, self.high),
-            constraints=limits, options={"time_limit": seconds},
+            constraints=limits,
+            options={"node_limit": NODES, "mip_rel_gap": GAP}
+            | ({} if math.isinf(seconds) else {"time_limit": seconds}),
         )  # fmt: skip
         if found.x is None:
             return None
-        return found.x[: root.slope.size], root.constant + float(cost @ found.x)
+        step: Vector = self.radius * found.x[: root.slope.size]
+        return step, -self.radius * float(cost @ found.x)
+
+
+def _floats(function: PiecewisePolynomial) -> list[tuple[float, float]]:
+    return [(float(c[0]), float(c[1])) for c in function.pieces]
