@@ -149,11 +149,11 @@ def main() -> None:
                 flush=True,
             )
         rows += mine
+        if options.out is not None:
+            options.out.write_text(json.dumps(rows, indent=1))
     process.close()
     print(summary(rows))
     print(against(rows))
-    if options.out is not None:
-        options.out.write_text(json.dumps(rows, indent=1))
     if not options.only and not options.methods:
         PAGE.write_text(page(rows))
 
