@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from benchmarks.constrained.granso import solve
 from benchmarks.constrained.problems import Problem, all_problems
-from benchmarks.constrained.report import DELTA, EPS, PAGE, against, page, summary, together
+from benchmarks.constrained.report import DELTA, EPS, against, summary, together, write
 from benchmarks.peers.remote import PYTHON, PeerProcess
 from scipy.optimize import NonlinearConstraint, minimize
 
@@ -155,7 +155,7 @@ def main() -> None:
     print(summary(rows))
     print(against(rows))
     if not options.only and not options.methods:
-        PAGE.write_text(page(rows))
+        write(rows)
 
 
 if __name__ == "__main__":
