@@ -46,7 +46,7 @@ def test_the_page_comes_from_rows_alone(tmp_path, monkeypatch):
     for file, rows in zip(files, (ROWS[:3], ROWS[3:]), strict=True):
         file.write_text(json.dumps(rows))
     page, users = tmp_path / "results.md", tmp_path / "users.md"
-    users.write_text(f"# Before\n{report.BEGIN}old\n{report.END}\nafter\n")
+    users.write_text(f"# Before\n{report.BEGIN}stale\n{report.END}\nafter\n")
     monkeypatch.setattr(report, "PAGE", page)
     monkeypatch.setattr(report, "USERS", users)
     monkeypatch.setattr(sys, "argv", ["report", *map(str, files)])
@@ -57,7 +57,7 @@ def test_the_page_comes_from_rows_alone(tmp_path, monkeypatch):
     assert told.startswith("# Before\n")
     assert told.endswith(f"{report.END}\nafter\n")
     assert report.for_users(ROWS) in told
-    assert "old" not in told
+    assert "stale" not in told
 
 
 def test_where_no_answer_is_known_the_lowest_feasible_value_is_one():
