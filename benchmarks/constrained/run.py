@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from benchmarks.constrained.granso import solve
 from benchmarks.constrained.problems import Problem, all_problems
-from benchmarks.constrained.report import DELTA, EPS, PAGE, against, page, summary, together
+from benchmarks.constrained.report import DELTA, EPS, against, summary, together, write
 from benchmarks.peers.remote import PYTHON, PeerProcess
 from scipy.optimize import NonlinearConstraint, minimize
 
@@ -149,13 +149,13 @@ def main() -> None:
                 flush=True,
             )
         rows += mine
+        if options.out is not None:
+            options.out.write_text(json.dumps(rows, indent=1))
     process.close()
     print(summary(rows))
     print(against(rows))
-    if options.out is not None:
-        options.out.write_text(json.dumps(rows, indent=1))
     if not options.only and not options.methods:
-        PAGE.write_text(page(rows))
+        write(rows)
 
 
 if __name__ == "__main__":
