@@ -39,6 +39,7 @@ PAGES = [
     DOCS / "from_scipy.md",
     DOCS / "values_only.md",
     DOCS / "many_starts.md",
+    DOCS / "many_variables.md",
     DOCS / "seeing.md",
     DOCS / "proof_files.md",
     DOCS / "index.md",

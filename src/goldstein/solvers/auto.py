@@ -342,7 +342,7 @@ class Auto(Solver):
         else:
             converse(oracle, state, bundle_half.begin(state), bundle_half.told, bundle_half.kinked)
         if state.proved:
-            state.evidence = state.bundle.evidence(state.x)
+            state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
         take_turns(state, oracle.calls)
         look_back(state, oracle.calls)
         if stalled(state, oracle.calls):
@@ -353,7 +353,10 @@ class Auto(Solver):
         if state.bundle.size == 0:
             return None
         state.bundle.shortest()
-        return state.bundle.evidence(state.x)
+        evidence = state.bundle.evidence(state.x)
+        if state.dim >= MANY_VARIABLES:
+            state.bundle.release()  # its judge needs the room
+        return evidence
 
     def retarget(self, state: AutoState, eps: float, delta: float) -> bool:
         retarget(state, eps, delta)

@@ -25,11 +25,11 @@ LOCALITY = 0.5
 #: A change of slope over the step, against what is known of the curvature, that must be a kink.
 JUMP = 10.0
 
+#: Curvature falls by no more than this factor at once.
+FLAT = 1e-2
+
 #: Steps below this part of the largest variable say nothing about curvature where none is known.
 SHORT = 1e-3
-
-#: Age, in steps, is worth this much weight when a piece has to go.
-AGE = 1e-4
 
 
 class ElementBundle:
@@ -57,7 +57,6 @@ class ElementBundle:
         self.weights: Matrix = np.zeros((pieces, count))
         self.curvature: Cube = np.zeros((width, width, count))
         self._bent: Mask = np.zeros(count, dtype=bool)
-        self._age: Matrix = np.zeros((pieces, count))
         self._all: Indices = np.arange(count)
         # The piece that belongs to x must not go while x stays.
         self._home: Indices = np.zeros(count, dtype=np.intp)
@@ -90,27 +89,26 @@ class ElementBundle:
         own = self.system.gather(y)
         way = self.system.gather(y - self.x)
         self._learn_curvature(own, gradients)
-        priority = np.where(self.used, self.weights - AGE * self._age, -np.inf)
+        # The piece that goes is the most similar one: both sides of a kink stay.
+        alike = np.where(self.used, squares(gradients - self.slopes), -1.0)
         if moves:
             self.levels += along(self.slopes, way)
             self.x, self.values = y, values
             level = values
         else:
-            priority[self._home, self._all] = np.inf
+            alike[self._home, self._all] = np.inf
             level = values - (gradients * way).sum(axis=0)
-        slot = priority.argmin(axis=0)
+        slot = alike.argmin(axis=0)
         if moves:
             self._home = slot
         self._put(slot, level, gradients, own)
 
     def _put(self, slot: Indices, level: Vector, gradients: Matrix, own: Matrix) -> None:
         everyone = self._all
-        self._age += 1.0
         self.levels[slot, everyone] = level
         self.slopes[slot, :, everyone] = gradients.T
         self.points[slot, :, everyone] = own.T
         self.used[slot, everyone] = True
-        self._age[slot, everyone] = 0.0
 
     def _learn_curvature(self, own: Matrix, gradients: Matrix) -> None:
         """BFGS, element by element, between points on the same side of its kinks.
@@ -131,7 +129,11 @@ class ElementBundle:
         limit = (JUMP * np.maximum(sizes, usual)) ** 2
         shortest = (SHORT * max(1.0, float(np.abs(self.x).max()))) ** 2
         plausible = np.where(self._bent, rate <= limit, square >= shortest)
-        good = known[place] & (sy > 1e-8 * square) & plausible
+        # Flat or bent downwards, on the same side: then what seemed curvature was a kink.
+        flat = self._bent & (sy < FLAT * sizes * square)
+        y = np.where(flat, FLAT * sizes * s, y)
+        sy = np.where(flat, FLAT * sizes * square, sy)
+        good = known[place] & (sy > 1e-12 * square) & plausible
         first = good & ~self._bent
         scale = (y * y).sum(axis=0)[first] / sy[first]
         self.curvature[:, :, first] = np.eye(len(y))[:, :, None] * scale

@@ -18,6 +18,10 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.element_model import FINE, Cube, Mask, Minimum, minimise_elements
 from goldstein.solvers.element_bundle import ElementBundle, squares
 
+#: Slopes that differ by less than this times what the curvature explains need not be those of a
+#: kink; they are, if next to x there is this part of the difference.
+CURVED, SEEN = 5.0, 0.1
+
 #: A piece is from the other side of a kink if its slope is this part, at least, as far from the
 #: first as that of any.
 ACROSS = 0.5
@@ -73,6 +77,11 @@ class KinkSides:
             self.levels.append(bundle.levels[nearest, everyone])
             self.slopes.append(bundle.slopes[nearest, :, everyone].T)
         self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=0)
+        # Where curvature may be all there is to the two sides: to be decided next to x.
+        bend = (bundle.curvature * bundle.curvature).sum(axis=(0, 1))
+        way = bundle.points[first, :, everyone] - bundle.points[second, :, everyone]
+        self._curved: Mask = away[second, everyone] <= CURVED**2 * bend * squares(way.T)
+        self._before: Matrix | None = None
 
     def prepare(self, delta: float) -> bool:
         """Find out how far the kinks are; return whether points on all sides are close enough."""
@@ -103,11 +112,22 @@ class KinkSides:
     def learn(self, y: Vector, values: Vector, gradients: Matrix) -> None:
         """Take the sides that were met at y, next to x, for what they are there."""
         there = self.told(gradients)
+        self._sort_out(gradients)
         way = self.bundle.system.gather(y - self.bundle.x)
         level = values - (gradients * way).sum(axis=0)
         for side, met in enumerate((~there, there)):
             self.levels[side] = np.where(met, level, self.levels[side])
             self.slopes[side] = np.where(met, gradients, self.slopes[side])
+
+    def _sort_out(self, gradients: Matrix) -> None:
+        """After a visit to each side: was there a jump, next to x, or was it curvature?"""
+        if self._before is None:
+            self._before = gradients
+            return
+        jump = squares(self.slopes[1] - self.slopes[0])
+        smooth = squares(gradients - self._before) < SEEN**2 * jump
+        self.kinked &= ~(self._curved & smooth)
+        self._before = None
 
     def better(self, mu: float, late: Callable[[], bool]) -> Vector:
         """Return the step to the minimum of the model made of these sides."""

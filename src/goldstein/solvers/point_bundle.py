@@ -90,8 +90,11 @@ class PointBundle:
         """Return the shortest vector of the hull; far above `goal` it need not be the shortest."""
         return self.hull.approach(goal)[1]
 
-    def evidence(self, x: Vector) -> Evidence:
-        """Return the points behind the shortest vector."""
+    def evidence(self, x: Vector, gradients: bool = True) -> Evidence:
+        """Return the points behind the shortest vector.
+
+        Without copies of the gradients where memory is worth saving.
+        """
         points: list[Vector] = []
         perturbed: list[bool] = []
         weights: list[float] = []
@@ -107,8 +110,13 @@ class PointBundle:
             np.array(points),
             np.array(weights),
             np.array(perturbed),
-            self.hull.gradients[support].copy() if pure else None,
+            self.hull.gradients[support] if pure and gradients else None,
         )
+
+    def release(self) -> None:
+        """Drop all rows, and give their memory back."""
+        self.hull = Hull(self.hull.dim, 1, self.hull.deadline)
+        self._origins.clear()
 
     def _append(self, gradient: Vector, origin: Origin, reach: float) -> None:
         self._reach[self.size] = reach

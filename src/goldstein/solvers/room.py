@@ -13,10 +13,10 @@ DEFAULT = 2_000_000_000
 #: Up to this many variables the default leaves room for all that a search wants to keep.
 ROOMY = 20_000
 
-#: Vectors per gradient of the bundle: itself and its point; and when it is judged, its place in the
-#: evidence, what is asked again, what is asked beside that, and a twin, for up to MERGED points;
-#: and those of a certificate that is kept while the run goes on.
-PER_ROW = 14
+#: Vectors per gradient of the bundle: itself and its point; and when it is judged, the copy of the
+#: point in the evidence, what is asked again, what is asked beside that, and a twin, for up to
+#: MERGED points; and those of a certificate that is kept while the run goes on.
+PER_ROW = 10
 
 #: Points that merged rows may remember, per row.
 MERGED = 1.25
@@ -61,12 +61,12 @@ def plan(dim: int, max_memory: int | None) -> Room:
     >>> plan(10, None).bundle
     60
     >>> plan(100_000, 1_000_000_000).bundle
-    72
+    100
     >>> plan(100_000, 10_000_000)
     Traceback (most recent call last):
         ...
     goldstein.errors.InputError: max_memory=10,000,000 bytes is too little for 100,000 variables: \
-    the search needs 79,200,000 at least, 99 vectors.
+    the search needs 69,600,000 at least, 87 vectors.
     """
     if max_memory is None and dim < ROOMY:
         rows = max(TUNING.gather, 20_000_000 // dim)
