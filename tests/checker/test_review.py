@@ -105,6 +105,6 @@ def test_nested_squares_end() -> None:
 def test_many_tied_rows_take_seconds() -> None:
     F = gs.sum(gs.row_max(gs.Variable(3000).reshape(1500, 2)))
     ways, at = np.random.default_rng(0).standard_normal((2, 3000)), np.zeros(3000)
-    began = time.perf_counter()
+    began = time.process_time()
     assert Near.prove(F, at, at, ways, [1.0, 1.0]).verify(F).ok
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
