@@ -65,6 +65,8 @@ FUNCTIONS: dict[str, Any] = {
     "smooth ones and kinks": gs.sum(gs.mcp(A @ W, 1.0, 2.0)),
     "variables": gs.sum(gs.abs(W)) + gs.sum_squares(W),
     "two columns": gs.sum(gs.relu(A[:, :2] @ gs.Variable(4).reshape(2, 2))),
+    "rows of something else": gs.sum(gs.relu(A @ (W * np.array([2.0, -1.0, 3.0])))),
+    "rows of squares": gs.sum(gs.abs(A @ (W * W) + A @ W)),
     "nested": gs.sum(gs.abs(A[:, :2] @ gs.relu(A[:2] @ W))),
     "a quadratic besides": gs.sum(gs.relu(A @ W)) + gs.sum_squares(A @ W - 1.0),
 }
