@@ -106,6 +106,14 @@ def raw(path: Path, entries: list[tuple[str, bytes]]) -> Path:
     return path
 
 
+def test_one_entry_that_is_packed_otherwise(tmp_path: Path) -> None:
+    path = sealed()(tmp_path / "mixed")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("y.npy", npy(ARRAY), zipfile.ZIP_LZMA)
+    with pytest.raises(CertificateFileError, match="packed in an unknown way"):
+        read(path)
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_entries(tmp_path: Path) -> None:
     path = tmp_path / "bad"

@@ -800,3 +800,21 @@ def test_the_gap_covers_the_rounding_of_terms_that_cancel() -> None:
         slack = max(Fraction(0), 1 - Fraction(-values[tuple(claim.x)]))
         assert Fraction(bound) >= slack
         assert bound <= float(slack) + 0.1
+
+
+def test_the_gap_covers_the_rounding_of_long_steps() -> None:
+    """Steps of 1e4 along gradients of 1e8, three times as far for the constraint."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        step, g = 1e4 * rng.random(2), 1e8 * (1.0 + rng.random(2))
+        points = HONEST.x + step, HONEST.x + 3.0 * step
+        claim = forged(
+            points=points[:1], gradients=[g], constraint_points=points[1:],
+            constraint_gradients=[-g / 3.0], constraint_weights=[1.0], multipliers=[1.0, 0.0],
+        )  # fmt: skip
+        bound = convex_gap(claim, lambda x: 0.0, System(lambda x: np.array([1.0, 0.0])), 0.0)
+        truth = Fraction(0)
+        for y, slope in ((points[0], g), (points[1], -g / 3.0)):
+            pairs = zip(slope.tolist(), claim.x.tolist(), y.tolist(), strict=True)
+            truth -= sum((Fraction(a) * (Fraction(b) - Fraction(c)) for a, b, c in pairs), 0)
+        assert Fraction(bound) >= truth

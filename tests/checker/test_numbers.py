@@ -125,8 +125,18 @@ def test_exact_combinations_next_to_the_ends_of_the_range() -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         assert exact(np.array([10.0]), np.array([[1e308]])) == math.inf
         assert exact(np.ones(2), np.full((2, 1), 1.7e308)) == math.inf
+        assert exact(np.full(2, 10.0), np.array([[1e308], [-1e308]])) == math.inf
     least = np.array([2.0**-1074])
     assert rounding.combination_norm_upper(least, np.array([[1.0]])) >= 1.0
+
+
+def test_products_are_split_exactly() -> None:
+    rng = np.random.default_rng(0)
+    a, b = 1.0 + rng.random((2, 3000, 1))
+    product = a * b
+    rest = rounding._product_error(a, b, product)
+    rows = zip(*(part.ravel().tolist() for part in (a, b, product, rest)), strict=True)
+    assert all(F(p) * F(q) == F(r) + F(s) for p, q, r, s in rows)
 
 
 def test_cancelling_products_are_summed_exactly() -> None:

@@ -13,7 +13,7 @@ import goldstein as gs
 from goldstein.checker import nodes, sides
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.exact_vector import ExactVector
-from goldstein.checker.kinked import Max
+from goldstein.checker.kinked import Max, Piecewise
 from goldstein.checker.sides import Point, Program, Side, enclosed_point, gradient_gap
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 
@@ -28,8 +28,13 @@ BAD: dict[str, list[Any]] = {
     "two numbers": [VARIABLE],
     "no variable": [TOTAL],
     "a second variable": [VARIABLE, nodes.Variable((), (), 2), TOTAL],
-    "of itself": [VARIABLE, nodes.Total((1,), (2,), 1)],
-    "of a later one": [VARIABLE, nodes.Total((2,), (2,), 1), TOTAL],
+    "of itself": [VARIABLE, nodes.Add((1,), (2,), 2), nodes.Total((1,), (2,), 1)],
+    "of a later one": [
+        VARIABLE,
+        nodes.Add((2,), (2,), 2),
+        nodes.Add((0,), (2,), 2),
+        nodes.Total((1,), (2,), 1),
+    ],
     "of one before the first": [VARIABLE, nodes.Total((-1,), (2,), 1)],
     "another size": [VARIABLE, nodes.Total((0,), (3,), 1)],
 }
@@ -65,6 +70,8 @@ FUNCTIONS: dict[str, Any] = {
     "smooth ones and kinks": gs.sum(gs.mcp(A @ W, 1.0, 2.0)),
     "variables": gs.sum(gs.abs(W)) + gs.sum_squares(W),
     "two columns": gs.sum(gs.relu(A[:, :2] @ gs.Variable(4).reshape(2, 2))),
+    "rows of something else": gs.sum(gs.relu(A @ (W * np.array([2.0, -1.0, 3.0])))),
+    "rows of squares": gs.sum(gs.abs(A @ (W * W) + A @ W)),
     "nested": gs.sum(gs.abs(A[:, :2] @ gs.relu(A[:2] @ W))),
     "a quadratic besides": gs.sum(gs.relu(A @ W)) + gs.sum_squares(A @ W - 1.0),
 }
@@ -122,6 +129,9 @@ def test_enclosed_limits_are_the_exact_ones(
     if how == "enclosed":
         same(limits(F, some.tolist()), exact)
         same(limits(F, some.astype(np.float32)), exact)
+        if not isinstance(exact, type) and ways != "on a kink":
+            beside = [F.gradient(1e-9 * way) for way in some]
+            assert np.allclose(exact.mid, beside, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -188,6 +198,48 @@ def test_ties_along_a_direction_must_be_one_function() -> None:
         with pytest.raises(NotCertifiableError, match="kink"):
             limit(largest(*rows), [1.0, 0.0])
         assert limit(largest(*rows), [1.0, 1.0]) == [1, 1]
+
+
+def test_functions_with_one_derivative_are_not_yet_one_function() -> None:
+    """w_1 and w_1 + w_2^2 have the same values along (1, 0), and the same gradient."""
+    w = gs.Variable(2)
+    for rows in ((w[0], w[0] + w[1] * w[1]), (w[0] + w[1] * w[1], w[0])):
+        with pytest.raises(NotCertifiableError, match="kink"):
+            limit(largest(*rows), [1.0, 0.0])
+
+
+def test_a_table_of_two_columns() -> None:
+    """relu of A times a table: rows of A in both columns."""
+    relu = ((Fraction(0),), ((Fraction(0), Fraction(0)), (Fraction(0), Fraction(1))))
+    A = np.array([[1.0, 2.0], [-1.0, 1.0], [3.0, 0.0]])
+    program = Program(
+        [
+            nodes.Variable((), (), 4),
+            nodes.Linear((0,), (4,), 6, A, 2),
+            Piecewise((1,), (6,), 6, *relu),
+            nodes.Total((2,), (6,), 1),
+        ]
+    )
+    ways = np.array([[1.0, 0.5, -0.25, 2.0], [-1.0, 0.25, 3.0, -1.0]])
+    for some in (ways, ways[:1]):
+        found = Point(program, [Fraction(0)] * 4).limits(some)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sides, "RATIONAL_WORK", -1)
+            boxes = Point(program, [Fraction(0)] * 4).limits(some)
+        for way, row, mid in zip(some, found.exact, boxes.mid):
+            active = A @ way.reshape(2, 2) > 0
+            assert row == (A.T @ active).ravel().tolist()
+            assert np.allclose(mid, (A.T @ active).ravel(), rtol=1e-12)
+
+
+def test_an_irrational_number_times_nothing_is_nothing() -> None:
+    w = gs.Variable(2)
+    dead = gs.softplus(w[:1]) * gs.relu(w[1:])
+    program = gs.sum(gs.abs(dead)).program()
+    point = Point(program, [Fraction(1), Fraction(-1)])
+    product = next(k for k, node in enumerate(program.nodes) if isinstance(node, nodes.Multiply))
+    assert point.exact(product, [0]) == [0]
+    assert Side(point, None).gradient().mid.tolist() == [0.0, 0.0]
 
 
 def test_paths_of_different_degrees_are_compared() -> None:
