@@ -196,19 +196,20 @@ def test_calls_that_run_out_end_both_runs_alike(calls: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "change"),
+    ("module", "change", "newton"),
     [
-        (line_search, {"curvature": 0.1}),
-        (turns, {"share": 0.2, "far_share": 0.2}),
-        (bundle_half, {"inside": 0.9}),
+        (line_search, {"curvature": 0.1}, True),
+        (turns, {"share": 0.2, "far_share": 0.2}, True),
+        # Its first turn comes late where the fast half is there.
+        (bundle_half, {"inside": 0.9}, False),
     ],
 )
 def test_another_decision_is_noticed(
-    module: Any, change: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    module: Any, change: dict[str, float], newton: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compiled code has its constants already; the interpreted search gets other ones."""
-    whole = len(questions("maxq", 10, CompiledAuto()))
+    whole = len(questions("maxq", 10, CompiledAuto(newton=newton)))
     monkeypatch.setattr(module, "TUNING", TUNING._replace(**change))
-    one, other = both("maxq", 10)
+    one, other = both("maxq", 10, newton=newton)
     assert len(other) == whole
     assert in_step(one, other) < min(60, whole)
