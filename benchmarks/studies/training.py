@@ -207,7 +207,7 @@ def overview(table: dict[str, dict[str, dict[str, Any]]]) -> list[str]:
     for what in ("train loss", "eps"):
         name = "training loss" if what == "train loss" else what
         lines = [f"| {name} | {' | '.join(table)} |", "|---" * (1 + len(table)) + "|"]
-        for kind in OPTIMIZERS:
+        for kind in [kind for kind in OPTIMIZERS if any(kind in rows for rows in table.values())]:
             cells = [
                 f"{mean(rows[kind], what)[0]:.3g}" if kind in rows else "not run"
                 for rows in table.values()
@@ -238,7 +238,7 @@ def figure(table: dict[str, dict[str, dict[str, Any]]]) -> None:
     import matplotlib.pyplot as plt
 
     panels, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
-    kinds = [kind for kind in OPTIMIZERS if kind != "Adam"]
+    kinds = [k for k in OPTIMIZERS if k != "Adam" and any(k in rows for rows in table.values())]
     for axis, what in zip(axes, ("train loss", "eps"), strict=True):
         for shift, kind in enumerate(kinds):
             shown = [t for t in table if kind in table[t] and "Adam" in table[t]]
