@@ -2,7 +2,7 @@
 
 pip install schedulefree mlxtend
 python -m benchmarks.studies.training                 # all runs; finished ones are not repeated
-python -m benchmarks.studies.training --report        # tables and figure from what is finished
+python -m benchmarks.studies.training --report        # tables and figure of docs/training.md
 
 The protocol, written down before the first of these runs was made:
 
@@ -37,9 +37,11 @@ from benchmarks.studies.training_tasks import Task, tasks
 import goldstein.torch
 
 RESULTS = Path(__file__).with_name("results") / "training.json"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 DELTA = 0.01
 PASSES = 60
 SEEDS = (1, 2, 3)
+TASKS = ("digits", "mnist", "convolutional", "transformer", "robust regression")
 
 ADAM_RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 SGD_RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -159,7 +161,10 @@ def summary() -> dict[str, dict[str, dict[str, Any]]]:
         if int(seed) in SEEDS and chosen.get((task, kind), (0.0, 0.0))[1] == float(lr):
             row = table.setdefault(task, {}).setdefault(kind, {"lr": float(lr), "runs": []})
             row["runs"].append(numbers)
-    return table
+    for rows in table.values():
+        for kind in [kind for kind, row in rows.items() if len(row["runs"]) < len(SEEDS)]:
+            del rows[kind]
+    return {task: table[task] for task in TASKS if task in table}
 
 
 def mean(row: dict[str, Any], what: str) -> tuple[float, float]:
@@ -169,36 +174,63 @@ def mean(row: dict[str, Any], what: str) -> tuple[float, float]:
 
 
 def report() -> None:
-    """Print one table of all tasks and one per task, and draw the figure."""
+    """Put the tables into the page and draw the figure; print one more table per task."""
     table = summary()
-    overview(table)
+    page = PAGE.read_text()
+    begin, end = (page.index(f"<!-- {mark} -->") for mark in ("study", "end study"))
+    tables = "\n\n".join([*overview(table), against_adam(table)])
+    PAGE.write_text(f"{page[:begin]}<!-- study -->\n\n{tables}\n\n{page[end:]}")
     for task, rows in table.items():
         print(f"\n**{task}**\n")
         print("| optimizer | lr | training loss | test | eps at delta = 0.01 |")
         print("|---|---|---|---|---|")
         for kind, row in rows.items():
-            accuracy = "test accuracy" in row["runs"][0]
-            test, error = mean(row, "test accuracy" if accuracy else "test loss")
+            what, test, error = tested(row)
             edge = row["lr"] in (OPTIMIZERS[kind][1][0], OPTIMIZERS[kind][1][-1])
             print(
                 f"| {kind} | {row['lr']:g}{' (edge)' if edge else ''} "
-                f"| {mean(row, 'train loss')[0]:.3g} "
-                f"| {'accuracy' if accuracy else 'loss'} {test:.4f} ± {error:.4f} "
+                f"| {mean(row, 'train loss')[0]:.3g} | {what} {test:.4f} ± {error:.4f} "
                 f"| {mean(row, 'eps')[0]:.2e} |"
             )
     figure(table)
 
 
-def overview(table: dict[str, dict[str, dict[str, Any]]]) -> None:
-    """Print training loss and eps, optimizers against tasks."""
+def tested(row: dict[str, Any]) -> tuple[str, float, float]:
+    """Return what is measured on the test data, its mean and its standard error."""
+    what = "test accuracy" if "test accuracy" in row["runs"][0] else "test loss"
+    return what.removeprefix("test "), *mean(row, what)
+
+
+def overview(table: dict[str, dict[str, dict[str, Any]]]) -> list[str]:
+    """Return tables of training loss and eps, optimizers against tasks."""
+    tables = []
     for what in ("train loss", "eps"):
-        print(f"\n| {'training loss' if what == 'train loss' else what} | {' | '.join(table)} |")
-        print("|---" * (1 + len(table)) + "|")
-        for kind in OPTIMIZERS:
-            found = [
-                mean(rows[kind], what)[0] if kind in rows else math.nan for rows in table.values()
+        name = "training loss" if what == "train loss" else what
+        lines = [f"| {name} | {' | '.join(table)} |", "|---" * (1 + len(table)) + "|"]
+        for kind in [kind for kind in OPTIMIZERS if any(kind in rows for rows in table.values())]:
+            cells = [
+                f"{mean(rows[kind], what)[0]:.3g}" if kind in rows else "not run"
+                for rows in table.values()
             ]
-            print(f"| {kind} | {' | '.join(f'{number:.3g}' for number in found)} |")
+            lines.append(f"| {kind} | {' | '.join(cells)} |")
+        tables.append("\n".join(lines))
+    return tables
+
+
+def against_adam(table: dict[str, dict[str, dict[str, Any]]]) -> str:
+    """Return the table of AdamO2NC's numbers relative to Adam's."""
+    lines = [
+        "| AdamO2NC / Adam | loss | eps | test, AdamO2NC | test, Adam |",
+        "|---|---|---|---|---|",
+    ]
+    for task, rows in table.items():
+        if not {"Adam", "AdamO2NC"} <= set(rows):
+            continue
+        ours, theirs = rows["AdamO2NC"], rows["Adam"]
+        ratios = [mean(ours, what)[0] / mean(theirs, what)[0] for what in ("train loss", "eps")]
+        tests = ["{} {:.4f} ± {:.4f}".format(*tested(row)) for row in (ours, theirs)]
+        lines.append(f"| {task} | {ratios[0]:.3g} | {ratios[1]:.3g} | {' | '.join(tests)} |")
+    return "\n".join(lines)
 
 
 def figure(table: dict[str, dict[str, dict[str, Any]]]) -> None:
@@ -206,19 +238,19 @@ def figure(table: dict[str, dict[str, dict[str, Any]]]) -> None:
     import matplotlib.pyplot as plt
 
     panels, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
-    kinds = [kind for kind in OPTIMIZERS if kind != "Adam"]
+    kinds = [k for k in OPTIMIZERS if k != "Adam" and any(k in rows for rows in table.values())]
     for axis, what in zip(axes, ("train loss", "eps"), strict=True):
         for shift, kind in enumerate(kinds):
             shown = [t for t in table if kind in table[t] and "Adam" in table[t]]
             ratio = [mean(table[t][kind], what)[0] / mean(table[t]["Adam"], what)[0] for t in shown]
             places = [list(table).index(t) + 0.1 * (shift - len(kinds) / 2) for t in shown]
-            axis.plot(ratio, places, "o" if "AdamO2NC" in kind else ".", label=kind)
+            axis.plot(ratio, places, "o" if kind == "AdamO2NC" else ".", label=kind)
         axis.axvline(1.0, color="black", linewidth=0.8)
         axis.set_xscale("log")
         axis.set_yticks(range(len(table)), list(table))
         axis.set_xlabel(f"{'training loss' if what == 'train loss' else 'certified eps'} / Adam's")
     axes[1].legend(fontsize=8, loc="best")
-    panels.savefig(Path(__file__).resolve().parents[2] / "docs/images/training_study.png", dpi=110)
+    panels.savefig(PAGE.with_name("images") / "training_study.png", dpi=110)
 
 
 def main() -> None:

@@ -22,7 +22,6 @@ from goldstein.torch.optimizer import (
     Tensors,
     add_scaled,
     global_norm,
-    move_towards,
     not_finite,
 )
 from goldstein.torch.positions import device_uniform
@@ -87,6 +86,8 @@ class AdamO2NC(CentredOptimizer):
     """
 
     own_settings = ("lr", "weight_decay")
+    # Its fused kernels need more memory than one tensor after the other.
+    foreach_below = 8192
 
     def __init__(
         self,
@@ -217,29 +218,34 @@ class AdamO2NC(CentredOptimizer):
     def _choose_direction(self, block: Block, fused: bool) -> None:
         """`direction = clip(kappa (S + foresight g) / sqrt(V), -1, 1)`, where 0 / 0 = 0."""
         averaging, squares = block.group["betas"]
-        again = (1.0 - averaging) * block.group["foresight"]
         averages, seconds = block.buffer("average"), block.buffer("square")
         directions = block.buffer("direction")
-        move_towards(averages, block.gradients, 1.0 - averaging, fused)
         # `average` is (1 - b) S; `square` is ((1 - b) / kappa)^2 V, so that their ratio is the one
-        # above and never overflows.
+        # above and never overflows. What is foreseen is added and taken away again: a copy of the
+        # averages would cost more.
         fresh = ((1.0 - averaging) / block.group["kappa"]) ** 2
+        foreseen = (1.0 - averaging) * block.group["foresight"]
+        with_it = 1.0 - averaging + foreseen
         if fused:
+            torch._foreach_mul_(averages, averaging)
+            torch._foreach_add_(averages, block.gradients, alpha=with_it)
             torch._foreach_mul_(seconds, squares)
             torch._foreach_addcmul_(seconds, block.gradients, block.gradients, value=fresh)
             torch._foreach_copy_(directions, seconds)
             torch._foreach_sqrt_(directions)
             torch._foreach_add_(directions, _smallest(directions))
-            expected = torch._foreach_add(averages, block.gradients, alpha=again)
-            torch._foreach_div_(expected, directions)
-            torch._foreach_copy_(directions, expected)
+            torch._foreach_reciprocal_(directions)
+            torch._foreach_mul_(directions, averages)
             torch._foreach_clamp_min_(directions, -1.0)
             torch._foreach_clamp_max_(directions, 1.0)
+            torch._foreach_add_(averages, block.gradients, alpha=-foreseen)
             return
         for m, v, u, g in zip(averages, seconds, directions, block.gradients, strict=True):
+            m.mul_(averaging).add_(g, alpha=with_it)  # faster than lerp_
             v.mul_(squares).addcmul_(g, g, value=fresh)
             torch.sqrt(v, out=u).add_(torch.finfo(u.dtype).tiny)
-            torch.div(torch.add(m, g, alpha=again), u, out=u).clamp_(-1.0, 1.0)
+            torch.div(m, u, out=u).clamp_(-1.0, 1.0)
+            m.sub_(g, alpha=foreseen)
 
 
 def _local(block: Block) -> Block:

@@ -14,9 +14,6 @@ import torch
 from goldstein.errors import InputError, InputTypeError
 from goldstein.torch.vectors import digest
 
-#: Below this mean size, many small tensors are better served by the fused `foreach` kernels.
-FOREACH_BELOW = 65_536
-
 #: Keys that only saved states have: the query points, and fingerprints of both places.
 QUERY, PLACES = "query", "places"
 
@@ -62,6 +59,9 @@ class CentredOptimizer(torch.optim.Optimizer):
 
     #: The settings that may differ between groups.
     own_settings: tuple[str, ...] = ("lr",)
+
+    #: Below this mean size, many small tensors are better served by the fused `foreach` kernels.
+    foreach_below = 65_536
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class CentredOptimizer(torch.optim.Optimizer):
         if chosen is not None:
             return bool(chosen)
         sizes = [p.numel() for block in blocks for p in block.params]
-        return len(sizes) > 1 and sum(sizes) < FOREACH_BELOW * len(sizes)
+        return len(sizes) > 1 and sum(sizes) < self.foreach_below * len(sizes)
 
 
 def global_norm(tensors: Tensors) -> float:
