@@ -1,10 +1,10 @@
 """Run `python -m benchmarks.leaping`: Nesterov's Chebyshev-Rosenbrock functions, written out.
 
 d = 2 to 10, from the usual start and nine random ones, eps = delta = 1e-6, at most 20,000 calls:
-`auto` with and without the head start by leaps, and SciPy's BFGS. `--first 10` takes starts on which
-no constant was chosen. The minimum is 0 at (1, ..., 1). For each: runs
-that end below 1e-4 and 1e-8, median calls (values + gradients; of a leap all derivatives count
-as one gradient), CPU seconds of the ten runs. Whatever is certified is verified again.
+`auto` with and without the head start by leaps, and SciPy's BFGS. `--first 10` takes starts on
+which no constant was chosen. The minimum is 0 at (1, ..., 1). For each: runs that end below 1e-4
+and 1e-8, median calls (values + gradients; of a leap all derivatives count as one gradient), CPU
+seconds of the ten runs. Whatever is certified is verified again.
 """
 
 from __future__ import annotations
