@@ -158,8 +158,8 @@ def minimize(
         True; method `auto`, without constraints): with a certificate in hand, go on while f keeps
         falling cheaply; `leaps` (default True; method `auto`, without constraints): begin with
         jumps on a piecewise linear model, where `fun` is an expression with few kinks and some
-        of them curved or nested; and, with inequalities, `feasible` (default False): every accepted point is
-        feasible, from a feasible x0 on.
+        of them curved or nested; and, with inequalities, `feasible` (default False): every
+        accepted point is feasible, from a feasible x0 on.
 
     Returns
     -------
@@ -302,7 +302,9 @@ def _after_leaps(oracle: Oracle, counted: CountedOracle, start: Vector, deadline
         return start
     from goldstein.calculus.leaps import applies, head_start  # brings linear programs
 
-    return head_start(oracle, counted, start, deadline) if applies(oracle) else start
+    if not applies(oracle):
+        return start
+    return head_start(oracle, counted, start, deadline)  # type: ignore[arg-type]
 
 
 def _seed(rng: RNG, checkpoint: str | Path | None) -> int:

@@ -26,7 +26,7 @@ from goldstein.oracles import CountedOracle, Oracle
 MOST_LINKS = 80
 
 #: Lines in place of a curved function.
-KNOTS = 8
+KNOTS = 10
 
 #: The first box reaches this far, in units of the largest entry of x (and of 1); each next one
 #: half as far, so many times.
@@ -99,6 +99,8 @@ class _Leaps:
                 y = x + step
                 self.follow(y, self.value(y), reach / KNOTS)
                 reach /= 2.0
+            fx, x = self.best
+            self.follow(x, fx, reach)
         except OutOfCalls:
             pass
         return self.best[1]

@@ -280,9 +280,9 @@ class _Program:
         entries = [(i, j, c) for i, (row, _, _) in enumerate(self.rows) for j, c in row.items()]
         if not (np.isfinite(cost).all() and all(math.isfinite(c) for *_, c in entries)):
             return None
-        i, j, c = (np.array(column) for column in zip(*entries))
+        at, to, factors = (np.array(column) for column in zip(*entries))
         limits = LinearConstraint(
-            sparse.csr_array((c, (i, j)), shape=(len(self.rows), count)),
+            sparse.csr_array((factors, (at, to)), shape=(len(self.rows), count)),
             [low for _, low, _ in self.rows], [high for _, _, high in self.rows],
         )  # fmt: skip
         found = milp(
