@@ -130,7 +130,7 @@ class ValuesCertificate(PlottedCertificate):
 
     def __post_init__(self) -> None:
         for name in self._arrays:
-            array = np.array(getattr(self, name), dtype=self._type_of(name))
+            array: NDArray[Any] = np.array(getattr(self, name), dtype=self._type_of(name))
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         for name, shape in self._shapes().items():

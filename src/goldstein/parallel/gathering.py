@@ -12,6 +12,7 @@ from goldstein.api.progress import counter
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.oracles import Oracle, as_oracle
+from goldstein.oracles.function import values_of
 from goldstein.oracles.structure import Structure
 from goldstein.parallel.folder import Folder, digest
 from goldstein.parallel.jobs import Done, Trouble
@@ -149,19 +150,39 @@ def gather(
     return Gathered(results, sorted(failures, key=lambda failure: failure.index))
 
 
+#: What a certificate of a kind is checked with, besides the function.
+_LIMITED_BY = {
+    "kkt": ("bounds", "constraints"),
+    "near-kkt": ("bounds", "constraints"),
+    "values": ("bounds",),
+    "values-kkt": ("bounds", "constraints"),
+}
+
+
+def asked_oracle(
+    fun: Any, jac: Any, options: dict[str, Any], structure: Structure | None = None
+) -> Oracle:
+    """Return the function of a task as an oracle, which may have values only."""
+    method, args = options.get("method"), options.get("args", ())
+    blind = method in ("values", "zeroth-order") or getattr(method, "on_values", False)
+    if blind or isinstance(jac, str):
+        return values_of(fun, jac, args, structure)
+    return as_oracle(fun, jac, args, structure)
+
+
 def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Result:
     """Ask the function itself whether a stored result is about it; believe nothing else."""
     args, certificate = options.get("args", ()), result.certificate
     structure, x = _flat(result.x)
-    oracle = as_oracle(fun, jac, args, structure)
+    oracle = asked_oracle(fun, jac, options, structure)
     fits = True
     if oracle.has_value:
         value = total_value(oracle, options)(x)
         fits = abs(value - result.fun) <= SAME * max(1.0, abs(result.fun))
     if fits and certificate is not None:
-        names = ("bounds", "constraints") if certificate.kind in ("kkt", "near-kkt") else ()
+        names = _LIMITED_BY.get(certificate.kind, ())
         limits = {name: options[name] for name in names if name in options}
-        asked = (fun,) if jac is None else (fun, jac, args)
+        asked = (fun,) if jac is None and not args else (fun, jac, args)
         fits = np.array_equal(certificate.x, x) and certificate.verify(*asked, **limits).ok
     if not fits:
         raise InputError(
