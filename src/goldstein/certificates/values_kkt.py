@@ -216,7 +216,9 @@ class Multiples:
 
     def multipliers(self, size: int) -> Vector:
         """Return the sums of the weights for each of so many components."""
-        return np.bincount(self.constraint_index, self.constraint_weights, minlength=size)
+        totals = np.zeros(size)
+        np.add.at(totals, self.constraint_index, self.constraint_weights)
+        return totals
 
 
 @dataclass(frozen=True)
