@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.api.progress import counter
+from goldstein.certificates.kinds import limits_for
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.oracles import Oracle, as_oracle
@@ -150,15 +151,6 @@ def gather(
     return Gathered(results, sorted(failures, key=lambda failure: failure.index))
 
 
-#: What a certificate of a kind is checked with, besides the function.
-_LIMITED_BY = {
-    "kkt": ("bounds", "constraints"),
-    "near-kkt": ("bounds", "constraints"),
-    "values": ("bounds",),
-    "values-kkt": ("bounds", "constraints"),
-}
-
-
 def asked_oracle(
     fun: Any, jac: Any, options: dict[str, Any], structure: Structure | None = None
 ) -> Oracle:
@@ -180,8 +172,7 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
         value = total_value(oracle, options)(x)
         fits = abs(value - result.fun) <= SAME * max(1.0, abs(result.fun))
     if fits and certificate is not None:
-        names = _LIMITED_BY.get(certificate.kind, ())
-        limits = {name: options[name] for name in names if name in options}
+        limits = limits_for(certificate, options)
         asked = (fun,) if jac is None and not args else (fun, jac, args)
         fits = np.array_equal(certificate.x, x) and certificate.verify(*asked, **limits).ok
     if not fits:
