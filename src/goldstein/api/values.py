@@ -245,8 +245,13 @@ class ValuesSearch:
         )  # fmt: skip
         answer = search.run(x)
         hint = answer.certificate if isinstance(answer.certificate, KKTCertificate) else None
+        status = answer.status
+        if status is Status.NOT_DETERMINISTIC:
+            # Differences, next to a smooth minimum: better ones next time.
+            self._differences.refine()
+            status = Status.NOT_VERIFIED
         found = Found(
-            answer.x, self._value(answer.x), answer.status, None,
+            answer.x, self._value(answer.x), status, None,
             oracle.in_values(answer.history), answer.steps,
         )  # fmt: skip
         if answer.status is Status.INFEASIBLE and hint is not None:
