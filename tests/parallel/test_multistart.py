@@ -302,3 +302,22 @@ def test_a_folder_is_held_by_one_run(tmp_path):
     whole = run(folder=tmp_path, on_result=again)
     assert said
     assert len(run(folder=tmp_path).results) == len(whole.results)
+
+
+def test_starts_of_which_there_are_only_values(tmp_path):
+    """Values, and constraints without a gradient; kept in a folder and believed only when asked."""
+    starts = np.random.default_rng(0).uniform(-2, 2, (3, 2))
+    room = {"type": "ineq", "fun": lambda x: 0.5 - x[0]}
+
+    def bent(x, a):
+        return a * (abs(x[0] - 1) + 2 * abs(x[1] + x[0] ** 2))
+
+    task = {"eps": 0.4, "delta": 1e-2, "rng": 0, "args": (1.0,)}
+    for more, kind in (({}, "values"), ({"constraints": room}, "values-kkt")):
+        folder = tmp_path / kind
+        found = multistart(bent, starts, "2-point", folder=folder, **task, **more)
+        assert {point.certificate.kind for point in found.points} == {kind}
+        again = multistart(bent, starts, "2-point", folder=folder, **task, **more)
+        assert [r.x.tolist() for r in again.results] == [r.x.tolist() for r in found.results]
+    named = multistart(bent, starts, method="values", **task)
+    assert named.points

@@ -341,3 +341,36 @@ def test_basinhopping_and_certify_result_without_a_gradient() -> None:
     found = gs.certify_result(res, valley, "2-point", delta=1e-2, eps=0.2, rng=0)
     assert found.eps <= 0.2
     assert found.verify(valley).ok
+
+
+# --- noise ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rosen_suzuki", "maxq_20", "maxquad"])
+def test_noise_does_not_keep_the_search_from_the_minimum(name: str) -> None:
+    """Noise of 1e-4, and values within 1e-3 of the way from the start to the minimum."""
+    p = gs.problems.get(name)
+    rng = np.random.default_rng(0)
+
+    def noisy(x: np.ndarray) -> float:
+        return p.value(x) + 1e-4 * rng.standard_normal()
+
+    res = gs.minimize(noisy, p.x0, eps=1e-6, delta=1e-6, method="values", rng=0,
+                      max_calls=500 * (p.dim + 1))  # fmt: skip
+    assert not res.success  # 1e-6 cannot be claimed of such values
+    gap = p.value(p.x0) - p.best_value
+    assert p.value(res.x) - p.best_value <= 1e-3 * gap
+
+
+def test_looking_for_noise_costs_four_values_where_there_is_none() -> None:
+    for scale, noisy in ((1.0, False), (1e6, False), (1.0, True)):
+        rng = np.random.default_rng(0)
+        level = 1e-5 if noisy else 0.0
+        counted = CountedOracle(
+            ValueOracle(
+                lambda x, s=scale, a=level, r=rng: s * float(x @ x) + a * r.standard_normal()
+            )
+        )
+        found = noise_level(counted, np.ones(3), np.full(3, 1e-7), np.random.default_rng(1))
+        assert counted.values == (14 if noisy else 4)
+        assert 1e-6 < found < 1e-4 if noisy else found == 0.0

@@ -47,7 +47,7 @@ from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, PartiallySeparable, as_oracle
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.differences import Differences, Stencil
-from goldstein.oracles.function import DIFFERENCES, ValueOracle, as_values
+from goldstein.oracles.function import DIFFERENCES, values_of
 from goldstein.oracles.journal import Journal, journal_at, seed_in
 from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
@@ -203,7 +203,7 @@ def minimize(
     if solver.on_values:
         # Where only constraints lack a gradient, that of f is asked for on the way.
         exact = method == "auto" and differences is None
-        values = as_oracle(fun, jac, args) if exact else _values_of(fun, jac, args, structure)  # type: ignore[arg-type]
+        values = as_oracle(fun, jac, args) if exact else values_of(fun, jac, args, structure)  # type: ignore[arg-type]
         refuse_on_values(kind, checkpoint, workers)
         return _minimize_values(
             sized(values, start), start, solver, eps, rel_eps,
@@ -331,13 +331,6 @@ def _identity(
     }  # fmt: skip
 
 
-def _values_of(fun: Any, jac: Any, args: Sequence[Any], structure: Structure | None) -> Oracle:
-    """Return the values of what the user gave; a gradient that comes with them is left alone."""
-    if jac is True or callable(jac):
-        return ValueOracle(as_oracle(fun, jac, args, structure))
-    return as_values(fun, args, structure)
-
-
 def _refuse_without_gradient(differences: Any, workers: Any, solver: Solver) -> None:
     if differences is not None:
         raise InputError(
@@ -421,8 +414,8 @@ def _minimize_values(
         multipliers=getattr(proved, "multipliers", np.zeros(0)) if bounded else None,
         bound_multipliers=None if not bounded or proved is None else proved.normal,
         violation=search.system.violation(found.x) if bounded else None,
-        constr_nfev=search.system.nfev,
-        constr_njev=search.system.njev,
+        constr_nfev=search.system.nfev if search.system.size else None,
+        constr_njev=search.system.njev if search.system.size else None,
         asked=Asked(request.eps, request.delta, "goldstein", values, limits),
     )
 

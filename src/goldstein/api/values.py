@@ -25,11 +25,12 @@ from goldstein.certificates.values_kkt_stating import (
 )
 from goldstein.certificates.values_stating import (
     Statistics,
+    balanced,
     places_around,
     promise,
     state_values,
 )
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Violation
@@ -66,6 +67,10 @@ ENOUGH = 0.6
 #: Values for each variable without gain before a noisy search ends; how far its end may be from a
 #: minimum, as a part of the way it went; and the most variables of a search by ranks.
 PATIENCE, GAIN, WAY, MOST_EVOLVED = 8, 100.0, 0.03, 200
+
+#: Such a search has so many values without gain where a claim is possible: one is not where noise,
+#: over the ball, is so many times eps.
+AT_LEAST, HOPELESS = 100, 100.0
 
 #: Endings that no claim about the point would change.
 FINAL = (Status.STOPPED, Status.UNBOUNDED, Status.INFEASIBLE, Status.DEGENERATE)
@@ -131,7 +136,7 @@ class ValuesSearch:
             target = replace(self.request, eps=eps * 0.25**stage, seed=self.request.seed + stage)
             with self.values.reserved(int(KEPT * (self.values.limit - self.values.calls))):
                 later, evidence = self._search(x, target)
-                if self._lost(later.status):
+                if self._lost(later, evidence):
                     later, evidence = self._evolved(x, later), None
             found = later if found is None else _joined(found, later)
             x, ended = found.x, found.status
@@ -180,6 +185,8 @@ class ValuesSearch:
         oracle = _Translated(self._differences, longest=LONGEST)
         if isinstance(self.solver, Values):
             oracle.patience = PATIENCE * (x.size + 1)
+            if not self._hopeless:
+                oracle.patience = max(AT_LEAST, oracle.patience)
         judge = _Reasked(oracle, target, self.meta, False)
         outcome = run(
             self.solver, oracle, x, target, judge=judge, max_time=self._time_left(),
@@ -188,14 +195,29 @@ class ValuesSearch:
         state, evidence = outcome.state, outcome.certificate
         if evidence is None:
             evidence = self.solver.best_evidence(state) if oracle.gradients else None
-        fun = state.fx
+        fun, status = state.fx, Status.STALLED if oracle.tired else outcome.status
         history = oracle.in_values(outcome.history)
-        return Found(state.x.copy(), fun, outcome.status, None, history, state.steps), evidence
+        return Found(state.x.copy(), fun, status, None, history, state.steps), evidence
 
-    def _lost(self, ended: Status) -> bool:
-        """Whether noise ended a search that others can go on with."""
+    @property
+    def _hopeless(self) -> bool:
+        """Whether differences over the ball are noise against eps."""
+        reached = self._stencil.noise * math.sqrt(self.box.lower.size) / self.request.delta
+        return reached > HOPELESS * self.request.eps
+
+    def _lost(self, found: Found, evidence: Any) -> bool:
+        """Whether noise ended a search that can go on otherwise, and no claim is in sight."""
         able = isinstance(self.solver, Values) and not self.system.size
-        return bool(self._stencil.noise) and able and ended not in FINAL
+        if not (self._stencil.noise and able) or found.status in (Status.VERIFIED, *FINAL):
+            return False
+        if evidence is None or self._hopeless:
+            return True
+        try:
+            source = self._claim(evidence)[0]
+            seen = promise(source, found.x, self.box, self._how, self._attempts)
+        except OutOfCalls:
+            return True
+        return seen > self.request.eps
 
     def _evolved(self, start: Vector, found: Found) -> Found:
         """Go on by ranks of values where differences of them say no more."""
@@ -223,8 +245,13 @@ class ValuesSearch:
         )  # fmt: skip
         answer = search.run(x)
         hint = answer.certificate if isinstance(answer.certificate, KKTCertificate) else None
+        status = answer.status
+        if status is Status.NOT_DETERMINISTIC:
+            # Differences, next to a smooth minimum: better ones next time.
+            self._differences.refine()
+            status = Status.NOT_VERIFIED
         found = Found(
-            answer.x, self._value(answer.x), answer.status, None,
+            answer.x, self._value(answer.x), status, None,
             oracle.in_values(answer.history), answer.steps,
         )  # fmt: skip
         if answer.status is Status.INFEASIBLE and hint is not None:
@@ -320,10 +347,16 @@ class ValuesSearch:
             return source_of(self.values, self.system, multiples, how), lambda: state_values_kkt(
                 self.values, problem, hint, multiples, *last, how, self._attempts, self.meta
             )
-        places = places_around(
-            x, around.points, around.weights, request.delta, self.box, most, blur
-        )
-        source = OfFunction(lambda points: self.values.values_at(points, how.workers), places)
+        noisy = bool(self._stencil.noise) and not self._limited
+        weights = np.ones_like(around.weights) if noisy else around.weights
+        places = places_around(x, around.points, weights, request.delta, self.box, most, blur)
+
+        def values_at(points: Matrix) -> Vector:
+            return self.values.values_at(points, how.workers)
+
+        if noisy:
+            places = balanced(values_at, places, how, self._attempts)
+        source = OfFunction(values_at, places)
         return source, lambda: state_values(
             self.values, x, places, *last, self.box, how, self._attempts, self.meta
         )
@@ -378,7 +411,8 @@ class _Translated(CountedOracle):
         self._source = inner.values
         self._behind: dict[int, int] = {}
         #: Values without one below all others, by more than noise, before a noisy search ends.
-        self.patience = math.inf
+        self.patience: float = math.inf
+        self.tired = False
         self._lowest, self._since = math.inf, self._source.calls
 
     def value(self, x: Vector) -> float:
@@ -390,6 +424,7 @@ class _Translated(CountedOracle):
         if found < self._lowest - GAIN * noise:
             self._lowest, self._since = found, self._source.calls
         elif noise and self._source.calls - self._since > self.patience:
+            self.tired = True
             raise OutOfCalls("value")
         return found
 

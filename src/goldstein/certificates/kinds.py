@@ -77,7 +77,21 @@ _OWN = {
     "values-kkt": "goldstein.certificates.values_kkt:ValuesKKTCertificate",
 }
 
+#: What the check of a kind is given besides the function.
+_LIMITS = {
+    "kkt": ("bounds", "constraints"),
+    "near-kkt": ("bounds", "constraints"),
+    "values": ("bounds",),
+    "values-kkt": ("bounds", "constraints"),
+}
+
 _registered: dict[str, type] = {}
+
+
+def limits_for(certificate: Certificate, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the check of a certificate takes of the arguments of a run."""
+    names = _LIMITS.get(certificate.kind, ())
+    return {name: given[name] for name in names if name in given}
 
 
 def register(cls: type) -> type:
@@ -184,6 +198,7 @@ __all__ = [
     "certificate_kind",
     "content_hash",
     "hold",
+    "limits_for",
     "load_certificate",
     "register",
     "save_certificate",

@@ -74,6 +74,10 @@ def _none() -> Vector:
     return np.zeros(0)
 
 
+def _no_index() -> Rows:
+    return np.zeros(0, dtype=np.intp)
+
+
 @dataclass(frozen=True, eq=False)
 class ValuesKKTCertificate(ValuesCertificate):
     """Statistical evidence, from values alone, that x is an (eps, delta)-Goldstein-KKT point.
@@ -130,11 +134,11 @@ class ValuesKKTCertificate(ValuesCertificate):
     )  # fmt: skip
 
     constraint_weights: Vector = field(default_factory=_none)
-    constraint_index: Rows = field(default_factory=_none)  # type: ignore[assignment]
-    point_index: Rows = field(default_factory=_none)  # type: ignore[assignment]
+    constraint_index: Rows = field(default_factory=_no_index)
+    point_index: Rows = field(default_factory=_no_index)
     multipliers: Vector = field(default_factory=_none)
     witnesses: Matrix = field(default_factory=_none)
-    witness_index: Rows = field(default_factory=_none)  # type: ignore[assignment]
+    witness_index: Rows = field(default_factory=_no_index)
     feasibility: float = 0.0
     qualification: float = 1.0
 
@@ -212,7 +216,9 @@ class Multiples:
 
     def multipliers(self, size: int) -> Vector:
         """Return the sums of the weights for each of so many components."""
-        return np.bincount(self.constraint_index, self.constraint_weights, minlength=size)
+        totals = np.zeros(size)
+        np.add.at(totals, self.constraint_index, self.constraint_weights)
+        return totals
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ import numpy as np
 
 from goldstein.certificates.values import (
     VISIBLE,
+    Many,
     OfFunction,
     Places,
     Source,
     ValuesCertificate,
+    draw_differences,
     left_by_normals,
     rounding_of,
     upper_bound,
@@ -21,6 +23,7 @@ from goldstein.certificates.values import (
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.constrained.box import Box
+from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
@@ -100,6 +103,23 @@ def places_around(
             z = with_room(x + 0.9 * (z - x), box.lower, box.upper, widths)
         placed.append(z)
     return Places(np.array(placed), weights[used] / weights[used].sum(), widths)
+
+
+def balanced(values_at: Many, places: Places, how: Statistics, attempt: int) -> Places:
+    """Return the boxes with weights for which the means of a few samples nearly cancel.
+
+    Noisy values need wide boxes, whose means are not the gradients at their centres.
+    """
+    rng = stream(how.seed, attempt, "balance")
+    means = [
+        draw_differences(values_at, Places(y[None], np.ones(1), places.widths), PILOT, rng)
+        for y in places.points
+    ]
+    weights = min_norm_weights(np.array([some.vectors.mean(axis=0) for some in means]))
+    used = weights > 0
+    if not (used.any() and np.isfinite(weights).all()):
+        return places
+    return Places(places.points[used], weights[used] / weights[used].sum(), places.widths)
 
 
 def promise(source: Source, x: Vector, box: Box, how: Statistics, attempt: int) -> float:

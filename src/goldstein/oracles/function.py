@@ -65,6 +65,15 @@ def as_values(
     return ValueOracle(fun if structure is None else structure.around(fun, None)[0], args)
 
 
+def values_of(
+    fun: Any, jac: Any, args: Sequence[Any] = (), structure: Structure | None = None
+) -> Oracle:
+    """Return the values of what the user gave; a gradient that comes with them is left alone."""
+    if jac is True or callable(jac):
+        return ValueOracle(as_oracle(fun, jac, args, structure))
+    return as_values(fun, args, structure)
+
+
 class FunctionOracle(Oracle):
     """A black box: `fun(x, *args)` and `jac(x, *args)`, or one `fun` that returns both.
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.api.progress import counter
+from goldstein.certificates.kinds import limits_for
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.kept import digest
 from goldstein.oracles import Oracle, as_oracle
+from goldstein.oracles.function import values_of
 from goldstein.oracles.structure import Structure
 from goldstein.parallel.folder import Folder
 from goldstein.parallel.jobs import Done, Trouble
@@ -153,19 +155,29 @@ def gather(
     return Gathered(results, sorted(failures, key=lambda failure: failure.index))
 
 
+def asked_oracle(
+    fun: Any, jac: Any, options: dict[str, Any], structure: Structure | None = None
+) -> Oracle:
+    """Return the function of a task as an oracle, which may have values only."""
+    method, args = options.get("method"), options.get("args", ())
+    blind = method in ("values", "zeroth-order") or getattr(method, "on_values", False)
+    if blind or isinstance(jac, str):
+        return values_of(fun, jac, args, structure)
+    return as_oracle(fun, jac, args, structure)
+
+
 def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Result:
     """Ask the function itself whether a stored result is about it; believe nothing else."""
     args, certificate = options.get("args", ()), result.certificate
     structure, x = _flat(result.x)
-    oracle = as_oracle(fun, jac, args, structure)
+    oracle = asked_oracle(fun, jac, options, structure)
     fits = True
     if oracle.has_value:
         value = total_value(oracle, options)(x)
         fits = abs(value - result.fun) <= SAME * max(1.0, abs(result.fun))
     if fits and certificate is not None:
-        names = {"kkt": _LIMITS, "near-kkt": _LIMITS, "plus": ("plus",)}.get(certificate.kind, ())
-        limits = {name: options[name] for name in names if name in options}
-        asked = (fun,) if jac is None else (fun, jac, args)
+        limits = limits_for(certificate, options)
+        asked = (fun,) if jac is None and not args else (fun, jac, args)
         fits = certificate.kind in _kinds(options) and np.array_equal(certificate.x, x)
         fits = fits and certificate.verify(*asked, **limits).ok
     if not fits or (result.success and not _reached(result, options)):
@@ -181,8 +193,8 @@ def _kinds(options: dict[str, Any]) -> tuple[str, ...]:
     if options.get("plus") is not None:
         return ("plus",)
     if options.get("bounds") is not None:
-        return ("kkt", "near-kkt", "values")
-    return ("goldstein", "near", "kkt", "near-kkt", "values")
+        return ("kkt", "near-kkt", "values", "values-kkt")
+    return ("goldstein", "near", "kkt", "near-kkt", "values", "values-kkt")
 
 
 def _reached(result: Result, options: dict[str, Any]) -> bool:

@@ -18,10 +18,18 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.kept import described, digest, seed_in
 from goldstein.numerics.streams import seed_from, stream
-from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles import CountedOracle, Oracle
 from goldstein.parallel.distinct import StationaryPoint, distinct
 from goldstein.parallel.folder import folder_at
-from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather, total_value
+from goldstein.parallel.gathering import (
+    Failure,
+    Job,
+    OnResult,
+    asked_oracle,
+    confirm,
+    gather,
+    total_value,
+)
 from goldstein.result import Result
 
 #: How many points a printed result lists.
@@ -65,7 +73,7 @@ class MultiStart:
         self,
         path: str | Path,
         fun: Any = None,
-        jac: Callable[..., Any] | bool | None = None,
+        jac: Callable[..., Any] | bool | str | None = None,
         *,
         limits: dict[str, Any] | None = None,
         title: str = "",
@@ -98,7 +106,7 @@ class MultiStart:
 def multistart(
     fun: Oracle | Callable[..., Any],
     starts: Any,
-    jac: Callable[..., Any] | bool | None = None,
+    jac: Callable[..., Any] | bool | str | None = None,
     *,
     eps: float | None = None,
     delta: float | None = None,
@@ -242,7 +250,7 @@ def _distinct(
     constrained = options.get("constraints", ()) != () or options.get("bounds") is not None
     layout = verified[0].certificate.meta.get("structure")
     if not constrained and layout is None:
-        counted = CountedOracle(as_oracle(fun, jac, options.get("args", ())))
+        counted = CountedOracle(asked_oracle(fun, jac, options))
         value = total_value(counted, options) if counted.has_value else None
     eps = options.get("eps")
     return distinct(results, value, flat if eps is None else max(eps, flat), options["delta"])

@@ -9,12 +9,12 @@ import typer
 
 from goldstein import records
 from goldstein.certificates import (
-    KKTCertificate,
     NearCertificate,
     NearKKTCertificate,
     Verification,
     load_certificate,
 )
+from goldstein.certificates.kinds import limits_for
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, Size
 from goldstein.cli.completion import complete_problem
@@ -55,8 +55,7 @@ def verify(
         )
     chosen = choose_for(problem, d, certificate.x)
     # Without limits a certificate may still be one of a bounded problem: its check will tell.
-    limited = isinstance(certificate, KKTCertificate | NearKKTCertificate)
-    limits = chosen.limits if limited else {}
+    limits = limits_for(certificate, chosen.limits)
     found = certificate.verify(chosen.oracle, **limits)
     met = None if request is None else _meets(certificate, found, request)
     if as_json:
