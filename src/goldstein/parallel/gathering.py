@@ -26,7 +26,6 @@ from goldstein.result import Result, Status
 SAME = 1e-9
 
 #: What a claim about a constrained problem is verified with.
-_LIMITS = ("bounds", "constraints")
 
 #: What is said of a search that was not begun.
 NOT_RUN = Trouble("not run: the others were stopped before")
