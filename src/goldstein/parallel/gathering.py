@@ -25,8 +25,6 @@ from goldstein.result import Result, Status
 #: Values asked for again differ by no more than this part.
 SAME = 1e-9
 
-#: What a claim about a constrained problem is verified with.
-
 #: What is said of a search that was not begun.
 NOT_RUN = Trouble("not run: the others were stopped before")
 
