@@ -69,7 +69,7 @@ def test_asks_what_minimize_asks_and_returns_what_it_returns(method: str) -> Non
     assert (search.result.nfev, search.result.ngev) == (res.nfev, res.ngev)
 
 
-@pytest.mark.parametrize("calls", [0, 1, 7, 40])
+@pytest.mark.parametrize("calls", [0, 1, 7, 20])
 def test_a_pickled_search_goes_on_where_it_was(calls: int) -> None:
     plain, res, _ = both("auto")
     spy = Spy("chained_crescent_1", 6)
