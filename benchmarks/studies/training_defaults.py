@@ -19,7 +19,15 @@ from typing import Any
 
 import torch
 from benchmarks.studies.offline_data import digits, mnist
-from benchmarks.studies.training_tasks import Pair, Task, Transformer, dense, robust, text
+from benchmarks.studies.training_tasks import (
+    Pair,
+    Task,
+    Transformer,
+    convolutional,
+    dense,
+    robust,
+    text,
+)
 from torch import nn
 
 import goldstein.torch
@@ -44,15 +52,6 @@ def part(data: Pair, count: int) -> Pair:
     return data[0][order], data[1][order]
 
 
-def convolutional() -> nn.Module:
-    return nn.Sequential(
-        nn.Unflatten(1, (1, 8, 8)),
-        nn.Conv2d(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(6, 10, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(40, 10),
-    )  # fmt: skip
-
-
 def tasks() -> dict[str, Task]:
     """Return the five tasks; nothing is kept for tests."""
     entropy, small = nn.functional.cross_entropy, part(digits(), 700)
@@ -62,7 +61,7 @@ def tasks() -> dict[str, Task]:
     return {
         "digits": Task(lambda: dense(64, 24, 10), entropy, small, small, 1200, 64),
         "mnist": Task(lambda: dense(784, 24, 10), entropy, images, images, 1200, 64),
-        "convolutional": Task(convolutional, entropy, small, small, 700, 64),
+        "convolutional": Task(lambda: convolutional(6, 10), entropy, small, small, 700, 64),
         "transformer": Task(
             lambda: Transformer(letters, 32, 16), entropy, windows, windows, 500, 32
         ),

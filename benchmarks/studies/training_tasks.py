@@ -49,13 +49,13 @@ def dense(*sizes: int) -> nn.Module:
     return nn.Sequential(*layers[:-1])
 
 
-def convolutional() -> nn.Module:
+def convolutional(first: int = 8, second: int = 16) -> nn.Module:
     """Two convolutions and max pooling for images of 8 x 8 pixels."""
     return nn.Sequential(
         nn.Unflatten(1, (1, 8, 8)),
-        nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(64, 10),
+        nn.Conv2d(1, first, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(first, second, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(4 * second, 10),
     )  # fmt: skip
 
 

@@ -489,3 +489,26 @@ def test_points_and_batches_go_where_the_model_is(device: str) -> None:
     pieces = unflatten(np.arange(7.0), like)
     assert [p.shape for p in pieces] == [p.shape for p in like]
     assert {p.device for p in pieces} == {there}
+
+
+class NoisyBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient + 1e-2 * torch.randn_like(gradient)
+
+
+def test_noise_in_the_gradients_alone_is_found() -> None:
+    """The values agree, so the inspection of the data sees nothing; more than 1000 parameters."""
+
+    class Noisy(torch.nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return NoisyBackward.apply(super().forward(x))
+
+    torch.manual_seed(0)
+    data = [(torch.randn(20, 40), torch.randn(20, 30))]
+    with pytest.raises(gs.NotDeterministicError):
+        goldstein.torch.certify(Noisy(40, 30), torch.nn.MSELoss(), data, delta=0.1, max_calls=60)
