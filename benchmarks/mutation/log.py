@@ -22,7 +22,7 @@ def explained() -> set[tuple[str, str, str]]:
 
 
 class Log:
-    """What became of every mutant, one line each; the last line about a mutant counts."""
+    """What became of every mutant, one line each; who was killed once is dead."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -30,8 +30,12 @@ class Log:
 
     def read(self) -> dict[str, dict[str, Any]]:
         lines = self.path.read_text().splitlines() if self.path.exists() else []
-        found = {(line["key"], line["stamp"]): line for line in map(json.loads, lines)}
-        return {key: line for (key, stamp), line in found.items() if stamp in self.stamps.values()}
+        found: dict[str, dict[str, Any]] = {}
+        for line in map(json.loads, lines):
+            alive = not found.get(line["key"], {}).get("by")
+            if line["stamp"] in self.stamps.values() and alive:
+                found[line["key"]] = line
+        return found
 
     def add(self, mutant: Mutant, way: str, by: str, seconds: float, tests: int) -> None:
         line = {
