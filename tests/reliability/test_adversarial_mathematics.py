@@ -216,12 +216,12 @@ LIARS: dict[str, Callable[[], Callable[[np.ndarray], float]]] = {
 
 @pytest.mark.parametrize("name", LIARS)
 def test_a_gradient_that_is_wrong_at_some_points(name: str) -> None:
-    """Whoever verifies asks values around the very points that a claim rests on."""
+    """Whoever states or verifies asks values around the very points that a claim rests on."""
 
     def fun(x: np.ndarray) -> float:
         return float(x[0] + abs(x[1]))
 
-    refused = 0
+    refused = believed = 0
     for seed in range(6):
         first = LIARS[name]()
 
@@ -232,12 +232,16 @@ def test_a_gradient_that_is_wrong_at_some_points(name: str) -> None:
         with warnings.catch_warnings(), contextlib.suppress(gs.GoldsteinError):
             warnings.simplefilter("ignore")
             ask: dict[str, Any] = {"delta": 1e-2, "rng": seed, "max_calls": 2000}
+            believed += gs.minimize(fun, [1.0, 0.7], jac, eps=1e-2, **ask).success
+            ask["options"] = {"check_gradient": False}
             claims.append(gs.minimize(fun, [1.0, 0.7], jac, eps=1e-2, **ask).certificate)
             claims.append(gs.certify(fun, [0.4, 0.0], jac, delta=1e-2, rng=seed))
         for claim in claims:
             if claim is not None and claim.eps < 1.0 - 1e-9:
                 refused += 1
                 assert not claim.verify(fun, jac).ok
+    # A liar by chance at half of all points may, by chance, be caught too rarely.
+    assert believed <= ("every other" in name)
     # The test means something: some claim was stronger than the truth.
     assert refused or name == "at one point in ten, and long"
 

@@ -45,7 +45,7 @@ from goldstein.display import Plotted
 from goldstein.errors import NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.agreement import gradient_is_wrong
+from goldstein.oracles.agreement import claim_is_contradicted, heaviest
 from goldstein.oracles.function import DIFFERENCES, as_values
 from goldstein.solvers.enrich import Enrichment
 
@@ -254,10 +254,9 @@ def refuse_wrong_gradients(
     certificate: GoldsteinCertificate, oracle: CountedOracle, seed: int
 ) -> None:
     """Differences of values overrule a gradient that belongs to another function."""
-    heaviest = int(certificate.weights.argmax())
-    known = [(certificate.points[heaviest], certificate.gradients[heaviest])]
+    known = heaviest(certificate.weights, certificate.points, certificate.gradients)
     with contextlib.suppress(OutOfCalls):
-        if gradient_is_wrong(oracle, certificate.x, certificate.delta, seed, known):
+        if claim_is_contradicted(oracle, certificate.x, certificate.delta, seed, known):
             raise WrongGradientError(oracle.name)
 
 

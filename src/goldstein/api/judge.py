@@ -28,7 +28,7 @@ from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.agreement import gradient_is_wrong
+from goldstein.oracles.agreement import claim_is_contradicted, heaviest
 from goldstein.oracles.structure import Structure
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
@@ -101,7 +101,7 @@ class Judge:
             certificate = self._now_and_then(evidence.x)
         if certificate is None or certificate.eps > eps:
             return None, fresh
-        self.doubt(evidence.x, self.request.delta, certificate)
+        self.doubt(evidence.x, certificate.delta, certificate)
         return certificate, None
 
     def _now_and_then(self, x: Vector) -> GoldsteinCertificate | None:
@@ -151,12 +151,10 @@ class Judge:
         """Refuse gradients that differences of values contradict."""
         if not self.check_gradient:
             return
-        known = []
-        if certificate is not None:
-            heaviest = np.argsort(-certificate.weights)[:1]
-            known = [(certificate.points[j], certificate.gradients[j]) for j in heaviest]
+        claim = certificate
+        known = [] if claim is None else heaviest(claim.weights, claim.points, claim.gradients)
         with contextlib.suppress(OutOfCalls):
-            if gradient_is_wrong(self.oracle, x, radius, self.request.seed, known):
+            if claim_is_contradicted(self.oracle, x, radius, self.request.seed, known):
                 raise WrongGradientError(self.oracle.name)
 
     def last_word(self, solver: Solver, outcome: Outcome) -> GoldsteinCertificate | None:
@@ -189,7 +187,7 @@ class Judge:
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
                 claim = _better(claim, self._afresh(state.x))
             if claim is not None:
-                self.doubt(state.x, self.request.delta, claim)
+                self.doubt(state.x, claim.delta, claim)
             return claim
         return None
 

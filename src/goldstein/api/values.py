@@ -73,7 +73,7 @@ PATIENCE, GAIN, WAY, MOST_EVOLVED = 8, 100.0, 0.03, 200
 AT_LEAST, HOPELESS = 100, 100.0
 
 #: Endings that no claim about the point would change.
-FINAL = (Status.STOPPED, Status.UNBOUNDED, Status.INFEASIBLE, Status.DEGENERATE)
+FINAL = (Status.STOPPED, Status.UNBOUNDED, Status.INFEASIBLE)
 
 #: Endings after which a finer search may help.
 _FINER = (Status.NOT_VERIFIED, Status.STALLED)

@@ -295,12 +295,14 @@ class Stating:
 
         Gradients that hardly change a hair away cannot be noise; otherwise one is asked for again.
         """
-        if not any(
+        # What was told beside a point is forgotten where nearer looks were wanted, which may have
+        # found no call left.
+        seen = self._neighbours.keys() >= set(used.tolist())
+        if not seen or any(
             differ(weights, self.gradients[used], others, NOISE * eps)
             for others in self._beside(used)
         ):
-            return
-        self._require_same(eps, int(used[weights.argmax()]))
+            self._require_same(eps, int(used[weights.argmax()]))
 
     def _require_same(self, eps: float, heaviest: int) -> None:
         try:

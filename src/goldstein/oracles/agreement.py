@@ -95,6 +95,22 @@ def heaviest(weights: Vector, points: Matrix, gradients: Matrix) -> list[tuple[V
     return [(points[j], gradients[j]) for j in order if weights[j] > 0]
 
 
+def claim_is_contradicted(
+    oracle: CountedOracle,
+    x: Vector,
+    radius: float,
+    seed: int,
+    rests_on: list[tuple[Vector, Vector]],
+) -> bool:
+    """Decide whether values contradict the gradients around x, or those that a claim rests on.
+
+    Whoever states a claim asks the same as whoever verifies it.
+    """
+    return gradient_is_wrong(oracle, x, radius, seed, rests_on[:2]) or gradients_are_wrong_at(
+        oracle, rests_on, x, radius, seed
+    )
+
+
 def gradients_are_wrong_at(
     oracle: CountedOracle,
     points: Iterable[tuple[Vector, Vector]],
