@@ -16,7 +16,7 @@ class Silent:
 
 
 def test_a_claim_outlives_what_was_forgotten_beside_its_points():
-    """The first claim rests on what was told; nearer looks find no call, the next claim is worse."""
+    """The first claim rests on what was told; nearer looks find no call, the next is worse."""
     gradients = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 10.0]])
     points = 0.5 * np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
     stating = Stating(Silent(), np.zeros(2), 1.0, points, gradients, seed=0)
