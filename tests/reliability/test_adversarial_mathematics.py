@@ -236,7 +236,7 @@ def test_a_gradient_that_is_wrong_at_some_points(name: str) -> None:
     def fun(x: np.ndarray) -> float:
         return float(x[0] + abs(x[1]))
 
-    refused = believed = 0
+    accepted = refused = believed = 0
     for seed in range(6):
         first = LIARS[name]()
 
@@ -254,12 +254,14 @@ def test_a_gradient_that_is_wrong_at_some_points(name: str) -> None:
         claims.append(_of_many_points(jac, np.array([0.4, 0.0]), 1e-2, seed))
         for claim in claims:
             if claim is not None and claim.eps < 1.0 - 1e-9:
-                refused += 1
-                assert not claim.verify(fun, jac).ok
-    # A liar by chance at half of all points may, by chance, be caught too rarely.
-    assert believed <= ("every other" in name)
-    # The test means something: some claim was stronger than the truth.
-    assert refused
+                passed = claim.verify(fun, jac, seed=seed).ok
+                accepted, refused = accepted + passed, refused + (not passed)
+    # Who lies at random places, whatever is next to them, gets away with it now and then.
+    by_chance = name.startswith("at ")
+    assert believed <= by_chance
+    assert accepted <= 3 * by_chance
+    # The test means something: claims were stronger than the truth.
+    assert refused > 3
 
 
 @pytest.mark.parametrize("where", ["f", "constraint"])
