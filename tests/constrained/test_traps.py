@@ -204,3 +204,17 @@ def test_a_constraint_next_to_its_limit_needs_a_witness():
     rows = certificate.constraint_points
     assert (rows[:, 0] >= 1e-30).any()
     assert certificate.verify(fun, jac, constraints=constraints).ok
+
+
+@pytest.mark.parametrize("start", [0.0, 0.5])
+def test_a_bound_may_be_a_kink_of_an_expression_that_knows_it(start):
+    """Every point of the face x_i = 0 is a kink of |x_i|: the search must not end there."""
+    rng = np.random.default_rng(1)
+    matrix, target = rng.standard_normal((12, 8)), rng.standard_normal(12)
+    w = gs.Variable(8)
+    misfit, bounds = gs.norm1(matrix @ w - target), [(0.0, 1.2)] * 8
+    question = {"bounds": bounds, "eps": 1e-3, "delta": 1e-4, "rng": 0, "max_calls": 5000}
+    res = gs.minimize(misfit + 3 * gs.norm1(w), np.full(8, start), **question)
+    same = gs.minimize(misfit + 3 * gs.sum(w), np.full(8, start), **question)  # x >= 0: no kink
+    assert verified(res, misfit + 3 * gs.norm1(w), None, bounds=bounds)
+    assert res.fun == pytest.approx(same.fun, abs=1e-3)

@@ -114,3 +114,19 @@ def test_answers_of_a_wrong_shape_are_refused_in_words():
         f.gradient(np.ones(10))
     with pytest.raises(InputError, match="10"):
         gs.minimize(f, np.ones(7), eps=1e-2, delta=1e-2)
+
+
+def test_a_check_is_not_answered_from_memory():
+    """The elements at the last point are remembered for the search; the sum is always asked."""
+    shift = np.zeros(1)
+    f = gs.PartiallySeparable(
+        (lambda u: (u[:, 0] - shift[0]) ** 2, lambda u: 2 * (u - shift[0])), np.arange(3)[:, None]
+    )
+    x = np.ones(3)
+    told = f.value(x), f.gradient(x)
+    shift[0] = 5.0  # another function from now on
+    assert f.value(x) == 48.0 != told[0]
+    assert f.gradient(x).tolist() == [-8.0] * 3 != told[1].tolist()
+    for answers in (f.element_values(x), f.element_gradients(x)):
+        with pytest.raises(ValueError, match="read-only"):
+            answers[0] = 7.0

@@ -20,7 +20,7 @@ from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.stating import NOISE
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
-from goldstein.constrained.box import Box
+from goldstein.constrained.box import Box, off_bounds
 from goldstein.constrained.chart import Chart
 from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.head_start import head_start
@@ -319,7 +319,7 @@ class ConstrainedSearch:
             judge.proves = lambda evidence: proves(evidence, penalised)
         left = max(self.deadline - time.perf_counter(), 1e-3)
         kept = int(min(6 * (x.size + 4), (objective.limit - objective.calls) // 4))
-        before, begin = objective.calls, _off_bounds(x, OFF * self.request.delta, self.problem.box)
+        before, begin = objective.calls, off_bounds(x, OFF * self.request.delta, self.problem.box)
         with objective.reserved(max(kept, 0)):
             outcome = run(
                 self.solver, counted, penalised.apply(begin), request, judge=judge,
@@ -596,12 +596,6 @@ def _none(x: Vector) -> Any:
 def _unproved(status: Status) -> Status:
     """A solver's own success is none of ours."""
     return Status.NOT_VERIFIED if status is Status.VERIFIED else status
-
-
-def _off_bounds(x: Vector, way: float, box: Box) -> Vector:
-    """Move coordinates off bounds: a search that begins on a wall begins on a kink."""
-    inner = np.where(x == box.lower, x + way, np.where(x == box.upper, x - way, x))
-    return box.clip(inner)
 
 
 def _jittered(rng: np.random.Generator, z: Vector, x: Vector, delta: float, box: Box) -> Vector:

@@ -71,4 +71,10 @@ def _from_pairs(bounds: Any, dim: int) -> tuple[Vector, Vector]:
     return np.array(lower), np.array(upper)
 
 
-__all__ = ["Box", "as_box"]
+def off_bounds(x: Vector, way: float | Vector, box: Box) -> Vector:
+    """Move coordinates off bounds: functions like to have kinks there."""
+    inner = np.where(x == box.lower, x + way, np.where(x == box.upper, x - way, x))
+    return box.clip(inner)
+
+
+__all__ = ["Box", "as_box", "off_bounds"]

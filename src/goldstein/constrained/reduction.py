@@ -17,17 +17,20 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.box import Box
+from goldstein.constrained.box import Box, off_bounds
 from goldstein.constrained.chart import Chart
 from goldstein.constrained.coordinates import Coordinates
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import System, as_system
-from goldstein.errors import BallTooSmallError
+from goldstein.errors import BallTooSmallError, KinkError
 from goldstein.oracles import Oracle
 from goldstein.oracles.differences import Stencil
 
 #: Gradients of f that are kept.
 REMEMBERED = 1000
+
+#: How far off a face is beside it, in units of the coordinates.
+BESIDE = 2.0**-40
 
 #: Infeasible points so many times larger than the start, with lower values, end a run.
 FAR = 1e4
@@ -104,9 +107,23 @@ class Boxed(Oracle):
         return found
 
     def gradient(self, y: Vector) -> Vector:
-        slope = self.slope(self._coordinates.place(y).y)
+        slope = self._slope_or_beside(self._coordinates.place(y).y)
         self.steepest = max(self.steepest, float(np.abs(slope[self._free]).max(initial=0.0)))
         return self._coordinates.gradient(y, slope, self.wall)
+
+    def _slope_or_beside(self, y: Vector) -> Vector:
+        """Return the gradient of F at y, or right beside it where a face of the box is a kink.
+
+        The bound x >= 0 is a kink of |x|, and every z beyond a face stands for a point of it.
+        What is found in the directions along the face is the slope of F on it.
+        """
+        try:
+            return self.slope(y)
+        except KinkError:
+            beside = off_bounds(y, BESIDE * (1.0 + np.abs(y)), self.problem.box)
+            if (beside == y).all():
+                raise
+            return self.slope(beside)
 
 
 class Penalised(Boxed):
