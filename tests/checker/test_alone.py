@@ -154,6 +154,7 @@ GOOD_NODES: dict[str, list[dict[str, Any]]] = {
     "offset": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]], offset=["7"], size=1),
     "multiply": nodes(op="multiply", of=[0, 0]),
     "add": nodes(op="add", of=[0, 0, 0]),
+    "one summand": nodes(op="add"),
 }
 BAD_NODES: dict[str, list[dict[str, Any]]] = {
     "a field more": nodes(op="add", columns=1),
@@ -173,6 +174,8 @@ BAD_NODES: dict[str, list[dict[str, Any]]] = {
         op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[1], [0, 1]]
     ),
     "a place twice": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]] * 2, at=[[1, 1]] * 2),
+    "a place twice in one": nodes(op="affine", columns=1, width=2, at=[[1, 1], [0]]),
+    "of": [{"op": "variable", "size": 2, "of": ""}, *nodes(op="add")[1:]],
     "a place beyond": nodes(op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[2], [0]]),
     "a negative place": nodes(op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[-1], [0]]),
     "offset's length": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]] * 2, offset=["7"]),
@@ -278,6 +281,7 @@ def test_integers_over_a_power_of_two_are_bounds(checker: Any) -> None:
     assert checker.reciprocal(F(1, 4), True) == checker.reciprocal(F(1, 4), False) == 4 * one
     assert checker.exp_minus(F(0), False) <= one <= checker.exp_minus(F(0), True)
     assert (checker.exp_minus(F(2000), False), checker.exp_minus(F(2000), True)) == (0, 1)
+    assert checker.atanh(0, False) <= 0 <= checker.atanh(0, True)
     for q in (F(1), F(2), F(1, 2), F(3), F(1, 1000), F(10**9), F(4), F(5, 4)):
         low, high = (F(checker.log_of(q, up), one) for up in (False, True))
         assert low <= high
@@ -502,6 +506,11 @@ for name, function, *cases in (
         ("0 1", "0 1", ""), ("0 1", "1 0", "0 0"),
     ),
     (
+        "a piece without a linear term",
+        [TWO, op("piecewise", 0, **SQUARE), absolute(1, "1"), row(2, "1 0")],
+        ("1 1", "0 1", ""), ("1 1", "-1 1", "-2 0"),
+    ),
+    (
         "a constant piece",
         [TWO, op("piecewise", 0, breakpoints=[], pieces=[["5"]]), row(1, "1 2")],
         ("0 1", "0 1", "0 0"),
@@ -577,8 +586,8 @@ for name, function, *cases in (
         (f"1 {SMALL}", "0 -1", "1 2"),
     ),
 ):  # fmt: skip
-    for pivot, way, slope in cases:
-        BESIDE[f"{name}: {pivot[:9]}, {way}"] = (function, pivot, way, slope)
+    for number, (pivot, way, slope) in enumerate(cases):
+        BESIDE[f"{name}, {number}"] = (function, pivot, way, slope)
 
 
 @pytest.mark.parametrize("name", BESIDE)
@@ -605,6 +614,7 @@ def test_gradients_that_are_enclosed(judge: Any) -> None:
     for function in (
         [TWO, norm],
         [TWO, norm, absolute(1)],  # an interval beside a kink
+        [TWO, norm, absolute(1, "9")],
         [TWO, norm, row(1, "1", "0"), op("max", 2, columns=2)],  # nothing is tied
         [TWO, norm, op("norm2", 1, columns=1)],
         [TWO, norm, row(1, "1", "0"), op("norm2", 2, columns=2)],
@@ -653,11 +663,42 @@ def test_signs_sizes_and_keys(judge: Any, checker: Any, tmp_path: Path) -> None:
     """What squares would forget, what `zip` would cut off, what a later key would replace."""
     assert judge(NEAR, claim__eps="-1/2") == 1
     assert judge(NEAR, claim__delta="-5/8") == 1
-    number = [TWO, row(0, "1 0")]
-    for of in ([1, 0], [0, 1]):
-        product = [*number, op("multiply", *of), row(2, "1" if of[0] else "1 1")]
-        assert judge(NEAR, function=product, claim__eps="99") == 2
+    # The second of two entries is constant: no derivative is asked of it.
+    pair = row(0, "1 0", "0 0")
+    for function in (
+        [TWO, pair],
+        [TWO, pair, row(1, "1")],
+        [TWO, pair, row(0, "1 0"), op("multiply", 2, 1)],
+    ):
+        assert judge(NEAR, function=function, claim__eps="99") == 2
+    nothing = [{"op": "variable", "size": 0}, op("affine", 0, columns=1, width=0, rows=[[]])]
+    point = {"x": [], "evidence__pivot": [], "evidence__directions": [[], []]}
+    assert judge(NEAR, function=nothing, **point) == 2
     assert judge(NEAR) == 0
     path = tmp_path / "proof.json"
     path.write_text(path.read_text().replace('"version": 1', '"version": 1, "version": 1'))
     assert checker.main([str(path)]) == 2
+
+
+def test_limits_one_by_one(
+    judge: Any, checker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = checker.Vec([1, 2], [1, 2], 1)
+    assert judge(NEAR) == 0
+    path = tmp_path / "proof.json"
+    size = path.stat().st_size
+    path.write_text(path.read_text() + "  ")
+    monkeypatch.setattr("sys.argv", ["goldstein_check.py", str(path)])
+    assert checker.main() == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(checker, "MAX_BYTES", size)
+        assert checker.main() == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(checker, "MAX_SIZE", 1)
+        with pytest.raises(checker.Unreadable):
+            checker.Vec([1, 2], [1, 2], 1)
+    monkeypatch.setattr(checker, "MAX_BITS", 5)
+    with pytest.raises(checker.Unreadable):
+        checker.Vec([1, 2], [1, 2], 1)
+    with pytest.raises(checker.Unreadable):
+        checker.keep([two])
