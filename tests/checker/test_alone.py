@@ -154,6 +154,7 @@ GOOD_NODES: dict[str, list[dict[str, Any]]] = {
     "offset": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]], offset=["7"], size=1),
     "multiply": nodes(op="multiply", of=[0, 0]),
     "add": nodes(op="add", of=[0, 0, 0]),
+    "one summand": nodes(op="add"),
 }
 BAD_NODES: dict[str, list[dict[str, Any]]] = {
     "a field more": nodes(op="add", columns=1),
@@ -173,6 +174,8 @@ BAD_NODES: dict[str, list[dict[str, Any]]] = {
         op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[1], [0, 1]]
     ),
     "a place twice": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]] * 2, at=[[1, 1]] * 2),
+    "a place twice in one": nodes(op="affine", columns=1, width=2, at=[[1, 1], [0]]),
+    "of": [{"op": "variable", "size": 2, "of": ""}, *nodes(op="add")[1:]],
     "a place beyond": nodes(op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[2], [0]]),
     "a negative place": nodes(op="affine", columns=1, width=2, rows=[["1"]] * 2, at=[[-1], [0]]),
     "offset's length": nodes(op="affine", columns=1, width=2, rows=[["1", "1"]] * 2, offset=["7"]),
@@ -278,6 +281,7 @@ def test_integers_over_a_power_of_two_are_bounds(checker: Any) -> None:
     assert checker.reciprocal(F(1, 4), True) == checker.reciprocal(F(1, 4), False) == 4 * one
     assert checker.exp_minus(F(0), False) <= one <= checker.exp_minus(F(0), True)
     assert (checker.exp_minus(F(2000), False), checker.exp_minus(F(2000), True)) == (0, 1)
+    assert checker.atanh(0, False) <= 0 <= checker.atanh(0, True)
     for q in (F(1), F(2), F(1, 2), F(3), F(1, 1000), F(10**9), F(4), F(5, 4)):
         low, high = (F(checker.log_of(q, up), one) for up in (False, True))
         assert low <= high
@@ -384,3 +388,317 @@ def test_a_smooth_breakpoint_may_be_kept(judge: Any) -> None:
     across = {**still, "evidence__directions": [["-1", "1"], ["1", "1"]]}
     assert judge(NEAR, function=kinked, **across, claim__eps="1") == 0
     assert judge(NEAR, function=kinked, **across, claim__eps="99/100") == 1
+
+
+def row(of: int, *rows: str, **fields: Any) -> dict[str, Any]:
+    """A matrix times an earlier node; a row is written as in "1 -2"."""
+    entries = [line.split() for line in rows]
+    return {
+        "op": "affine", "of": [of], "columns": 1, "width": len(entries[0]), "rows": entries,
+    } | fields  # fmt: skip
+
+
+def absolute(of: int, at: str = "0") -> dict[str, Any]:
+    return {
+        "op": "piecewise", "of": [of], "breakpoints": [at],
+        "pieces": [[at, "-1"], ["-" + at, "1"]],
+    }  # fmt: skip
+
+
+def op(name: str, *of: int, **fields: Any) -> dict[str, Any]:
+    return {"op": name, "of": list(of), **fields}
+
+
+TWO = {"op": "variable", "size": 2}
+HALF = {"breakpoints": ["0"], "pieces": [["0"], ["0", "1"]]}
+SQUARE = {"breakpoints": ["0"], "pieces": [["0"], ["0", "0", "1"]]}
+#: Too long to be kept as it is: a little more than 1, or a little less, or than 0.
+ABOVE, MORE, BELOW = (hex(2**2000 + k) + "/" + hex(2**2000) for k in (1, 2, -1))
+SMALL = "1/" + hex(2**2000)
+
+#: Functions: nodes, pivot, direction, and the gradient beside the pivot; none if it is refused.
+BESIDE: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {}
+for name, function, *cases in (
+    (
+        "three planes",
+        [TWO, row(0, "1 0", "0 2", "-1 -3"), op("max", 1, columns=3)],
+        ("0 0", "1 0", "1 0"), ("0 0", "0 1", "0 2"), ("0 0", "-1 -1", "-1 -3"),
+        ("0 0", "2 1", ""), ("5 1", "-9 9", "1 0"), ("1 1", "-9 9", "0 2"),
+    ),
+    (
+        "a plane twice",
+        [TWO, row(0, "1 0", "1 0", "0 1"), op("max", 1, columns=3)],
+        ("0 0", "1 0", "1 0"), ("0 0", "0 1", "0 1"), ("0 0", "1 1", ""),
+    ),
+    (
+        "a plane and 0",
+        [TWO, row(0, "1 0", "0 0"), op("max", 1, columns=2)],
+        ("0 0", "1 0", "1 0"), ("0 0", "-1 0", "0 0"), ("0 0", "0 1", ""),
+    ),
+    (
+        "ties that rounding makes",
+        [TWO, op("max", 0, columns=2)],
+        (f"{ABOVE} {MORE}", "1 0", "0 1"), (f"{MORE} {ABOVE}", "0 1", "1 0"),
+        (f"{MORE} {MORE}", "1 0", "1 0"), (f"{MORE} {MORE}", "0 1", "0 1"),
+        (f"{MORE} {MORE}", "1 1", ""),
+    ),
+    (
+        "kinks that rounding makes",
+        [TWO, absolute(0, "1"), row(1, "1 2")],
+        (f"{ABOVE} {BELOW}", "-1 1", "1 -2"), (f"{BELOW} {ABOVE}", "1 -1", "-1 2"),
+        ("1 1", "-1 1", "-1 2"), ("1 1", "1 0", ""),
+    ),
+    (
+        "a kink at a fraction",
+        [TWO, absolute(0, "7/2"), row(1, "1 2")],
+        ("7/2 0", "0 1", ""), ("7/2 0", "1 0", "1 -2"), ("7/2 9/2", "-1 -1", "-1 2"),
+    ),
+    (
+        "kinks of kinks with one value",
+        [TWO, absolute(0), op("max", 1, columns=2)],
+        ("1 1", "1 1", ""), ("1 1", "2 1", "1 0"), ("1 -1", "1 -2", "0 -1"),
+    ),
+    (
+        "the same twice, but not affine",
+        [TWO, absolute(0), row(1, "1 0", "1 0"), op("max", 2, columns=2)],
+        ("1 1", "1 1", ""),
+    ),
+    (
+        "half of it not affine",
+        [TWO, absolute(0), row(1, "1 0", "1 0"), row(0, "1 0", "1 0"), op("add", 2, 3),
+         op("max", 4, columns=2)],
+        ("1 1", "1 1", ""),
+    ),
+    (
+        "what the direction decided is not constant",
+        [TWO, op("max", 0, columns=2), row(0, "-1 0"), op("add", 1, 2), absolute(3)],
+        ("0 0", "1 0", ""), ("0 0", "0 1", "-1 1"), ("1 0", "1 0", "0 0"),
+    ),
+    (
+        "the difference of a thing and itself",
+        [TWO, op("piecewise", 0, **HALF), row(1, "1 0"), row(1, "-1 0"), op("add", 2, 3),
+         absolute(4)],
+        ("1 1", "0 1", "0 0"), ("-1 1", "0 1", "0 0"), ("0 1", "0 1", ""),
+    ),
+    (
+        "constants on a kink",
+        [TWO, row(0, "0 0", "1 0", offset=["0", "0"]), absolute(1), row(2, "1 1")],
+        ("0 0", "1 0", "1 0"), ("0 0", "-1 0", "-1 0"), ("0 0", "0 1", ""),
+    ),
+    (
+        "a constant and what moves",
+        [TWO, row(0, "0 0", "1 0"), row(1, "1 1"), absolute(2)],
+        ("0 0", "1 0", "1 0"), ("0 0", "0 1", ""),
+    ),
+    (
+        "flat pieces",
+        [TWO, op("piecewise", 0, **HALF), absolute(1, "0"), row(2, "1 0")],
+        ("-1 1", "0 1", "0 0"), ("0 1", "-1 1", "0 0"), ("0 1", "1 1", "1 0"), ("0 1", "0 1", ""),
+    ),
+    (
+        "pieces that are not flat",
+        [TWO, op("piecewise", 0, **HALF), absolute(1, "1"), row(2, "1 0")],
+        ("1 1", "0 1", ""), ("1 1", "-1 1", "-1 0"),
+    ),
+    (
+        "derivative 0, but not constant",
+        [TWO, op("piecewise", 0, **SQUARE), absolute(1), row(2, "1 0")],
+        ("0 1", "0 1", ""), ("0 1", "1 0", "0 0"),
+    ),
+    (
+        "a piece without a linear term",
+        [TWO, op("piecewise", 0, **SQUARE), absolute(1, "1"), row(2, "1 0")],
+        ("1 1", "0 1", ""), ("1 1", "-1 1", "-2 0"),
+    ),
+    (
+        "a constant piece",
+        [TWO, op("piecewise", 0, breakpoints=[], pieces=[["5"]]), row(1, "1 2")],
+        ("0 1", "0 1", "0 0"),
+    ),
+    (
+        "0 times something",
+        [TWO, row(0, "0 0"), row(0, "1 0"), op("multiply", 1, 2), op("multiply", 2, 1),
+         op("add", 3, 4), absolute(5)],
+        ("0 0", "0 1", "0 0"),
+    ),
+    (
+        "3 times something",
+        [TWO, row(0, "0 0", offset=["3"]), row(0, "1 0"), op("multiply", 1, 2), absolute(3)],
+        ("0 0", "0 1", ""), ("0 0", "1 0", "3 0"),
+    ),
+    (
+        "something times 3",
+        [TWO, row(0, "0 0", offset=["3"]), row(0, "1 0"), op("multiply", 2, 1), absolute(3)],
+        ("0 0", "0 1", ""), ("0 0", "1 0", "3 0"),
+    ),
+    (
+        "3 times 3",
+        [TWO, row(0, "0 0", offset=["3"]), op("multiply", 1, 1), absolute(2, "9")],
+        ("0 0", "0 1", "0 0"),
+    ),
+    (
+        "a product",
+        [TWO, row(0, "1 0"), row(0, "0 1"), op("multiply", 1, 2)],
+        ("3 5", "0 1", "5 3"),
+    ),
+    (
+        "columns",
+        [TWO, row(0, "1 0", "0 1", "2 0", "0 3"),
+         op("affine", 1, columns=2, width=2, rows=[["0", "1"], ["1", "1"]]), row(2, "1 2 3 4")],
+        ("3 5", "0 1", "11 22"),
+    ),
+    (
+        "columns of constants",
+        [TWO, row(0, "0 1", "1 0", "0 1", "1 0"),
+         row(0, "0 0", "0 0", "0 0", "0 0", offset=["1", "0", "1", "1"]), op("multiply", 1, 2),
+         op("affine", 3, columns=2, width=2, rows=[["0", "1"]]), absolute(4), row(5, "1 1")],
+        ("0 0", "0 1", ""), ("0 0", "1 1", "1 1"),
+    ),
+    (
+        "a norm of constants",
+        [TWO, row(0, "0 0", "0 0"), op("norm2", 1, columns=2), absolute(2)],
+        ("0 0", "0 1", "0 0"),
+    ),
+    (
+        "a norm of a constant and of what moves",
+        [TWO, row(0, "0 0", "1 0"), op("norm2", 1, columns=2)],
+        ("0 0", "0 1", ""),
+    ),
+    (
+        "a norm on a kink",
+        [TWO, row(0, "0 0", "1 0"), op("norm2", 1, columns=2), absolute(2, "1")],
+        ("1 0", "0 1", ""), ("1 0", "1 0", ""),
+    ),
+    (
+        "a norm less a part of it",
+        [TWO, op("norm2", 0, columns=2), row(0, "-1 0"), op("add", 1, 2), absolute(3)],
+        ("1 0", "1 1", ""),
+    ),
+    (
+        "norms so small that they are rounded to 0",
+        [TWO, op("norm2", 0, columns=1), row(1, "1 2")],
+        (f"1 {SMALL}", "0 -1", "1 2"), (f"1 -{SMALL}", "0 1", "1 -2"), ("1 0", "0 1", "1 2"),
+        ("1 0", "0 -1", "1 -2"), ("1 0", "1 0", ""),
+    ),
+    (
+        "norms of pairs so small that they are rounded to 0",
+        [TWO, row(0, "1 0", "0 0", "0 1", "0 0"), op("norm2", 1, columns=2), row(2, "1 2")],
+        (f"1 {SMALL}", "0 -1", "1 2"),
+    ),
+):  # fmt: skip
+    for number, (pivot, way, slope) in enumerate(cases):
+        BESIDE[f"{name}, {number}"] = (function, pivot, way, slope)
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_gradients_beside_a_point(name: str, judge: Any) -> None:
+    """The function less its gradient has gradient 0, and no other."""
+    function, pivot, way, slope = BESIDE[name]
+    place = {"x": pivot.split(), "evidence__pivot": pivot.split(), "claim__delta": "0"}
+    along = {"evidence__directions": [way.split()], "evidence__weights": ["1"]}
+    if not slope:
+        assert judge(NEAR, function=function, **place, **along, claim__eps="99") == 1
+        return
+    last = len(function) - 1
+    for wrong in ("0", "1"):
+        one, other = slope.split()
+        less = row(0, f"-{one} {F(other) * -1 + F(wrong)}".replace("--", ""))
+        whole = [*function, less, op("add", last, last + 1)]
+        verdict = judge(NEAR, function=whole, **place, **along, claim__eps="0")
+        assert verdict == int(wrong)
+
+
+def test_gradients_that_are_enclosed(judge: Any) -> None:
+    """Of a norm: of length 1, which an enclosure neither proves nor refutes."""
+    norm = op("norm2", 0, columns=2)
+    for function in (
+        [TWO, norm],
+        [TWO, norm, absolute(1)],  # an interval beside a kink
+        [TWO, norm, absolute(1, "9")],
+        [TWO, norm, row(1, "1", "0"), op("max", 2, columns=2)],  # nothing is tied
+        [TWO, norm, op("norm2", 1, columns=1)],
+        [TWO, norm, row(1, "1", "0"), op("norm2", 2, columns=2)],
+        [TWO, norm, row(0, "0 0"), op("multiply", 1, 2), row(3, "1", "1"),
+         op("max", 4, columns=2), op("add", 1, 5)],  # tied, but constant
+    ):  # fmt: skip
+        alone: dict[str, Any] = {"function": function, "evidence__weights": ["1", "0"]}
+        alone |= {"x": ["1", "1"], "evidence__pivot": ["1", "1"]}
+        assert judge(NEAR, **alone, claim__eps=text(1 + F(1, 10**90))) == 0
+        assert judge(NEAR, **alone, claim__eps=text(1 - TINY)) == 1
+        assert judge(NEAR, **alone, claim__eps=text(1 - F(1, 10**90))) == 1
+    # A breakpoint within the enclosure of the norm: on which side the point is stays open.
+    root = F(math.isqrt(2 << 768), 2**384)
+    open_ = [TWO, norm, row(1, "1", offset=[text(-root)]), absolute(2)]
+    assert judge(NEAR, **alone | {"function": open_}, claim__eps="9") == 1
+    logarithm = [TWO, row(0, "1 0"), op("log", 1)]
+    assert judge(NEAR, **alone | {"function": logarithm}, claim__eps=text(1 + F(1, 10**90))) == 0
+
+
+def test_matrices_of_intervals(checker: Any) -> None:
+    """Every entry of the product is enclosed, and no more than that."""
+    variable = checker.read_node({"op": "variable", "size": 4}, 0, [])
+    table = [[1, -2], [3, 0], [F(-1, 2), 2]]
+    rows = [[str(a) for a in line] for line in table]
+    data = {"op": "affine", "of": [0], "columns": 2, "width": 2, "rows": rows}
+    node = checker.read_node(data, 1, [variable])
+    lo, hi = [-3, 1, 0, -5], [-1, 4, 2, 7]
+    want = []
+    for line in table:
+        for j in range(2):
+            sides = [sorted((a * lo[2 * k + j], a * hi[2 * k + j])) for k, a in enumerate(line)]
+            want.append((sum(side[0] for side in sides), sum(side[1] for side in sides)))
+    assert ends(node.apply(checker.Vec(lo, hi, 1), node.table)) == want
+    assert node.apply(checker.Vec(lo, lo, 1), node.table).exact
+
+
+def test_bits_and_memory_are_counted(checker: Any) -> None:
+    assert checker.Vec([1, 2**100], [3, 2**100], 1).bits >= 101
+    assert checker.Vec([1, 2], [1, 2**100], 1).bits >= 101
+    before = checker.kept
+    checker.keep([checker.Vec([1] * 50, [1] * 50, 1)])
+    assert checker.kept >= before + 50 * 400
+
+
+def test_signs_sizes_and_keys(judge: Any, checker: Any, tmp_path: Path) -> None:
+    """What squares would forget, what `zip` would cut off, what a later key would replace."""
+    assert judge(NEAR, claim__eps="-1/2") == 1
+    assert judge(NEAR, claim__delta="-5/8") == 1
+    # The second of two entries is constant: no derivative is asked of it.
+    pair = row(0, "1 0", "0 0")
+    for function in (
+        [TWO, pair],
+        [TWO, pair, row(1, "1")],
+        [TWO, pair, row(0, "1 0"), op("multiply", 2, 1)],
+    ):
+        assert judge(NEAR, function=function, claim__eps="99") == 2
+    nothing = [{"op": "variable", "size": 0}, op("affine", 0, columns=1, width=0, rows=[[]])]
+    point = {"x": [], "evidence__pivot": [], "evidence__directions": [[], []]}
+    assert judge(NEAR, function=nothing, **point) == 2
+    assert judge(NEAR) == 0
+    path = tmp_path / "proof.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 1, "version": 1'))
+    assert checker.main([str(path)]) == 2
+
+
+def test_limits_one_by_one(
+    judge: Any, checker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = checker.Vec([1, 2], [1, 2], 1)
+    assert judge(NEAR) == 0
+    path = tmp_path / "proof.json"
+    size = path.stat().st_size
+    path.write_text(path.read_text() + "  ")
+    monkeypatch.setattr("sys.argv", ["goldstein_check.py", str(path)])
+    assert checker.main() == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(checker, "MAX_BYTES", size)
+        assert checker.main() == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(checker, "MAX_SIZE", 1)
+        with pytest.raises(checker.Unreadable):
+            checker.Vec([1, 2], [1, 2], 1)
+    monkeypatch.setattr(checker, "MAX_BITS", 5)
+    with pytest.raises(checker.Unreadable):
+        checker.Vec([1, 2], [1, 2], 1)
+    with pytest.raises(checker.Unreadable):
+        checker.keep([two])

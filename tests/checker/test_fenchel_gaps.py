@@ -11,11 +11,10 @@ import pytest
 
 from goldstein.checker.fenchel import (
     _stretch,
-    box_gap,
     dot_lower,
     fenchel_gap,
     groups_gap,
-    l1_gap,
+    l1_box_gap,
     nuclear_gap,
     products_upper,
     simplex_gap,
@@ -28,6 +27,14 @@ UP, DOWN = math.nextafter(1.0, 2.0), math.nextafter(1.0, 0.0)
 
 def vector(*entries: float) -> Any:
     return np.array(entries)
+
+
+def l1_gap(x: Any, v: Any, weights: Any) -> float:
+    return l1_box_gap(x, v, weights, np.full(x.size, -math.inf), np.full(x.size, math.inf))
+
+
+def box_gap(x: Any, v: Any, lower: Any, upper: Any) -> float:
+    return l1_box_gap(x, v, np.zeros(x.size), lower, upper)
 
 
 def close(bound: float, truth: float | Fraction, slack: float = 1e-13) -> bool:
@@ -109,6 +116,19 @@ def test_box() -> None:
     assert box_gap(vector(1.0, 5.0, -(2.0**-1074)), np.zeros(3), lower, upper) == math.inf
     assert box_gap(x, vector(0.0, -(2.0**-1074), 0.0), lower, upper) == math.inf
     assert box_gap(x, vector(0.0, 0.0, 2.0**-1074), lower, upper) == math.inf
+
+
+def test_absolute_values_between_bounds() -> None:
+    """v z - w |z| is concave and piecewise linear: its highest point is a bound, or 0."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        lower, upper = np.sort(rng.integers(-3, 4, (2, 4)).astype(float), axis=0)
+        x = lower + (upper - lower) * rng.integers(0, 5, 4) / 4
+        v, weights = rng.integers(-6, 7, 4) / 2, rng.integers(0, 5, 4) / 2
+        ends = np.array([lower, upper, np.clip(0.0, lower, upper), x])
+        heights = v * ends - weights * np.abs(ends)
+        truth = math.fsum(heights.max(axis=0) - heights[-1])
+        assert close(l1_box_gap(x, v, weights, lower, upper), truth)
 
 
 def test_simplex() -> None:
@@ -219,9 +239,10 @@ def test_what_a_term_adds_to_eps() -> None:
     assert share([2.0, 0.0], [1.0, 0.0], 0.25, l1, ((0.0, 0.0),)) < 1e-300
     assert share([2.0, 0.0], [UP, 0.0], 0.25, l1) == math.inf
     assert share([2.0, 0.0], [0.5, 0.0], 0.0, l1) == math.inf
-    with np.errstate(invalid="ignore"):  # 0 times infinity
-        nothing = share([0.0, 2.0], [0.5, 1.0], 0.25, {"name": "l1", "weight": [math.inf, 2.0]})
-    assert nothing == math.inf
+    # An infinite weight holds an entry at 0, and costs nothing there.
+    held = {"name": "l1", "weight": [math.inf, 2.0]}
+    assert close(share([0.0, 2.0], [0.5, 1.0], 0.25, held), 8.0)
+    assert share([1.0, 2.0], [0.5, 1.0], 0.25, held) == math.inf
 
 
 def test_a_point_beside_the_simplex_uses_up_part_of_the_ball() -> None:
