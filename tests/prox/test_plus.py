@@ -394,3 +394,15 @@ def test_a_certificate_is_drawn_with_its_subgradient():
     assert np.linalg.norm(seen.rest) <= 1e-4
     assert len(certificate.plot()) == 2
     assert "a subgradient of the term" in claim_of(certificate)
+
+
+def test_a_kink_of_f_where_the_term_leads_is_no_error():
+    """l1 leads to zeros, and an expression may have a kink exactly there, too."""
+    rng = np.random.default_rng(2)
+    w = gs.Variable(4)
+    f = gs.norm1(rng.standard_normal((6, 4)) @ w - rng.standard_normal(6)) + gs.norm1(w)
+    question = {"eps": 1e-3, "delta": 1e-3, "rng": 0, "max_calls": 2000}
+    res = gs.minimize(f, np.full(4, 0.5), plus=gs.prox.l1(0.5), **question)
+    whole = gs.minimize(f + 0.5 * gs.norm1(w), np.full(4, 0.5), **question)
+    assert res.fun <= whole.fun + 1e-2
+    assert not res.success or res.certificate.verify(f, plus=gs.prox.l1(0.5), seed=1).ok

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Vector
+from goldstein.errors import KinkError
 from goldstein.oracles import CountedOracle
 from goldstein.prox.term import Term
 
@@ -34,7 +35,10 @@ def forward_backward(
     ahead, momentum, step, good = x, 1.0, 0.0, 0.0
     pattern, since = term.structure(x), 0
     for _ in range(MOST):
-        here, g = f.value(ahead), f.gradient(ahead)
+        try:
+            here, g = f.value(ahead), f.gradient(ahead)
+        except KinkError:  # f is not smooth where h leads
+            return best, False
         length = float(np.linalg.norm(g))
         step = step * 1.3 if step else (1.0 + float(np.linalg.norm(x))) / max(length, 1e-300)
         good = good or UNKNOWN * step
