@@ -121,11 +121,12 @@ def test_a_stop_keeps_what_is_there():
 
 
 def test_ctrl_c_ends_all_starts_not_one():
-    calls = []
+    third, calls = anywhere_of(2), []
 
     def interrupted(x):
-        calls.append(1)
-        if len(calls) == 60:
+        if calls or np.array_equal(x, third):
+            calls.append(1)
+        if len(calls) == 3:  # before there is a certificate that the start would end with
             raise KeyboardInterrupt
         return valley(x)
 

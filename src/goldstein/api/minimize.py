@@ -36,6 +36,7 @@ from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.api.watchdog import watched
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.plus import bounded_term
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
@@ -488,10 +489,7 @@ def _checked_plus(plus: Any, start: Vector, bounds: Any, more: bool) -> Term:
             "plus= does not go together with constraints or checkpoint; write h into fun."
         )
     plus.check(start.size)
-    if bounds is None:
-        return plus
-    box = as_box(bounds, start.size)
-    return plus.bounded(box.lower, box.upper)
+    return bounded_term(plus, bounds, start.size)
 
 
 def _minimize_plus(

@@ -22,6 +22,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import fenchel_gap, term_share
 from goldstein.checker.rounding import up
 from goldstein.checker.verification import Label, Verification
+from goldstein.constrained.box import as_box
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
@@ -31,6 +32,14 @@ from goldstein.prox.term import Term, term_from_record
 
 _ARRAYS = ("x", "points", "gradients", "weights", "subgradient")
 _FIELDS = ("delta", "eps", "label", "meta", "digest")
+
+
+def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
+    """Return a term of `plus=` with the bounds of the variables in it."""
+    if bounds is None:
+        return term
+    box = as_box(bounds, dim)
+    return term.bounded(box.lower, box.upper)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from goldstein.api.progress import counter
 from goldstein.certificates.kinds import limits_for
+from goldstein.certificates.plus import bounded_term
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.kept import digest
@@ -173,9 +174,11 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
         value = total_value(oracle, options)(x)
         fits = abs(value - result.fun) <= SAME * max(1.0, abs(result.fun))
     if fits and certificate is not None:
-        limits = limits_for(certificate, options)
-        asked = (fun,) if jac is None and not args else (fun, jac, args)
         fits = certificate.kind in _kinds(options) and np.array_equal(certificate.x, x)
+        limits = limits_for(certificate, options)
+        if fits and certificate.kind == "plus":
+            limits["plus"] = bounded_term(options["plus"], options.get("bounds"), x.size)
+        asked = (fun,) if jac is None and not args else (fun, jac, args)
         fits = fits and certificate.verify(*asked, **limits).ok
     if not fits or (result.success and not _reached(result, options)):
         raise InputError(
