@@ -4,12 +4,14 @@ import numpy as np
 
 from goldstein.certificates.stating import Stating
 from goldstein.errors import OutOfCalls
+from goldstein.oracles import Oracle
 
 
-class Silent:
+class Silent(Oracle):
     """An oracle without a call left."""
 
-    name = "silent"
+    def value(self, x):
+        raise OutOfCalls("value")
 
     def gradient(self, y):
         raise OutOfCalls("gradient")

@@ -108,11 +108,6 @@ def test_what_does_not_go_together_is_said(changes: dict[str, Any], words: str) 
         gs.minimize(valley, START, "2-point", **{"eps": 0.1, "delta": 0.1, **changes})
 
 
-def test_workers_without_differences_are_refused() -> None:
-    with pytest.raises(gs.InputError, match="with a gradient there are none"):
-        gs.minimize(lambda x: abs(x[0]), [1.0], np.sign, eps=0.1, delta=0.1, workers=2)
-
-
 # --- bounds --------------------------------------------------------------------------------------
 
 BOXES = [

@@ -23,6 +23,7 @@ from goldstein.api.inputs import (
     check_target,
     deadline_after,
     refuse_on_values,
+    refuse_workers,
     sized,
     smallest_delta,
     tolerance,
@@ -47,6 +48,7 @@ from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.agreement import claim_is_contradicted, heaviest
 from goldstein.oracles.function import DIFFERENCES, as_values
+from goldstein.oracles.workers import Workers, mapped
 from goldstein.solvers.enrich import Enrichment
 
 
@@ -65,6 +67,7 @@ def certify(
     max_time: float | None = None,
     bounds: None = None,
     constraints: tuple[()] = (),
+    workers: Workers = None,
 ) -> GoldsteinCertificate: ...
 
 
@@ -83,6 +86,7 @@ def certify(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
+    workers: Workers = None,
 ) -> GoldsteinCertificate | KKTCertificate: ...
 
 
@@ -101,6 +105,7 @@ def certify(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: tuple[()] = (),
+    workers: Workers = None,
 ) -> ValuesCertificate: ...
 
 
@@ -119,6 +124,7 @@ def certify(
     max_time: float | None = None,
     bounds: None = None,
     constraints: tuple[()] = (),
+    workers: Workers = None,
 ) -> NearCertificate: ...
 
 
@@ -137,6 +143,7 @@ def certify(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
+    workers: Workers = None,
 ) -> NearCertificate | NearKKTCertificate: ...
 
 
@@ -154,6 +161,7 @@ def certify(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
+    workers: Workers = None,
 ) -> (
     GoldsteinCertificate | NearCertificate | KKTCertificate | NearKKTCertificate | ValuesCertificate
 ):
@@ -176,6 +184,8 @@ def certify(
     bounds, constraints
         As in `minimize`: the certificate then says how close to KKT the point is. x must be inside
         the bounds; whatever constraint it violates is stated.
+    workers : map-like callable or int
+        As in `minimize`.
 
     Returns
     -------
@@ -214,15 +224,18 @@ def certify(
         if given(constraints):
             check_constrained(structure)
         values = as_values(fun, args, structure) if blind else as_oracle(fun, jac, args, structure)  # type: ignore[arg-type]
-        return certify_values(
-            sized(values, point), point, float(delta), eps, as_box(bounds, point.size),
-            call_budget(max_calls, 20_000 + 2_000 * point.size), seed,
-            describe(values, "certify", seed, x, structure), deadline, constraints, not blind,
-        )  # fmt: skip
+        with mapped(workers) as ask:
+            return certify_values(
+                sized(values, point), point, float(delta), eps, as_box(bounds, point.size),
+                call_budget(max_calls, 20_000 + 2_000 * point.size), seed,
+                describe(values, "certify", seed, x, structure), deadline, constraints, not blind,
+                ask,
+            )  # fmt: skip
     oracle = sized(as_oracle(fun, jac, args, structure), point)  # type: ignore[arg-type]
+    budget = call_budget(max_calls, 8 * point.size + 400)
     if bounds is not None or given(constraints):
+        refuse_workers(workers, {"bounds= or constraints=": True})
         check_constrained(structure)
-        budget = call_budget(max_calls, 8 * point.size + 400)
         problem = Problem.of(oracle, point, bounds, constraints, budget)
         remarks = describe(oracle, "certify", seed, x)
         if eps > 0:
@@ -234,16 +247,19 @@ def certify(
 
             return certify_near_kkt(problem, point, float(delta), eps, seed, remarks, deadline)
         return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
-    counted = CountedOracle(oracle, call_budget(max_calls, 8 * point.size + 400), LONGEST)
-    if kind.strengthen is not None:
-        stronger: NearCertificate = _certify_stronger(
-            kind, counted, oracle, point, float(delta), eps, seed, deadline
-        )
-        return stronger
     meta = {**describe(oracle, "certify", seed, x, structure), "asked_delta": float(delta)}
     if eps > 0:
         meta["asked_eps"] = eps
-    certificate = certificate_from(Enrichment(), point, float(delta), eps, counted, meta, deadline)
+    with mapped(workers) as ask:
+        counted = CountedOracle(oracle, budget, LONGEST, None if workers is None else ask)
+        if kind.strengthen is not None:
+            stronger: NearCertificate = _certify_stronger(
+                kind, counted, oracle, point, float(delta), eps, seed, deadline
+            )
+            return stronger
+        certificate = certificate_from(
+            Enrichment(), point, float(delta), eps, counted, meta, deadline
+        )
     refuse_wrong_gradients(certificate, counted, seed)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle, seed)

@@ -154,6 +154,16 @@ def refuse_on_values(kind: Any, checkpoint: object = None, workers: object = Non
         )
 
 
+def refuse_workers(workers: object, others: dict[str, bool]) -> None:
+    """Say what workers do not go together with where there is a gradient."""
+    names = [name for name, there in others.items() if there]
+    if workers is not None and names:
+        raise InputError(
+            f"workers= asks for several gradients at once, which {' and '.join(names)} cannot yet; "
+            "drop one of them."
+        )
+
+
 def check_constrained(structure: Structure | None) -> None:
     """Say what does not go together with bounds and constraints."""
     if structure is not None:

@@ -12,14 +12,13 @@ import numpy as np
 from goldstein.api.from_nothing import certificate_from
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating
+from goldstein.certificates.stating import Stating, taken
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import (
     BallTooSmallError,
     InputError,
-    KinkError,
     NotDeterministicError,
     OutOfCalls,
     WrongGradientError,
@@ -221,24 +220,36 @@ class Judge:
         self.oracle.require_visible(x, request.delta)
         return Stating(self.oracle, x, request.delta, points, gradients, request.seed)
 
+    def _displaced(self, evidence: Evidence) -> tuple[list[int], Matrix, Matrix]:
+        """Ask for all gradients at once, each a little aside, and again where one met a kink.
+
+        Returns which were to be had, their points and themselves.
+        """
+        x, delta = evidence.x, self.request.delta
+        rng = stream(self.request.seed, self.trials, "judge")
+        shares = np.where(evidence.perturbed, HAIR, JITTER).tolist()
+        wanted = list(range(len(shares)))
+        points, gradients = np.empty(evidence.points.shape), np.empty(evidence.points.shape)
+        asked: list[int] = []
+        for _ in range(DRAWS):
+            for j in wanted:
+                points[j] = _displace(rng, evidence.points[j], x, delta, shares[j])
+            wanted = [j for j in wanted if distance_upper(points[j], x) <= delta]
+            kinks = []
+            for j, gradient in zip(wanted, self.oracle.gradients_at(taken(points, wanted))):
+                if gradient is None:
+                    kinks.append(j)
+                else:
+                    gradients[j] = gradient
+                    asked.append(j)
+            wanted = kinks
+        asked.sort()
+        return asked, taken(points, asked), taken(gradients, asked)
+
     def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
         self.trials += 1
-        rng = stream(self.request.seed, self.trials, "judge")
-        shape = evidence.points.shape
-        points, gradients = np.empty(shape), np.empty(shape)
-        asked: list[int] = []
-        for j, (y, safe) in enumerate(zip(evidence.points, evidence.perturbed)):
-            share = HAIR if safe else JITTER
-            for _ in range(DRAWS):
-                z = _displace(rng, y, evidence.x, self.request.delta, share)
-                if distance_upper(z, evidence.x) > self.request.delta:
-                    break
-                with contextlib.suppress(KinkError):
-                    gradients[len(asked)] = self.oracle.gradient(z)
-                    points[len(asked)] = z
-                    asked.append(j)
-                    break
-        fresh = points[: len(asked)], gradients[: len(asked)]
+        asked, points, gradients = self._displaced(evidence)
+        fresh = points, gradients
         if not asked:
             return None, fresh
         stating = self._state_inside(evidence.x, *fresh)

@@ -27,6 +27,7 @@ from goldstein.api.inputs import (
     deadline_after,
     is_number,
     refuse_on_values,
+    refuse_workers,
     sized,
     smallest_delta,
 )
@@ -151,8 +152,10 @@ def minimize(
     checkpoint : path
         Journal of the run; if the file is there and belongs to this run, the run resumes from it.
     workers : map-like callable or int
-        Where there are only values: something like `map`, or a number of processes of joblib, that
-        evaluates the points of a difference in parallel.
+        Something like `map`, or a number of processes of joblib, that evaluates in parallel: where
+        there are only values, the points of a difference; where there are gradients, those that a
+        claim is tested with. The result is the same without. Not with `checkpoint`, and where there
+        are gradients not with `bounds`, `constraints` or `plus`.
     options : dict
         Parameters of the named method; and `check_gradient` (default True): compare a few
         differences of values with the gradients, and say so if they disagree; `go_on` (default
@@ -212,7 +215,15 @@ def minimize(
             checkpoint, call_budget(max_calls, 50_000 + 2_000 * start.size), structure, x0, begin,
             deadline, callback, progress, workers, differences == "3-point", exact,
         )  # fmt: skip
-    _refuse_without_gradient(differences, workers, solver)
+    _refuse_differences(differences, solver)
+    refuse_workers(
+        workers,
+        {
+            "checkpoint=": checkpoint is not None,
+            "plus=": plus is not None,
+            "bounds= or constraints=": bounded,
+        },
+    )
     oracle = sized(as_oracle(fun, jac, args, structure), start)  # type: ignore[arg-type]
     if kind.require is not None:
         kind.require(oracle)
@@ -241,7 +252,7 @@ def minimize(
     }  # fmt: skip
     if bounded:
         identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
-    with journal_at(checkpoint, identity) as journal, watched(max_time):
+    with mapped(workers) as ask, journal_at(checkpoint, identity) as journal, watched(max_time):
         base = oracle if journal is None else JournalOracle(oracle, journal)
         if bounded:
             problem = Problem.of(base, start, bounds, constraints, budget, journal)
@@ -257,7 +268,7 @@ def minimize(
             about = _about(result, oracle, constraints, problem.box.clip(start))
             _check_replayed(result.certificate, about[0], journal, bounds=bounds, **about[1])
             return result
-        counted = CountedOracle(base, budget, LONGEST)
+        counted = CountedOracle(base, budget, LONGEST, None if workers is None else ask)
         if eps is None:
             eps = _relative(counted, start, float(delta), seed, rel_eps)
         request = Request(float(eps), float(delta), seed, lipschitz)
@@ -332,16 +343,11 @@ def _identity(
     }  # fmt: skip
 
 
-def _refuse_without_gradient(differences: Any, workers: Any, solver: Solver) -> None:
+def _refuse_differences(differences: Any, solver: Solver) -> None:
     if differences is not None:
         raise InputError(
             f"jac={differences!r} goes with method='auto' or 'values', not with {solver.name!r}: "
             "it needs gradients."
-        )
-    if workers is not None:
-        raise InputError(
-            "workers evaluate differences of values in parallel; with a gradient there are none. "
-            "Drop workers=, or ask for method='values'."
         )
 
 

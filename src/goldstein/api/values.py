@@ -474,13 +474,14 @@ def certify_values(
     deadline: float,
     constraints: Any = (),
     exact: bool = False,
+    workers: Map = map,
 ) -> ValuesCertificate:
     """Say how stationary a point is, from values alone; the point is never moved."""
     if not box.contains(x):
         raise InputError("x is outside its bounds; clip it: np.clip(x, lower, upper).")
     search = ValuesSearch(
         CountedOracle(values, budget), box, Values(), Request(eps, delta, seed), meta, deadline,
-        central=True, workers=map, constraints=constraints, exact=exact,
+        central=True, workers=workers, constraints=constraints, exact=exact,
     )  # fmt: skip
     found = search.state(x)
     if found is None:

@@ -65,7 +65,7 @@ def _looks(width: float, delta: float) -> tuple[int, int]:
     return far, NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
 
 
-def _taken(rows: Matrix, used: Rows) -> Matrix:
+def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
     """Return these rows; all of them without a copy."""
     return rows if len(used) == len(rows) else rows[used]
 
@@ -234,7 +234,7 @@ class Stating:
             return self._unseen(meta)
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
-        rows, points = _taken(self.gradients, used), _taken(self.points, used)
+        rows, points = taken(self.gradients, used), taken(self.points, used)
         slack = rounding_slack(weights, rows) + SAME * mean_length(weights, rows)
         asked = _Remembering(self.oracle, int(weights.argmax()))
         try:
@@ -323,14 +323,7 @@ class Stating:
 
     def _changes(self, rows: Rows) -> Vector:
         """Return how much each gradient changes a hair away; inf where a kink was met."""
-        for j in rows.tolist():
-            if j not in self._neighbours:
-                near = self._near_looks + min(len(self.unsteady), MORE_LOOKS)
-                hairs = [self._hairs] * self._looks + [min(self._hairs, NEAR_HAIRS)] * near
-                try:
-                    self._neighbours[j] = np.array([self._look(j, far) for far in hairs])
-                except KinkError:
-                    self._neighbours[j] = None
+        self._look([j for j in rows.tolist() if j not in self._neighbours])
         found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
         return np.array(
             [
@@ -339,11 +332,22 @@ class Stating:
             ]
         )
 
-    def _look(self, j: int, hairs: float) -> Vector:
-        z = beside(self.rng, self.points[j], self.x, self.delta, hairs)
-        gradient = self.oracle.gradient(z)
-        self.asked.append((z, gradient))
-        return gradient
+    def _look(self, rows: list[int]) -> None:
+        """Ask for gradients beside these points, for all of them at once."""
+        near = self._near_looks + min(len(self.unsteady), MORE_LOOKS)
+        hairs = [self._hairs] * self._looks + [min(self._hairs, NEAR_HAIRS)] * near
+        places = [
+            beside(self.rng, self.points[j], self.x, self.delta, far) for j in rows for far in hairs
+        ]
+        answers = self.oracle.gradients_at(np.array(places))
+        for j in rows:
+            found: list[Vector] = []
+            for z, gradient in zip(places[: len(hairs)], answers):
+                if gradient is not None:
+                    self.asked.append((z, gradient))
+                    found.append(gradient)
+            del places[: len(hairs)]
+            self._neighbours[j] = np.array(found) if len(found) == len(hairs) else None
 
     def _beside(self, rows: Rows) -> list[Matrix]:
         """Return the gradients beside these points, one matrix for each look."""

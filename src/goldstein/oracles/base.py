@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.errors import KinkError
 
 
 class Oracle(ABC):
@@ -36,6 +38,16 @@ class Oracle(ABC):
     @abstractmethod
     def gradient(self, y: Vector) -> Vector:
         """Return the gradient of f at y, or raise `KinkError`."""
+
+    def gradients_at(self, points: Matrix) -> Iterator[Vector | None]:
+        """Yield the gradients at many points, in their order, and None for a kink."""
+        for y in points:
+            try:
+                answer = self.gradient(y)
+            except KinkError:
+                yield None
+            else:
+                yield answer
 
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
         """Return a noisy gradient at x, its mean over `rng` the gradient; here without noise."""

@@ -13,7 +13,14 @@ import numpy as np
 from scipy.linalg.blas import ddot
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.errors import GoldsteinError, InputError, OracleError, OutOfCalls, OutOfTime
+from goldstein.errors import (
+    GoldsteinError,
+    InputError,
+    KinkError,
+    OracleError,
+    OutOfCalls,
+    OutOfTime,
+)
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value, too_long
 from goldstein.oracles.base import Oracle
 
@@ -50,6 +57,8 @@ class CountedOracle(Oracle):
     max_calls : int, optional
     longest : float
         Longer gradients are refused; a search passes `LONGEST`.
+    workers : map-like, optional
+        Asks for the gradients of `gradients_at` in one round.
 
     Attributes
     ----------
@@ -58,9 +67,14 @@ class CountedOracle(Oracle):
     """
 
     def __init__(
-        self, inner: Oracle, max_calls: int | None = None, longest: float = math.inf
+        self,
+        inner: Oracle,
+        max_calls: int | None = None,
+        longest: float = math.inf,
+        workers: Map | None = None,
     ) -> None:
         self.inner = inner
+        self.workers = workers
         self.longest = longest
         self._longest_square = longest * longest
         self.knows_kinks = inner.knows_kinks
@@ -150,6 +164,29 @@ class CountedOracle(Oracle):
     def gradient(self, y: Vector) -> Vector:
         return self._gradient(self.inner.gradient, y, "gradient")
 
+    def gradients_at(self, points: Matrix) -> Iterator[Vector | None]:
+        """Yield the gradients at many points, None for a kink; counts and errors as one by one.
+
+        With workers they are asked for in one round, as many as calls are left: read them all
+        before the next question.
+        """
+        if self.workers is None or time.perf_counter() > self.deadline:
+            yield from super().gradients_at(points)
+            return
+        now = points[: max(0, int(min(self.limit - self.calls, len(points))))]
+        answers = self.workers(Guarded(self.inner.gradient), list(now.copy()))
+        for y, raw in zip(now, answers, strict=True):
+            self.gradients += 1
+            if isinstance(raw, KinkError):
+                yield None
+            elif isinstance(raw, GoldsteinError):
+                raise raw
+            elif isinstance(raw, Exception):
+                raise self._raised(raw, y, "gradient") from raw
+            else:
+                yield self._checked(raw, y)
+        yield from super().gradients_at(points[len(now) :])
+
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
         """Ask for a noisy gradient; it counts like any gradient."""
         return self._gradient(lambda z: self.inner.sample(z, rng), x, "noisy gradient")
@@ -166,6 +203,10 @@ class CountedOracle(Oracle):
             raise
         except Exception as failure:
             raise self._raised(failure, y, what) from failure
+        return self._checked(raw, y)
+
+    def _checked(self, raw: Any, y: Vector) -> Vector:
+        """Return the answer at y as a gradient, or say what is wrong with it."""
         dtype = getattr(raw, "dtype", None)
         if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8:
             self.coarse = dtype.name

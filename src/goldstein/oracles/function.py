@@ -100,17 +100,17 @@ class FunctionOracle(Oracle):
         self.fun = fun
         self.args = tuple(args)
         self.jac = jac
-        # With jac=True one call answers both questions at a point: keep the last pair.
-        self._pair_at: bytes = b""
-        self._pair: tuple[float, Vector] | None = None
+        # With jac=True one call answers both questions at a point: keep the last pair, together
+        # with its point, since threads may ask.
+        self._kept: tuple[bytes, tuple[float, Vector]] | None = None
 
     @property
     def name(self) -> str:
         return getattr(self.fun, "__name__", type(self.fun).__name__)
 
     def _both(self, x: Vector) -> tuple[float, Vector]:
-        key = x.tobytes()
-        if self._pair is None or key != self._pair_at:
+        key, kept = x.tobytes(), self._kept
+        if kept is None or key != kept[0]:
             answer = self.fun(x, *self.args)
             if not (isinstance(answer, tuple | list) and len(answer) == 2):
                 raise InputTypeError(
@@ -120,8 +120,8 @@ class FunctionOracle(Oracle):
             # A gradient buffer the user reuses must not change under us. Nothing is converted:
             # the guard wants to see what it is.
             gradient = answer[1].copy() if isinstance(answer[1], np.ndarray) else answer[1]
-            self._pair, self._pair_at = (answer[0], gradient), key
-        return self._pair
+            kept = self._kept = key, (answer[0], gradient)
+        return kept[1]
 
     def value(self, x: Vector) -> float:
         if self.jac is True:
