@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import itertools
 import json
 import math
@@ -702,3 +703,14 @@ def test_limits_one_by_one(
         checker.Vec([1, 2], [1, 2], 1)
     with pytest.raises(checker.Unreadable):
         checker.keep([two])
+
+
+def test_as_a_script(checker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `main` returns is the exit code."""
+    monkeypatch.setattr("sys.argv", ["goldstein_check.py"])
+    spec = importlib.util.spec_from_file_location("__main__", checker.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(SystemExit) as end:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert end.value.code == 2
