@@ -98,7 +98,7 @@ class Session:
 
 
 def _is_open(line: dict[str, str]) -> bool:
-    return line["way"] == "warm" and not line["by"]
+    return line["way"] != "untested" and not line["by"]
 
 
 def _wanted(asked: argparse.Namespace) -> Iterator[Mutant]:
@@ -133,8 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     todo = [
         m
         for m in chosen
-        if m.key not in before
-        or (m.key in survived and ((asked.again and m.place not in reasons) or not m.function))
+        if m.key not in before or (asked.again and m.key in survived and m.place not in reasons)
     ]
     todo.sort(key=lambda mutant: mutant.key in before)  # new ones first
     session.warm(todo)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import itertools
 import json
 import math
@@ -416,9 +417,8 @@ SQUARE = {"breakpoints": ["0"], "pieces": [["0"], ["0", "0", "1"]]}
 ABOVE, MORE, BELOW = (hex(2**2000 + k) + "/" + hex(2**2000) for k in (1, 2, -1))
 SMALL = "1/" + hex(2**2000)
 
-#: Functions: nodes, pivot, direction, and the gradient beside the pivot; none if it is refused.
-BESIDE: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {}
-for name, function, *cases in (
+#: Functions: nodes; then pivot, direction, and the gradient beside the pivot, none if refused.
+FUNCTIONS: Any = (
     (
         "three planes",
         [TWO, row(0, "1 0", "0 2", "-1 -3"), op("max", 1, columns=3)],
@@ -585,9 +585,12 @@ for name, function, *cases in (
         [TWO, row(0, "1 0", "0 0", "0 1", "0 0"), op("norm2", 1, columns=2), row(2, "1 2")],
         (f"1 {SMALL}", "0 -1", "1 2"),
     ),
-):  # fmt: skip
-    for number, (pivot, way, slope) in enumerate(cases):
-        BESIDE[f"{name}, {number}"] = (function, pivot, way, slope)
+)  # fmt: skip
+BESIDE: dict[str, Any] = {
+    f"{name}, {number}": (function, *case)
+    for name, function, *cases in FUNCTIONS
+    for number, case in enumerate(cases)
+}
 
 
 @pytest.mark.parametrize("name", BESIDE)
@@ -637,7 +640,7 @@ def test_gradients_that_are_enclosed(judge: Any) -> None:
 def test_matrices_of_intervals(checker: Any) -> None:
     """Every entry of the product is enclosed, and no more than that."""
     variable = checker.read_node({"op": "variable", "size": 4}, 0, [])
-    table = [[1, -2], [3, 0], [F(-1, 2), 2]]
+    table: list[list[Any]] = [[1, -2], [3, 0], [F(-1, 2), 2]]
     rows = [[str(a) for a in line] for line in table]
     data = {"op": "affine", "of": [0], "columns": 2, "width": 2, "rows": rows}
     node = checker.read_node(data, 1, [variable])
@@ -672,7 +675,7 @@ def test_signs_sizes_and_keys(judge: Any, checker: Any, tmp_path: Path) -> None:
     ):
         assert judge(NEAR, function=function, claim__eps="99") == 2
     nothing = [{"op": "variable", "size": 0}, op("affine", 0, columns=1, width=0, rows=[[]])]
-    point = {"x": [], "evidence__pivot": [], "evidence__directions": [[], []]}
+    point: dict[str, Any] = {"x": [], "evidence__pivot": [], "evidence__directions": [[], []]}
     assert judge(NEAR, function=nothing, **point) == 2
     assert judge(NEAR) == 0
     path = tmp_path / "proof.json"
@@ -702,3 +705,14 @@ def test_limits_one_by_one(
         checker.Vec([1, 2], [1, 2], 1)
     with pytest.raises(checker.Unreadable):
         checker.keep([two])
+
+
+def test_as_a_script(checker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `main` returns is the exit code."""
+    monkeypatch.setattr("sys.argv", ["goldstein_check.py"])
+    spec = importlib.util.spec_from_file_location("__main__", checker.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(SystemExit) as end:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert end.value.code == 2

@@ -71,6 +71,10 @@ def test_products_that_underflow_are_covered() -> None:
     assert Fraction(dot_lower(-a, a)) <= -exact_dot(a, a)
     assert products_upper(vector(0.0, 1.0), vector(1.0, 0.0)) == 0.0
     assert products_upper(np.zeros(0), np.zeros(0)) == 0.0
+    many, others = np.full(100, 2.0**-537), np.full(100, 0.98 * 2.0**-538)  # products are lost
+    truth = exact_dot(many, others)
+    assert Fraction(products_upper(many, others)) >= truth
+    assert Fraction(dot_lower(-many, others)) <= -truth
 
 
 def test_l1() -> None:

@@ -818,3 +818,9 @@ def test_the_gap_covers_the_rounding_of_long_steps() -> None:
             pairs = zip(slope.tolist(), claim.x.tolist(), y.tolist(), strict=True)
             truth -= sum((Fraction(a) * (Fraction(b) - Fraction(c)) for a, b, c in pairs), 0)
         assert Fraction(bound) >= truth
+
+
+def test_how_far_a_claim_may_be_off() -> None:
+    """Larger ones would believe more: whoever changes them says so here, too."""
+    assert (kkt.MORE_WEIGHT, kkt.LESS, kkt.DEGENERATE) == (4.0, 10.0, 1e-3)
+    assert check(forged()).ok
