@@ -140,3 +140,15 @@ def test_two_sided_constraints_and_sparse_jacobians():
     assert res.x == pytest.approx([-0.5, -0.5], abs=2e-3)
     assert res.multipliers == pytest.approx([-1.5, -0.5], abs=1e-2)
     assert len(asked) <= 2 * (res.nfev + res.ngev) + 200
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_claims_do_not_rest_on_the_point_that_a_search_ends_at(seed):
+    """Three entries tie for the largest at x: its gradient is one of three, by chance."""
+    known = KNOWN["box_and_simplex"]
+    res = gs.minimize(
+        known.fun, known.x0, known.jac, eps=1e-2, delta=1e-2, rng=seed, **known.problem
+    )
+    assert res.success
+    for check in range(60):
+        assert res.certificate.verify(known.fun, known.jac, seed=check, **known.problem).ok

@@ -378,7 +378,11 @@ class ConstrainedSearch:
         seeds: list[tuple[Vector, Vector | None]] = []
         if penalised is not None and evidence is not None:
             inside = [penalised.invert(z) for z in evidence.points]
-            seeds = [(z, penalised.remembered(z)) for z in inside]
+            # What is known of places that were not drawn at random may be known of a kink.
+            seeds = [
+                (z, penalised.remembered(z) if drawn else None)
+                for z, drawn in zip(inside, evidence.perturbed)
+            ]
         around = Around(problem, y, request.delta, request.seed)
         certificate = None
         patience = EARLY_PATIENCE if early else max(20, min(4 * y.size, 200))

@@ -34,6 +34,9 @@ SPARE = 0.9
 #: Pairs of points beside x that are looked at: more than a check will.
 CENTRE_PAIRS = 6
 
+#: Points nearer to x than this part of the radius are next to it.
+BESIDE = 1e-3
+
 #: Columns of nonlinear constraints in one combination.
 COLUMNS = 3000
 
@@ -125,14 +128,15 @@ class Around:
     def keep(self, known: Sequence[tuple[Vector, Vector]]) -> None:
         """Remember gradients of f at points of the ball: they are used before others are asked.
 
-        Not that at x itself, nor on faces of the box: kinks are there.
+        Not those next to x, which may be x but for rounding, nor on faces of the box: kinks are
+        there, and none of these points was drawn at random.
         """
         box = self.problem.box
         free, away = ~box.fixed, [float(np.linalg.norm(y - self.x)) for y, _ in known]
         for j in np.argsort(away)[::-1].tolist():
             y = known[j][0]
             face = bool(((y == box.lower) | (y == box.upper))[free].any())
-            if 0.0 < away[j] <= self.delta and not face:
+            if BESIDE * self.delta <= away[j] <= self.delta and not face:
                 self._kept.append(known[j])
 
     def look_for_limits(self) -> None:
