@@ -298,3 +298,14 @@ def test_sums_that_lose_every_small_term(terms: int) -> None:
     for low, high in ends(wide @ Enclosure(np.ones(terms))):
         assert low <= -truth
         assert truth <= high
+
+
+@pytest.mark.parametrize("exact_side", ["left", "right"])
+def test_products_with_subnormal_allowances(exact_side: str) -> None:
+    """What the allowance of a tiny factor loses to underflow, a huge factor makes visible."""
+    huge = np.array([[2.0**1000, 2.0**946]])
+    tiny = np.full(2, 2.0**-1060)  # the products are 2^-60 and 2^-114: half a digit of the sum
+    found = huge @ Enclosure(tiny) if exact_side == "left" else Enclosure(huge) @ tiny
+    true = Fraction(2) ** -60 + Fraction(2) ** -114
+    assert Fraction(float(found.mid[0])) != true  # it was rounded
+    assert abs(Fraction(float(found.mid[0])) - true) <= Fraction(float(found.rad[0]))
