@@ -26,6 +26,10 @@ def test_weakened_checks_are_noticed(tmp_path: Path) -> None:
     """Of what decides a Goldstein claim, and of limits of constraints."""
     where = ["--quick", "--sample", "40", "--only", "goldstein.py", "constraints.py"]
     code, said = mutation(tmp_path, *where, "--tests", *TESTS)
+    if " 0 killed" in said:  # what the tests run could not be recorded: on a crowded machine
+        tmp_path = tmp_path / "again"
+        tmp_path.mkdir()
+        code, said = mutation(tmp_path, *where, "--tests", *TESTS)
     assert (code, said.count("SURVIVES")) == (0, 0), said
     lines = [json.loads(line) for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
     assert len(lines) >= 35
