@@ -8,9 +8,8 @@ from typing import Any
 from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.ring import ask_about, forget, is_near
 from goldstein.solvers.compiled.simplex import (
-    combine,
-    minimise,
     remove,
+    shortest_point,
     shortest_row,
     square,
     start_at,
@@ -18,8 +17,6 @@ from goldstein.solvers.compiled.simplex import (
 from goldstein.solvers.compiled.vectors import copy, distance, dot
 from goldstein.solvers.compiled.views import integers, row, search_at, vector
 
-#: Below this ratio |m| / |g| the Gram matrix has lost half of its digits: look at the rows.
-_GRAM_LIMIT = 1e-5
 _SLACK = 1e-12
 _NOISE = 2.0**-50
 
@@ -68,18 +65,8 @@ def measure(address: Any) -> Any:
         if not dot(row(hull.rows, hull.width, count - 1), point) < squared * (1 - _SLACK) - noise:
             search.solved = count
             return 0
-    hull.relative, hull.noise, hull.exact = _SLACK, _NOISE, 0
-    for _ in range(2):
-        minimise(hull.address)
-        combine(hull, hull.rows, point)
-        squared = dot(point, point)
-        order = integers(hull.order, hull.active)
-        longest = 0.0
-        for place in range(hull.active):
-            longest = max(longest, square(hull, order[place]))
-        if squared > _GRAM_LIMIT**2 * longest:
-            break
-        hull.exact = 1
+    hull.relative, hull.noise = _SLACK, _NOISE
+    squared = shortest_point(hull)
     best = shortest_row(hull)
     if not squared <= square(hull, best):
         # Only rounding among rows of very different lengths can do this.

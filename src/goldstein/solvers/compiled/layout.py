@@ -38,8 +38,9 @@ def _record(floats: str, integers: str, *nested: tuple[str, Any]) -> np.dtype[An
 
 #: A quadratic programme on the simplex: its data, its weights, and a factor of the active rows.
 FACE = _record(
-    # added to the matrix before it was factorised; slack of the optimality test
-    "shift relative noise",
+    # added to the matrix before it was factorised; slack of the optimality test; the curvature of
+    # the linear part
+    "shift relative noise bend",
     "address gram rows point linear weights kept order factor slopes ones step"
     # rows there are; room for rows; length of a row; rows with weight; is the factor valid?
     " count capacity width active valid exact",
@@ -47,10 +48,10 @@ FACE = _record(
 
 #: Vectors of both halves: a record has their addresses, and `views` makes attributes of them.
 SEARCH_VECTORS = "x centre point found aimed sparse ring_asked"
-NEWTON_VECTORS = "x g y p best step change along point found"
+NEWTON_VECTORS = "x g y p best step change along behind point found"
 
-#: Arrays of the fast half: rows of `images` are the matrix times the pieces.
-_NEWTON_ARRAYS = "rises falls matrix images levels travel stale"
+#: Arrays of the fast half: its pieces are `rows`; rows of the model are J'g for each of them.
+_NEWTON_ARRAYS = "rises falls factor rows levels travel stale"
 NEWTON = _record(
     "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy",
     # the record this one is in
@@ -191,7 +192,7 @@ def _plan(d: int) -> _Plan:
     shapes["arrays"].update(dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (kept,)))
     shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (room,)))
     shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels", "travel"), (planes,)))
-    shapes["newton"].update(stale=(planes,), matrix=(d, d), images=(planes, d))
+    shapes["newton"].update(stale=(planes,), factor=(d, d), rows=(planes, d))
     search = np.zeros(1, dtype=SEARCH)
     search["dim"] = search["newton"]["dim"] = d
     search["ring_size"] = kept

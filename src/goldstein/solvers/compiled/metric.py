@@ -1,25 +1,38 @@
-"""The dense BFGS matrix, and its products with the pieces of the model."""
+"""BFGS with a factor of the matrix, H = J J', and its products with the pieces of the model.
+
+As in `solvers.small_metric`, whose docstring has the formula. Rows of `columns` are J'g for the
+pieces g: a step changes each of them by a multiple of one vector.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from goldstein.solvers.compiled.jit import kernel, method, unit
-from goldstein.solvers.compiled.vectors import dot
+from goldstein.solvers.compiled.vectors import add_multiple, dot, fill
 from goldstein.solvers.compiled.vectors import scale as multiply
 from goldstein.solvers.compiled.views import integers, row, search_at, vector
 
 
 @kernel
-def apply(newton: Any, g: Any, target: Any) -> None:
-    """Set target = H g."""
+def behind(newton: Any, g: Any, target: Any) -> None:
+    """Set target = J'g."""
+    fill(0.0, target)
     for i in range(newton.dim):
-        target[i] = dot(row(newton.matrix, newton.dim, i), g)
+        add_multiple(g[i], row(newton.factor, newton.dim, i), target)
+
+
+@kernel
+def before(newton: Any, v: Any, target: Any) -> None:
+    """Set target = J v."""
+    for i in range(newton.dim):
+        target[i] = dot(row(newton.factor, newton.dim, i), v)
 
 
 @kernel
 def renew(newton: Any) -> None:
-    """Bring the images and products of new pieces up to date.
+    """Bring the columns and products of new pieces up to date.
 
     One other piece per step is computed afresh too, to forget the rounding errors of its updates.
     """
@@ -29,41 +42,45 @@ def renew(newton: Any) -> None:
     stale[newton.next_renewed % model.count] = 1
     for slot in range(model.count):
         if stale[slot] == 1:
-            image = row(newton.images, newton.dim, slot)
-            apply(newton, row(model.rows, newton.dim, slot), image)
+            behind(newton, row(newton.rows, newton.dim, slot), row(model.rows, newton.dim, slot))
+    for slot in range(model.count):
+        if stale[slot] == 1:
+            column = row(model.rows, newton.dim, slot)
             products = row(model.gram, model.capacity, slot)
             for other in range(model.count):
-                product = dot(row(model.rows, newton.dim, other), image)
+                product = dot(row(model.rows, newton.dim, other), column)
                 products[other] = product
                 row(model.gram, model.capacity, other)[slot] = product
     for slot in range(model.count):
         stale[slot] = 0
 
 
+@kernel
+def _square(newton: Any, v: Any) -> Any:
+    behind(newton, v, newton.along)
+    return dot(newton.along, newton.along)
+
+
 @method
 def square_of_gradient(newton: Any) -> Any:
     """Return g'Hg."""
-    apply(newton, newton.g, newton.along)
-    return dot(newton.g, newton.along)
+    return _square(newton, newton.g)
 
 
 @method
 def square_of_change(newton: Any) -> Any:
     """Return y'Hy."""
-    apply(newton, newton.change, newton.along)
-    return dot(newton.change, newton.along)
+    return _square(newton, newton.change)
 
 
 @method
 def scale_metric(newton: Any, factor: Any) -> None:
-    size, model = newton.dim, newton.model
+    size, model, root = newton.dim, newton.model, math.sqrt(factor)
     for i in range(size):
-        multiply(factor, row(newton.matrix, size, i))
+        multiply(root, row(newton.factor, size, i))
     for slot in range(model.count):
-        multiply(factor, row(newton.images, size, slot))
-        products = row(model.gram, model.capacity, slot)
-        for other in range(model.count):
-            products[other] *= factor
+        multiply(root, row(model.rows, size, slot))
+        multiply(factor, row(model.gram, model.capacity, slot))
 
 
 @method
@@ -76,45 +93,51 @@ def learn(newton: Any, sy: Any) -> None:
 @unit
 def learn_pair(address: Any) -> Any:
     newton = search_at(address).newton
-    size, sy = newton.dim, newton.sy
-    s, change = newton.step, newton.change
-    along = newton.along
+    size, sy, s = newton.dim, newton.sy, newton.step
+    along, behind_p = newton.along, newton.behind
     if newton.scaled == 0:
-        _begin(newton, sy / dot(change, change))
-    apply(newton, change, along)
-    # H + (sy + y'Hy)/sy^2 ss' - (Hy s' + s Hy')/sy, as one symmetric update of rank two.
-    factor = 0.5 * (1.0 + dot(change, along) / sy) / sy
+        _begin(newton, math.sqrt(sy / dot(newton.change, newton.change)))
+    square = dot(behind_p, behind_p)
+    if not 0.0 < square < math.inf:
+        return 0
+    # J + s a' with a = (sqrt(s'y) r / |r| - J'y) / s'y, where r = -J'g and g led to the step.
+    behind(newton, newton.change, along)
+    share = math.sqrt(sy / square)
     for i in range(size):
-        along[i] = factor * s[i] - along[i] / sy
+        along[i] = (-share * behind_p[i] - along[i]) / sy
     for i in range(size):
-        entries = row(newton.matrix, size, i)
-        one, other = s[i], along[i]
-        for j in range(size):
-            entries[j] += one * along[j] + other * s[j]
-    model = newton.model
-    stale = integers(newton.stale, model.count)
-    rises, falls = vector(newton.rises, model.count), vector(newton.falls, model.count)
-    for slot in range(model.count):
-        falls[slot] = dot(row(model.rows, size, slot), along)
-    for slot in range(model.count):
-        if stale[slot] == 0:
-            image, products = row(newton.images, size, slot), row(model.gram, model.capacity, slot)
-            one, other = rises[slot], falls[slot]
-            for i in range(size):
-                image[i] += one * along[i] + other * s[i]
-            for i in range(model.count):
-                products[i] += one * falls[i] + other * rises[i]
+        add_multiple(s[i], along, row(newton.factor, size, i))
+    _follow(newton, along)
     return 0
 
 
 @kernel
+def _follow(newton: Any, along: Any) -> None:
+    """The factor has changed by s a': change the columns of the pieces, and their products."""
+    model, size = newton.model, newton.dim
+    stale = integers(newton.stale, model.count)
+    rises, falls = vector(newton.rises, model.count), vector(newton.falls, model.count)
+    half = 0.5 * dot(along, along)
+    for slot in range(model.count):
+        column = row(model.rows, size, slot)
+        falls[slot] = dot(column, along) + half * rises[slot]
+        add_multiple(rises[slot], along, column)
+    for slot in range(model.count):
+        if stale[slot] == 0:
+            products = row(model.gram, model.capacity, slot)
+            add_multiple(rises[slot], falls, products)
+            add_multiple(falls[slot], rises, products)
+
+
+@kernel
 def _begin(newton: Any, scale: Any) -> None:
-    """Start from a multiple of the identity."""
-    for i in range(newton.dim):
-        entries = row(newton.matrix, newton.dim, i)
-        for j in range(newton.dim):
-            entries[j] = 0.0
+    """Start from a multiple of the identity; the step was along a gradient."""
+    size = newton.dim
+    for i in range(size):
+        entries = row(newton.factor, size, i)
+        fill(0.0, entries)
         entries[i] = scale
+        newton.behind[i] = -newton.step[i]
     stale = integers(newton.stale, newton.model.count)
     for slot in range(newton.model.count):
         stale[slot] = 1

@@ -9,13 +9,15 @@ from goldstein.solvers.compiled import decisions  # noqa: F401
 from goldstein.solvers.compiled.draws import ball_point, fill_normal
 from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
-from goldstein.solvers.compiled.metric import apply, renew
-from goldstein.solvers.compiled.simplex import collect, combine, minimise, square, start_at
+from goldstein.solvers.compiled.metric import before, behind, renew
+from goldstein.solvers.compiled.simplex import collect, shortest_point, square, start_at
 from goldstein.solvers.compiled.vectors import copy, dot, length, move, scale
 from goldstein.solvers.compiled.vectors import largest as largest_of
 from goldstein.solvers.compiled.views import integers, row, search_at, vector
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.tuning import TUNING
+
+_ABOVE, _NOTHING = 1e3, 1e-200
 
 # ---------------------------------------------------------------- where to ask
 
@@ -99,12 +101,10 @@ def solve_model(address: Any) -> Any:
     model = newton.model
     renew(newton)
     _prepare_model(newton)
-    minimise(model.address)
-    combination = vector(model.point, newton.dim)
-    combine(model, model.rows, combination)
-    combine(model, newton.images, newton.p)
+    newton.slope = -shortest_point(model)
+    copy(vector(model.point, newton.dim), newton.behind)
+    before(newton, newton.behind, newton.p)
     scale(-1.0, newton.p)
-    newton.slope = dot(combination, newton.p)
     return 0
 
 
@@ -112,7 +112,8 @@ def solve_model(address: Any) -> Any:
 def follow_metric(newton: Any) -> Any:
     if newton.scaled == 0:
         return follow_gradient(newton)
-    apply(newton, newton.g, newton.p)
+    behind(newton, newton.g, newton.behind)
+    before(newton, newton.behind, newton.p)
     scale(-1.0, newton.p)
     return dot(newton.p, newton.g)
 
@@ -146,7 +147,7 @@ def slope_found(newton: Any) -> Any:
 def store_piece(newton: Any, slot: Any, level: Any, travel: Any) -> None:
     model = newton.model
     model.count = min(newton.pieces, newton.capacity)
-    copy(newton.found, row(model.rows, newton.dim, slot))
+    copy(newton.found, row(newton.rows, newton.dim, slot))
     vector(newton.levels, model.count)[slot] = level
     vector(newton.travel, model.count)[slot] = travel
     vector(model.weights, model.count)[slot] = TUNING.hope
@@ -165,7 +166,7 @@ def find_rises(newton: Any) -> None:
     model, step = newton.model, newton.step
     rises = vector(newton.rises, model.count)
     for slot in range(model.count):
-        rises[slot] = dot(row(model.rows, newton.dim, slot), step)
+        rises[slot] = dot(row(newton.rows, newton.dim, slot), step)
 
 
 @method
@@ -210,17 +211,20 @@ def clear_model(newton: Any) -> None:
 def _prepare_model(newton: Any) -> None:
     """Pose the quadratic programme of the step, from the weights of the last one."""
     model = newton.model
-    model.relative, model.noise, model.exact = 1e-9, 1e-13, 0
+    model.relative, model.noise, model.bend = 1e-9, 1e-13, 0.0
     levels, travel = vector(newton.levels, model.count), vector(newton.travel, model.count)
     linear = vector(model.linear, model.count)
     low, lowest = math.inf, 0
+    top = 0.0
     for slot in range(model.count):
         gap = newton.fx - levels[slot]
         gap = max(gap, -TUNING.above * gap)
         linear[slot] = max(gap, TUNING.locality * travel[slot] * travel[slot])
+        top = max(top, linear[slot])
         height = 0.5 * square(model, slot) + linear[slot]
         if height < low:
             low, lowest = height, slot
+    model.bend = 1.0 / (_ABOVE * top) if top > _NOTHING else 0.0
     if not collect(model) > 0.0:
         start_at(model, lowest)
 

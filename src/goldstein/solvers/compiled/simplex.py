@@ -21,6 +21,8 @@ from goldstein.solvers.compiled.views import face_at, integers, row, vector
 
 #: Pivots of the factor are no smaller than this part of the diagonal.
 _FLOOR = 1e-14
+#: Below this ratio |m| / |g| the Gram matrix has lost half of its digits: look at the rows.
+_GRAM_LIMIT = 1e-5
 #: Corrections within one face.
 _CORRECTIONS = 4
 
@@ -28,7 +30,8 @@ _CORRECTIONS = 4
 @kernel
 def square(face: Any, index: Any) -> Any:
     """Return a diagonal entry of K."""
-    return row(face.gram, face.capacity, index)[index]
+    linear = vector(face.linear, face.count)[index]
+    return row(face.gram, face.capacity, index)[index] + face.bend * linear * linear
 
 
 @kernel
@@ -68,13 +71,13 @@ def collect(face: Any) -> Any:
 
 
 @kernel
-def combine(face: Any, rows: Any, target: Any) -> None:
-    """Set target to the weighted sum of these rows."""
+def combine(face: Any, target: Any) -> None:
+    """Set target to the weighted sum of the rows."""
     weights, order = vector(face.weights, face.count), integers(face.order, face.active)
     target[:] = 0.0
     for place in range(face.active):
         index = order[place]
-        add_multiple(weights[index], row(rows, face.width, index), target)
+        add_multiple(weights[index], row(face.rows, face.width, index), target)
 
 
 @kernel
@@ -84,11 +87,13 @@ def _append(face: Any, place: Any) -> None:
     width = face.capacity + 1
     products = row(face.gram, face.capacity, order[place])
     new = row(face.factor, width, place)
-    whole = products[order[place]] + face.shift
+    linear = vector(face.linear, face.count)
+    bend = face.bend * linear[order[place]]
+    whole = square(face, order[place]) + face.shift
     left = whole
     for j in range(place):
         old = row(face.factor, width, j)
-        value = products[order[j]] + face.shift
+        value = products[order[j]] + bend * linear[order[j]] + face.shift
         for i in range(j):
             value -= new[i] * old[i]
         value /= old[j]
@@ -209,14 +214,18 @@ def _correct(face: Any) -> Any:
 @kernel
 def _find_slopes(face: Any) -> None:
     weights, order = vector(face.weights, face.count), integers(face.order, face.active)
-    slopes = vector(face.slopes, face.count)
+    slopes, linear = vector(face.slopes, face.count), vector(face.linear, face.count)
+    steeper = 1.0
+    for place in range(face.active):
+        steeper += face.bend * weights[order[place]] * linear[order[place]]
+    for i in range(face.count):
+        slopes[i] = steeper * linear[i]
     if face.exact == 1:
         point = vector(face.point, face.width)
-        combine(face, face.rows, point)
+        combine(face, point)
         for i in range(face.count):
-            slopes[i] = dot(row(face.rows, face.width, i), point)
+            slopes[i] += dot(row(face.rows, face.width, i), point)
         return
-    copy(vector(face.linear, face.count), slopes)
     for place in range(face.active):
         index = order[place]
         products = vector(face.gram + 8 * face.capacity * index, face.count)
@@ -284,6 +293,25 @@ def minimise(address: Any) -> Any:
         face.active += 1
         _append(face, face.active - 1)
     return 0
+
+
+@kernel
+def shortest_point(face: Any) -> Any:
+    """Minimise, leave the combination of the rows in `point`, and return its square."""
+    point = vector(face.point, face.width)
+    square_of_point = 0.0
+    for exact in range(2):
+        face.exact = exact
+        minimise(face.address)
+        combine(face, point)
+        square_of_point = dot(point, point)
+        order = integers(face.order, face.active)
+        longest = 0.0
+        for place in range(face.active):
+            longest = max(longest, square(face, order[place]))
+        if square_of_point > _GRAM_LIMIT**2 * longest:
+            break
+    return square_of_point
 
 
 @kernel

@@ -36,6 +36,12 @@ def copy(source: Any, target: Any) -> None:
 
 
 @kernel
+def fill(value: Any, target: Any) -> None:
+    for i in range(target.size):
+        target[i] = value
+
+
+@kernel
 def add_multiple(factor: Any, a: Any, target: Any) -> None:
     for i in range(a.size):
         target[i] += factor * a[i]
