@@ -15,7 +15,7 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.stating import Stating, taken
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import hair
-from goldstein.checker.rounding import distance_upper
+from goldstein.checker.rounding import distances_upper
 from goldstein.errors import (
     BallTooSmallError,
     InputError,
@@ -208,7 +208,7 @@ class Judge:
         return found
 
     def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating | None:
-        inside = [distance_upper(y, x) <= self.request.delta for y in points]
+        inside = [distance <= self.request.delta for distance in distances_upper(points, x)]
         if not any(inside):
             return None
         if not all(inside):
@@ -228,13 +228,15 @@ class Judge:
         x, delta = evidence.x, self.request.delta
         rng = stream(self.request.seed, self.trials, "judge")
         shares = np.where(evidence.perturbed, HAIR, JITTER).tolist()
+        sizes = np.abs(evidence.points).max(axis=1, initial=0.0).tolist()
         wanted = list(range(len(shares)))
         points, gradients = np.empty(evidence.points.shape), np.empty(evidence.points.shape)
         asked: list[int] = []
         for _ in range(DRAWS):
             for j in wanted:
-                points[j] = _displace(rng, evidence.points[j], x, delta, shares[j])
-            wanted = [j for j in wanted if distance_upper(points[j], x) <= delta]
+                points[j] = _displace(rng, evidence.points[j], sizes[j], x, delta, shares[j])
+            distances = distances_upper(taken(points, wanted), x)
+            wanted = [j for j, distance in zip(wanted, distances) if distance <= delta]
             kinks = []
             for j, gradient in zip(wanted, self.oracle.gradients_at(taken(points, wanted))):
                 if gradient is None:
@@ -281,11 +283,15 @@ def _heaviest(evidence: Evidence, most: int) -> Evidence:
     return Evidence(evidence.x, evidence.points[kept], weights, evidence.perturbed[kept], gradients)
 
 
-def _displace(rng: np.random.Generator, y: Vector, x: Vector, delta: float, share: float) -> Vector:
-    """Move y at random by this share of delta (and no less than `verify` sees), in the ball."""
+def _displace(
+    rng: np.random.Generator, y: Vector, size: float, x: Vector, delta: float, share: float
+) -> Vector:
+    """Move y at random by this share of delta (and no less than `verify` sees), in the ball.
+
+    The largest entry of y is of this size.
+    """
     offset = y - x
-    visible = VISIBLE * float(np.abs(y).max(initial=0.0))
-    reach = max(share * delta, min(visible, JITTER * delta))
+    reach = max(share * delta, min(VISIBLE * size, JITTER * delta))
     room = delta - 2.0 * reach
     distance = math.sqrt(offset @ offset)
     if distance > room:

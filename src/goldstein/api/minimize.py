@@ -245,13 +245,17 @@ def minimize(
             asked, meta, begin, deadline, budget,
             _in_shape(callback, structure), progress, checked,
         )  # fmt: skip
-    identity = {
-        **_identity(oracle, start, solver, eps, rel_eps, asked),
-        "stationarity": stationarity, "check_gradient": checked, "go_on": own.go_on,
-        "leaps": own.leaps,
-    }  # fmt: skip
-    if bounded:
-        identity |= {"feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)}
+    identity: dict[str, Any] = {}
+    if checkpoint is not None:
+        identity = {
+            **_identity(oracle, start, solver, eps, rel_eps, asked),
+            "stationarity": stationarity, "check_gradient": checked, "go_on": own.go_on,
+            "leaps": own.leaps,
+        }  # fmt: skip
+        if bounded:
+            identity |= {
+                "feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)
+            }  # fmt: skip
     with mapped(workers) as ask, journal_at(checkpoint, identity) as journal, watched(max_time):
         base = oracle if journal is None else JournalOracle(oracle, journal)
         if bounded:
@@ -694,7 +698,9 @@ def _in_shape(
 
 def _large_ball(request: Request, start: Vector, x: Vector) -> str:
     """Say so where delta is not small against anything in sight: the claim is then about all."""
-    scale = float(max(np.abs(start).max(), np.abs(x).max(), np.abs(x - start).max()))
+    scale = float(np.abs(start).max())
+    if scale < request.delta:
+        scale = float(max(scale, np.abs(x).max(), np.abs(x - start).max()))
     if 0.0 < scale < request.delta:
         return (
             f"note: delta = {request.delta:g} is larger than x0, x and the way between them "

@@ -17,7 +17,7 @@ from goldstein.certificates.near import Described
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import best_bound
 from goldstein.checker.goldstein import check_goldstein, check_rounding
-from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper
+from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
@@ -122,7 +122,7 @@ class GoldsteinCertificate(PlottedCertificate):
             points=points,
             gradients=gradients,
             weights=weights,
-            delta=min(self.delta, max(distance_upper(y, self.x) for y in points)),
+            delta=min(self.delta, max(distances_upper(points, self.x))),
             eps=combination_norm_upper(weights, gradients),
             digest="" if unaltered else self.digest,
         )
@@ -290,7 +290,7 @@ def strongest_claim(
     known = weights is not None and np.array_equal(best, weights)
     return {
         "x": x,
-        "delta": max(distance_upper(y, x) for y in points),
+        "delta": max(distances_upper(points, x)),
         "eps": given if known else combination_norm_upper(best, gradients),
         "points": points,
         "gradients": gradients,

@@ -17,7 +17,7 @@ from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_cla
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
-from goldstein.checker.rounding import combination_norm_upper, distance_upper, norm_upper, up
+from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper, up
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
 from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
 from goldstein.numerics.streams import stream
@@ -254,7 +254,7 @@ class Stating:
         heaviest = int(used[weights.argmax()])
         if asked.answer is None or self._is_other(asked.answer, heaviest, stated):
             self._require_same(stated, heaviest)
-        distance = max(distance_upper(y, self.x) for y in points)
+        distance = max(distances_upper(points, self.x))
         return GoldsteinCertificate(
             self.x, self._with_room(distance, points), max(stated, bound), points, rows, weights,
             meta=dict(meta or {}), descent=descent,
@@ -287,7 +287,7 @@ class Stating:
 
     def _with_room(self, radius: float, points: Matrix) -> float:
         """The displacements need room too, where all points are next to x."""
-        room = 4.0 * max(norm_upper(hair(y, self.delta)) for y in points)
+        room = 4.0 * max(map(norm_upper, hair(points, self.delta)))
         return max(radius, min(self.delta, up(radius + room)))
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:

@@ -20,6 +20,7 @@ from goldstein.checker.errors import KinkError
 from goldstein.checker.rounding import (
     combination_norm_upper,
     distance_upper,
+    distances_upper,
     gamma,
     norm_upper,
 )
@@ -100,7 +101,7 @@ def differ(weights: Vector, rows: Matrix, others: Matrix, share: float) -> bool:
 
     Where gradients nearly vanish, rounding is large against them: `share` is allowed besides.
     """
-    gap = math.fsum(w * distance_upper(g, h) for w, g, h in zip(weights.tolist(), rows, others))
+    gap = math.fsum(w * n for w, n in zip(weights.tolist(), distances_upper(rows, others)))
     return not gap <= SAME * mean_length(weights, rows) + share < math.inf
 
 

@@ -38,11 +38,7 @@ def up(value: float, relative: float = 4 * UNIT) -> float:
 
 def norm_upper(v: Vector) -> float:
     """Return an upper bound of |v| for the exact real vector whose entries are stored in v."""
-    with np.errstate(over="ignore"):
-        return _norm_upper(v)
-
-
-def _norm_upper(v: Vector) -> float:
+    # No product of vectors says that it overflows: there is nothing to silence.
     if v.dtype.char == "d" and 2.0**-600 < (square := float(v.dot(v))) < 2.0**600:
         # Scaling, as below, would not change a digit; underflow is covered by the 2 in gamma.
         return up(up(math.sqrt(up(square, gamma(v.size + 2)))))
@@ -63,9 +59,14 @@ def _norm_upper(v: Vector) -> float:
 
 def distance_upper(y: Vector, x: Vector) -> float:
     """Return an upper bound of |y - x|; the rounding of the subtraction is covered."""
-    with np.errstate(over="ignore"):
-        length = _norm_upper(y - x)
-    return up(length) if length else 0.0
+    return distances_upper(y[None], x)[0]
+
+
+def distances_upper(points: Matrix, x: Vector | Matrix) -> list[float]:
+    """Return the same for every row of points, from one x or each from its own."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        ways = points - x
+    return [up(length) if length else 0.0 for length in map(norm_upper, ways)]
 
 
 def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
@@ -86,8 +87,8 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         combo = w @ g
         slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY
-        bound = up(_norm_upper(np.abs(combo) + slack) / _sum_lower(w))
-        if _norm_upper(slack) > 1e-3 * _norm_upper(combo) and g.size <= _LARGE:
+        bound = up(norm_upper(np.abs(combo) + slack) / _sum_lower(w))
+        if norm_upper(slack) > 1e-3 * norm_upper(combo) and g.size <= _LARGE:
             return min(bound, _combination_norm_exact(w, g))
     return bound
 
@@ -109,12 +110,12 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     # Next to underflow the split is not exact: there the error is covered by a unit of the limit.
     lost = (np.abs(high) < _SMALL_PRODUCT) & (g != 0.0)
     low[lost] = 0.0
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        return math.inf  # entries beyond 1e300: the plain bound has to do
     terms = np.concatenate([high, low])
+    if not np.isfinite(terms).all():
+        return math.inf  # entries beyond 1e300: the plain bound has to do
     # fsum is correctly rounded: one unit covers it.
     try:
-        combo = np.abs([math.fsum(column) for column in terms.T.tolist()])
+        combo = np.array([abs(math.fsum(column)) for column in terms.T.tolist()])
     except OverflowError:
         return math.inf
     combo += lost.sum(axis=0) * (UNIT * _SMALL_PRODUCT)

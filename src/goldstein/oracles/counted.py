@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import ddot
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import (
@@ -21,11 +20,14 @@ from goldstein.errors import (
     OutOfCalls,
     OutOfTime,
 )
-from goldstein.oracles.answers import BadAnswer, as_gradient, as_value, too_long
+from goldstein.oracles.answers import BadAnswer, as_value, measured_gradient, too_long
 from goldstein.oracles.base import Oracle
 
 #: From this size on memory is worth saving.
 _LARGE = 10_000
+
+#: What numbers usually are.
+_DOUBLE = np.dtype(np.float64)
 
 #: A hundred units of single precision.
 _COARSE_FLOOR = 100 * 2.0**-24
@@ -33,6 +35,11 @@ _COARSE_FLOOR = 100 * 2.0**-24
 
 #: Something like `map`: it may evaluate in any order, and returns the answers in the order given.
 Map = Callable[[Callable[[Vector], Any], list[Vector]], Iterable[Any]]
+
+
+def _is_coarse(dtype: Any) -> bool:
+    """Is it one of NumPy's, with fewer digits than a double?"""
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
 
 
 class Guarded:
@@ -207,12 +214,11 @@ class CountedOracle(Oracle):
 
     def _checked(self, raw: Any, y: Vector) -> Vector:
         """Return the answer at y as a gradient, or say what is wrong with it."""
-        dtype = getattr(raw, "dtype", None)
-        if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8:
+        dtype = getattr(raw, "dtype", _DOUBLE)
+        if dtype is not _DOUBLE and _is_coarse(dtype):
             self.coarse = dtype.name
         try:
-            answer = as_gradient(raw, y.shape)
-            square = ddot(answer, answer)
+            answer, square = measured_gradient(raw, y.shape)
             if square > self._longest_square:
                 raise too_long(answer, self.longest)
             if self.first_length is None:

@@ -22,7 +22,7 @@ from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
-from goldstein.oracles import CountedOracle
+from goldstein.oracles import CountedOracle, PartiallySeparable
 from goldstein.result import Status
 from goldstein.solvers.ball_state import BallState
 from goldstein.solvers.base import Evidence, Request, Solver
@@ -293,7 +293,7 @@ class Auto(Solver):
         if self.sweep and d >= MANY_VARIABLES:
             own = stream(request.seed, 0, "sweep")
             state.sweep = CoordinateSweep(d, request.delta, fx, own)
-        if self.elements:
+        if self.elements and isinstance(oracle.plain, PartiallySeparable):
             own = stream(request.seed, 0, "partitioned")
             allowed = self.max_memory or DEFAULT
             state.partitioned = PartitionedSearch.of(oracle, allowed // 2, own)

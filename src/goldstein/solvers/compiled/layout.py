@@ -200,6 +200,12 @@ def _plan(d: int) -> _Plan:
     for face, capacity in ((search["hull"], room), (search["newton"]["model"], planes)):
         face["capacity"], face["width"] = capacity, d
     search["newton"]["capacity"] = planes
+    for name in ("bound", "radius", "centre_value", "turn_value", "counted_value", "progress_value",
+                 "progress_bound"):  # fmt: skip
+        search[name] = math.inf
+    search["newton"]["length"] = math.inf
+    search["newton_rate"] = search["bundle_rate"] = math.nan
+    search["share"], search["close"], search["short"] = TUNING.share, TUNING.close, TUNING.short
     record = search.view(np.int64)
     places: dict[str, dict[str, tuple[int, tuple[int, ...]]]] = {}
     size, begins = record.size, {word_of("newton", "owner"): 0}

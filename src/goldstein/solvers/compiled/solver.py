@@ -23,7 +23,6 @@ from goldstein.solvers.compiled.machine import Machine, machine
 from goldstein.solvers.line import LINES, check_line
 from goldstein.solvers.logic.questions import GRADIENT, TRIAL
 from goldstein.solvers.logic.turns import BUNDLE, NEWTON
-from goldstein.solvers.tuning import TUNING
 
 #: Above this many variables a matrix of all pairs of them is too much.
 DENSE_LIMIT = 1000
@@ -36,7 +35,10 @@ _FX, _BOUND, _RADIUS, _REPLY = map(layout.word_of, ("fx", "bound", "radius", "re
 _VALUES, _GRADIENTS = map(layout.word_of, ("values", "gradients"))
 _CEILING, _PAUSE, _QUESTION = map(layout.word_of, ("ceiling", "pause", "question"))
 _STEPS, _STALLED = map(layout.word_of, ("steps", "stalled"))
-_EARLIER = layout.word_of("earlier")
+_EARLIER, _MARK_VALUE = map(layout.word_of, ("earlier", "mark_value"))
+_EPS, _DELTA, _LIPSCHITZ = map(layout.word_of, ("eps", "delta", "lipschitz"))
+_WORKING, _LINE, _TWO_HALVES = map(layout.word_of, ("working", "line", "two_halves"))
+_TURN, _ASKING = map(layout.word_of, ("turn", "asking"))
 
 
 @dataclass
@@ -109,21 +111,14 @@ class CompiledAuto(Solver):
         draws = stream(request.seed, 0, "compiled").integers(2**64, size=4, dtype=np.uint64)
         memory = layout.allocate(x0, words, draws)
         fx = oracle.value(x0)
-        record = memory.search[0]
-        for name in ("bound", "radius", "centre_value", "turn_value", "counted_value",
-                     "progress_value", "progress_bound"):  # fmt: skip
-            record[name] = math.inf
-        record["newton_rate"] = record["bundle_rate"] = math.nan
-        record["newton"]["length"] = math.inf
-        record["eps"], record["delta"], record["fx"] = request.eps, request.delta, fx
-        record["earlier"] = record["mark_value"] = fx
-        record["lipschitz"] = LipschitzGuard(request.lipschitz).value
-        record["working"] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
-        record["share"], record["close"] = TUNING.share, TUNING.close
-        record["short"], record["line"] = TUNING.short, LINES.index(self.line)
-        record["two_halves"] = self.newton
-        record["turn"] = NEWTON if self.newton else BUNDLE
-        record["asking"] = 0 if adapter is None else adapter.address
+        numbers, counts = memory.numbers, memory.counts
+        numbers[_EPS], numbers[_DELTA] = request.eps, request.delta
+        numbers[_FX] = numbers[_EARLIER] = numbers[_MARK_VALUE] = fx
+        numbers[_LIPSCHITZ] = LipschitzGuard(request.lipschitz).value
+        numbers[_WORKING] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
+        counts[_LINE], counts[_TWO_HALVES] = LINES.index(self.line), self.newton
+        counts[_TURN] = NEWTON if self.newton else BUNDLE
+        counts[_ASKING] = 0 if adapter is None else adapter.address
         state = CompiledState(
             x0.copy(), fx, memory=memory, machine=code, adapter=adapter, alive=alive
         )
@@ -142,10 +137,12 @@ class CompiledAuto(Solver):
         search_on = state.machine.stretch_asking if asking else state.machine.stretch
         reason = search_on(memory.address)
         while reason == layout.ASKS:
-            _spend(state, oracle)
+            if not asking:
+                _spend(state, oracle)
             _answer(state, oracle)
             reason = search_on(memory.address)
-        _spend(state, oracle)
+        if not asking:
+            _spend(state, oracle)
         _take_over(state)
         if reason == layout.OUT_OF_CALLS:
             raise OutOfCalls("value")
@@ -174,10 +171,9 @@ def _count(state: CompiledState, oracle: CountedOracle) -> None:
 
 def _spend(state: CompiledState, oracle: CountedOracle) -> None:
     """Let the oracle know of the calls that compiled code made."""
-    if state.adapter is not None:
-        counts = state.memory.counts
-        values, gradients = counts.item(_VALUES), counts.item(_GRADIENTS)
-        oracle.spend(values - oracle.values, gradients - oracle.gradients)
+    counts = state.memory.counts
+    values, gradients = counts.item(_VALUES), counts.item(_GRADIENTS)
+    oracle.spend(values - oracle.values, gradients - oracle.gradients)
 
 
 def _answer(state: CompiledState, oracle: CountedOracle) -> None:
