@@ -171,20 +171,21 @@ class Sabotaged(CompiledAuto):
 
     def step(self, oracle: Any, state: CompiledState, request: Request) -> None:
         arrays, size = state.memory.newton, state.x.size
-        matrix = arrays["matrix"]
-        if self.kind == "ascent":
-            matrix[:] = -np.eye(size)
+        factor = arrays["factor"]
+        if self.kind == "ascent":  # J'g is taken for the pieces themselves, and J is -1
+            factor[:] = -np.eye(size)
+            state.memory.model["rows"][:] = arrays["rows"]
         elif self.kind == "nan":
-            matrix[:] = np.nan
+            factor[:] = np.nan
         elif self.kind == "zero":
-            matrix[:] = 0.0
+            factor[:] = 0.0
         elif self.kind == "noise":
-            matrix[:] = 1e3 * np.cos(np.arange(size * size).reshape(size, size) + state.fx)
+            factor[:] = 1e3 * np.cos(np.arange(size * size).reshape(size, size) + state.fx)
         else:  # it believes to stand elsewhere, and to stand well there
             arrays["x"][:] += 1.0
             state.record["newton"]["fx"] = -1e9
         arrays["levels"][:] += 1.0
-        arrays["stale"][:] = 1
+        arrays["stale"][:] = self.kind != "ascent"
         super().step(oracle, state, request)
 
 

@@ -22,7 +22,9 @@ class Programme:
         self.record = self.memory.search[0]["newton"]["model"]
         self.arrays = self.memory.model
 
-    def solve(self, rows: Any, linear: Any, weights: Any, exact: bool = False) -> np.ndarray:
+    def solve(
+        self, rows: Any, linear: Any, weights: Any, exact: bool = False, bend: float = 0.0
+    ) -> np.ndarray:
         """Continue from the weights of rows that may have changed since."""
         count, width = rows.shape
         gram = rows @ rows.T
@@ -33,7 +35,7 @@ class Programme:
         support = np.flatnonzero(weights)
         self.arrays["order"][: support.size] = support
         self.record["count"], self.record["active"], self.record["valid"] = count, support.size, 0
-        self.record["exact"] = exact
+        self.record["exact"], self.record["bend"] = exact, bend
         self.record["relative"], self.record["noise"] = 1e-12, 2.0**-50
         machine().minimise(int(self.record["address"]))
         found: np.ndarray = self.arrays["weights"][:count].copy()
@@ -50,15 +52,17 @@ def first(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_agrees_with_numpy(seed: int) -> None:
+    """With slopes from the rows or their products, and a linear part that bends or does not."""
     rng = np.random.default_rng(seed)
     programme = Programme()
     count, width = int(rng.integers(2, 60)), int(rng.integers(1, 50))
     rows = 10 ** rng.uniform(-3, 1) * (rng.standard_normal((count, width)) + rng.uniform(0, 1))
     linear = np.abs(rng.standard_normal(count)) * 10 ** rng.uniform(-4, 1)
     weights = first(count)
-    for _ in range(4):
-        weights = programme.solve(rows, linear, weights)
-        gram = rows @ rows.T
+    for k in range(4):
+        bend = (k % 2) * 10 ** rng.uniform(-3, 1) / linear.max()
+        weights = programme.solve(rows, linear, weights, exact=seed % 2 == 1, bend=bend)
+        gram = rows @ rows.T + bend * np.outer(linear, linear)
         wanted = minimise_on_simplex(gram, linear)
 
         def height(w: np.ndarray, gram: np.ndarray = gram) -> float:

@@ -14,14 +14,16 @@ import numpy as np
 import pytest
 
 import goldstein as gs
+from goldstein.numerics.simplex_qp import minimise_on_simplex
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.solvers import Auto, Request
 from goldstein.solvers.auto import AutoState
 from goldstein.solvers.compiled import CompiledAuto
 from goldstein.solvers.compiled.draws import normal_numbers, uniform
+from goldstein.solvers.compiled.newton import BENDS
 from goldstein.solvers.logic import bundle_half, line_search, turns
-from goldstein.solvers.metric import DenseMetric
+from goldstein.solvers.small_metric import SmallMetric
 from goldstein.solvers.tuning import TUNING
 
 #: The most questions of a run.
@@ -43,7 +45,7 @@ class SameDraws:
     """The generator of compiled code, behind the names of NumPy's."""
 
     def __init__(self, seed: int) -> None:
-        self.words = stream(seed, 0, "compiled").integers(2**64, size=4, dtype=np.uint64)
+        self.words = stream(seed, 0, "compiled").bit_generator.random_raw(4)
         self.spare = 0.0
 
     def random(self) -> float:
@@ -57,13 +59,29 @@ class SameDraws:
         return target
 
 
+class Bent(SmallMetric):
+    """A factor of the matrix, and the model of compiled code."""
+
+    def minimise(
+        self, errors: np.ndarray, start: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        assert self.factor is not None
+        columns = self.rows[: errors.size].dot(self.factor)
+        gram = columns.dot(columns.T)
+        if errors.max() > 0.0:
+            gram += np.outer(errors, errors) / (BENDS * errors.max())
+        weights = minimise_on_simplex(gram, errors, start)
+        self._behind = weights.dot(columns)
+        return weights, self.factor.dot(self._behind), float(self._behind.dot(self._behind))
+
+
 class Interpreted(Auto):
-    """`auto`, with the draws and the dense matrix of compiled code."""
+    """`auto`, with the draws and the metric of compiled code."""
 
     def start(self, oracle: CountedOracle, x0: np.ndarray, request: Request) -> AutoState:
         state = super().start(oracle, x0, request)
         state.rng = state.newton.rng = SameDraws(request.seed)  # type: ignore[assignment]
-        state.newton.metric = DenseMetric(state.newton.gradients)
+        state.newton.metric = Bent(state.newton.gradients)
         return state
 
 

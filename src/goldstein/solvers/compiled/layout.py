@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,7 @@ _KINDS: dict[str, Any] = {
 }
 
 
+@cache
 def word_of(*path: str) -> int:
     """Return the number of a field of the record, or of a record in it: all have eight bytes."""
     kind, begin = SEARCH, 0
@@ -140,16 +141,20 @@ class Memory:
 
     def __init__(self, plan: _Plan) -> None:
         block = np.zeros(plan.size)
-        self.search = block[: plan.record.size].view(SEARCH)
         #: The fields of the record as entries of arrays, which are faster to come by.
-        self.numbers: Vector = self.search.view(np.float64)
-        self.counts: Words = self.search.view(np.int64)
+        self.numbers: Vector = block[: plan.record.size]
+        self.counts: Words = self.numbers.view(np.int64)
         self.counts[:] = plan.record
-        self.address = block.ctypes.data
+        self.address: int = block.__array_interface__["data"][0]
         self.counts[plan.addresses] += self.address
         self.arrays, self.hull, self.newton, self.model = (
             Arrays(block, plan.places[owner]) for owner in _PATHS
         )
+
+    @cached_property
+    def search(self) -> NDArray[Any]:
+        """The record, in an array of one entry."""
+        return self.numbers.view(SEARCH)
 
 
 @dataclass
@@ -176,6 +181,20 @@ def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
     return memory
 
 
+@cache
+def _blank() -> Words:
+    """Return the record of a run that has not begun, without what depends on the variables."""
+    search = np.zeros(1, dtype=SEARCH)
+    for name in ("bound", "radius", "centre_value", "turn_value", "counted_value", "progress_value",
+                 "progress_bound"):  # fmt: skip
+        search[name] = math.inf
+    search["newton"]["length"] = math.inf
+    search["newton_rate"] = search["bundle_rate"] = math.nan
+    search["share"], search["close"], search["short"] = TUNING.share, TUNING.close, TUNING.short
+    search["newton"]["has_model"] = search["newton"]["extrapolates"] = 1
+    return search.view(np.int64)
+
+
 @lru_cache(maxsize=16)
 def _plan(d: int) -> _Plan:
     """Lay out the memory of runs with this many variables."""
@@ -193,20 +212,14 @@ def _plan(d: int) -> _Plan:
     shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (room,)))
     shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels", "travel"), (planes,)))
     shapes["newton"].update(stale=(planes,), factor=(d, d), rows=(planes, d))
-    search = np.zeros(1, dtype=SEARCH)
-    search["dim"] = search["newton"]["dim"] = d
-    search["ring_size"] = kept
-    search["newton"]["has_model"] = search["newton"]["extrapolates"] = 1
-    for face, capacity in ((search["hull"], room), (search["newton"]["model"], planes)):
-        face["capacity"], face["width"] = capacity, d
-    search["newton"]["capacity"] = planes
-    for name in ("bound", "radius", "centre_value", "turn_value", "counted_value", "progress_value",
-                 "progress_bound"):  # fmt: skip
-        search[name] = math.inf
-    search["newton"]["length"] = math.inf
-    search["newton_rate"] = search["bundle_rate"] = math.nan
-    search["share"], search["close"], search["short"] = TUNING.share, TUNING.close, TUNING.short
-    record = search.view(np.int64)
+    record = _blank().copy()
+    for number, fields in (
+        (d, (("dim",), ("newton", "dim"), ("hull", "width"), ("newton", "model", "width"))),
+        (planes, (("newton", "capacity"), ("newton", "model", "capacity"))),
+        (room, (("hull", "capacity"),)),
+        (kept, (("ring_size",),)),
+    ):
+        record[[word_of(*field) for field in fields]] = number
     places: dict[str, dict[str, tuple[int, tuple[int, ...]]]] = {}
     size, begins = record.size, {word_of("newton", "owner"): 0}
     for owner, path in _PATHS.items():
@@ -216,9 +229,9 @@ def _plan(d: int) -> _Plan:
             size += math.prod(shape)
         if owner == "newton":  # the question and the answer are those of the search
             places[owner].update({name: places["arrays"][name] for name in ("point", "found")})
+        vectors = _VECTORS.get(owner, "").split()
         for name, (begin, _) in places[owner].items():
-            vector = name in _VECTORS.get(owner, "").split()
-            begins[word_of(*path, f"at_{name}" if vector else name)] = begin
+            begins[word_of(*path, f"at_{name}" if name in vectors else name)] = begin
         if owner != "newton":
             begins[word_of(*path, "address")] = word_of(*path)
     record[list(begins)] = [8 * begin for begin in begins.values()]

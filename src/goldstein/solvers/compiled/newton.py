@@ -17,7 +17,10 @@ from goldstein.solvers.compiled.views import integers, row, search_at, vector
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.tuning import TUNING
 
-_ABOVE, _NOTHING = 1e3, 1e-200
+#: The linear part of the model bends by its square over this many times its largest coefficient: of
+#: two combinations that are as short, the one with pieces close to f at x is taken more firmly. A
+#: largest coefficient this small has no scale to bend by.
+BENDS, NOTHING = 1e2, 1e-200
 
 # ---------------------------------------------------------------- where to ask
 
@@ -224,7 +227,7 @@ def _prepare_model(newton: Any) -> None:
         height = 0.5 * square(model, slot) + linear[slot]
         if height < low:
             low, lowest = height, slot
-    model.bend = 1.0 / (_ABOVE * top) if top > _NOTHING else 0.0
+    model.bend = 1.0 / (BENDS * top) if top > NOTHING else 0.0
     if not collect(model) > 0.0:
         start_at(model, lowest)
 

@@ -108,7 +108,7 @@ class CompiledAuto(Solver):
             )
         code = machine()
         adapter, words, alive = _bound(oracle)
-        draws = stream(request.seed, 0, "compiled").integers(2**64, size=4, dtype=np.uint64)
+        draws = stream(request.seed, 0, "compiled").bit_generator.random_raw(4)
         memory = layout.allocate(x0, words, draws)
         fx = oracle.value(x0)
         numbers, counts = memory.numbers, memory.counts
