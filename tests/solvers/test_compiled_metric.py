@@ -1,4 +1,4 @@
-"""What the fast half of compiled code keeps up to date: a factor of the metric, and its products."""
+"""What the fast half of compiled code keeps up to date: a factor of the metric, its products."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ _STEPS, _STALLED = map(layout.word_of, ("steps", "stalled"))
 _EARLIER, _MARK_VALUE = map(layout.word_of, ("earlier", "mark_value"))
 _EPS, _DELTA, _LIPSCHITZ = map(layout.word_of, ("eps", "delta", "lipschitz"))
 _WORKING, _LINE, _TWO_HALVES = map(layout.word_of, ("working", "line", "two_halves"))
+_HULL_COUNT = layout.word_of("hull", "count")
 _TURN, _ASKING = map(layout.word_of, ("turn", "asking"))
 
 
@@ -135,12 +136,10 @@ class CompiledAuto(Solver):
         counts[_CEILING] = min(oracle.limit, _FOREVER)
         counts[_PAUSE] = 0 if asking else oracle.calls + (1 if state.watched else self.stretch)
         search_on = state.machine.stretch_asking if asking else state.machine.stretch
-        reason = search_on(memory.address)
-        while reason == layout.ASKS:
+        while (reason := search_on(memory.address)) == layout.ASKS:
             if not asking:
                 _spend(state, oracle)
             _answer(state, oracle)
-            reason = search_on(memory.address)
         if not asking:
             _spend(state, oracle)
         _take_over(state)
@@ -228,8 +227,8 @@ def _take_over(state: CompiledState) -> None:
 
 def _evidence(state: CompiledState) -> Evidence:
     hull = state.memory.hull
-    weights = hull["weights"][: int(state.record["hull"]["count"])]
-    used = np.flatnonzero(weights > 0)
+    weights = hull["weights"][: state.memory.counts.item(_HULL_COUNT)]
+    used = (weights > 0).nonzero()[0]
     return Evidence(
         state.x.copy(),
         state.arrays["points"][used],
