@@ -234,7 +234,7 @@ def certify(
     oracle = sized(as_oracle(fun, jac, args, structure), point)  # type: ignore[arg-type]
     budget = call_budget(max_calls, 8 * point.size + 400)
     if bounds is not None or given(constraints):
-        refuse_workers(workers, {"bounds= or constraints=": True})
+        refuse_workers(workers, ("bounds= or constraints=", True))
         check_constrained(structure)
         problem = Problem.of(oracle, point, bounds, constraints, budget)
         remarks = describe(oracle, "certify", seed, x)

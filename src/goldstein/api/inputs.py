@@ -95,7 +95,11 @@ def tolerance(eps: float) -> float:
 
 def smallest_delta(x: Vector) -> float:
     """Return the smallest radius that float64 can sample at a point of this size."""
-    return _FLOOR * max(1.0, float(np.abs(x).max()))
+    return _floor(float(np.abs(x).max()))
+
+
+def _floor(size: float) -> float:
+    return _FLOOR * max(1.0, size)
 
 
 def check_target(eps: float, delta: float, x: Vector) -> None:
@@ -104,8 +108,9 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
             raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"{name} must be a positive finite number, got {value!r}.")
-    check_size(x, delta)
-    floor = smallest_delta(x)
+    size = float(np.abs(x).max())
+    _check_size(x.size, size, delta)
+    floor = _floor(size)
     if delta < floor:
         raise InputError(
             f"delta = {delta:g} is below {floor:.3g}, the smallest ball float64 can sample at a "
@@ -115,8 +120,11 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
 
 def check_size(x: Vector, delta: float = 0.0) -> None:
     """Refuse what a search cannot square."""
-    size = float(np.abs(x).max())
-    if max(size * math.sqrt(x.size), delta) > LONGEST:
+    _check_size(x.size, float(np.abs(x).max()), delta)
+
+
+def _check_size(dim: int, size: float, delta: float) -> None:
+    if max(size * math.sqrt(dim), delta) > LONGEST:
         raise InputError(
             f"the point has entries of size {size:.3g} and delta is {delta:.3g}, but squares of "
             f"numbers beyond {LONGEST:g} overflow in float64; rescale the variables."
@@ -154,10 +162,12 @@ def refuse_on_values(kind: Any, checkpoint: object = None, workers: object = Non
         )
 
 
-def refuse_workers(workers: object, others: dict[str, bool]) -> None:
+def refuse_workers(workers: object, *others: tuple[str, bool]) -> None:
     """Say what workers do not go together with where there is a gradient."""
-    names = [name for name, there in others.items() if there]
-    if workers is not None and names:
+    if workers is None:
+        return
+    names = [name for name, there in others if there]
+    if names:
         raise InputError(
             f"workers= asks for several gradients at once, which {' and '.join(names)} cannot yet; "
             "drop one of them."

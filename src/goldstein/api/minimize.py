@@ -218,11 +218,9 @@ def minimize(
     _refuse_differences(differences, solver)
     refuse_workers(
         workers,
-        {
-            "checkpoint=": checkpoint is not None,
-            "plus=": plus is not None,
-            "bounds= or constraints=": bounded,
-        },
+        ("checkpoint=", checkpoint is not None),
+        ("plus=", plus is not None),
+        ("bounds= or constraints=", bounded),
     )
     oracle = sized(as_oracle(fun, jac, args, structure), start)  # type: ignore[arg-type]
     if kind.require is not None:

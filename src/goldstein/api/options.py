@@ -114,8 +114,7 @@ def method_options(method: str | Solver) -> list[str]:
     """Return the names of the options that go with a method name; of others there are none."""
     if not isinstance(method, str) or method not in REGISTRY:
         return []
-    own = [field.name for field in fields(OwnOptions)]
-    return [*_parameters(REGISTRY[method]), *own, *(["compiled"] if method == "auto" else [])]
+    return [*_parameters(REGISTRY[method]), *_OWN, *(["compiled"] if method == "auto" else [])]
 
 
 @dataclass(frozen=True)
@@ -132,11 +131,15 @@ class OwnOptions:
     leaps: bool = True
 
 
+#: Their names, in order.
+_OWN = dict.fromkeys(field.name for field in fields(OwnOptions)).keys()
+
+
 def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str, Any] | None]:
     """Return the options of `minimize` itself, and those of the method."""
     if not isinstance(options, dict):
         return OwnOptions(), options
-    own = {field.name for field in fields(OwnOptions)} & set(options)
+    own = _OWN & options.keys()
     for name in own:
         if not isinstance(options[name], bool):
             raise InputTypeError(f"option {name!r} must be True or False, got {options[name]!r}.")
@@ -153,6 +156,8 @@ def _parameters(kind: type[Solver]) -> dict[str, Any]:
 
 def _require_kind(method: str, name: str, value: Any, declared: Any) -> None:
     """Refuse a value of another type than the solver declares; values are its own affair."""
+    if declared is bool and isinstance(value, bool):
+        return
     if typing.get_origin(declared) is typing.Literal:
         return
     union = typing.get_origin(declared) in (typing.Union, types.UnionType)

@@ -87,6 +87,9 @@ _LIMITS = {
 
 _registered: dict[str, type] = {}
 
+#: As `json.dumps(..., sort_keys=True)` does, which makes an encoder each time.
+_written = json.JSONEncoder(sort_keys=True).encode
+
 
 def limits_for(certificate: Certificate, given: dict[str, Any]) -> dict[str, Any]:
     """Return what the check of a certificate takes of the arguments of a run."""
@@ -162,11 +165,11 @@ def content_hash(
     h = hashlib.sha256()
     for array in arrays:
         h.update(repr(None if array is None else array.shape).encode())
-        h.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+        h.update(b"" if array is None else np.ascontiguousarray(array))
     for text in texts:
         h.update(text.encode())
     try:
-        h.update(json.dumps(rest, sort_keys=True).encode())
+        h.update(_written(rest).encode())
     except (TypeError, ValueError, RecursionError) as failure:
         raise InputTypeError(
             f"meta must hold plain numbers, strings, lists and dicts: {failure}."
