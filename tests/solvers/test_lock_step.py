@@ -15,7 +15,7 @@ import pytest
 
 import goldstein as gs
 from goldstein.numerics.simplex_qp import minimise_on_simplex
-from goldstein.numerics.streams import seed_words
+from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.solvers import Auto, Request
 from goldstein.solvers.auto import AutoState
@@ -45,7 +45,7 @@ class SameDraws:
     """The generator of compiled code, behind the names of NumPy's."""
 
     def __init__(self, seed: int) -> None:
-        self.words = seed_words(seed, "compiled")
+        self.words = stream(seed, 0, "compiled").bit_generator.random_raw(4)
         self.spare = 0.0
 
     def random(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import zlib
 from functools import lru_cache
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
-from numpy.typing import NDArray
 
 from goldstein.errors import InputError, InputTypeError
 
@@ -53,18 +51,6 @@ def stream(seed: int, step: int, purpose: str) -> np.random.Generator:
     # The low counter words advance with the draws; the step lives in the high ones.
     counter = np.array([0, 0, step % _WORD, seed // _WORD % _WORD], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key, counter=counter))
-
-
-def seed_words(seed: int, purpose: str) -> NDArray[np.uint64]:
-    """Return four words for a generator of one's own to begin with.
-
-    Examples
-    --------
-    >>> bool((seed_words(7, "draws") == seed_words(7, "draws")).all())
-    True
-    """
-    digest = hashlib.sha256(f"{seed} {purpose}".encode()).digest()
-    return np.frombuffer(digest, dtype="<u8").astype(np.uint64)
 
 
 #: Constants of SplitMix64 (Steele, Lea and Flood 2014).

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError, OutOfCalls
-from goldstein.numerics.streams import seed_words
+from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import FunctionOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
@@ -109,7 +109,8 @@ class CompiledAuto(Solver):
             )
         code = machine()
         adapter, words, alive = _bound(oracle)
-        memory = layout.allocate(x0, words, seed_words(request.seed, "compiled"))
+        draws = stream(request.seed, 0, "compiled").bit_generator.random_raw(4)
+        memory = layout.allocate(x0, words, draws)
         fx = oracle.value(x0)
         numbers, counts = memory.numbers, memory.counts
         numbers[_EPS], numbers[_DELTA] = request.eps, request.delta
