@@ -17,7 +17,13 @@ from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_cla
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
-from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper, up
+from goldstein.checker.rounding import (
+    combination_norm_upper,
+    distances_upper,
+    norm_upper,
+    norms_upper,
+    up,
+)
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
 from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
 from goldstein.numerics.streams import stream
@@ -287,7 +293,7 @@ class Stating:
 
     def _with_room(self, radius: float, points: Matrix) -> float:
         """The displacements need room too, where all points are next to x."""
-        room = 4.0 * max(map(norm_upper, hair(points, self.delta)))
+        room = 4.0 * max(norms_upper(hair(points, self.delta)))
         return max(radius, min(self.delta, up(radius + room)))
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
@@ -326,10 +332,7 @@ class Stating:
         self._look([j for j in rows.tolist() if j not in self._neighbours])
         found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
         return np.array(
-            [
-                math.inf if others is None else max(map(norm_upper, g - others))
-                for g, others in found
-            ]
+            [math.inf if others is None else max(norms_upper(g - others)) for g, others in found]
         )
 
     def _look(self, rows: list[int]) -> None:

@@ -15,15 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from goldstein.checker import rounding
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.errors import KinkError
-from goldstein.checker.rounding import (
-    combination_norm_upper,
-    distance_upper,
-    distances_upper,
-    gamma,
-    norm_upper,
-)
 
 #: Asks the function for a gradient; a kink that it knows of is a `KinkError`.
 Gradient = Callable[[Vector], Vector]
@@ -76,11 +70,12 @@ def _twin(rng: np.random.Generator, z: Vector, x: Vector, delta: float) -> Vecto
 
 def _within(z: Vector, x: Vector, delta: float) -> Vector:
     """Pull a point that has left the ball back into it."""
-    distance = distance_upper(z, x)
+    distance = rounding.distance_upper(z, x)
     if distance <= delta:
         return z
     pulled: Vector = x + (z - x) * ((1.0 - 2.0**-30) * delta / distance)
-    return pulled if distance_upper(pulled, x) <= delta else x + (z - x) * (0.5 * delta / distance)
+    inside = rounding.distance_upper(pulled, x) <= delta
+    return pulled if inside else x + (z - x) * (0.5 * delta / distance)
 
 
 def rounding_slack(weights: Vector, rows: Matrix) -> float:
@@ -88,12 +83,13 @@ def rounding_slack(weights: Vector, rows: Matrix) -> float:
 
     The scale is that of the combination, sum_j w_j |g_j|: a steep gradient of no weight buys none.
     """
-    return 64 * gamma(weights.size + 8) * mean_length(weights, rows)
+    return 64 * rounding.gamma(weights.size + 8) * mean_length(weights, rows)
 
 
 def mean_length(weights: Vector, rows: Matrix) -> float:
     """Return sum_j w_j |g_j|."""
-    return math.fsum(w * norm_upper(g) for w, g in zip(weights.tolist(), rows) if w > 0)
+    lengths = zip(weights.tolist(), rounding.norms_upper(rows))
+    return math.fsum(w * length for w, length in lengths if w > 0)
 
 
 def differ(weights: Vector, rows: Matrix, others: Matrix, share: float) -> bool:
@@ -101,7 +97,7 @@ def differ(weights: Vector, rows: Matrix, others: Matrix, share: float) -> bool:
 
     Where gradients nearly vanish, rounding is large against them: `share` is allowed besides.
     """
-    gap = math.fsum(w * n for w, n in zip(weights.tolist(), distances_upper(rows, others)))
+    gap = math.fsum(w * n for w, n in zip(weights.tolist(), rounding.distances_upper(rows, others)))
     return not gap <= SAME * mean_length(weights, rows) + share < math.inf
 
 
@@ -110,16 +106,16 @@ def best_bound(
 ) -> tuple[float, Vector]:
     """Return a bound of the shortest vector of the hull, and its weights (these, or better)."""
     best = np.maximum(optimise(rows), 0.0)
-    bound = combination_norm_upper(best, rows)
+    bound = rounding.combination_norm_upper(best, rows)
     if weights is not None:
-        given = combination_norm_upper(weights, rows)
+        given = rounding.combination_norm_upper(weights, rows)
         if given <= bound:
             return given, weights
     return bound, best
 
 
 def _is_same(g: Vector, h: Vector) -> bool:
-    return norm_upper(g - h) <= SAME * norm_upper(g)
+    return rounding.norm_upper(g - h) <= SAME * rounding.norm_upper(g)
 
 
 @dataclass

@@ -38,7 +38,16 @@ def up(value: float, relative: float = 4 * UNIT) -> float:
 
 def norm_upper(v: Vector) -> float:
     """Return an upper bound of |v| for the exact real vector whose entries are stored in v."""
-    # No product of vectors says that it overflows: there is nothing to silence.
+    return norms_upper([v])[0]
+
+
+def norms_upper(rows: Matrix | list[Vector]) -> list[float]:
+    """Return the same for every row."""
+    with np.errstate(over="ignore"):
+        return [_norm_upper(v) for v in rows]
+
+
+def _norm_upper(v: Vector) -> float:
     if v.dtype.char == "d" and 2.0**-600 < (square := float(v.dot(v))) < 2.0**600:
         # Scaling, as below, would not change a digit; underflow is covered by the 2 in gamma.
         return up(up(math.sqrt(up(square, gamma(v.size + 2)))))
@@ -65,8 +74,7 @@ def distance_upper(y: Vector, x: Vector) -> float:
 def distances_upper(points: Matrix, x: Vector | Matrix) -> list[float]:
     """Return the same for every row of points, from one x or each from its own."""
     with np.errstate(over="ignore", invalid="ignore"):
-        ways = points - x
-    return [up(length) if length else 0.0 for length in map(norm_upper, ways)]
+        return [up(length) if length else 0.0 for length in map(_norm_upper, points - x)]
 
 
 def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
@@ -87,8 +95,8 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         combo = w @ g
         slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY
-        bound = up(norm_upper(np.abs(combo) + slack) / _sum_lower(w))
-        if norm_upper(slack) > 1e-3 * norm_upper(combo) and g.size <= _LARGE:
+        bound = up(_norm_upper(np.abs(combo) + slack) / _sum_lower(w))
+        if _norm_upper(slack) > 1e-3 * _norm_upper(combo) and g.size <= _LARGE:
             return min(bound, _combination_norm_exact(w, g))
     return bound
 
@@ -119,7 +127,7 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     except OverflowError:
         return math.inf
     combo += lost.sum(axis=0) * (UNIT * _SMALL_PRODUCT)
-    return up(norm_upper(combo) / _sum_lower(w), 8 * UNIT) if combo.any() else 0.0
+    return up(_norm_upper(combo) / _sum_lower(w), 8 * UNIT) if combo.any() else 0.0
 
 
 def _sum_lower(w: Vector) -> float:
