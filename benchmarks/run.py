@@ -139,6 +139,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-cpu", type=float, default=20.0, help="seconds per run")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds for all runs")
     parser.add_argument("--repeat", type=int, default=1, help="run so often, keep the fastest")
+    parser.add_argument(
+        "--in-turns", action="store_true",
+        help="all methods on a problem before the next: a busy machine is then busy for all",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
     parser.add_argument("--again", action="store_true", help="repeat runs that are on file")
     parser.add_argument("--report", action="store_true", help="only tables, plots and acceptance")
@@ -165,6 +169,9 @@ def run_all(options: argparse.Namespace, names: list[str]) -> None:
         for level in options.levels
         if (label(problem), name, level, seed) not in done
     ]
+    if options.in_turns:
+        order = [label(problem) for _, problem, _, _ in jobs]
+        jobs.sort(key=lambda job: order.index(label(job[1])))
     warm: set[str] = set()
     last: tuple[tuple[str, str, int], Solved] | None = None
     for count, (method, problem, seed, level) in enumerate(jobs, 1):
