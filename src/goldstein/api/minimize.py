@@ -244,16 +244,13 @@ def minimize(
             _in_shape(callback, structure), progress, checked,
         )  # fmt: skip
     identity: dict[str, Any] = {}
-    if checkpoint is not None:
+    if checkpoint is not None:  # a hash, and words for all options
+        limits = Problem.identity(bounds, constraints, start.size) if bounded else {}
         identity = {
             **_identity(oracle, start, solver, eps, rel_eps, asked),
             "stationarity": stationarity, "check_gradient": checked, "go_on": own.go_on,
-            "leaps": own.leaps,
+            "leaps": own.leaps, **({"feasible": own.feasible} if bounded else {}), **limits,
         }  # fmt: skip
-        if bounded:
-            identity |= {
-                "feasible": own.feasible, **Problem.identity(bounds, constraints, start.size)
-            }  # fmt: skip
     with mapped(workers) as ask, journal_at(checkpoint, identity) as journal, watched(max_time):
         base = oracle if journal is None else JournalOracle(oracle, journal)
         if bounded:

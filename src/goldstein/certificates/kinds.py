@@ -165,7 +165,7 @@ def content_hash(
     h = hashlib.sha256()
     for array in arrays:
         h.update(repr(None if array is None else array.shape).encode())
-        h.update(b"" if array is None else np.ascontiguousarray(array))
+        h.update(b"" if array is None else np.ascontiguousarray(array).data)
     for text in texts:
         h.update(text.encode())
     try:

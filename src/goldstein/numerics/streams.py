@@ -50,7 +50,8 @@ def stream(seed: int, step: int, purpose: str) -> np.random.Generator:
     key = _Key([seed % _WORD, zlib.crc32(purpose.encode())])
     # The low counter words advance with the draws; the step lives in the high ones.
     counter = np.array([0, 0, step % _WORD, seed // _WORD % _WORD], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key, counter=counter))
+    # Any ISeedSequence will do, whatever the types say.
+    return np.random.Generator(np.random.Philox(key, counter=counter))  # type: ignore[arg-type]
 
 
 #: Constants of SplitMix64 (Steele, Lea and Flood 2014).
