@@ -55,6 +55,7 @@ class QuasiNewton:
     ) -> None:
         dense = dim <= dense_limit or not model
         most = TUNING.planes if dense else min(TUNING.planes_limited, pairs)
+        self.dim = dim
         self.capacity = min(dim + 10, most) if model else 1
         self.has_model = model
         self.limited = not dense
@@ -97,7 +98,12 @@ class QuasiNewton:
         self.y: Vector = self.x
         self.trial = 1.0
         self.trial_value = math.inf
-        self.attempt = self.trials = 0
+        self.attempt = self.trials = self.looks = 0
+        #: Who made the first trial; how often, of late, it was wrong with the model and without.
+        self.first = 0
+        self.model_misses = self.plain_misses = TUNING.guess
+        #: How far f fell in all, and in a line search of late.
+        self.whole_fall = self.recent_fall = 0.0
         #: Line searches in a row whose model had to be corrected.
         self.corrected = 0
         self.low, self.high = 0.0, math.inf

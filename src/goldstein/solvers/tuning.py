@@ -110,6 +110,21 @@ class Tuning(NamedTuple):
     curvature_plain: float = 0.5
     #: Trials of one line search.
     trials: int = 40
+    #: After so many that are not low enough something is wrong: look at the gradient there, so many
+    #: times in a line search, or, without a scale, let the other half have its turn.
+    no_descent: int = 10
+    looks: int = 3
+    #: In more variables than this, the model has to earn its place against the plain step, until a
+    #: line search lowers f by this part only of what it fell in all (the average of late, to which
+    #: the last one contributes this share).
+    few_variables: int = 4
+    near_end: float = 1e-2
+    recent: float = 0.3
+    #: A guess of how often first trials are wrong; the share that a new one counts; the share that
+    #: is forgotten of what is said of the other kind.
+    guess: float = 0.4
+    learn: float = 0.15
+    unlearn: float = 0.03
     #: Where f rose by this many times what it should have fallen, its gradient teaches nothing.
     too_high: float = 1e30
     #: Weight of a new piece when the model is solved next: it is likely to matter.

@@ -53,10 +53,11 @@ NEWTON_VECTORS = "x g y p best step change along behind point found"
 #: Arrays of the fast half: its pieces are `rows`; rows of the model are J'g for each of them.
 _NEWTON_ARRAYS = "rises falls factor rows levels travel stale"
 NEWTON = _record(
-    "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy",
+    "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy"
+    " whole_fall recent_fall model_misses plain_misses",
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
-    " phase aside attempt corrected trials best_slot pieces capacity null_steps"
+    " phase aside attempt looks first corrected trials best_slot pieces capacity null_steps"
     " known moved stuck scaled noting has_model limited extrapolates"
     # the piece whose products are next computed afresh
     " next_renewed",
@@ -189,6 +190,7 @@ def _blank() -> Words:
                  "progress_bound"):  # fmt: skip
         search[name] = math.inf
     search["newton"]["length"] = math.inf
+    search["newton"]["model_misses"] = search["newton"]["plain_misses"] = TUNING.guess
     search["newton_rate"] = search["bundle_rate"] = math.nan
     search["share"], search["close"], search["short"] = TUNING.share, TUNING.close, TUNING.short
     search["newton"]["has_model"] = search["newton"]["extrapolates"] = 1

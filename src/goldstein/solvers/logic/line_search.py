@@ -16,11 +16,16 @@ from goldstein.solvers.tuning import TUNING
 #: best one in the end; f where it does not seem to be finite.
 _START, _MODEL, _CORRECTION, _LATER, _GOOD, _BEST, _CONFIRM = range(7)
 
+#: What the first trial of a line search is: the minimum of the model, or the quasi-Newton step
+#: although there is a model; or there was no choice.
+_NEITHER, _MODELLED, _PLAIN = range(3)
+
 
 def begin(n: Any) -> int:
     """Begin a line search; return the first question."""
     n.moved = False
     n.attempt = 0
+    n.looks = 0
     n.best_trial = 0.0
     if n.known:
         return _propose(n)
@@ -102,7 +107,11 @@ def _propose(n: Any) -> int:
 
 def _find_direction(n: Any) -> None:
     """With a single piece it is the quasi-Newton direction."""
-    if n.scaled and n.has_model and n.pieces > 1:
+    modelled = n.scaled and n.has_model and n.pieces > 1
+    if n.attempt == 0 and n.looks == 0:
+        n.first = _choose(n) if modelled else _NEITHER
+        modelled = n.first == _MODELLED
+    if modelled:
         n.slope = n.minimise_model()
     else:
         n.slope = n.follow_metric()
@@ -110,6 +119,34 @@ def _find_direction(n: Any) -> None:
         forget(n, 0.0)
         n.slope = n.follow_gradient()
     n.reach = n.direction_length()
+
+
+def _choose(n: Any) -> int:
+    """Shall the first trial be the minimum of the model or the quasi-Newton step alone?
+
+    Where f looks smooth the pieces count its curvature a second time. So both are tried, and the
+    one whose first trials were right more often goes first. In few variables a model is complete so
+    soon, and near the end it is so good, that there is nothing to find out.
+    """
+    open_question = n.dim > TUNING.few_variables and not n.limited
+    early = n.recent_fall >= TUNING.near_end * n.whole_fall
+    plain = open_question and early and n.plain_misses < n.model_misses
+    return _PLAIN if plain else _MODELLED
+
+
+def _keep_score(n: Any) -> None:
+    """After a line search: was its first trial right, neither too far nor too close?"""
+    fall = n.fx - n.best_value
+    n.whole_fall += fall
+    n.recent_fall += TUNING.recent * (fall - n.recent_fall)
+    missed = 0.0 if n.attempt == 0 and n.looks == 0 and n.trials == 1 else 1.0
+    # What is said of the other one is slowly forgotten, so that it has its chance again.
+    if n.first == _PLAIN:
+        n.plain_misses += TUNING.learn * (missed - n.plain_misses)
+        n.model_misses += TUNING.unlearn * (TUNING.guess - n.model_misses)
+    elif n.first == _MODELLED:
+        n.model_misses += TUNING.learn * (missed - n.model_misses)
+        n.plain_misses += TUNING.unlearn * (TUNING.guess - n.plain_misses)
 
 
 def _after_model(n: Any) -> int:
@@ -134,6 +171,11 @@ def _bisect(n: Any) -> int:
     n.trials += 1
     if not _low_enough(n):
         n.high = n.trial
+        if n.trials == TUNING.no_descent and _may_look(n):
+            if not n.scaled:
+                return _conclude(n)
+            n.looks += 1
+            return _look(n, _CORRECTION)
         return _next_trial(n)
     # While f falls this fast from one trial to the next, no need to look.
     fall = _curvature(n) * n.slope * (n.trial - n.best_trial)
@@ -147,6 +189,12 @@ def _bisect(n: Any) -> int:
         return _look(n, _GOOD)
     n.low = n.trial
     return _next_trial(n)
+
+
+def _may_look(n: Any) -> bool:
+    """No trial was low enough, however close: is the other side of the kink worth a look?"""
+    none = n.best_trial == 0.0 and n.trial_value < math.inf
+    return bool(none and n.has_model and n.looks < TUNING.looks)
 
 
 def _next_trial(n: Any) -> int:
@@ -177,6 +225,7 @@ def _conclude(n: Any) -> int:
         _shrink_metric(n, sy)
         n.learn(sy)
         n.scaled = True
+    _keep_score(n)
     n.fx = n.best_value
     n.adopt_gradient()
     n.take_best()
