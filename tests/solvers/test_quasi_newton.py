@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 import goldstein as gs
 from goldstein.numerics.simplex_qp import SquaresOnSimplex
 from goldstein.oracles import CountedOracle, as_oracle
+from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.metric import DenseMetric, GramMetric, LimitedMetric
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
 from goldstein.solvers.small_metric import SmallMetric
+from goldstein.solvers.tuning import TUNING
 
 DIM, ROWS = 7, 5
 
@@ -252,3 +257,79 @@ def test_calls_that_run_out_before_the_last_gradient_lose_nothing() -> None:
     """Forty doublings are the most; the last value has not been judged when the gradient is due."""
     res, seen = cut_run(2.0**45, 48)  # four of them are kept for the last word
     assert res.fun == min(seen[:-1]) < seen[0]
+
+
+# ---------------------------------------------------------------- who makes the first trial
+
+
+def searcher(**fields: Any) -> SimpleNamespace:
+    """What the decision about the first trial looks at, after a steady fall."""
+    known = {"dim": 10, "limited": False, "fx": 1.0, "best_value": 0.0, "trials": 1, "looks": 0}
+    scores = {"whole_fall": 1.0, "recent_fall": 1.0, "model_misses": 0.4, "plain_misses": 0.4}
+    return SimpleNamespace(**known | scores | fields)
+
+
+def searches(n: SimpleNamespace, count: int, *, model: bool, plain: bool) -> list[bool]:
+    """Say of each line search whether the plain step went first; `model`, `plain`: who is right."""
+    taken = []
+    for _ in range(count):
+        n.first = line_search._choose(n)
+        taken.append(n.first == line_search._PLAIN)
+        n.attempt = 0 if (plain if taken[-1] else model) else 1
+        line_search._keep_score(n)
+    return taken
+
+
+def test_whoever_is_right_more_often_makes_the_first_trial() -> None:
+    n = searcher()
+    assert not any(searches(n, 30, model=True, plain=False))
+    later = searches(n, 60, model=False, plain=True)
+    assert all(later[-40:])
+    # The other one is asked again now and then, so the verdict can change once more.
+    assert not any(searches(n, 200, model=True, plain=False)[-20:])
+
+
+def test_where_both_fail_both_are_tried() -> None:
+    taken = searches(searcher(), 100, model=False, plain=False)
+    assert 20 < sum(taken) < 80
+
+
+@pytest.mark.parametrize("fields", [{"dim": 2}, {"limited": True}, {"whole_fall": 1e6}])
+def test_the_model_goes_first_where_it_is_complete_limited_or_near_the_end(fields: Any) -> None:
+    assert not any(searches(searcher(**fields), 50, model=False, plain=True))
+
+
+def calls_to_the_bottom(problem: Any) -> int:
+    """Calls until f has come down to 1e-4 of the way."""
+    goal = 1e-4 * problem.value(problem.x0)
+    res = gs.minimize(
+        problem,
+        problem.x0,
+        eps=1e-8,
+        delta=1e-8,
+        rng=0,
+        max_calls=1000,
+        callback=lambda intermediate_result: intermediate_result.fun <= goal,
+    )
+    assert res.fun <= goal
+    return res.nfev + res.ngev
+
+
+def test_a_function_that_looks_smooth_costs_what_bfgs_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = gs.problems.get("active_faces", d=50)  # log of 1 + |x_i|, far from its kinks at first
+    calls = calls_to_the_bottom(problem)
+    monkeypatch.setattr(line_search, "TUNING", TUNING._replace(few_variables=10**6))
+    assert calls < 0.75 * calls_to_the_bottom(problem)
+
+
+def test_a_start_on_a_kink_costs_few_trials() -> None:
+    """-g is no direction of descent there; the other half knows what to do."""
+    problem = gs.problems.get("nesterov_worst", d=50)
+    oracle = CountedOracle(as_oracle(problem))
+    search = QuasiNewton(50, np.random.default_rng(0))
+    search.restart(np.array(problem.x0), oracle.value(np.array(problem.x0)))
+    before = oracle.calls
+    assert not search.step(oracle)
+    assert oracle.calls - before <= TUNING.no_descent + 1
