@@ -7,8 +7,8 @@ Own time is CPU time without that of the function, which is measured alone, on t
 asked at. "Per call" is the search: the time between two calls of the function. "Per run" is all the
 rest: checks, the memory of the search, judges, certificate, result. With plain functions a compiled
 search calls them through Python; with functions compiled by Numba it stays in machine code for up
-to 100 calls. The smallest of many repetitions counts, which a busy machine blurs least; another
-clone is measured in turns with this one, by processes of its own.
+to 100 calls. The smallest of many repetitions counts, which a busy machine blurs least; every kind
+of search has a process of its own, and they take turns every few runs: it is as busy for all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ import goldstein as gs
 from goldstein.solvers import Auto
 
 NAMES = ("chained_lq", "chained_cb3_1", "maxq", "chained_mifflin_2", "chained_crescent_2")
-DIM, LEVEL, REPEATS, TURNS = 10, 1e-3, 15, 3
+DIM, LEVEL, REPEATS, TURNS = 10, 1e-3, 3, 25
 
 clock = time.process_time
 
@@ -90,47 +91,74 @@ def seconds_per_answer(fun: Callable[..., Any], jac: Callable[..., Any], x0: np.
     return best
 
 
-def interpreted() -> dict[str, dict[str, float]]:
-    """Measure `auto` of the tree that is imported, on plain functions."""
+#: Measures one kind of search on one problem.
+Measure = Callable[[], dict[str, float]]
+
+
+def on_plain_functions(kind: type) -> dict[str, Measure]:
     found = {}
     for name in NAMES:
         problem = gs.problems.get(name, d=DIM)
         pair = problem.value, problem.gradient
         answer = seconds_per_answer(*pair, problem.x0)
-        found[name] = own_time(*pair, problem.x0, Auto, answer)
+        found[name] = partial(own_time, *pair, problem.x0, kind, answer)
     return found
 
 
-def compiled() -> dict[str, dict[str, float]]:
-    """Measure the compiled search, on plain functions and on some compiled by Numba."""
-    from goldstein.solvers.compiled import CompiledAuto
+def interpreted() -> dict[str, Measure]:
+    """`auto` of the tree that is imported."""
+    return on_plain_functions(Auto)
 
-    found = {}
-    for name in NAMES:
-        problem = gs.problems.get(name, d=DIM)
-        pair = problem.value, problem.gradient
-        answer = seconds_per_answer(*pair, problem.x0)
-        found[name] = own_time(*pair, problem.x0, CompiledAuto, answer)
+
+def compiled() -> dict[str, Measure]:
+    """The compiled search, on plain functions and on some compiled by Numba."""
     from benchmarks import compiled as jitted
 
+    from goldstein.solvers.compiled import CompiledAuto
+
+    found = on_plain_functions(CompiledAuto)
     for label in ("chained LQ", "chained CB3", "maxq"):
         fun, jac, start, _ = jitted.PROBLEMS[label]
         answer = jitted.seconds_per_answer(label, DIM)
-        found[f"{label}, by Numba"] = own_time(fun, jac, start(DIM), CompiledAuto, answer)
+        found[f"{label}, by Numba"] = partial(own_time, fun, jac, start(DIM), CompiledAuto, answer)
     return found
 
 
 MEASURED = {"interpreted": interpreted, "compiled": compiled}
 
 
-def in_a_process(what: str, tree: Path) -> dict[str, dict[str, float]]:
-    path = os.pathsep.join([str(tree / "src"), str(Path(__file__).parent.parent)])
-    ran = subprocess.run(
-        [sys.executable, __file__, "--measure", what], check=True, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
-    answer: dict[str, dict[str, float]] = json.loads(ran.stdout)
-    return answer
+def serve(what: str) -> None:
+    """Say what can be measured, then measure whatever is named on standard input."""
+    measures = MEASURED[what]()
+    print(json.dumps(list(measures)), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(measures[line.strip()]()), flush=True)
+
+
+class Process:
+    """A process that measures one kind of search of one tree."""
+
+    def __init__(self, what: str, tree: Path) -> None:
+        path = os.pathsep.join([str(tree / "src"), str(Path(__file__).parent.parent)])
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--measure", what], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+        )  # fmt: skip
+        self.names: list[str] = self._answer()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+    def measure(self, name: str) -> dict[str, float]:
+        assert self._process.stdin is not None
+        print(name, file=self._process.stdin, flush=True)
+        row: dict[str, float] = self._answer()
+        return row
+
+    def close(self) -> None:
+        self._process.communicate()
 
 
 def main() -> None:
@@ -139,20 +167,25 @@ def main() -> None:
     parser.add_argument("--measure", choices=MEASURED, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(MEASURED[options.measure]()))
+        serve(options.measure)
         return
     here = Path(__file__).parent.parent
     kinds = {"interpreted": ("interpreted", here), "compiled": ("compiled", here)}
     if options.against:
         kinds = {"the other": ("interpreted", options.against.resolve()), **kinds}
+    processes = {label: Process(what, tree) for label, (what, tree) in kinds.items()}
     best: dict[tuple[str, str], dict[str, float]] = {}
     for _ in range(TURNS):
-        for label, (what, tree) in kinds.items():
-            for name, row in in_a_process(what, tree).items():
-                kept = best.setdefault((label, name), row)
-                best[label, name] = {key: min(kept[key], row[key]) for key in row}
+        for name in processes["compiled"].names:
+            for label, process in processes.items():
+                if name in process.names:
+                    row = process.measure(name)
+                    kept = best.setdefault((label, name), row)
+                    best[label, name] = {key: min(kept[key], row[key]) for key in row}
+    for process in processes.values():
+        process.close()
     print("| search | problem | calls | own µs per call | own µs per run |\n" + "|---" * 5 + "|")
-    for (label, name), row in best.items():
+    for (label, name), row in sorted(best.items(), key=lambda item: list(kinds).index(item[0][0])):
         calls, per_call, per_run = row.values()
         print(f"| {label} | {name} | {calls:.0f} | {per_call:.1f} | {per_run:.0f} |")
     for label in kinds:

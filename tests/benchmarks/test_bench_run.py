@@ -24,7 +24,7 @@ def options(out: Path, **said: Any) -> argparse.Namespace:
     usual: dict[str, Any] = {
         "budget": math.inf, "again": False, "out": out, "seeds": 1, "problems": ["crescent"],
         "dims": [2], "levels": [1e-2], "max_calls": 5000, "max_cpu": 20.0,
-        "repeat": 1,
+        "repeat": 1, "in_turns": False,
     }  # fmt: skip
     return argparse.Namespace(**(usual | said))
 
@@ -96,6 +96,13 @@ def test_a_certificate_of_a_larger_ball_is_none_of_this_level() -> None:
     run = judge(PROBLEM, method, 1e-2, 0, search(PROBLEM, method, 1e-2, 0, 99, 9.0))
     assert not run.certified
     assert run.certified_eps == math.inf
+
+
+def test_methods_can_take_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["auto", "scipy-lbfgsb"]
+    run_all(options(tmp_path, problems=["crescent", "wf"], dims=[], in_turns=True), names)
+    lines = [line.split()[1:3] for line in capsys.readouterr().out.splitlines()]
+    assert lines == [[name, problem] for problem in ("wf-2", "crescent-2") for name in names]
 
 
 def test_finished_runs_are_not_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

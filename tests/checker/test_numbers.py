@@ -45,6 +45,17 @@ def test_lengths_are_bounded_from_above(scale: float) -> None:
             assert square <= F(rounding.distance_upper(y, x)) ** 2
 
 
+def test_many_rows_are_bounded_as_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((6, 7)) * 10.0 ** np.array([-320, -200, 0, 5, 200, 308])[:, None]
+    assert rounding.norms_upper(rows) == [rounding.norm_upper(v) for v in rows]
+    others = rng.standard_normal((6, 7))
+    others[2] = rows[2]
+    for x in (others, others[0]):
+        each = [rounding.distance_upper(y, z) for y, z in zip(rows, np.broadcast_to(x, rows.shape))]
+        assert rounding.distances_upper(rows, x) == each
+
+
 def test_lengths_at_the_ends_of_the_range() -> None:
     assert rounding.norm_upper(np.zeros(3)) == 0.0
     assert rounding.norm_upper(np.zeros(0)) == 0.0

@@ -314,3 +314,11 @@ def test_long_newcomers_do_not_hide_short_rows():
     for row in ([0.0, 1.0], [1.0, 1.0]):
         hull.add(np.array(row))
     assert np.linalg.norm(hull.solve()[1]) == pytest.approx(t / np.sqrt(5.0))
+
+
+@pytest.mark.parametrize(("count", "dim"), [(2, 5), (4, 10), (9, 40), (30, 200)])
+def test_the_triangle_has_the_lengths_and_angles_of_the_columns(count: int, dim: int) -> None:
+    columns = np.random.default_rng(count).standard_normal((dim, count))
+    factor = hull_module._triangle(columns)
+    assert np.array_equal(factor, np.triu(factor))
+    assert factor.T @ factor == pytest.approx(columns.T @ columns)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -30,6 +32,22 @@ def test_neighbours_differ(seed: int, step: int) -> None:
         stream(seed + 2**64, step, "a"),
     ):
         assert not np.array_equal(here, other.random(4))
+
+
+@given(seed=st.integers(0, 2**128 - 1), step=st.integers(0, 2**64), purpose=st.text(max_size=8))
+def test_a_stream_is_philox_with_the_seed_for_a_key(seed: int, step: int, purpose: str) -> None:
+    """However its generator is made: what a seed leads to stays the same."""
+    word = 2**64
+    key = np.array([seed % word, zlib.crc32(purpose.encode())], dtype=np.uint64)
+    counter = np.array([0, 0, step % word, seed // word % word], dtype=np.uint64)
+    wanted = np.random.Generator(np.random.Philox(key=key, counter=counter)).standard_normal(5)
+    assert np.array_equal(wanted, stream(seed, step, purpose).standard_normal(5))
+
+
+def test_a_stream_survives_pickling() -> None:
+    rng = stream(3, 1, "a")
+    rng.random(3)
+    assert pickle.loads(pickle.dumps(rng)).random() == rng.random()
 
 
 def test_long_draws_of_one_step_do_not_run_into_the_next() -> None:

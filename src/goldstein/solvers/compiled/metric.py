@@ -1,7 +1,7 @@
 """BFGS with a factor of the matrix, H = J J', and its products with the pieces of the model.
 
-As in `solvers.small_metric`, whose docstring has the formula. Rows of `columns` are J'g for the
-pieces g: a step changes each of them by a multiple of one vector.
+As in `solvers.small_metric`, whose docstring has the formula. Rows of the model are J'g for the
+pieces g (its columns): a step changes each of them by a multiple of one vector.
 """
 
 from __future__ import annotations
