@@ -118,9 +118,9 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     # Next to underflow the split is not exact: there the error is covered by a unit of the limit.
     lost = (np.abs(high) < _SMALL_PRODUCT) & (g != 0.0)
     low[lost] = 0.0
-    terms = np.concatenate([high, low])
-    if not np.isfinite(terms).all():
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
         return math.inf  # entries beyond 1e300: the plain bound has to do
+    terms = np.concatenate([high, low])
     # fsum is correctly rounded: one unit covers it.
     try:
         combo = np.array([abs(math.fsum(column)) for column in terms.T.tolist()])
