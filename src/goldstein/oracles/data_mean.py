@@ -22,8 +22,9 @@ from goldstein.oracles.mean_inspection import inspect_mean, uneven
 Reduction = Literal["mean", "sum"]
 Progress = bool | Callable[[int, int], None]
 
-#: Up to this many parameters, what a model computes for a larger batch surely fits the memory.
-SMALL_MODEL = 2**17
+#: A model with up to this many parameters, of which nothing else is known, computes no more than
+#: this many numbers for every number of a batch.
+SMALL_MODEL, COMPUTED = 2**17, 32
 
 
 class DataMean(Oracle):
@@ -96,6 +97,11 @@ class DataMean(Oracle):
     def weight(self, batch: Any) -> float:
         """Return the number that the mean over a batch was divided by, or one in proportion."""
         return self.trees.samples(batch)
+
+    def computed(self, batch: Any) -> float:
+        """Return how many numbers are computed for a batch, roughly; inf where that is unknown."""
+        small = self.start.size <= SMALL_MODEL
+        return COMPUTED * self.trees.numbers(batch) if small else math.inf
 
     def how_called(self) -> str:
         """Say what a loss that failed was called with."""
@@ -211,7 +217,7 @@ class DataMean(Oracle):
             self._inspected = True
 
     def _inspect(self) -> None:
-        kept = KeptBatches(self.trees, join=self.start.size <= SMALL_MODEL)
+        kept = KeptBatches(self.trees, self.computed)
         inspect_mean(self, kept.add)
         self._kept = kept.all()
 

@@ -2,7 +2,9 @@
 
 The loss of a batch must be the mean (or the sum) of the losses of its parts, and so must that of
 parts of two batches together, or the answer depends on the batches; the same batch must have the
-same loss when asked again; and the two passes must give the same, in whatever order.
+same loss when asked again; and the two passes must give the same, in whatever order. The second
+pass therefore groups the samples in another way than the first. Where the two totals differ, or
+nothing can be said, every batch is compared with its own parts to find the cause.
 """
 
 from __future__ import annotations
@@ -59,6 +61,49 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
         Gets the batches of the first pass.
     """
     subject.move(_somewhere(subject.start))
+    first = _Tally()
+    for batch in subject.batches():
+        loss = subject.loss(batch)
+        if first.samples == 0:
+            if not math.isfinite(loss):
+                subject.move(subject.start)
+                loss = subject.loss(batch)
+            _ask_again(subject, batch, loss)
+        first.add(subject.terms(batch, loss))
+        keep(batch)
+    if not first.agrees(_regrouped(subject)):
+        _find_cause(subject)
+
+
+def _regrouped(subject: BatchLoss) -> _Tally:
+    """Visit all samples again, each half of a batch together with one of its neighbour."""
+    tally = _Tally()
+
+    def add(part: Any) -> None:
+        tally.add(subject.terms(part, subject.loss(part)))
+
+    end: Any = None
+    try:
+        for batch in subject.batches():
+            first, *rest = subject.trees.halves(batch)
+            if end is None and not rest:
+                rest = [first]  # too small to be cut: it waits for the next one
+            else:
+                together = [first] if end is None else [end, first]
+                joined = subject.trees.joined(together)
+                for part in together if joined is None else [joined]:
+                    add(part)
+            # A copy, since loaders may refill their memory.
+            end = subject.trees.joined(rest) if rest else None
+        if end is not None:
+            add(end)
+    except Exception:
+        tally.sums[:] = math.nan  # the cause is looked for batch by batch
+    return tally
+
+
+def _find_cause(subject: BatchLoss) -> None:
+    """Compare every batch with its halves and its neighbours, then two passes over all."""
     first, second = _Tally(), _Tally()
     objection: InputError | None = None
     end: tuple[Any, float] | None = None
@@ -66,11 +111,6 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
         if objection is not None:
             raise objection
         loss = subject.loss(batch)
-        if end is None:
-            if not math.isfinite(loss):
-                subject.move(subject.start)
-                loss = subject.loss(batch)
-            _ask_again(subject, batch, loss)
         try:
             end = _examined(subject, batch, loss, end)
         except InputError as found:
@@ -79,10 +119,9 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
                 raise
             objection = found
         first.add(subject.terms(batch, loss))
-        keep(batch)
     for batch in subject.batches():
         second.add(subject.terms(batch, subject.loss(batch)))
-    if not first.agrees(second):
+    if first.finite and second.finite and not first.agrees(second):
         raise _changed(subject, first, second)
 
 
@@ -208,9 +247,12 @@ class _Tally:
     def samples(self) -> float:
         return float(self.sums[2])
 
+    @property
+    def finite(self) -> bool:
+        """False where there is nothing to compare; whoever asks there is told so."""
+        return bool(np.isfinite(self.sums).all())
+
     def agrees(self, other: _Tally) -> bool:
-        if not (np.isfinite(self.sums).all() and np.isfinite(other.sums).all()):
-            return True  # nothing to compare; whoever asks there is told so
         sizes = (self.size + other.size, float(self.sums[1]), 0.0)
         return all(map(_same, self.sums.tolist(), other.sums.tolist(), sizes))
 
