@@ -56,7 +56,7 @@ def tasks() -> dict[str, Task]:
     """Return the five tasks; nothing is kept for tests."""
     entropy, small = nn.functional.cross_entropy, part(digits(), 700)
     images = part(mnist(), 1800)
-    windows, letters = text(windows=640, names=("docs/faq.md", "docs/values_only.md"))
+    windows, letters = text("training_defaults_text.txt")
     first = tuple(column[:250] for column in robust(seed=22))
     return {
         "digits": Task(lambda: dense(64, 24, 10), entropy, small, small, 1200, 64),
