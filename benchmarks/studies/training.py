@@ -46,7 +46,7 @@ TASKS = ("digits", "mnist", "convolutional", "transformer", "robust regression")
 ADAM_RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 SGD_RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 NORMED_RATES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-COORDINATE_RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+COORDINATE_RATES = (5e-4, 1.5e-3, 5e-3, 1.5e-2, 5e-2, 1.5e-1)
 
 OPTIMIZERS: dict[str, tuple[Any, tuple[float, ...]]] = {
     "Adam": (lambda p, lr, seed: torch.optim.Adam(p, lr), ADAM_RATES),

@@ -27,6 +27,9 @@ Progress = bool | Callable[[int, int], None]
 #: this many numbers for every number of a batch.
 SMALL_MODEL, COMPUTED = 2**17, 32
 
+#: Values that are remembered at most.
+KEPT_VALUES = 4096
+
 
 class DataMean(Oracle):
     """The mean loss over all samples of a data set; a pass over the data per call.
@@ -150,6 +153,8 @@ class DataMean(Oracle):
         answer: Vector = total[:-3] / total[-2]
         value = float(total[-3] / total[-2])
         if math.isfinite(value):
+            if len(self._values) >= KEPT_VALUES:
+                self._values.clear()
             self._values[_fingerprint(y)] = value
         return answer
 
