@@ -49,14 +49,15 @@ def test_a_gradient_that_is_wrong_at_the_points_of_a_claim_is_found(
         near = np.linalg.norm(x - X) <= 0.5 * radius
         return gradient(x) * (np.array([1.0, -1.0, 1.0]) if near else 1.0)
 
+    far = X + np.array([0.9 * radius, 0.0, 0.0])
+    right, mistaken = (far, wrong(far)), (X, wrong(X))
     for seed in range(20):
-        oracle = CountedOracle(kind(value, wrong))
-        if asked_before:
-            oracle.value(X)
-        far = X + np.array([0.9 * radius, 0.0, 0.0])
-        rests_on = [(far, wrong(far)), (X, wrong(X))]
-        assert claim_is_contradicted(oracle, X, radius, seed, rests_on)
-        assert not claim_is_contradicted(oracle, X, radius, seed, [(far, wrong(far))])
+        for rests_on in ([mistaken], [right], [right, mistaken]):
+            oracle = CountedOracle(kind(value, wrong))
+            if asked_before:
+                oracle.value(X)
+            found = claim_is_contradicted(oracle, X, radius, seed, rests_on)
+            assert found == (rests_on[-1] is mistaken)
 
 
 def test_curvature_on_one_side_accuses_nobody() -> None:
