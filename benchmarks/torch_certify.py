@@ -203,7 +203,9 @@ def main() -> None:
                 for _ in range(options.repeat):
                     olds.append(way(model, loss, data, delta))
                     news.append(quick(model, loss, data, delta, olds[0][0]))
-                before, now = (sorted(runs, key=itemgetter(2))[len(runs) // 2] for runs in (olds, news))
+                before, now = (
+                    sorted(runs, key=itemgetter(2))[len(runs) // 2] for runs in (olds, news)
+                )
                 ratios.append(before[2] / now[2])
                 print(
                     f"| {name} | {kind} | {delta:g} | {before[0]:.3e} | {now[0]:.3e} "

@@ -4,7 +4,7 @@ pip install schedulefree mlxtend
 python -m benchmarks.studies.training                 # all runs; finished ones are not repeated
 python -m benchmarks.studies.training --report        # tables and figure of docs/training.md
 
-The protocol, written down before the first of these runs was made:
+The protocol, written down before the first runs were made:
 
 * Five tasks with their budgets (`training_tasks.py`); every optimizer gets the same batches.
 * Grids of six learning rates in half decades for every optimizer, placed by runs on other tasks
@@ -16,6 +16,13 @@ The protocol, written down before the first of these runs was made:
   without (its own default otherwise, 50 steps of warm-up).
 * eps is what `goldstein.torch.certify` proves at delta = 0.01 over all training data, with at most
   60 passes.
+
+The study was made twice. In the first edition AdamO2NC had foresight 1/2 and the rates 3e-4, 1e-3,
+..., 1e-1; against Adam it had 1.07 times the loss on the transformer, 2.5 times the eps on MNIST,
+and a test accuracy of 0.369 (Adam 0.399) and 0.940 (0.945) on these two. Its foresight and the
+place of its grid were then chosen anew on other tasks, and its 45 runs made once more. The runs of
+the others are those of the first edition; their last ones were repeated, which gave the same
+losses, so that every eps is proved by the same code.
 """
 
 from __future__ import annotations

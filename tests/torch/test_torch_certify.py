@@ -370,7 +370,12 @@ def test_a_bound_that_one_gradient_proves_costs_four_passes() -> None:
     first = float(np.linalg.norm(oracle.gradient(oracle.start)))
     passes: list[int] = []
     claim = goldstein.torch.certify(
-        model, torch.nn.MSELoss(), data, delta=1e-2, eps=0.999 * first, progress=partial(told, passes)
+        model,
+        torch.nn.MSELoss(),
+        data,
+        delta=1e-2,
+        eps=0.999 * first,
+        progress=partial(told, passes),
     )
     assert claim.eps <= 0.999 * first
     assert len(passes) == 4

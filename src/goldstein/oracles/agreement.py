@@ -160,7 +160,7 @@ def _wrong_at(
     radius: float,
     rng: np.random.Generator,
 ) -> bool | None:
-    """True where the gradient at y is wrong, False where it is right, None where values say nothing."""
+    """True where the gradient at y is wrong, False where it is right, None where nobody knows."""
     verdict = _contradicts(oracle, y, g, rng, radius)
     if verdict is not True:
         return verdict
