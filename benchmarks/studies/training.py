@@ -8,8 +8,8 @@ The protocol, written down before the first runs were made:
 
 * Five tasks with their budgets (`training_tasks.py`); every optimizer gets the same batches.
 * Grids of six learning rates in half decades for every optimizer, placed by runs on other tasks
-  (smaller networks, other parts of the data, other pages, other seeds), on which AdamO2NC's
-  defaults were chosen too. They are not moved afterwards; a best value at an edge is reported so.
+  (smaller networks, other parts of the data, other pages, other seeds; `training_defaults.py` and
+  `training_grid.py`), on which AdamO2NC's defaults were chosen too. They are not moved afterwards; a best value at an edge is reported so.
 * The learning rate is the one with the smallest final training loss of seed 0, never by eps, which
   would choose dead networks. All numbers are means over seeds 1, 2, 3.
 * All learning rates decay linearly to 0, except that of schedule-free AdamW, which is made to do
@@ -98,11 +98,11 @@ def measured(task: Task, model: torch.nn.Module, proof: bool) -> dict[str, float
     return found
 
 
-def run(task: Task, kind: str, lr: float, seed: int, proof: bool) -> dict[str, float]:
-    """Train once and measure."""
+def run(task: Task, make: Any, lr: float, seed: int, proof: bool = False) -> dict[str, float]:
+    """Train once, with the optimizer that `make(params, lr, seed)` returns, and measure."""
     torch.manual_seed(seed)
     model = task.model()
-    optimizer = OPTIMIZERS[kind][0](model.parameters(), lr, seed)
+    optimizer = make(model.parameters(), lr, seed)
     free = isinstance(optimizer, schedulefree.AdamWScheduleFree)
     if free:
         optimizer.train()
@@ -136,7 +136,7 @@ def study(names: list[str], kinds: list[str]) -> None:
     def once(task: str, kind: str, lr: float, seed: int, proof: bool) -> dict[str, float]:
         key = f"{task} | {kind} | {lr:g} | {seed}"
         if key not in done:
-            done[key] = run(available[task], kind, lr, seed, proof)
+            done[key] = run(available[task], OPTIMIZERS[kind][0], lr, seed, proof)
             RESULTS.parent.mkdir(exist_ok=True)
             RESULTS.write_text(json.dumps(done, indent=1) + "\n")
         found: dict[str, float] = done[key]

@@ -85,9 +85,9 @@ class Transformer(nn.Module):
         return self.answer(self.norms[2](x)).transpose(1, 2)
 
 
-def split(data: Pair, test: int) -> tuple[Pair, Pair]:
+def split(data: Pair, test: int, seed: int = 1) -> tuple[Pair, Pair]:
     """Cut off the last rows of shuffled data."""
-    order = torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(1))
+    order = torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(seed))
     a, b = (part[order] for part in data)
     return (a[:-test], b[:-test]), (a[-test:], b[-test:])
 

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 import goldstein.torch
 from goldstein.errors import InputError
 from goldstein.oracles import batches as kept_batches
+from goldstein.oracles.mean_inspection import inspect_mean
 
 CLASS_WEIGHTS = torch.tensor([1.0, 10.0, 0.3], dtype=torch.float64)
 
@@ -336,3 +337,14 @@ def test_batches_are_joined_by_what_is_computed_for_them(monkeypatch: pytest.Mon
 
     assert largest(4) == 64
     assert largest(256) == 8
+
+
+def test_a_single_batch_is_compared_with_its_halves() -> None:
+    """Other processes may hold more batches, and then it must not be any function."""
+    net = model()
+    oracle = goldstein.torch.DataOracle(net, contrastive, [samples(16)])
+    oracle.shared = True  # nothing is reduced before the inspection ends
+    with pytest.raises(InputError, match="not the mean over its samples"):
+        inspect_mean(oracle, lambda batch: None)
+    oracle.shared = False
+    inspect_mean(oracle, lambda batch: None)

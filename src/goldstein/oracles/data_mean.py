@@ -202,9 +202,9 @@ class DataMean(Oracle):
 
     def terms(self, batch: Any, answer: float | Vector) -> Vector:
         """Return what a batch adds to the total, to the number it is divided by, to the samples."""
-        samples = self.trees.samples(batch)
-        share = self.weight(batch) if self.reduction == "mean" else samples
-        return np.append(self.factor(batch) * np.asarray(answer), [share, samples])
+        samples, factor = self.trees.samples(batch), self.factor(batch)
+        share = factor if self.reduction == "mean" else samples
+        return np.append(factor * np.asarray(answer), [share, samples])
 
     def factor(self, batch: Any) -> float:
         """Return by what the loss of a batch is multiplied in the total."""

@@ -18,7 +18,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
-from goldstein.oracles.batches import Trees
+from goldstein.oracles.batches import JOINED_NUMBERS, Trees
 
 #: Losses that differ by less than this, relative to their size, differ by rounding.
 ROUNDING = 1e-10
@@ -47,6 +47,7 @@ class BatchLoss(Protocol):
     def batches(self) -> Iterator[Any]: ...
     def loss(self, batch: Any) -> float: ...
     def factor(self, batch: Any) -> float: ...
+    def computed(self, batch: Any) -> float: ...
     def terms(self, batch: Any, answer: float) -> Vector: ...
     def why_not_mean(self, whole: Any, parts: list[Any]) -> str: ...
 
@@ -76,27 +77,26 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
 
 
 def _regrouped(subject: BatchLoss) -> _Tally:
-    """Visit all samples again, each half of a batch together with one of its neighbour."""
+    """Visit all samples again, in groups that begin and end in the middle of batches."""
     tally = _Tally()
+    group: list[Any] = []
 
-    def add(part: Any) -> None:
-        tally.add(subject.terms(part, subject.loss(part)))
+    def add_group(together: bool = True) -> None:
+        joined = subject.trees.joined(group) if together and len(group) > 1 else None
+        for part in group if joined is None else [joined]:
+            tally.add(subject.terms(part, subject.loss(part)))
+        group.clear()
 
-    end: Any = None
+    count = 0
     try:
-        for batch in subject.batches():
-            first, *rest = subject.trees.halves(batch)
-            if end is None and not rest:
-                rest = [first]  # too small to be cut: it waits for the next one
-            else:
-                together = [first] if end is None else [end, first]
-                joined = subject.trees.joined(together)
-                for part in together if joined is None else [joined]:
-                    add(part)
-            # A copy, since loaders may refill their memory.
-            end = subject.trees.joined(rest) if rest else None
-        if end is not None:
-            add(end)
+        for count, batch in enumerate(subject.batches(), 1):
+            # Copies, since loaders may refill their memory.
+            first, *rest = (subject.trees.joined([part]) for part in subject.trees.halves(batch))
+            group.append(first)
+            if len(group) > 1 and sum(map(subject.computed, group)) > JOINED_NUMBERS:
+                add_group()
+            group += rest
+        add_group(together=count > 1)  # two halves of one batch would be that batch
     except Exception:
         tally.sums[:] = math.nan  # the cause is looked for batch by batch
     return tally

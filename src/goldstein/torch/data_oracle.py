@@ -122,8 +122,9 @@ class DataOracle(DataMean):
 
     def move(self, x: Vector) -> None:
         with torch.no_grad():
-            for p, value in zip(self._params, unflatten(x, self._params), strict=True):
-                p.copy_(value)
+            pieces = torch.from_numpy(x).split([p.numel() for p in self._params])
+            for p, piece in zip(self._params, pieces, strict=True):
+                p.copy_(piece.view_as(p))
 
     def prepared(self, batch: Any) -> Any:
         require_batch(batch)
