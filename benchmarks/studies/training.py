@@ -9,7 +9,8 @@ The protocol, written down before the first runs were made:
 * Five tasks with their budgets (`training_tasks.py`); every optimizer gets the same batches.
 * Grids of six learning rates in half decades for every optimizer, placed by runs on other tasks
   (smaller networks, other parts of the data, other pages, other seeds; `training_defaults.py` and
-  `training_grid.py`), on which AdamO2NC's defaults were chosen too. They are not moved afterwards; a best value at an edge is reported so.
+  `training_grid.py`), on which AdamO2NC's defaults were chosen too. They are not moved afterwards;
+  a best value at an edge is reported so.
 * The learning rate is the one with the smallest final training loss of seed 0, never by eps, which
   would choose dead networks. All numbers are means over seeds 1, 2, 3.
 * All learning rates decay linearly to 0, except that of schedule-free AdamW, which is made to do

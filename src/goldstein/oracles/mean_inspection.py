@@ -89,7 +89,8 @@ def _regrouped(subject: BatchLoss) -> _Tally:
 
     count = 0
     try:
-        for count, batch in enumerate(subject.batches(), 1):
+        for batch in subject.batches():
+            count += 1
             # Copies, since loaders may refill their memory.
             first, *rest = (subject.trees.joined([part]) for part in subject.trees.halves(batch))
             group.append(first)

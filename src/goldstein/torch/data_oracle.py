@@ -122,7 +122,7 @@ class DataOracle(DataMean):
 
     def move(self, x: Vector) -> None:
         with torch.no_grad():
-            pieces = torch.from_numpy(x).split([p.numel() for p in self._params])
+            pieces = torch.split(torch.from_numpy(x), [p.numel() for p in self._params])
             for p, piece in zip(self._params, pieces, strict=True):
                 p.copy_(piece.view_as(p))
 
