@@ -36,13 +36,16 @@ RESULTS = Path(__file__).with_name("results") / "training_defaults.json"
 SEED = 10
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 
+#: Of the default also those between, which say where a grid of half decades is best placed.
+DEFAULT, BETWEEN = (0.9, 0.9, 1.0, 2.0), (5e-4, 1.5e-3, 5e-3, 1.5e-2, 5e-2, 1.5e-1)
+
 #: (b1, b2, kappa, foresight)
 SETTINGS = (
     (0.95, 0.9025, 1.0, 0.0), (0.95, 0.9025, 0.5, 0.0), (0.95, 0.9025, 2.0, 0.0),
     (0.9, 0.81, 1.0, 0.0), (0.9, 0.9, 1.0, 0.0), (0.95, 0.95, 1.0, 0.0), (0.9, 0.99, 1.0, 0.0),
     (0.9, 0.99, 2.0, 0.0), (0.95, 0.99, 1.0, 0.0), (0.95, 0.99, 0.5, 0.0), (0.9, 0.999, 1.0, 0.0),
     (0.9, 0.999, 3.0, 0.0), (0.9, 0.9, 1.0, 0.25), (0.9, 0.9, 1.0, 0.5), (0.9, 0.9, 1.0, 1.0),
-    (0.95, 0.95, 1.0, 1.0), (0.9, 0.99, 1.0, 1.0),
+    (0.95, 0.95, 1.0, 1.0), (0.9, 0.99, 1.0, 1.0), DEFAULT,
 )  # fmt: skip
 
 
@@ -56,7 +59,7 @@ def tasks() -> dict[str, Task]:
     """Return the five tasks; nothing is kept for tests."""
     entropy, small = nn.functional.cross_entropy, part(digits(), 700)
     images = part(mnist(), 1800)
-    windows, letters = text(windows=640, names=("docs/faq.md", "docs/values_only.md"))
+    windows, letters = text("training_defaults_text.txt")
     first = tuple(column[:250] for column in robust(seed=22))
     return {
         "digits": Task(lambda: dense(64, 24, 10), entropy, small, small, 1200, 64),
@@ -120,7 +123,7 @@ def main() -> None:
     done: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name, task in () if options.report else tasks().items():
         for kind in (None, *SETTINGS):
-            for lr in RATES:
+            for lr in RATES if kind != DEFAULT else (*RATES, *BETWEEN):
                 key = f"{name} | {'Adam' if kind is None else kind} | {lr:g}"
                 if key not in done:
                     done[key] = run(task, kind, lr)

@@ -11,7 +11,6 @@ import torch
 from benchmarks.studies.offline_data import digits, mnist
 from torch import nn
 
-ROOT = Path(__file__).resolve().parents[2]
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -86,20 +85,20 @@ class Transformer(nn.Module):
         return self.answer(self.norms[2](x)).transpose(1, 2)
 
 
-def split(data: Pair, test: int) -> tuple[Pair, Pair]:
+def split(data: Pair, test: int, seed: int = 1) -> tuple[Pair, Pair]:
     """Cut off the last rows of shuffled data."""
-    order = torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(1))
+    order = torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(seed))
     a, b = (part[order] for part in data)
     return (a[:-test], b[:-test]), (a[-test:], b[-test:])
 
 
-#: Pages of this repository that are read letter by letter.
-PAGES = ("CONTRIBUTING.md", "docs/auto.md", "docs/errata.md", "docs/near.md")
+def text(name: str = "training_text.txt", length: int = 32) -> tuple[Pair, int]:
+    """Windows of a text, and the number of letters.
 
-
-def text(length: int = 32, windows: int = 1280, names: tuple[str, ...] = PAGES) -> tuple[Pair, int]:
-    """Windows of pages, and the number of letters."""
-    page = "".join((ROOT / name).read_text() for name in names)[: length * windows + 1]
+    The texts are pages of this project as they were when the study began; the pages change, and
+    what is learned must not.
+    """
+    page = Path(__file__).with_name(name).read_text()
     letters = sorted(set(page))
     codes = torch.tensor([letters.index(c) for c in page])
     count = (len(codes) - 1) // length

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 import goldstein.torch
 from goldstein.errors import InputError
 from goldstein.oracles import batches as kept_batches
+from goldstein.oracles.mean_inspection import inspect_mean
 
 CLASS_WEIGHTS = torch.tensor([1.0, 10.0, 0.3], dtype=torch.float64)
 
@@ -294,3 +295,56 @@ def test_a_loss_of_one_batch_size_only_is_refused_with_a_reason() -> None:
     with pytest.raises(InputError, match=r"batches of any size must work; or give all data"):
         goldstein.torch.certify(model(1), loss_fn, data, delta=0.1)
     assert goldstein.torch.certify(model(1), loss_fn, data[:1], delta=0.1, max_calls=5).eps > 0.0
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_the_inspection_costs_two_passes(size: int) -> None:
+    """Every sample is evaluated twice, in two groupings; only the first batch once more."""
+    inputs, labels = samples(40)
+    seen: list[int] = []
+
+    def loss_fn(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        seen.append(len(target))
+        return torch.nn.functional.cross_entropy(output, target)
+
+    oracle = goldstein.torch.DataOracle(model(), loss_fn, cut(inputs, labels, size))
+    oracle.value(oracle.start)
+    passes = sum(seen) - 40  # the last pass is the one that was asked for
+    assert passes == 2 * 40 + size
+    assert len(set(seen)) > 1
+
+
+def test_batches_are_joined_by_what_is_computed_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that computes much for each sample keeps the batches it was given."""
+    monkeypatch.setattr(kept_batches, "JOINED_NUMBERS", 4000)
+    inputs, labels = samples(64)
+    sizes: list[int] = []
+
+    def loss_fn(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(target))
+        return torch.nn.functional.cross_entropy(output, target)
+
+    def largest(width: int) -> int:
+        net = torch.nn.Sequential(
+            torch.nn.Linear(inputs.shape[1], width), torch.nn.ReLU(), torch.nn.Linear(width, 3)
+        )
+        oracle = goldstein.torch.DataOracle(net, loss_fn, cut(inputs, labels, 8))
+        oracle.value(oracle.start)
+        sizes.clear()
+        oracle.value(oracle.start + 1.0)
+        assert sum(sizes) == 64
+        return max(sizes)
+
+    assert largest(4) == 64
+    assert largest(256) == 8
+
+
+def test_a_single_batch_is_compared_with_its_halves() -> None:
+    """Other processes may hold more batches, and then it must not be any function."""
+    net = model()
+    oracle = goldstein.torch.DataOracle(net, contrastive, [samples(16)])
+    oracle.shared = True  # nothing is reduced before the inspection ends
+    with pytest.raises(InputError, match="not the mean over its samples"):
+        inspect_mean(oracle, lambda batch: None)
+    oracle.shared = False
+    inspect_mean(oracle, lambda batch: None)

@@ -362,6 +362,26 @@ def test_few_passes_where_the_loss_falls_nearby() -> None:
         assert fall == pytest.approx(quick.meta["descent_fall"], rel=1e-9)
 
 
+def test_a_bound_that_one_gradient_proves_costs_four_passes() -> None:
+    """Two gradients, one beside the point that the claim rests on, and one value."""
+    torch.manual_seed(0)
+    model, data = torch.nn.Linear(40, 30), [(torch.randn(20, 40), torch.randn(20, 30))]
+    oracle = goldstein.torch.DataOracle(model, torch.nn.MSELoss(), data)
+    first = float(np.linalg.norm(oracle.gradient(oracle.start)))
+    passes: list[int] = []
+    claim = goldstein.torch.certify(
+        model,
+        torch.nn.MSELoss(),
+        data,
+        delta=1e-2,
+        eps=0.999 * first,
+        progress=partial(told, passes),
+    )
+    assert claim.eps <= 0.999 * first
+    assert len(passes) == 4
+    assert claim.verify(oracle).ok
+
+
 def test_a_value_that_came_with_a_gradient_is_the_value() -> None:
     model, inputs, targets = problem()
     oracle = goldstein.torch.DataOracle(model, torch.nn.L1Loss(), batches(inputs, targets, 16))

@@ -44,7 +44,6 @@ def gradient_is_wrong(
     x: Vector,
     radius: float,
     seed: int,
-    known: Iterable[tuple[Vector, Vector]] = (),
 ) -> bool:
     """Decide whether differences of values contradict the gradients around x.
 
@@ -58,8 +57,6 @@ def gradient_is_wrong(
     radius : float
         Size of the neighbourhood; the steps are a thousandth of it, or less.
     seed : int
-    known : pairs (point, gradient)
-        Tried first: they save the gradients of the random points.
 
     Examples
     --------
@@ -73,9 +70,6 @@ def gradient_is_wrong(
     if not (oracle.has_value and oracle.has_gradient) or oracle.coarse:
         return False
     rng = stream(seed, 0, "agreement")
-    for y, g in known:
-        if _contradicts(oracle, y, g, rng, radius) is False:
-            return False
     contradictions = 0
     for _ in range(_POINTS):
         y = uniform_in_ball(rng, x, 0.5 * radius)
@@ -104,11 +98,19 @@ def claim_is_contradicted(
 ) -> bool:
     """Decide whether values contradict the gradients around x, or those that a claim rests on.
 
-    Whoever states a claim asks the same as whoever verifies it.
+    Whoever states a claim asks the same as whoever verifies it. Where one of the points agrees with
+    its values, random ones around x need not be asked: the gradients are those of the function.
     """
-    return gradient_is_wrong(oracle, x, radius, seed, rests_on[:2]) or gradients_are_wrong_at(
-        oracle, rests_on, x, radius, seed
-    )
+    if not (oracle.has_value and oracle.has_gradient) or oracle.coarse:
+        return False
+    rng = stream(seed, 0, "agreement at points")
+    acquitted = False
+    for y, g in rests_on:
+        verdict = _wrong_at(oracle, y, g, x, radius, rng)
+        if verdict is True:
+            return True
+        acquitted |= verdict is False
+    return not acquitted and gradient_is_wrong(oracle, x, radius, seed)
 
 
 def gradients_are_wrong_at(
@@ -147,7 +149,7 @@ def gradients_are_wrong_at(
     if not (oracle.has_value and oracle.has_gradient) or oracle.coarse:
         return False
     rng = stream(seed, 0, "agreement at points")
-    return any(_wrong_at(oracle, y, g, x, radius, rng) for y, g in points)
+    return any(_wrong_at(oracle, y, g, x, radius, rng) is True for y, g in points)
 
 
 def _wrong_at(
@@ -157,9 +159,11 @@ def _wrong_at(
     x: Vector,
     radius: float,
     rng: np.random.Generator,
-) -> bool:
-    if _contradicts(oracle, y, g, rng, radius) is not True:
-        return False
+) -> bool | None:
+    """True where the gradient at y is wrong, False where it is right, None where nobody knows."""
+    verdict = _contradicts(oracle, y, g, rng, radius)
+    if verdict is not True:
+        return verdict
     contradictions = 0
     for _ in range(_BESIDE):
         z = uniform_in_ball(rng, y, _NEAR * radius)
@@ -174,7 +178,7 @@ def _wrong_at(
         if verdict is False:
             return False
         contradictions += verdict is True
-    return contradictions >= _SEVERAL
+    return True if contradictions >= _SEVERAL else None
 
 
 def _contradicts(
@@ -184,37 +188,52 @@ def _contradicts(
     # No entry is small, so that no coordinate goes unnoticed; none is like another, so that
     # mistakes do not cancel.
     signs = _SIGNS[rng.integers(0, 2, y.size)]  # as `rng.choice` does, in a third of its time
-    sizes = rng.uniform(0.5, 1.5, y.size) / math.sqrt(y.size)
-    v, slopes = signs * sizes, np.abs(g)
-    steep = float(slopes @ sizes)
+    v = signs * rng.uniform(0.5, 1.5, y.size) / math.sqrt(y.size)
+    steep = float(np.abs(g) @ np.abs(v))
+    here = oracle.known_value(y)
+    if oracle.values == 0:
+        oracle.trial_value(y)  # how many digits a difference has must be known
     # As short as the digits of the values allow: a short step meets no kink.
     digits = _ROUNDING * abs(oracle.last_value) / (_CLEAR * steep) if steep > 0 else math.inf
     spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
     if _LONGEST * radius < spacing:
         return None  # steps of few units in the last place: what values lose to rounding shows
     step = max(_SHORTEST * radius, min(digits, _LONGEST * radius), spacing)
-    gaps, blurs = [], []
+    gaps, sizes = [], []
     longer = min(_LONGER * step, _LONGEST * radius)
     if longer < 8.0 * step:  # two steps alike would show the same noise
         step = longer / 8.0
     for length in (step, longer):
-        shift = length * v
-        ahead, behind = y + shift, y - shift
-        high, low = oracle.trial_value(ahead), oracle.trial_value(behind)
-        if not math.isfinite(high - low) or high == low:
-            return None  # too far, or values of few digits
-        way = ahead - behind
-        rise, expected = high - low, float(g @ way)
-        size = max(float(slopes @ np.abs(way)), abs(rise))
-        blur = _ROUNDING * max(abs(high), abs(low))
-        if blur > _BLURRED * size:
-            return None
-        gap = abs(rise - expected) - blur
-        if gap <= _TOLERANCE * size:
+        ahead, behind = y + length * v, y - length * v
+        high = oracle.trial_value(ahead)
+        # Where f(y) is known, one side may do; curvature and kinks are seen from both.
+        if here is not None and _Difference(g, ahead - y, high, here).verdict() is False:
             return False
-        if gap <= _MISTAKE * size:
-            return None
-        gaps.append((rise - expected) / length)
-        blurs.append(blur / length)
+        found = _Difference(g, ahead - behind, high, oracle.trial_value(behind))
+        verdict = found.verdict()
+        if verdict is not True:
+            return verdict
+        gaps.append(found.miss / length)
+        sizes.append(found.blur / length)
     # Two steps that miss by the same slope show a mistake; a kink or curvature changes with them.
-    return True if abs(gaps[0] - gaps[1]) <= 0.25 * abs(gaps[1]) + sum(blurs) else None
+    return True if abs(gaps[0] - gaps[1]) <= 0.25 * abs(gaps[1]) + sum(sizes) else None
+
+
+class _Difference:
+    """A difference of two values, and what a gradient expects of it."""
+
+    def __init__(self, g: Vector, way: Vector, high: float, low: float) -> None:
+        rise = high - low
+        self.clear = math.isfinite(rise) and rise != 0.0  # neither too far nor of few digits
+        self.miss = rise - float(g @ way)
+        self.size = max(float(np.abs(g) @ np.abs(way)), abs(rise))
+        self.blur = _ROUNDING * max(abs(high), abs(low))
+
+    def verdict(self) -> bool | None:
+        """As in `_contradicts`."""
+        if not self.clear or self.blur > _BLURRED * self.size:
+            return None
+        gap = abs(self.miss) - self.blur
+        if gap <= _TOLERANCE * self.size:
+            return False
+        return None if gap <= _MISTAKE * self.size else True

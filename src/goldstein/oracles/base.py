@@ -39,6 +39,10 @@ class Oracle(ABC):
     def gradient(self, y: Vector) -> Vector:
         """Return the gradient of f at y, or raise `KinkError`."""
 
+    def known_value(self, x: Vector) -> float | None:
+        """Return f(x) where it costs nothing because it came with the gradient there."""
+        return None
+
     def gradients_at(self, points: Matrix) -> Iterator[Vector | None]:
         """Yield the gradients at many points, in their order, and None for a kink."""
         for y in points:

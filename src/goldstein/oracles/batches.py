@@ -13,8 +13,9 @@ import numpy as np
 #: Data up to this many bytes are kept: reading them in every pass may cost more than the model.
 KEPT_BYTES = 2**28
 
-#: Kept batches are joined up to this many numbers: few large batches are faster than many small.
-JOINED_NUMBERS = 2**15
+#: Kept batches are joined as long as this many numbers or fewer are computed for them: few large
+#: batches are faster than many small ones, up to what the memory near the processor holds.
+JOINED_NUMBERS = 2**20
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class Trees:
     def arrays(self, batch: Any) -> list[Any]:
         """Return the leaves that have rows."""
         return [leaf for leaf in self.flatten(batch)[0] if _has_rows(leaf)]
+
+    def numbers(self, batch: Any) -> int:
+        """Return how many numbers a batch holds."""
+        return sum(math.prod(array.shape) for array in self.arrays(batch))
 
     def samples(self, batch: Any) -> int:
         """Return the number of rows of the last array, the targets; 1 where there is no array."""
@@ -100,29 +105,28 @@ class KeptBatches:
     Parameters
     ----------
     trees : Trees
-    join : bool
-        Whether small batches may be joined.
+    computed : callable
+        Returns how many numbers are computed for a batch, roughly; inf where none is to be joined.
     """
 
-    def __init__(self, trees: Trees, join: bool) -> None:
+    def __init__(self, trees: Trees, computed: Callable[[Any], float]) -> None:
         self._trees = trees
-        self._most = JOINED_NUMBERS if join else 0
+        self._computed = computed
         self._room = KEPT_BYTES
         self._waiting: list[Any] = []
-        self._numbers = 0
+        self._numbers = 0.0
         self._kept: list[Any] | None = []
 
     def add(self, batch: Any) -> None:
         """Take a copy of a batch."""
         if self._kept is None:
             return
-        arrays = self._trees.arrays(batch)
-        self._room -= sum(int(array.nbytes) for array in arrays)
+        self._room -= sum(int(array.nbytes) for array in self._trees.arrays(batch))
         if self._room < 0:
             self._kept, self._waiting = None, []
             return
-        numbers = sum(math.prod(array.shape) for array in arrays)
-        if self._numbers + numbers > self._most:
+        numbers = self._computed(batch)
+        if self._numbers + numbers > JOINED_NUMBERS:
             self._join()
         self._waiting.append(self._trees.joined([batch]))
         self._numbers += numbers
@@ -133,7 +137,7 @@ class KeptBatches:
         return self._kept
 
     def _join(self) -> None:
-        waiting, self._waiting, self._numbers = self._waiting, [], 0
+        waiting, self._waiting, self._numbers = self._waiting, [], 0.0
         if self._kept is None or not waiting:
             return
         whole = self._trees.joined(waiting) if len(waiting) > 1 else waiting[0]

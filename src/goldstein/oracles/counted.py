@@ -136,6 +136,9 @@ class CountedOracle(Oracle):
             error.value = bad.value
             raise error from None
 
+    def known_value(self, x: Vector) -> float | None:
+        return self.inner.known_value(x)
+
     def values_at(self, points: Matrix, workers: Map = map) -> Vector:
         """Return the values at many points, asked for through a map that may work in parallel."""
         if self.values + self.gradients + len(points) > self.limit:

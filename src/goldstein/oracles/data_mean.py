@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 import time
@@ -22,8 +23,12 @@ from goldstein.oracles.mean_inspection import inspect_mean, uneven
 Reduction = Literal["mean", "sum"]
 Progress = bool | Callable[[int, int], None]
 
-#: Up to this many parameters, what a model computes for a larger batch surely fits the memory.
-SMALL_MODEL = 2**17
+#: A model with up to this many parameters, of which nothing else is known, computes no more than
+#: this many numbers for every number of a batch.
+SMALL_MODEL, COMPUTED = 2**17, 32
+
+#: Values that are remembered at most.
+KEPT_VALUES = 4096
 
 
 class DataMean(Oracle):
@@ -66,8 +71,8 @@ class DataMean(Oracle):
         self.reduction = reduction
         self._kept: list[Any] | None = None
         self._inspected = False
-        #: The point of the last gradient, and the value there where it is known.
-        self._last: tuple[Vector, float] | None = None
+        #: Values that came with gradients, by a fingerprint of the point.
+        self._values: dict[bytes, float] = {}
         self._tell: Callable[[], None] = _nothing
         self.start = start
         self.dim = start.size
@@ -97,6 +102,11 @@ class DataMean(Oracle):
         """Return the number that the mean over a batch was divided by, or one in proportion."""
         return self.trees.samples(batch)
 
+    def computed(self, batch: Any) -> float:
+        """Return how many numbers are computed for a batch, roughly; inf where that is unknown."""
+        small = self.start.size <= SMALL_MODEL
+        return COMPUTED * self.trees.numbers(batch) if small else math.inf
+
     def how_called(self) -> str:
         """Say what a loss that failed was called with."""
         leaves, _ = self.trees.flatten(next(iter(self._data)))
@@ -116,8 +126,9 @@ class DataMean(Oracle):
     def value(self, x: Vector) -> float:
         self._inspect_once()
         self._agree_on(x)
-        if self._last is not None and np.array_equal(self._last[0], x):
-            return self._last[1]  # it came with the gradient there
+        known = self.known_value(x)
+        if known is not None:
+            return known
         self.move(x)
         sums = LongSum(3)
         for batch in self.batches():
@@ -125,6 +136,9 @@ class DataMean(Oracle):
         total, weight, samples = self._total(sums).tolist()
         self._finish_pass(samples)
         return float(total / weight)
+
+    def known_value(self, x: Vector) -> float | None:
+        return self._values.get(_fingerprint(x))
 
     def gradient(self, y: Vector) -> Vector:
         self._inspect_once()
@@ -138,7 +152,10 @@ class DataMean(Oracle):
         self._finish_pass(total[-1])
         answer: Vector = total[:-3] / total[-2]
         value = float(total[-3] / total[-2])
-        self._last = (y.copy(), value) if math.isfinite(value) else None
+        if math.isfinite(value):
+            if len(self._values) >= KEPT_VALUES:
+                self._values.clear()
+            self._values[_fingerprint(y)] = value
         return answer
 
     @property
@@ -185,9 +202,9 @@ class DataMean(Oracle):
 
     def terms(self, batch: Any, answer: float | Vector) -> Vector:
         """Return what a batch adds to the total, to the number it is divided by, to the samples."""
-        samples = self.trees.samples(batch)
-        share = self.weight(batch) if self.reduction == "mean" else samples
-        return np.append(self.factor(batch) * np.asarray(answer), [share, samples])
+        samples, factor = self.trees.samples(batch), self.factor(batch)
+        share = factor if self.reduction == "mean" else samples
+        return np.append(factor * np.asarray(answer), [share, samples])
 
     def factor(self, batch: Any) -> float:
         """Return by what the loss of a batch is multiplied in the total."""
@@ -211,7 +228,7 @@ class DataMean(Oracle):
             self._inspected = True
 
     def _inspect(self) -> None:
-        kept = KeptBatches(self.trees, join=self.start.size <= SMALL_MODEL)
+        kept = KeptBatches(self.trees, self.computed)
         inspect_mean(self, kept.add)
         self._kept = kept.all()
 
@@ -221,6 +238,10 @@ def _samples(data: Any) -> str:
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
         return f" This one gives samples: pass DataLoader({type(data).__name__}, batch_size=...)."
     return ""
+
+
+def _fingerprint(x: Vector) -> bytes:
+    return hashlib.blake2b(x.tobytes(), digest_size=16).digest()
 
 
 def _nothing() -> None:

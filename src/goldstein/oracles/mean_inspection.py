@@ -2,7 +2,9 @@
 
 The loss of a batch must be the mean (or the sum) of the losses of its parts, and so must that of
 parts of two batches together, or the answer depends on the batches; the same batch must have the
-same loss when asked again; and the two passes must give the same, in whatever order.
+same loss when asked again; and the two passes must give the same, in whatever order. The second
+pass therefore groups the samples in another way than the first. Where the two totals differ, or
+nothing can be said, every batch is compared with its own parts to find the cause.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
-from goldstein.oracles.batches import Trees
+from goldstein.oracles.batches import JOINED_NUMBERS, Trees
 
 #: Losses that differ by less than this, relative to their size, differ by rounding.
 ROUNDING = 1e-10
@@ -45,6 +47,7 @@ class BatchLoss(Protocol):
     def batches(self) -> Iterator[Any]: ...
     def loss(self, batch: Any) -> float: ...
     def factor(self, batch: Any) -> float: ...
+    def computed(self, batch: Any) -> float: ...
     def terms(self, batch: Any, answer: float) -> Vector: ...
     def why_not_mean(self, whole: Any, parts: list[Any]) -> str: ...
 
@@ -59,6 +62,49 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
         Gets the batches of the first pass.
     """
     subject.move(_somewhere(subject.start))
+    first = _Tally()
+    for batch in subject.batches():
+        loss = subject.loss(batch)
+        if first.samples == 0:
+            if not math.isfinite(loss):
+                subject.move(subject.start)
+                loss = subject.loss(batch)
+            _ask_again(subject, batch, loss)
+        first.add(subject.terms(batch, loss))
+        keep(batch)
+    if not first.agrees(_regrouped(subject)):
+        _find_cause(subject)
+
+
+def _regrouped(subject: BatchLoss) -> _Tally:
+    """Visit all samples again, in groups that begin and end in the middle of batches."""
+    tally = _Tally()
+    group: list[Any] = []
+
+    def add_group(together: bool = True) -> None:
+        joined = subject.trees.joined(group) if together and len(group) > 1 else None
+        for part in group if joined is None else [joined]:
+            tally.add(subject.terms(part, subject.loss(part)))
+        group.clear()
+
+    count = 0
+    try:
+        for batch in subject.batches():
+            count += 1
+            # Copies, since loaders may refill their memory.
+            first, *rest = (subject.trees.joined([part]) for part in subject.trees.halves(batch))
+            group.append(first)
+            if len(group) > 1 and sum(map(subject.computed, group)) > JOINED_NUMBERS:
+                add_group()
+            group += rest
+        add_group(together=count > 1)  # two halves of one batch would be that batch
+    except Exception:
+        tally.sums[:] = math.nan  # the cause is looked for batch by batch
+    return tally
+
+
+def _find_cause(subject: BatchLoss) -> None:
+    """Compare every batch with its halves and its neighbours, then two passes over all."""
     first, second = _Tally(), _Tally()
     objection: InputError | None = None
     end: tuple[Any, float] | None = None
@@ -66,11 +112,6 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
         if objection is not None:
             raise objection
         loss = subject.loss(batch)
-        if end is None:
-            if not math.isfinite(loss):
-                subject.move(subject.start)
-                loss = subject.loss(batch)
-            _ask_again(subject, batch, loss)
         try:
             end = _examined(subject, batch, loss, end)
         except InputError as found:
@@ -79,10 +120,9 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
                 raise
             objection = found
         first.add(subject.terms(batch, loss))
-        keep(batch)
     for batch in subject.batches():
         second.add(subject.terms(batch, subject.loss(batch)))
-    if not first.agrees(second):
+    if first.finite and second.finite and not first.agrees(second):
         raise _changed(subject, first, second)
 
 
@@ -208,9 +248,12 @@ class _Tally:
     def samples(self) -> float:
         return float(self.sums[2])
 
+    @property
+    def finite(self) -> bool:
+        """False where there is nothing to compare; whoever asks there is told so."""
+        return bool(np.isfinite(self.sums).all())
+
     def agrees(self, other: _Tally) -> bool:
-        if not (np.isfinite(self.sums).all() and np.isfinite(other.sums).all()):
-            return True  # nothing to compare; whoever asks there is told so
         sizes = (self.size + other.size, float(self.sums[1]), 0.0)
         return all(map(_same, self.sums.tolist(), other.sums.tolist(), sizes))
 

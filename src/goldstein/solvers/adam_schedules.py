@@ -16,7 +16,7 @@ from goldstein.numerics.streams import stream
 
 #: The practical choice of `(b1, b2)`, and of the foresight; why: docs/adam_o2nc.md.
 PRACTICAL_BETAS = (0.9, 0.9)
-FORESIGHT = 0.5
+FORESIGHT = 2.0
 
 #: A run lasts at least this many times `1 / (1 - b)`; the first steps then cost 1/20 of the bound.
 MEMORIES = 20.0
@@ -37,8 +37,8 @@ def regret_constant(kappa: float = 1.0, foresight: float = 0.0, excess: float = 
 
     Examples
     --------
-    >>> round(regret_constant(), 4), round(regret_constant(foresight=0.5), 4)
-    (3.0616, 4.136)
+    >>> round(regret_constant(), 4), round(regret_constant(foresight=2.0), 4)
+    (3.0616, 10.5)
     """
     if not (math.isfinite(kappa) and kappa > 0.0):
         raise InputError(f"kappa = {kappa} must be a positive finite number; 1.0 is the default.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
@@ -95,6 +96,8 @@ class DataOracle(DataMean):
         self._name = f"{type(own).__name__} over data"
         self._device = self._params[0].device
         self._watched: set[str] = set()
+        #: Numbers that are computed for each number of a batch.
+        self._computed = math.inf
         super().__init__(data, TREES, flatten(self._params), reduction)
         self._divisor = divisor(self._loss_fn, reduction)
 
@@ -119,8 +122,9 @@ class DataOracle(DataMean):
 
     def move(self, x: Vector) -> None:
         with torch.no_grad():
-            for p, value in zip(self._params, unflatten(x, self._params), strict=True):
-                p.copy_(value)
+            pieces = torch.split(torch.from_numpy(x), [p.numel() for p in self._params])
+            for p, piece in zip(self._params, pieces, strict=True):
+                p.copy_(piece.view_as(p))
 
     def prepared(self, batch: Any) -> Any:
         require_batch(batch)
@@ -131,9 +135,15 @@ class DataOracle(DataMean):
             return super().weight(batch)
         return self._divisor(batch[-1])
 
+    def computed(self, batch: Any) -> float:
+        return self._computed * self.trees.numbers(batch)
+
     def loss(self, batch: Any) -> float:
-        with torch.no_grad(), self._watching("value"):
-            return float(self._tensor(batch))
+        with torch.no_grad(), self._watching("value") as watch:
+            answer = float(self._tensor(batch))
+        if watch is not None:
+            self._computed = 1.0 + watch.numbers / max(1, self.trees.numbers(batch))
+        return answer
 
     def slope(self, batch: Any) -> Vector:
         return self.loss_and_slope(batch)[1]

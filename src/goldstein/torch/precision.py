@@ -20,11 +20,17 @@ class PrecisionWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     down: one evaluation is watched, not all of them. Yes and no, and whole numbers, end the
     dependence: `(x > 0).float()` is exact. What a program does to the numbers outside of PyTorch
     (`.item()`, NumPy) and sparse tensors are not seen.
+
+    Attributes
+    ----------
+    numbers : int
+        How many such numbers there were.
     """
 
     def __init__(self, tensors: Iterable[torch.Tensor], what: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._what = what
+        self.numbers = 0
         # By storage, since views are other tensors; a weak reference keeps its address from being
         # given to another storage, and frees the memory.
         self._marked: dict[int, StorageWeakRef] = {}
@@ -38,6 +44,7 @@ class PrecisionWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 if isinstance(leaf, torch.Tensor) and _is_inexact(leaf):
                     require_float64(leaf.dtype, self._what)
                     self._mark(leaf)
+                    self.numbers += leaf.numel()
         return answer
 
     def _mark(self, tensor: torch.Tensor) -> None:
