@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.keyboard import Keyboard
 
 import goldstein as gs
-from goldstein.oracles import CountedOracle
 
 START = np.array([2.0, -1.5, 1.0])
 QUESTION: dict[str, Any] = {"eps": 0.3, "delta": 0.1, "rng": 0}
@@ -26,24 +25,6 @@ def slope(x: Any) -> Any:
 
 W = gs.Variable(3)
 WRITTEN = gs.norm1(W) + 0.05 * gs.sum_squares(W - 3.0)
-
-
-class Keyboard:
-    """Presses Ctrl-C once, during the call of this number."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.calls, self.at = 0, 0
-        for name in ("value", "_gradient"):
-            monkeypatch.setattr(CountedOracle, name, self._watched(getattr(CountedOracle, name)))
-
-    def _watched(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
-            self.calls += 1
-            if self.calls == self.at:
-                raise KeyboardInterrupt
-            return method(*args)
-
-        return call
 
 
 DOORS: dict[str, tuple[Any, dict[str, Any]]] = {

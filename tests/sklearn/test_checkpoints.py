@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from tests.keyboard import Keyboard
 
 import goldstein as gs
 from goldstein.fitting import margin_fit, native_fit
@@ -112,6 +113,20 @@ def test_interrupted_fits_resume_bit_for_bit(
             none = die_after(patched, where, 0)
             same(fitted(estimator, data, folder), whole)
             assert not none
+
+
+@pytest.mark.parametrize("name", ["native", "regressor", "early"])
+def test_ctrl_c_ends_a_fit_which_then_resumes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimator, data, _ = CASES[name]
+    keyboard = Keyboard(monkeypatch)
+    whole = fitted(estimator, data)
+    for part in (3, 2):
+        keyboard.at, keyboard.calls = keyboard.calls // part, 0
+        with pytest.raises(KeyboardInterrupt):
+            fitted(estimator, data, tmp_path)
+    same(fitted(estimator, data, tmp_path), whole)
 
 
 @pytest.mark.parametrize("task", kill.FITS[::3], ids=lambda task: task.name)

@@ -172,6 +172,12 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
     args, certificate = options.get("args", ()), result.certificate
     structure, x = _flat(result.x)
     oracle = asked_oracle(fun, jac, options, structure)
+    if options.get("plus") is not None and options.get("stationarity", "goldstein") != "goldstein":
+        # As `minimize` does: stronger claims are about f + h, written as one.
+        term = bounded_term(options["plus"], options.get("bounds"), x.size)
+        whole, box = term.added_to(oracle)
+        written = {**options, "plus": None, "bounds": box, "args": ()}
+        return confirm(result, whole, None, written)
     fits = True
     if oracle.has_value:
         value = total_value(oracle, options)(x)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.api import certify, minimize
-from goldstein.api.starts import search_from
+from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.fitting.fit import FIT, Fit, whole_fit
@@ -145,7 +145,7 @@ def _train(
     oracle: Oracle = model
     if isinstance(model, ReLUNetwork) and training.solver != "auto":
         oracle = Batches(model, training.batch_size)
-    result = minimize(
+    run = minimize(
         oracle,
         x0,
         eps=training.eps,
@@ -157,6 +157,7 @@ def _train(
         callback=watch,
         checkpoint=checkpoint,
     )
+    result = uninterrupted(run)
     theta, certificate = result.x, result.certificate
     if watch is not None:
         watch(theta)
