@@ -28,6 +28,10 @@ Rows = NDArray[np.intp]
 #: The bound that is stated allows for so many times the change that was seen a hair away.
 MARGIN = 8.0
 
+#: Weights are found up to this part of the longest gradient, some units in its last place: a check
+#: that chooses them anew does no better.
+SOLVED = 2.0**-48
+
 #: Points are dropped whose gradients change by this part of the largest change or more.
 UNSTEADY = 1e-3
 
@@ -68,6 +72,12 @@ def _looks(width: float, delta: float) -> tuple[int, int]:
 def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
     """Return these rows; all of them without a copy."""
     return rows if len(used) == len(rows) else rows[used]
+
+
+def slack_of(weights: Vector, rows: Matrix) -> float:
+    """What rounding may add to a bound, in sums and in weights that are chosen anew."""
+    longest = max(norm_upper(g) for w, g in zip(weights.tolist(), rows) if w > 0)
+    return rounding_slack(weights, rows) + SOLVED * longest
 
 
 class _Remembering:
@@ -235,7 +245,7 @@ class Stating:
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
         rows, points = taken(self.gradients, used), taken(self.points, used)
-        slack = rounding_slack(weights, rows) + SAME * mean_length(weights, rows)
+        slack = slack_of(weights, rows) + SAME * mean_length(weights, rows)
         asked = _Remembering(self.oracle, int(weights.argmax()))
         try:
             goal = max(enough, bound + slack)
@@ -363,6 +373,6 @@ class Stating:
             checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
         ]
         change = max(abs(other - bound) for other in others)
-        slack = rounding_slack(weights, self.gradients[used])
+        slack = slack_of(weights, self.gradients[used])
         total = max(bound, *others) + MARGIN * change + slack
         return up(total) if total > 0.0 else 0.0
