@@ -44,6 +44,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.values import (
     Draws,
     Many,
@@ -79,7 +80,7 @@ def _no_index() -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class ValuesKKTCertificate(ValuesCertificate):
+class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """Statistical evidence, from values alone, that x is an (eps, delta)-Goldstein-KKT point.
 
     `dist(0, Goldstein set of f + sum_i multipliers[i] (Goldstein set of c_i) + normals of the
@@ -148,16 +149,6 @@ class ValuesKKTCertificate(ValuesCertificate):
             "constraint_weights": (r,), "constraint_index": (r,), "point_index": (r,),
             "multipliers": (self.multipliers.size,), "witnesses": (t, d), "witness_index": (t,),
         }  # fmt: skip
-
-    @property
-    def degenerate(self) -> bool:
-        """Whether the constraints alone nearly cancel: the claim then says nothing about f."""
-        return self.qualification <= DEGENERATE
-
-    @property
-    def active(self) -> list[int]:
-        """Components of the constraints with a multiplier."""
-        return [int(i) for i in np.flatnonzero(self.multipliers)]
 
     def verify(
         self,
