@@ -69,6 +69,7 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
+from goldstein.oracles.workers import Workers, mapped
 
 
 def _none() -> Vector:
@@ -159,7 +160,7 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
         bounds: Any = None,
         constraints: Any = (),
         seed: int | None = None,
-        workers: Map = map,
+        workers: Workers = None,
     ) -> Verification:
         """Draw as many samples afresh, and see whether they support the claim.
 
@@ -173,7 +174,8 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
             By default nobody can foresee the draws.
         """
         oracle = CountedOracle(as_values(fun, args, None))
-        return check_values_kkt(self, oracle, bounds, constraints, seed_from(seed), workers)
+        with mapped(workers) as ask:
+            return check_values_kkt(self, oracle, bounds, constraints, seed_from(seed), ask)
 
     def summary(self) -> str:
         """One line for people."""
