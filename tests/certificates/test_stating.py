@@ -3,6 +3,7 @@
 import numpy as np
 
 from goldstein.certificates.stating import Stating
+from goldstein.checker.beside import hair
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import Oracle
 
@@ -55,3 +56,25 @@ def test_claims_of_short_and_long_gradients_hold_for_every_seed():
     for boldest in claims[:5]:
         assert boldest.eps < 1e-12
         assert all(boldest.verify(ledge, seed=again).ok for again in range(20))
+
+
+class Edge(Oracle):
+    """|x - 1e6|: at this size a hair is wide."""
+
+    def value(self, x):
+        return float(abs(x[0] - 1e6))
+
+    def gradient(self, y):
+        return np.array([1.0 if y[0] >= 1e6 else -1.0])
+
+
+def test_who_states_claim_after_claim_looks_more_often():
+    """Points within a hair of a kink pass now and then, and a check may find that out: the more
+    claims a run has tried, the less may be left to luck."""
+    edge, delta = Edge(), 1e-3
+    x = np.array([1e6 + 0.5 * delta])
+    points = 1e6 + 0.1 * hair(x, delta) * np.array([[-1.0], [1.0]])
+    gradients = np.array([[-1.0], [1.0]])
+    for number in range(16, 316):
+        claim = Stating(edge, x, delta, points, gradients, number, number).claim(0.5)
+        assert claim is None or claim.eps > 0.5

@@ -54,6 +54,10 @@ FINE, NEAR_LOOKS, NEAR_HAIRS = 2.0**-24, 2, 2.0
 #: look beside the points that follow, up to this many.
 MORE_LOOKS = 3
 
+#: The same of who states one claim after the other: from this one on, whenever their number has
+#: doubled, this many more near looks.
+MANY_CLAIMS, LOOKS_MORE = 16, 2
+
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
 
@@ -115,6 +119,8 @@ class Stating:
     points, gradients : ndarray, shape (k, d)
     seed : int
         Seed of the displacements.
+    number : int
+        Of this claim, among those that one run has tried.
     """
 
     def __init__(
@@ -125,12 +131,14 @@ class Stating:
         points: Matrix,
         gradients: Matrix,
         seed: int,
+        number: int = 1,
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
         self.seed = seed
         width = float(hair(x, delta).max())
         self._looks, self._near_looks = _looks(width, delta)
+        self._near_looks += LOOKS_MORE * (number // MANY_CLAIMS).bit_length()
         self._hairs = min(max(1.0, FARTHEST * delta / width), HAIRS)
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
