@@ -100,7 +100,7 @@ def fit_margin(
     found = _best_start(problem, eps, delta, seed, start, n_init, kept)
     begin -= kept.seconds
     places = _places(problem, found, eps, delta)
-    deadline = proof_deadline(begin, max_time)
+    deadline = proof_deadline(begin, max_time, kept)
     proof, note = None, NOT_ASKED
     if near:
         proof, note = _near(model, places, eps, delta, Budget(deadline))
@@ -115,7 +115,7 @@ def fit_margin(
             model, found, eps, delta, seed, max_calls, left, kept.journal("whole")
         )
         iterations += more
-        deadline = proof_deadline(begin, max_time)
+        deadline = proof_deadline(begin, max_time, kept)
     if near and not note:
         # Rows on their kinks depend on each other: search.
         proof, note = _searched(model, goldstein, eps, delta, seed, deadline)

@@ -126,7 +126,7 @@ def fit_native(
         goldstein = certify(model, result.x, **limits)
     proof, note = None, NOT_ASKED
     if near:
-        deadline = proof_deadline(begin, max_time)
+        deadline = proof_deadline(begin, max_time, kept)
         proof, note = near_or_note(model, goldstein, eps, delta, seed, deadline)
     if proof is None:
         goldstein = noted(goldstein, note)

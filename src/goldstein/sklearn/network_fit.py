@@ -130,7 +130,7 @@ def _fit(
         train,
         (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.x)),
     )
-    return _with_near(model, best, training, begin - kept.seconds)
+    return _with_near(model, best, training, begin - kept.seconds, kept)
 
 
 def _train(
@@ -185,7 +185,7 @@ class _Watch:
         return self.since >= self.patience
 
 
-def _with_near(model: Network, fit: Fit, training: Training, begin: float) -> Fit:
+def _with_near(model: Network, fit: Fit, training: Training, begin: float, kept: Kept) -> Fit:
     """Add a near certificate, or a note why there is none."""
     proof, note = None, NOT_ASKED
     if training.near and not isinstance(model, ReLUNetwork):
@@ -193,7 +193,7 @@ def _with_near(model: Network, fit: Fit, training: Training, begin: float) -> Fi
     elif training.near and isinstance(fit.goldstein, GoldsteinCertificate):
         proof, note = near_or_note(
             model, fit.goldstein, training.eps, training.delta, training.seed,
-            proof_deadline(begin, training.max_time),
+            proof_deadline(begin, training.max_time, kept),
         )  # fmt: skip
     if proof is not None:
         return replace(fit, near=noted(proof, note))
