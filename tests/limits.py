@@ -22,3 +22,14 @@ def gradient_enclosure(fun: Any, point: Any) -> tuple[np.ndarray, np.ndarray]:
     """The gradient at a point of differentiability: midpoints and radii."""
     g = Side(Point(fun.program(), point), None).gradient()
     return g.mid, g.rad
+
+
+def require_one_gradient(fun: Any, x: np.ndarray) -> None:
+    """The fused pass, the tree, differences and the checker agree on the gradient of a model."""
+    g = fun.gradient(x)
+    np.testing.assert_allclose(g, fun.tree.gradient(x), rtol=1e-9, atol=1e-12)
+    h = 1e-6
+    slopes = [(fun.value(x + h * e) - fun.value(x - h * e)) / (2 * h) for e in np.eye(x.size)]
+    np.testing.assert_allclose(g, slopes, atol=2e-4)
+    mid, rad = gradient_enclosure(fun, x)
+    assert (np.abs(mid - g) <= rad + 1e-9 * (1 + np.abs(g))).all()

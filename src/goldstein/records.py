@@ -64,7 +64,10 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "nfev": int, "ngev": int, "seed": int, "time": _number, "method": str,
 }  # fmt: skip
 #: The same for those that not every run has; None where it has not.
-_OPTIONAL = {"gradient_scale": float, "violation": float, "constr_nfev": int, "constr_njev": int}
+_OPTIONAL: dict[str, Callable[[Any], Any]] = {
+    "gradient_scale": float, "violation": float, "constr_nfev": int, "constr_njev": int,
+    "stopped_by": str,
+}  # fmt: skip
 _ARRAYS = ("multipliers", "bound_multipliers")
 
 

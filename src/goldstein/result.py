@@ -171,6 +171,8 @@ class Result(InNotebooks):
     #: Points at which the constraints were asked for values, and for Jacobians.
     constr_nfev: int | None = None
     constr_njev: int | None = None
+    #: "Ctrl-C" or "the callback" where one of them ended the run; what was proved remains proved.
+    stopped_by: str | None = None
     #: What was asked; pictures and reports need it.
     asked: Asked | None = field(default=None, repr=False, compare=False)
 

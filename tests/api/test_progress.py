@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.terminal import shown_on_a_terminal
 
 import goldstein as gs
 from goldstein.api.progress import reporter
@@ -31,31 +29,9 @@ print("end")
 """
 
 
-def on_a_terminal(code: str) -> tuple[str, str]:
-    """Run with standard error on a terminal; return what was seen there, and standard output."""
-    master, slave = pty.openpty()
-    ran = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=slave, stdout=subprocess.PIPE, stderr=slave, text=True,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    )  # fmt: skip
-    os.close(slave)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(master, 65536)
-        except OSError:  # the other side of the terminal was closed
-            break
-        if not chunk:
-            break
-        seen += chunk
-    out = ran.communicate(timeout=60)[0]
-    os.close(master)
-    return seen.decode(), out
-
-
 @pytest.mark.parametrize("hide", [False, True])
 def test_a_terminal_sees_calls_value_and_bound(hide: bool) -> None:
-    seen, out = on_a_terminal(SCRIPT.format(hide=hide))
+    seen, out = shown_on_a_terminal([sys.executable, "-c", SCRIPT.format(hide=hide)])
     for words in ("30", "calls", "f 15", "bound 0.25 -> 0.001"):
         assert words in seen
     assert ("━" in seen) is not hide  # the bar of rich

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.leaping import folds, squares
 
 import goldstein as gs
 from goldstein.calculus.leaps import applies, head_start
 from goldstein.calculus.piecewise_linear import Model
 from goldstein.oracles import CountedOracle
-
-
-def squares(d: int) -> gs.Expression:
-    x = gs.Variable(d)
-    return 0.25 * gs.abs(x[0] - 1.0) + gs.sum(gs.abs(x[1:] - 2.0 * x[:-1] ** 2 + 1.0))
-
-
-def folds(d: int) -> gs.Expression:
-    x = gs.Variable(d)
-    return 0.25 * gs.abs(x[0] - 1.0) + gs.sum(gs.abs(x[1:] - 2.0 * gs.abs(x[:-1]) + 1.0))
 
 
 def nested(kind: int) -> gs.Expression:

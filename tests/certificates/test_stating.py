@@ -3,6 +3,7 @@
 import numpy as np
 
 from goldstein.certificates.stating import Stating
+from goldstein.checker.beside import hair
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import Oracle
 
@@ -28,3 +29,52 @@ def test_a_claim_outlives_what_was_forgotten_beside_its_points():
     assert claim is not None
     assert 0.5 <= claim.eps < 10.0
     assert claim.weights.sum() == 1.0
+
+
+class Ledge(Oracle):
+    """A bowl with its minimum on a steep ledge."""
+
+    steep = 8.0
+
+    def value(self, x):
+        return 0.1 * (x[0] - 5.0) ** 2 + 0.1 * x[1] ** 2 + self.steep * max(0.0, -x[1])
+
+    def gradient(self, y):
+        return np.array([0.2 * y[0] - 1.0, 0.2 * y[1] - (self.steep if y[1] < 0.0 else 0.0)])
+
+
+def test_claims_of_short_and_long_gradients_hold_for_every_seed():
+    """The weight of a long gradient is rounded: what that leaves is long against the short ones."""
+    ledge, x, delta = Ledge(), np.array([5.0, 4.5e-12]), 1e-6
+    ways = np.array([[0.002, 0.03], [-0.05, 0.86], [0.0003, -0.001]])
+    claims = []
+    for seed in range(600):
+        points = x + delta * ways * np.random.default_rng(seed).uniform(0.5, 1.0, ways.shape)
+        gradients = np.array([ledge.gradient(y) for y in points])
+        claims.append(Stating(ledge, x, delta, points, gradients, seed).claim(delta))
+    claims.sort(key=lambda claim: claim.eps)
+    for boldest in claims[:5]:
+        assert boldest.eps < 1e-12
+        assert all(boldest.verify(ledge, seed=again).ok for again in range(20))
+
+
+class Edge(Oracle):
+    """|x - 1e6|: at this size a hair is wide."""
+
+    def value(self, x):
+        return float(abs(x[0] - 1e6))
+
+    def gradient(self, y):
+        return np.array([1.0 if y[0] >= 1e6 else -1.0])
+
+
+def test_who_states_claim_after_claim_looks_more_often():
+    """Points within a hair of a kink pass now and then, and a check may find that out: the more
+    claims a run has tried, the less may be left to luck."""
+    edge, delta = Edge(), 1e-3
+    x = np.array([1e6 + 0.5 * delta])
+    points = 1e6 + 0.1 * hair(x, delta) * np.array([[-1.0], [1.0]])
+    gradients = np.array([[-1.0], [1.0]])
+    for number in range(16, 316):
+        claim = Stating(edge, x, delta, points, gradients, number, number).claim(0.5)
+        assert claim is None or claim.eps > 0.5

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.forging import Forgery, bad_entries, bad_numbers
 
 import goldstein as gs
 from goldstein.certificates import GoldsteinCertificate
@@ -36,12 +37,8 @@ def check(
     return check_goldstein(claim, gradient, knows_kinks, 0, even)
 
 
-def failed(*claim: Any, **how: Any) -> set[str]:
-    return {c.name for c in check(*claim, **how).checks if not c.ok}
-
-
-def forged(claim: GoldsteinCertificate = HONEST, **fields: Any) -> GoldsteinCertificate:
-    return replace(claim, digest="", **fields)
+FORGERY = Forgery(HONEST, check)
+forged, failed = FORGERY.forged, FORGERY.failed
 
 
 def test_the_honest_claims_are_true() -> None:
@@ -53,15 +50,13 @@ def test_the_honest_claims_are_true() -> None:
     assert check(SLOPE).ok
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@bad_entries
 @pytest.mark.parametrize("name", ["x", "points", "gradients", "weights"])
 def test_arrays_are_finite(name: str, bad: float) -> None:
-    array = getattr(HONEST, name).copy()
-    array.flat[-1] = bad
-    assert failed(forged(**{name: array})) == {"numbers"}
+    assert failed(FORGERY.spoiled(name, bad)) == {"numbers"}
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -(2.0**-1074)])
+@bad_numbers
 @pytest.mark.parametrize("name", ["eps", "delta"])
 def test_numbers_are_finite_and_not_negative(name: str, bad: float) -> None:
     assert failed(forged(**{name: bad})) == {"numbers"}

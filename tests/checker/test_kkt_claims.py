@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.forging import Forgery, bad_entries, bad_numbers
 
 from goldstein.certificates import KKTCertificate
 from goldstein.checker import kkt
@@ -80,12 +81,8 @@ def check(
     return check_kkt(claim, Asked(gradient, box, system or System(), conic_weights), 0)
 
 
-def failed(*claim: Any, **how: Any) -> set[str]:
-    return {c.name for c in check(*claim, **how).checks if not c.ok}
-
-
-def forged(claim: KKTCertificate = HONEST, **fields: Any) -> KKTCertificate:
-    return replace(claim, digest="", **fields)
+FORGERY = Forgery(HONEST, check)
+forged, failed = FORGERY.forged, FORGERY.failed
 
 
 def test_the_honest_claim_is_true() -> None:
@@ -106,15 +103,13 @@ ARRAYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@bad_entries
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_are_finite(name: str, bad: float) -> None:
-    array = getattr(HONEST, name).copy()
-    array.flat[-1] = bad
-    assert failed(forged(**{name: array})) == {"numbers"}
+    assert failed(FORGERY.spoiled(name, bad)) == {"numbers"}
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -(2.0**-1074)])
+@bad_numbers
 @pytest.mark.parametrize("name", ["eps", "delta", "feasibility", "qualification"])
 def test_numbers_are_finite_and_not_negative(name: str, bad: float) -> None:
     assert failed(forged(**{name: bad})) == {"numbers"}

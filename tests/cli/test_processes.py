@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.terminal import shown_on_a_terminal
 
 import goldstein as gs
 
@@ -90,24 +89,8 @@ def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path: Path) -> None:
     )
     task = ["solve", "slow.py:f", "--eps", "1e-9", "--delta", "1e-3", "--max-time", "0.8"]
     command = [sys.executable, "-m", "goldstein.cli", *task]
-    master, slave = pty.openpty()
-    ran = subprocess.Popen(
-        command, cwd=tmp_path, stdin=slave, stdout=subprocess.PIPE, stderr=slave,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    )  # fmt: skip
-    os.close(slave)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(master, 65536)
-        except OSError:  # the other side of the terminal was closed
-            break
-        if not chunk:
-            break
-        seen += chunk
-    ran.communicate(timeout=20)
-    os.close(master)
-    assert b"calls" in seen
-    assert b"bound" in seen
+    seen, _ = shown_on_a_terminal(command, tmp_path)
+    assert "calls" in seen
+    assert "bound" in seen
     piped = goldstein(*task, cwd=tmp_path)
     assert piped.stderr == ""

@@ -2,8 +2,10 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
+import goldstein as gs
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles.workers import Attempt, mapped
 
@@ -41,3 +43,54 @@ def test_one_failure_does_not_cost_the_others():
 def test_what_cannot_be_workers_is_refused(workers, error):
     with pytest.raises(error, match="workers must be"), mapped(workers):
         pass
+
+
+def backwards(function, items):
+    return list(map(function, items))[::-1]
+
+
+def first_only(function, items):
+    return [function(items[0])] * len(items)
+
+
+def all_but_one(function, items):
+    return list(map(function, items))[1:]
+
+
+def one_too_many(function, items):
+    return [*map(function, items), 0.0]
+
+
+@pytest.mark.parametrize(
+    ("workers", "words"),
+    [
+        (backwards, "another order"),
+        (first_only, "another order"),
+        (all_but_one, "answers to"),
+        (one_too_many, "answers to"),
+    ],
+)
+def test_answers_to_other_questions_are_refused(workers, words):
+    """A mistake (`imap_unordered`) that would make claims with gradients of other points."""
+
+    def f(x):
+        return float(np.abs(x).sum() + 0.3 * x[0])
+
+    def grad(x):
+        return np.sign(x) + [0.3, 0.0, 0.0]
+
+    x, ask = np.array([1.0, -2.0, 0.5]), {"eps": 0.1, "delta": 1e-2, "rng": 0}
+    with pytest.raises(InputError, match=words):
+        gs.minimize(f, x, grad, workers=workers, **ask)
+    with pytest.raises(InputError, match=words):
+        gs.certify(f, 1e-6 * x, grad, workers=workers, **ask)
+    with pytest.raises(InputError, match=words):
+        gs.minimize(f, x, "2-point", workers=workers, **ask)
+    honest = gs.minimize(f, x, "2-point", **ask).certificate
+    assert honest.verify(f, workers=map).ok
+    assert not honest.verify(f, workers=workers).ok
+
+
+def test_who_answers_without_the_function_is_believed():
+    with mapped(lambda function, items: np.abs(items)) as ask:
+        assert ask(abs, [-1, 2]) == [1, 2]

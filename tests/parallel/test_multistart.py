@@ -135,6 +135,61 @@ def test_ctrl_c_ends_all_starts_not_one():
     assert len(found.failures) > 10
 
 
+def bowl(x):
+    return float(abs(x[0]) + 0.05 * (x[1] - 3.0) ** 2)
+
+
+def bowl_slope(x):
+    return np.array([np.sign(x[0]), 0.1 * (x[1] - 3.0)])
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before the proof", "with it in hand"])
+def test_ctrl_c_ends_all_starts_whenever_it_comes(tmp_path, late):
+    starts, question = [[2.0, k / 10] for k in range(9)], {"eps": 0.3, "delta": 0.1, "rng": 0}
+    # The callback stops no start: Ctrl-C is told from it.
+    first = multistart(bowl, starts[:2], bowl_slope, callback=lambda x: None, **question)
+    whole, second = (result.nfev + result.ngev for result in first.results)
+    calls = []
+
+    def interrupted(x):
+        calls.append(1)
+        if len(calls) == whole + (second - 5 if late else 5):
+            raise KeyboardInterrupt
+        return bowl(x)
+
+    def counted(x):
+        calls.append(1)
+        return bowl_slope(x)
+
+    found = multistart(
+        interrupted, starts, counted, callback=lambda x: None, folder=tmp_path, **question
+    )
+    assert [r is not None for r in found.results[:3]] == [True, late, False]
+    assert len(found.failures) == 7 + (not late)
+    if late:
+        cut = found.results[1]
+        assert (cut.status, cut.stopped_by, cut.success) == (gs.Status.STOPPED, "Ctrl-C", True)
+        assert cut.certificate.verify(bowl, bowl_slope).ok
+    # Resumed, the start that was cut short goes its whole way.
+    assert len(list(tmp_path.glob("*.search"))) == 1
+
+
+def test_starts_that_a_callback_stops_with_their_proof_are_resumed(tmp_path):
+    settings = {
+        "starts": [[2.0, 0.0], [-1.0, 1.0]], "fun": bowl, "jac": bowl_slope, "n_starts": None,
+        "eps": 0.3, "delta": 0.1, "callback": low, "folder": tmp_path,
+    }  # fmt: skip
+    once, again = run(**settings), run(**settings)
+    assert [r.stopped_by for r in once.results] == ["the callback"] * 2
+    assert [r.success for r in once.results] == [True] * 2
+    assert [r.time for r in again.results] == [r.time for r in once.results]
+    assert [r.stopped_by for r in again.results] == ["the callback"] * 2
+
+
+def low(x):
+    return bowl(x) < 0.3
+
+
 def test_a_folder_resumes_bit_for_bit(tmp_path):
     whole = run()
     run(folder=tmp_path, on_result=lambda index, result: index >= 2)
@@ -322,3 +377,22 @@ def test_starts_of_which_there_are_only_values(tmp_path):
         assert [r.x.tolist() for r in again.results] == [r.x.tolist() for r in found.results]
     named = multistart(bent, starts, method="values", **task)
     assert named.points
+
+
+W = gs.Variable(2)
+
+
+@pytest.mark.parametrize("term", [gs.prox.l1(0.5), gs.prox.box(-1.0, 0.5)], ids=["l1", "box"])
+def test_near_claims_about_f_plus_h_are_resumed(tmp_path, term):
+    settings = {
+        "jac": None, "eps": 1e-2, "delta": 1e-2, "n_starts": 3, "plus": term,
+        "stationarity": "near", "folder": tmp_path,
+    }  # fmt: skip
+    F = gs.norm1(W - 1.0) + 0.5 * gs.sum_squares(W)
+    once, again = run(fun=F, **settings), run(fun=F, **settings)
+    kinds = {result.certificate.kind for result in once.results}
+    assert kinds <= {"near", "near-kkt"}
+    assert [r.time for r in again.results] == [r.time for r in once.results]
+    another = gs.norm1(W - 1.0) + 0.6 * gs.sum_squares(W)
+    with pytest.raises(gs.InputError, match="another function"):
+        run(fun=another, **settings)

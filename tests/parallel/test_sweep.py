@@ -69,6 +69,26 @@ def test_a_parameter_that_fails_is_listed_and_the_path_goes_on():
         assert "no data" in repr(found)
 
 
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_ctrl_c_ends_the_sweep_not_one_parameter(warm_start):
+    asked = []
+
+    def interrupted(c):
+        f, g = problem(c)
+
+        def value(x):
+            asked.append(c)
+            if asked.count(1.0) == 3:
+                raise KeyboardInterrupt
+            return f(x)
+
+        return value, g
+
+    found = run(interrupted, warm_start=warm_start)
+    assert [r is not None for r in found.results] == [True, True] + [False] * 4
+    assert max(asked) == 1.0
+
+
 def test_problems_as_dicts_and_expressions(tmp_path):
     x = gs.Variable(2)
     found = run(lambda c: gs.norm1(x - c), x0=(3.0, 3.0))

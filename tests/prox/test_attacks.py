@@ -188,3 +188,11 @@ def test_a_changed_byte_is_noticed(honest, tmp_path):
             archive.writestr(name, part)
     with pytest.raises(gs.CertificateFileError, match="hash"):
         gs.load_certificate(path)
+
+
+def test_a_parameter_among_many_is_not_hidden() -> None:
+    """Without `plus=` it is for the reader to see what the claim is about."""
+    weights = np.full(40, 0.1)
+    weights[30] = 1e9
+    assert "1000000000.0" in repr(gs.prox.l1(weights))
+    assert repr(gs.prox.l1(0.1)) != repr(gs.prox.l1(0.1 * (1 + 1e-9)))

@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from tests.keyboard import Keyboard
 
 import goldstein as gs
-from goldstein.fitting import margin_fit, native_fit
+from goldstein.calculus.near import NearSearch
+from goldstein.fitting import margin_fit, native_fit, near_proof
 from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC, network_fit
 
 IRIS = load_iris(return_X_y=True)
@@ -112,6 +115,43 @@ def test_interrupted_fits_resume_bit_for_bit(
             none = die_after(patched, where, 0)
             same(fitted(estimator, data, folder), whole)
             assert not none
+
+
+@pytest.mark.parametrize("name", ["native", "regressor", "early"])
+def test_ctrl_c_ends_a_fit_which_then_resumes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimator, data, _ = CASES[name]
+    keyboard = Keyboard(monkeypatch)
+    whole = fitted(estimator, data)
+    for part in (3, 2):
+        keyboard.at, keyboard.calls = keyboard.calls // part, 0
+        with pytest.raises(KeyboardInterrupt):
+            fitted(estimator, data, tmp_path)
+    same(fitted(estimator, data, tmp_path), whole)
+
+
+@pytest.mark.parametrize("name", ["native", "regressor"])
+def test_a_proof_has_as_much_time_after_a_kill(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the clock would decide which certificate a fit that resumes, and is short, has."""
+    estimator, data, where = CASES[name]
+    left = []
+
+    def slow(*args: Any, deadline: float, **options: Any) -> Any:
+        left.append(deadline - time.perf_counter())
+        return NearSearch(None, "not proved: it takes long")
+
+    monkeypatch.setattr(near_proof, "attempt_near", slow)
+    with monkeypatch.context() as patched:
+        die_after(patched, where, 2)
+        with pytest.raises(PowerCut):
+            fitted(estimator, data, tmp_path, certificate="near")
+    fitted(estimator, data, tmp_path, certificate="near")
+    fitted(estimator, data, tmp_path / "undisturbed", certificate="near")
+    assert len(left) == 2
+    assert min(left) > 0.9 * near_proof.KEPT_GRACE
 
 
 @pytest.mark.parametrize("task", kill.FITS[::3], ids=lambda task: task.name)

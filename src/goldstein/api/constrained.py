@@ -33,6 +33,7 @@ from goldstein.errors import (
     NotDeterministicError,
     OracleError,
     OutOfCalls,
+    OutOfTime,
     WrongGradientError,
 )
 from goldstein.numerics.streams import stream
@@ -137,10 +138,12 @@ class ConstrainedSearch:
         for stage in range(STAGES):
             if answer is None:
                 x, answer = self._stage(x, stage)
-            if answer is not None or self._given_up:
+            if answer is not None or self._given_up or self.request.stop.by:
                 break
         if answer is not None:
             return answer
+        if self.request.stop.by:
+            return self._judged(x, None, Status.STOPPED)
         if self._last is None:
             return self._answer(x, Status.NOT_VERIFIED, None)
         return replace(self._last, status=Status.NOT_VERIFIED)
@@ -256,15 +259,15 @@ class ConstrainedSearch:
             if notify is not None:
                 notify(State(x=y, fx=value, violation=violation), calls)
             if now > self.deadline:
-                raise StopIteration
+                raise OutOfTime("value")
 
         try:
             enough = EARLY_FALL * self.request.eps * self.request.delta
             place = head_start(self.problem, x, enough, seen)
+        except OutOfTime:
+            return self._judged(last, None, Status.OUT_OF_TIME)
         except (StopIteration, KeyboardInterrupt) as cause:
-            status = stopped(cause, self.problem.objective)
-            if time.perf_counter() > self.deadline:
-                status = Status.OUT_OF_TIME
+            status = stopped(cause, self.problem.objective, self.request)
             return self._judged(last, None, status)
         if place is None:
             return None

@@ -218,7 +218,9 @@ class Judge:
     def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating:
         request = self.request
         self.oracle.require_visible(x, request.delta)
-        return Stating(self.oracle, x, request.delta, points, gradients, request.seed)
+        return Stating(
+            self.oracle, x, request.delta, points, gradients, request.seed, max(1, self.trials)
+        )
 
     def _displaced(self, evidence: Evidence) -> tuple[list[int], Matrix, Matrix]:
         """Ask for all gradients at once, each a little aside, and again where one met a kink.

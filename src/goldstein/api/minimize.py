@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 import time
 import warnings
@@ -14,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from goldstein import __version__
 from goldstein.api.constrained import Answer, ConstrainedSearch
 from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
@@ -31,10 +29,11 @@ from goldstein.api.inputs import (
     sized,
     smallest_delta,
 )
-from goldstein.api.judge import Judge, describe, last_calls
+from goldstein.api.judge import Judge, last_calls
 from goldstein.api.options import in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
+from goldstein.api.task import Task
 from goldstein.api.watchdog import watched
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.plus import bounded_term
@@ -44,8 +43,7 @@ from goldstein.constrained.problem import Problem
 from goldstein.constrained.reduction import Folded, Violation
 from goldstein.constrained.system import given, lacks_gradient
 from goldstein.errors import CheckpointError, InputError, InputTypeError, OutOfCalls
-from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.streams import seed_from, stream
+from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, PartiallySeparable, as_oracle
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.differences import Differences, Stencil
@@ -55,7 +53,7 @@ from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import mapped
 from goldstein.prox.term import Term
-from goldstein.result import Asked, Result, Status
+from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.going_on import GoingOn
 from goldstein.solvers.loop import ENDINGS, Outcome, run
@@ -183,18 +181,17 @@ def minimize(
     >>> res.certificate.verify(f, g).ok
     True
     """
+    begin = time.perf_counter()
     structure, start = as_point(x0, "x0")
     delta = _check_question(eps, rel_eps, delta, start)
     kind = stationarity_named(stationarity)
     bounded = bounds is not None or given(constraints)
     if bounded:
         check_constrained(structure)
-    budget = call_budget(max_calls, 50_000 + 100 * start.size)
-    begin, deadline = time.perf_counter(), deadline_after(max_time)
+    deadline = deadline_after(max_time)
     if callback is not None and not callable(callback):
         raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
-    own, options = split_options(options)
-    checked = own.check_gradient
+    own, rest = split_options(options)
     if own.feasible and not bounded:
         raise InputError("options={'feasible': True} is about constraints, and there are none.")
     differences = jac if isinstance(jac, str) and jac in DIFFERENCES else None
@@ -203,108 +200,87 @@ def minimize(
     # A journal may be read on another machine: what it is a journal of must not depend on this one.
     # And compiled code sees a sum of elements as a whole.
     interpreted = checkpoint is not None or isinstance(fun, PartiallySeparable)
-    solver = make_solver(named, options, None if interpreted else start.size)
-    if solver.on_values:
-        # Where only constraints lack a gradient, that of f is asked for on the way.
-        exact = method == "auto" and differences is None
-        values = as_oracle(fun, jac, args) if exact else values_of(fun, jac, args, structure)  # type: ignore[arg-type]
+    solver = make_solver(named, rest, None if interpreted else start.size)
+    on_values = solver.on_values
+    if not on_values:
+        _refuse_differences(differences, solver)
+    # Where only constraints lack a gradient, that of f is asked for on the way.
+    exact = method == "auto" and differences is None
+    read: Any = values_of if on_values and not exact else as_oracle
+    task = Task(
+        oracle=sized(read(fun, jac, args, structure), start),
+        x0=x0, start=start, structure=structure, solver=solver, kind=kind, eps=eps, rel_eps=rel_eps,
+        request=Request(1.0, delta, _seed(rng, checkpoint), lipschitz),
+        bounds=bounds, constraints=constraints, own=own,
+        budget=call_budget(max_calls, 50_000 + (2_000 if on_values else 100) * start.size),
+        begin=begin, deadline=deadline, max_time=max_time,
+        callback=_in_shape(callback, structure), progress=progress, checkpoint=checkpoint,
+        workers=workers,
+    )  # fmt: skip
+    if on_values:
         refuse_on_values(kind, checkpoint, workers)
-        return _minimize_values(
-            sized(values, start), start, solver, eps, rel_eps,
-            Request(1.0, float(delta), _seed(rng, checkpoint), lipschitz), bounds, constraints,
-            checkpoint, call_budget(max_calls, 50_000 + 2_000 * start.size), structure, x0, begin,
-            deadline, callback, progress, workers, differences == "3-point", exact,
-        )  # fmt: skip
-    _refuse_differences(differences, solver)
+        return _minimize_values(task, differences == "3-point", exact)
     refuse_workers(
         workers,
         ("checkpoint=", checkpoint is not None),
         ("plus=", plus is not None),
         ("bounds= or constraints=", bounded),
     )
-    oracle = sized(as_oracle(fun, jac, args, structure), start)  # type: ignore[arg-type]
     if kind.require is not None:
-        kind.require(oracle)
-    seed = _seed(rng, checkpoint)
-    asked = Request(1.0, float(delta), seed, lipschitz)
-    if plus is not None:
-        plus = _checked_plus(plus, start, bounds, given(constraints) or checkpoint is not None)
-        if kind.strengthen is not None:
-            whole, box = plus.added_to(oracle)
-            return minimize(
-                whole, x0, eps=eps, delta=delta, rel_eps=rel_eps, stationarity=stationarity,
-                method=method, rng=rng, lipschitz=lipschitz, max_calls=max_calls,
-                max_time=max_time, bounds=box, callback=callback, progress=progress,
-                options=options,
-            )  # fmt: skip
-        meta = describe(oracle, solver.name, seed, x0, structure)
-        return _minimize_plus(
-            oracle, plus, start, structure, solver, eps, rel_eps,
-            asked, meta, begin, deadline, budget,
-            _in_shape(callback, structure), progress, checked,
+        kind.require(task.oracle)
+    if plus is None:
+        return _minimize_with_gradients(task)
+    plus = _checked_plus(plus, start, bounds, given(constraints) or checkpoint is not None)
+    if kind.strengthen is None:
+        return _minimize_plus(task, plus)
+    whole, box = plus.added_to(task.oracle)
+    return minimize(
+        whole, x0, eps=eps, delta=delta, rel_eps=rel_eps, stationarity=stationarity,
+        method=method, rng=rng, lipschitz=lipschitz, max_calls=max_calls,
+        max_time=max_time, bounds=box, callback=callback, progress=progress,
+        options=options,
+    )  # fmt: skip
+
+
+def _minimize_with_gradients(task: Task) -> Result:
+    """Search with all that a run can have beside the function: limits, a journal, workers."""
+    with (
+        mapped(task.workers) as ask,
+        # What it is a journal of: a hash, and words for all options.
+        journal_at(task.checkpoint, {} if task.checkpoint is None else task.identity()) as journal,
+        watched(task.max_time),
+    ):
+        base = task.oracle if journal is None else JournalOracle(task.oracle, journal)
+        if task.bounded:
+            return _minimize_constrained(task, base, journal)
+        return _minimize_plain(task, base, journal, None if task.workers is None else ask)
+
+
+def _minimize_plain(task: Task, base: Oracle, journal: Journal | None, ask: Any) -> Result:
+    oracle, start, kind = task.oracle, task.start, task.kind
+    counted = CountedOracle(base, task.budget, LONGEST, ask)
+    request = task.request_at(counted)
+    with reporter(task.progress, task.budget, request.eps) as watch:
+        search = _Search(
+            oracle, counted, task.solver, request, meta=task.meta(), deadline=task.deadline,
+            callback=task.callback, watch=watch, checked=task.own.check_gradient,
+            goes_on=task.own.go_on and kind.strengthen is None,
         )  # fmt: skip
-    identity: dict[str, Any] = {}
-    if checkpoint is not None:  # a hash, and words for all options
-        limits = Problem.identity(bounds, constraints, start.size) if bounded else {}
-        identity = {
-            **_identity(oracle, start, solver, eps, rel_eps, asked),
-            "stationarity": stationarity, "check_gradient": checked, "go_on": own.go_on,
-            "leaps": own.leaps, **({"feasible": own.feasible} if bounded else {}), **limits,
-        }  # fmt: skip
-    with mapped(workers) as ask, journal_at(checkpoint, identity) as journal, watched(max_time):
-        base = oracle if journal is None else JournalOracle(oracle, journal)
-        if bounded:
-            problem = Problem.of(base, start, bounds, constraints, budget, journal)
-            result = _minimize_constrained(
-                problem, start, solver, eps, rel_eps, asked,
-                describe(oracle, solver.name, seed, x0), begin, deadline, callback, progress,
-                checked, near=kind.strengthen is not None, feasible=own.feasible,
-                asked=Asked(
-                    math.nan, float(delta), stationarity, oracle,
-                    {"bounds": bounds, "constraints": constraints},
-                ),
-            )  # fmt: skip
-            about = _about(result, oracle, constraints, problem.box.clip(start))
-            _check_replayed(result.certificate, about[0], journal, bounds=bounds, **about[1])
-            return result
-        counted = CountedOracle(base, budget, LONGEST, None if workers is None else ask)
-        if eps is None:
-            eps = _relative(counted, start, float(delta), seed, rel_eps)
-        request = Request(float(eps), float(delta), seed, lipschitz)
-        leaps = own.leaps and solver.name.startswith("auto")
-        with reporter(progress, budget, request.eps) as watch:
-            search = _Search(
-                oracle, counted, solver, request,
-                meta=describe(oracle, solver.name, seed, x0, structure),
-                deadline=deadline, callback=_in_shape(callback, structure), watch=watch,
-                checked=checked, goes_on=own.go_on and kind.strengthen is None,
-            )  # fmt: skip
-            first = _after_leaps(oracle, counted, start, deadline) if leaps else start
-            outcome, certificate, status = search.run(first, kind)
-        detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
-        weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
-        if status is Status.NOT_VERIFIED and weaker:
-            detail = "no pivot was found within delta, so the certificate is a Goldstein one"
-        _check_replayed(certificate, oracle, journal)
+        leaps = task.own.leaps and task.solver.name.startswith("auto")
+        first = _after_leaps(oracle, counted, start, task.deadline) if leaps else start
+        outcome, certificate, status = search.run(first, kind)
+    detail = search.blame(outcome.state.x) if status is Status.WRONG_GRADIENT else ""
+    weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
+    if status is Status.NOT_VERIFIED and weaker:
+        detail = "no pivot was found within delta, so the certificate is a Goldstein one"
+    _check_replayed(certificate, oracle, journal)
     state = outcome.state
     _warn_of_precision(request, state.fx, status)
-    return Result(
-        x=state.x.copy() if structure is None else structure.build(state.x),
-        fun=state.fx,
-        success=status is Status.VERIFIED,
-        status=status,
-        message=_message(status, detail, _large_ball(request, start, state.x)),
-        nit=state.steps,
-        nfev=counted.values,
-        ngev=counted.gradients,
-        certificate=certificate,
-        history=outcome.history,
-        seed=seed,
-        time=time.perf_counter() - begin,
-        method=solver.name,
+    return task.result(
+        counted, state.x, state.fx, status, certificate, outcome.history, state.steps,
+        remarks=(detail, _large_ball(request, start, state.x)), eps=request.eps,
         gradient_scale=counted.first_length,
-        asked=Asked(request.eps, request.delta, stationarity, oracle),
-    )
+    )  # fmt: skip
 
 
 def _after_leaps(oracle: Oracle, counted: CountedOracle, start: Vector, deadline: float) -> Vector:
@@ -324,24 +300,6 @@ def _seed(rng: RNG, checkpoint: str | Path | None) -> int:
     return seed_from(rng) if recorded is None else recorded
 
 
-def _identity(
-    oracle: Oracle,
-    start: Vector,
-    solver: Solver,
-    eps: float | None,
-    rel_eps: float | None,
-    request: Request,
-) -> dict[str, Any]:
-    """Return what makes a run: a journal belongs to one of them."""
-    return {
-        "goldstein": __version__,
-        "function": oracle.name, "x0": hashlib.sha256(start.tobytes()).hexdigest(),
-        "eps": eps, "rel_eps": rel_eps, "delta": request.delta,
-        "method": solver.name, "options": repr(sorted(vars(solver).items())),
-        "seed": request.seed, "lipschitz": request.lipschitz,
-    }  # fmt: skip
-
-
 def _refuse_differences(differences: Any, solver: Solver) -> None:
     if differences is not None:
         raise InputError(
@@ -350,51 +308,29 @@ def _refuse_differences(differences: Any, solver: Solver) -> None:
         )
 
 
-def _minimize_values(
-    values: Oracle,
-    start: Vector,
-    solver: Solver,
-    eps: float | None,
-    rel_eps: float | None,
-    request: Request,
-    bounds: Any,
-    constraints: Any,
-    checkpoint: str | Path | None,
-    budget: int,
-    structure: Structure | None,
-    x0: Any,
-    begin: float,
-    deadline: float,
-    callback: Callable[..., Any] | None,
-    progress: bool | Callable[[State, int], None],
-    workers: Any,
-    central: bool,
-    exact: bool,
-) -> Result:
+def _minimize_values(task: Task, central: bool, exact: bool) -> Result:
     from goldstein.api.values import ValuesSearch
 
-    box = as_box(bounds, start.size)
-    inside = box.clip(start)
-    identity = {**_identity(values, start, solver, eps, rel_eps, request), "central": central}
-    bounded = bounds is not None or given(constraints)
-    limits = {"bounds": bounds} if bounded else {}
+    values, bounds, constraints = task.oracle, task.bounds, task.constraints
+    box = as_box(bounds, task.start.size)
+    inside = box.clip(task.start)
+    limits = {"bounds": bounds} if task.bounded else {}
     if given(constraints):
-        identity |= Problem.identity(bounds, constraints, start.size)
         limits["constraints"] = constraints
-    with mapped(workers) as ask, journal_at(checkpoint, identity) as journal:
+    with (
+        mapped(task.workers) as ask,
+        journal_at(task.checkpoint, {**task.identity(), "central": central}) as journal,
+    ):
         counted = CountedOracle(
-            values if journal is None else JournalOracle(values, journal), budget
+            values if journal is None else JournalOracle(values, journal), task.budget
         )
-        if eps is None:
-            stencil = Stencil(box.lower, box.upper, request.seed)
-            slopes = CountedOracle(Folded(Differences(counted, stencil, exact=exact), box))
-            eps = _relative(slopes, inside, request.delta, request.seed, rel_eps)
-        request = replace(request, eps=float(eps))
-        with reporter(progress, budget, request.eps) as watch:
+        stencil = Stencil(box.lower, box.upper, task.request.seed)
+        slopes = CountedOracle(Folded(Differences(counted, stencil, exact=exact), box))
+        request = task.request_at(slopes, inside)
+        with reporter(task.progress, task.budget, request.eps) as watch:
             search = ValuesSearch(
-                counted, box, solver, request,
-                describe(values, solver.name, request.seed, x0, structure), deadline, central, ask,
-                _in_shape(callback, structure), watch, constraints, journal, exact,
+                counted, box, task.solver, request, task.meta(), task.deadline, central, ask,
+                task.callback, watch, constraints, journal, exact,
             )  # fmt: skip
             found = search.run(inside)
         proved = found.certificate
@@ -403,84 +339,48 @@ def _minimize_values(
         else:
             _check_replayed(proved, values, journal, **limits)
     sure = "" if proved is None else f"by statistics of values, confidence {proved.confidence:g}"
-    return Result(
-        x=found.x.copy() if structure is None else structure.build(found.x),
-        fun=found.fun,
-        success=found.status is Status.VERIFIED,
-        status=found.status,
-        message=_message(found.status, sure, _large_ball(request, start, found.x)),
-        nit=found.steps,
-        nfev=counted.values,
-        ngev=counted.gradients,
-        certificate=found.certificate,
-        history=found.history,
-        seed=request.seed,
-        time=time.perf_counter() - begin,
-        method=solver.name,
+    bounded, system = task.bounded, search.system
+    return task.result(
+        counted, found.x, found.fun, found.status, proved, found.history, found.steps,
+        remarks=(sure, _large_ball(request, task.start, found.x)), eps=request.eps, limits=limits,
         multipliers=getattr(proved, "multipliers", np.zeros(0)) if bounded else None,
         bound_multipliers=None if not bounded or proved is None else proved.normal,
-        violation=search.system.violation(found.x) if bounded else None,
-        constr_nfev=search.system.nfev if search.system.size else None,
-        constr_njev=search.system.njev if search.system.size else None,
-        asked=Asked(request.eps, request.delta, "goldstein", values, limits),
-    )
+        violation=system.violation(found.x) if bounded else None,
+        constr_nfev=system.nfev if system.size else None,
+        constr_njev=system.njev if system.size else None,
+    )  # fmt: skip
 
 
-def _minimize_constrained(
-    problem: Problem,
-    start: Vector,
-    solver: Solver,
-    eps: float | None,
-    rel_eps: float | None,
-    request: Request,
-    meta: dict[str, Any],
-    begin: float,
-    deadline: float,
-    callback: Callable[..., Any] | None,
-    progress: bool | Callable[[State, int], None],
-    checked: bool,
-    near: bool,
-    feasible: bool,
-    asked: Asked,
-) -> Result:
-    counted, inside = problem.objective, problem.box.clip(start)
-    if eps is None:
-        folded = CountedOracle(Folded(counted, problem.box))
-        eps = _relative(folded, inside, request.delta, request.seed, rel_eps)
-    request = replace(request, eps=float(eps))
-    with reporter(progress, int(counted.limit), request.eps) as watch:
-        kind = FeasibleSearch if feasible else ConstrainedSearch
-        search = kind(problem, solver, request, meta, deadline, callback, watch, checked)
+def _minimize_constrained(task: Task, base: Oracle, journal: Journal | None) -> Result:
+    bounds, constraints = task.bounds, task.constraints
+    problem = Problem.of(base, task.start, bounds, constraints, task.budget, journal)
+    counted, inside, system = problem.objective, problem.box.clip(task.start), problem.system
+    request = task.request_at(CountedOracle(Folded(counted, problem.box)), inside)
+    with reporter(task.progress, int(counted.limit), request.eps) as watch:
+        kind = FeasibleSearch if task.own.feasible else ConstrainedSearch
+        search = kind(
+            problem, task.solver, request, task.meta(), task.deadline, task.callback, watch,
+            task.own.check_gradient,
+        )  # fmt: skip
+        near = task.kind.strengthen is not None
         with counted.reserved(1):
-            answer = _run_near(search, start) if near else search.run(start)
-    if counted.closed:
-        answer = replace(answer, status=Status.OUT_OF_TIME)
+            answer = _run_near(search, task.start) if near else search.run(task.start)
+    status = Status.OUT_OF_TIME if counted.closed else answer.status
     certificate = answer.certificate
-    fun = math.nan if counted.closed else counted.value(answer.x)
     # A certificate of infeasibility speaks of the violation: it has no multipliers.
-    proved = None if answer.status is Status.INFEASIBLE else certificate
-    return Result(
-        x=answer.x.copy(),
-        fun=fun,
-        success=answer.status is Status.VERIFIED,
-        status=answer.status,
-        message=_message(answer.status, answer.detail),
-        nit=answer.steps,
-        nfev=counted.values,
-        ngev=counted.gradients,
-        certificate=certificate,
-        history=answer.history,
-        seed=request.seed,
-        time=time.perf_counter() - begin,
-        method=solver.name,
+    proved = None if status is Status.INFEASIBLE else certificate
+    result = task.result(
+        counted, answer.x, math.nan if counted.closed else counted.value(answer.x), status,
+        certificate, answer.history, answer.steps, remarks=(answer.detail,), eps=request.eps,
+        limits={"bounds": bounds, "constraints": constraints},
         gradient_scale=counted.first_length,
         multipliers=None if proved is None else proved.multipliers.copy(),
         bound_multipliers=None if proved is None else proved.normal.copy(),
-        violation=problem.system.violation(answer.x),
-        constr_nfev=problem.system.nfev,
-        constr_njev=problem.system.njev,
-        asked=replace(asked, eps=request.eps),
-    )
+        violation=system.violation(answer.x), constr_nfev=system.nfev, constr_njev=system.njev,
+    )  # fmt: skip
+    about = _about(result, task.oracle, constraints, inside)
+    _check_replayed(certificate, about[0], journal, bounds=bounds, **about[1])
+    return result
 
 
 def _checked_plus(plus: Any, start: Vector, bounds: Any, more: bool) -> Term:
@@ -497,52 +397,22 @@ def _checked_plus(plus: Any, start: Vector, bounds: Any, more: bool) -> Term:
     return bounded_term(plus, bounds, start.size)
 
 
-def _minimize_plus(
-    oracle: Oracle,
-    term: Term,
-    start: Vector,
-    structure: Structure | None,
-    solver: Solver,
-    eps: float | None,
-    rel_eps: float | None,
-    request: Request,
-    meta: dict[str, Any],
-    begin: float,
-    deadline: float,
-    budget: int,
-    callback: Callable[..., Any] | None,
-    progress: bool | Callable[[State, int], None],
-    checked: bool,
-) -> Result:
+def _minimize_plus(task: Task, term: Term) -> Result:
     from goldstein.api.plus import PlusSearch
 
-    counted = CountedOracle(oracle, budget, LONGEST)
-    if eps is None:
-        eps = _relative(counted, start, request.delta, request.seed, rel_eps)
-    request = replace(request, eps=float(eps))
-    with reporter(progress, budget, request.eps) as watch:
+    counted = CountedOracle(task.oracle, task.budget, LONGEST)
+    request = task.request_at(counted)
+    with reporter(task.progress, task.budget, request.eps) as watch:
         search = PlusSearch(
-            counted, term, solver, request, meta, deadline, callback, watch, checked
-        )
+            counted, term, task.solver, request, task.meta(), task.deadline, task.callback, watch,
+            task.own.check_gradient,
+        )  # fmt: skip
         with counted.reserved(1):
-            x, status = search.run(start)
-    return Result(
-        x=x.copy() if structure is None else structure.build(x),
-        fun=search.value(x),
-        success=status is Status.VERIFIED,
-        status=status,
-        message=_message(status),
-        nit=search.steps,
-        nfev=counted.values,
-        ngev=counted.gradients,
-        certificate=search.certificate,
-        history=search.history,
-        seed=request.seed,
-        time=time.perf_counter() - begin,
-        method=solver.name,
-        gradient_scale=counted.first_length,
-        asked=Asked(request.eps, request.delta, fun=oracle, limits={"plus": term}),
-    )
+            x, status = search.run(task.start)
+    return task.result(
+        counted, x, search.value(x), status, search.certificate, search.history, search.steps,
+        eps=request.eps, limits={"plus": term}, gradient_scale=counted.first_length,
+    )  # fmt: skip
 
 
 def _run_near(search: ConstrainedSearch, start: Vector) -> Answer:
@@ -622,6 +492,8 @@ class _Search:
                 return self._at_least_goldstein(whole, certificate)
             if status is not Status.VERIFIED:
                 return whole, certificate, status
+            if request.stop.by:
+                break
         assert whole is not None
         return whole, certificate, Status.NOT_VERIFIED
 
@@ -668,20 +540,6 @@ def _check_question(
     return float(delta)
 
 
-def _relative(
-    oracle: CountedOracle, start: Vector, delta: float, seed: int, rel_eps: float | None
-) -> float:
-    """Return eps relative to the first gradient, drawn next to the start: that may be a kink."""
-    assert rel_eps is not None
-    y = uniform_in_ball(stream(seed, 0, "rel_eps"), start, delta)
-    length = float(np.linalg.norm(oracle.gradient(y)))
-    if length == 0.0:
-        raise InputError(
-            "rel_eps is relative to the first gradient, and that is 0 next to x0; give eps."
-        )
-    return rel_eps * length
-
-
 def _in_shape(
     callback: Callable[..., Any] | None, structure: Structure | None
 ) -> Callable[..., Any] | None:
@@ -704,11 +562,6 @@ def _large_ball(request: Request, start: Vector, x: Vector) -> str:
     return ""
 
 
-def _message(status: Status, *remarks: str) -> str:
-    advice = "" if status is Status.VERIFIED else status.advice
-    return "; ".join(part for part in (status.message, *remarks, advice) if part)
-
-
 def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
     test = request.delta * request.eps / 4
     done = status in (Status.VERIFIED, Status.UNBOUNDED, *ENDINGS.values())
@@ -718,7 +571,7 @@ def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
             f"{abs(fx):.3g} is only exact to {abs(fx) * 2.0**-52:.3g}; "
             "raise eps or delta, or shift f by a constant.",
             PrecisionWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 

@@ -55,7 +55,7 @@ def run_near(search: ConstrainedSearch, start: Vector) -> Answer:
             nearest, idle = (reached, 0) if reached < 0.5 * nearest else (nearest, idle + 1)
             if idle >= PATIENCE:
                 break
-        if answer.status is not Status.VERIFIED:
+        if answer.status is not Status.VERIFIED or request.stop.by:
             break
     assert whole is not None
     if kept is None:

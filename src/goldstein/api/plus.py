@@ -33,7 +33,7 @@ from goldstein.prox.term import Chart, Term
 from goldstein.result import History, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.enrich import Enrichment, enrich
-from goldstein.solvers.loop import ENDINGS, adapt_callback, run
+from goldstein.solvers.loop import ENDINGS, adapt_callback, run, stopped
 
 #: How often structure and search take turns, and by how much targets shrink from turn to turn.
 ROUNDS, SHRINK = 10, 0.25
@@ -116,8 +116,8 @@ class PlusSearch:
                         break
         except OutOfCalls:
             status = Status.OUT_OF_CALLS
-        except (StopIteration, KeyboardInterrupt):
-            status = Status.STOPPED
+        except (StopIteration, KeyboardInterrupt) as cause:
+            status = stopped(cause, self.f, self.request)
         except _Ended as end:
             status = end.status
         except tuple(ENDINGS) as ending:
@@ -221,11 +221,13 @@ class PlusSearch:
     def _limited(self, f: Oracle, x: Vector, target: Request, limits: dict[str, Any]) -> Any:
         from goldstein.api.minimize import minimize
 
-        return minimize(
+        result = minimize(
             f, x, eps=target.eps, delta=target.delta, rng=target.seed, method=self.solver,
             max_calls=max(1, int(self.f.limit - self.f.calls)), max_time=self._time_left(),
             **limits,
         )  # fmt: skip
+        self.request.stop.by = result.stopped_by or ""
+        return result
 
     def _inside(self, limits: dict[str, Any], target: Request) -> list[Vector]:
         """Search in the domain of an indicator function."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from goldstein.numerics.streams import stream
+from goldstein.result import Result
+from goldstein.solvers.base import CTRL_C
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -37,6 +39,13 @@ def search_from(starts: Iterable[S], search: Callable[[S], T], value: Callable[[
     2
     """
     return best_of(map(search, starts), value)
+
+
+def uninterrupted(result: Result) -> Result:
+    """Return a result, unless Ctrl-C ended its run: then whatever it is a part of ends as well."""
+    if result.stopped_by == CTRL_C:
+        raise KeyboardInterrupt
+    return result
 
 
 def start_seed(seed: int, index: int) -> int:

@@ -144,7 +144,7 @@ class ValuesSearch:
                 return found
             found.certificate = self._state(found.x, evidence)
             found.status = self._verdict(found.certificate, found.x, ended)
-            if found.status is Status.VERIFIED or found.status not in _FINER:
+            if found.status not in _FINER or self.request.stop.by:
                 break
         assert found is not None
         return found

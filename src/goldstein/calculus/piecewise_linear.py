@@ -182,6 +182,12 @@ class _Program:
         row: dict[int, float] = {}
         for place, c in terms:
             row[place] = row.get(place, 0.0) + c
+        # HiGHS takes violations as they are, and repairs (and says so, with a line on stdout that
+        # no option silences) what it finds too large: no row is larger than its unknowns.
+        largest = max(map(abs, row.values()), default=0.0)
+        if largest > 1.0 and math.isfinite(largest):
+            row = {place: c / largest for place, c in row.items()}
+            low, high = low / largest, high / largest
         self.rows.append((row, low, high))
 
     def _terms(self, u: Tangent, factor: float = 1.0) -> list[tuple[int, float]]:

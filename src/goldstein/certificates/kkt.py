@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import content_hash, hold, settle, whole_numbers
+from goldstein.certificates.multipliers import Qualified
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constraints import DEGENERATE, Rows, combined_upper
+from goldstein.checker.constraints import Rows, combined_upper
 from goldstein.checker.kkt import convex_gap
 from goldstein.checker.verification import Label, Verification, as_number
 from goldstein.constrained.system import as_system
@@ -35,7 +36,7 @@ LISTED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class KKTCertificate(NoProofFile, PlottedCertificate):
+class KKTCertificate(Qualified, NoProofFile, PlottedCertificate):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)
@@ -117,16 +118,6 @@ class KKTCertificate(NoProofFile, PlottedCertificate):
             found = getattr(self, name).shape
             if found != shape:
                 raise InputError(f"{name} of a KKT certificate has shape {found}, not {shape}.")
-
-    @property
-    def degenerate(self) -> bool:
-        """Whether the constraints alone nearly cancel: the claim then says nothing about f."""
-        return self.qualification <= DEGENERATE
-
-    @property
-    def active(self) -> list[int]:
-        """Components of the constraints with a multiplier."""
-        return [int(i) for i in np.flatnonzero(self.multipliers)]
 
     def verify(
         self,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import content_hash, hold, settle, whole_numbers
+from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import Described, parse_pivot, written_pivot
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import nearest
@@ -34,7 +35,7 @@ _NUMBERS = ("delta", "eps")
 
 
 @dataclass(frozen=True, eq=False)
-class NearKKTCertificate(NoProofFile, PlottedCertificate):
+class NearKKTCertificate(WithMultipliers, NoProofFile, PlottedCertificate):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and
@@ -126,11 +127,6 @@ class NearKKTCertificate(NoProofFile, PlottedCertificate):
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
         return nearest(self.exact_pivot)
-
-    @property
-    def active(self) -> list[int]:
-        """Components of the constraints with a multiplier."""
-        return [int(i) for i in np.flatnonzero(self.multipliers)]
 
     def verify(
         self,

@@ -153,7 +153,8 @@ class PlusCertificate(NoProofFile, PlottedCertificate):
             "content", sealed, "unaltered" if sealed else "a field was changed after it was made"
         )
         same = plus is None or plus == self.term
-        found.add("term", same, f"{self.term!r}" + ("" if same else f", asked for was {plus!r}"))
+        asked = "as stored; give plus= to have it compared" if plus is None else "as asked for"
+        found.add("term", same, f"{self.term!r}, " + (asked if same else f"asked for was {plus!r}"))
         rows = self.gradients + self.subgradient
         term_from_record(self.term.to_record())  # refuses parameters that make no term
         finite = all(np.isfinite(getattr(self, name)).all() for name in _ARRAYS)

@@ -34,6 +34,10 @@ Rows = NDArray[np.intp]
 #: The bound that is stated allows for so many times the change that was seen a hair away.
 MARGIN = 8.0
 
+#: Weights are found up to this part of the longest gradient, some units in its last place: a check
+#: that chooses them anew does no better.
+SOLVED = 2.0**-48
+
 #: Points are dropped whose gradients change by this part of the largest change or more.
 UNSTEADY = 1e-3
 
@@ -59,6 +63,10 @@ MORE_LOOKS = 3
 #: Beside so few points one look comes first: where it changes nothing, it is all that is needed.
 FEW = 4
 
+#: The same of who states one claim after the other: from this one on, whenever their number has
+#: doubled, this many more near looks.
+MANY_CLAIMS, LOOKS_MORE = 16, 2
+
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
 
@@ -77,6 +85,12 @@ def _looks(width: float, delta: float) -> tuple[int, int]:
 def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
     """Return these rows; all of them without a copy."""
     return rows if len(used) == len(rows) else rows[used]
+
+
+def slack_of(weights: Vector, rows: Matrix) -> float:
+    """What rounding may add to a bound, in sums and in weights that are chosen anew."""
+    longest = max(norm_upper(g) for w, g in zip(weights.tolist(), rows) if w > 0)
+    return rounding_slack(weights, rows) + SOLVED * longest
 
 
 class _Remembering:
@@ -114,6 +128,8 @@ class Stating:
     points, gradients : ndarray, shape (k, d)
     seed : int
         Seed of the displacements.
+    number : int
+        Of this claim, among those that one run has tried.
     """
 
     def __init__(
@@ -124,12 +140,14 @@ class Stating:
         points: Matrix,
         gradients: Matrix,
         seed: int,
+        number: int = 1,
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
         self.seed = seed
         width = float(hair(x, delta).max())
         self._looks, self._near_looks = _looks(width, delta)
+        self._near_looks += LOOKS_MORE * (number // MANY_CLAIMS).bit_length()
         self._hairs = min(max(1.0, FARTHEST * delta / width), HAIRS)
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
@@ -244,7 +262,7 @@ class Stating:
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
         rows, points = taken(self.gradients, used), taken(self.points, used)
-        slack = rounding_slack(weights, rows) + SAME * mean_length(weights, rows)
+        slack = slack_of(weights, rows) + SAME * mean_length(weights, rows)
         asked = _Remembering(self.oracle, int(weights.argmax()))
         try:
             goal = max(enough, bound + slack)
@@ -384,6 +402,6 @@ class Stating:
             checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
         ]
         change = max(abs(other - bound) for other in others)
-        slack = rounding_slack(weights, self.gradients[used])
+        slack = slack_of(weights, self.gradients[used])
         total = max(bound, *others) + MARGIN * change + slack
         return up(total) if total > 0.0 else 0.0

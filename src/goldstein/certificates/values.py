@@ -40,6 +40,7 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.function import as_values
 from goldstein.oracles.structure import Structure
+from goldstein.oracles.workers import Workers, mapped
 
 #: The part of 1 - confidence that goes to McDiarmid's bound; the rest goes to the entries.
 WHOLE = 0.1
@@ -168,7 +169,7 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
         *,
         bounds: Any = None,
         seed: int | None = None,
-        workers: Map = map,
+        workers: Workers = None,
     ) -> Verification:
         """Draw as many samples afresh, and see whether they support the claim.
 
@@ -188,7 +189,8 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
         """
         layout = self.meta.get("structure")
         oracle = as_values(fun, args, None if layout is None else Structure.read(layout))
-        return check_values(self, CountedOracle(oracle), bounds, seed_from(seed), workers)
+        with mapped(workers) as ask:
+            return check_values(self, CountedOracle(oracle), bounds, seed_from(seed), ask)
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate to one file that is safe to hand to a stranger."""

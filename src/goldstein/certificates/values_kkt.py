@@ -44,6 +44,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.values import (
     Draws,
     Many,
@@ -68,6 +69,7 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
+from goldstein.oracles.workers import Workers, mapped
 
 
 def _none() -> Vector:
@@ -79,7 +81,7 @@ def _no_index() -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class ValuesKKTCertificate(ValuesCertificate):
+class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """Statistical evidence, from values alone, that x is an (eps, delta)-Goldstein-KKT point.
 
     `dist(0, Goldstein set of f + sum_i multipliers[i] (Goldstein set of c_i) + normals of the
@@ -149,16 +151,6 @@ class ValuesKKTCertificate(ValuesCertificate):
             "multipliers": (self.multipliers.size,), "witnesses": (t, d), "witness_index": (t,),
         }  # fmt: skip
 
-    @property
-    def degenerate(self) -> bool:
-        """Whether the constraints alone nearly cancel: the claim then says nothing about f."""
-        return self.qualification <= DEGENERATE
-
-    @property
-    def active(self) -> list[int]:
-        """Components of the constraints with a multiplier."""
-        return [int(i) for i in np.flatnonzero(self.multipliers)]
-
     def verify(
         self,
         fun: Oracle | Callable[..., Any],
@@ -168,7 +160,7 @@ class ValuesKKTCertificate(ValuesCertificate):
         bounds: Any = None,
         constraints: Any = (),
         seed: int | None = None,
-        workers: Map = map,
+        workers: Workers = None,
     ) -> Verification:
         """Draw as many samples afresh, and see whether they support the claim.
 
@@ -182,7 +174,8 @@ class ValuesKKTCertificate(ValuesCertificate):
             By default nobody can foresee the draws.
         """
         oracle = CountedOracle(as_values(fun, args, None))
-        return check_values_kkt(self, oracle, bounds, constraints, seed_from(seed), workers)
+        with mapped(workers) as ask:
+            return check_values_kkt(self, oracle, bounds, constraints, seed_from(seed), ask)
 
     def summary(self) -> str:
         """One line for people."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from goldstein.api import certify, minimize
 from goldstein.api.inputs import smallest_delta
-from goldstein.api.starts import search_from
+from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
@@ -100,7 +100,7 @@ def fit_margin(
     found = _best_start(problem, eps, delta, seed, start, n_init, kept)
     begin -= kept.seconds
     places = _places(problem, found, eps, delta)
-    deadline = proof_deadline(begin, max_time)
+    deadline = proof_deadline(begin, max_time, kept)
     proof, note = None, NOT_ASKED
     if near:
         proof, note = _near(model, places, eps, delta, Budget(deadline))
@@ -115,7 +115,7 @@ def fit_margin(
             model, found, eps, delta, seed, max_calls, left, kept.journal("whole")
         )
         iterations += more
-        deadline = proof_deadline(begin, max_time)
+        deadline = proof_deadline(begin, max_time, kept)
     if near and not note:
         # Rows on their kinks depend on each other: search.
         proof, note = _searched(model, goldstein, eps, delta, seed, deadline)
@@ -205,10 +205,11 @@ def _guaranteed_search(
         max_calls = CALLS_WHEN_LARGE
     # A search that ran off to where float64 cannot see the ball is begun again at the origin.
     start = found.v if delta >= smallest_delta(found.v) else np.zeros_like(found.v)
-    result = minimize(
+    run = minimize(
         model, start, eps=eps, delta=delta, rng=seed, max_calls=max_calls, max_time=max_time,
         checkpoint=checkpoint,
     )  # fmt: skip
+    result = uninterrupted(run)
     goldstein = result.certificate
     if goldstein is None:
         goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize as smooth_minimize
 
 from goldstein.api import certify, minimize
-from goldstein.api.starts import search_from
+from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.files import Arrays
@@ -100,10 +100,11 @@ def fit_native(
     def search(k: int) -> Search:
         path = PATH if start is None or k else SHORT_PATH
         theta, steps = _follow(merged, path, merged.start(rng) if k else start)
-        result = minimize(
+        run = minimize(
             merged, theta, max_time=time_left(begin - kept.seconds, max_time),
             checkpoint=kept.journal(f"start-{k}"), **limits,
         )  # fmt: skip
+        result = uninterrupted(run)
         return Search(result, steps + result.nit, rng.bit_generator.state)
 
     def kept_search(k: int) -> Search:
@@ -125,7 +126,7 @@ def fit_native(
         goldstein = certify(model, result.x, **limits)
     proof, note = None, NOT_ASKED
     if near:
-        deadline = proof_deadline(begin, max_time)
+        deadline = proof_deadline(begin, max_time, kept)
         proof, note = near_or_note(model, goldstein, eps, delta, seed, deadline)
     if proof is None:
         goldstein = noted(goldstein, note)

@@ -9,21 +9,26 @@ from typing import Any
 from goldstein.api.near import attempt_near
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
+from goldstein.kept import NOTHING, Kept
 
-#: Seconds that a proof may take beside as many as the fit took.
-GRACE = 2.0
+#: Seconds that a proof may take beside as many as the fit took; and at least, where the fit is kept
+#: in a folder. A fit that resumes is short, and its proof must not be the worse for it.
+GRACE, KEPT_GRACE = 2.0, 60.0
 
 #: What `meta["near"]` says where no near certificate was asked for.
 NOT_ASKED = "not asked for"
 
 
-def proof_deadline(begin: float, max_time: float | None) -> float:
+def proof_deadline(begin: float, max_time: float | None, kept: Kept = NOTHING) -> float:
     """Return when a proof has to end, as `time.perf_counter()` tells the time.
 
     Without a limit it may take as long as the fit that began at `begin`, and a little more.
     """
+    if max_time is not None:
+        return begin + max_time
     now = time.perf_counter()
-    return now + (now - begin) + GRACE if max_time is None else begin + max_time
+    as_long = now - begin + GRACE
+    return now + (as_long if kept.path is None else max(as_long, KEPT_GRACE))
 
 
 def time_left(begin: float, max_time: float | None) -> float | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from goldstein.errors import InputError, InputTypeError
 from goldstein.extras import missing_extra
@@ -36,7 +39,8 @@ def mapped(workers: Workers) -> Iterator[Mapped]:
 
     A number means processes (joblib's, so lambdas and closures may be sent); a function like `map`
     is used as it is, for instance the `map` of a `ThreadPoolExecutor` for functions that let go of
-    Python's lock, or of a cluster.
+    Python's lock, or of a cluster. One that answers in another order (`imap_unordered`) is refused:
+    answers of other points would make claims that are not true.
 
     Examples
     --------
@@ -59,9 +63,54 @@ def mapped(workers: Workers) -> Iterator[Mapped]:
         with joblib.Parallel(n_jobs=workers, max_nbytes=None) as pool:
             call = joblib.delayed
             yield lambda function, items: list(pool(call(function)(item) for item in items))
+    elif workers is map:
+        yield lambda function, items: list(map(function, items))
     else:
-        many = workers
-        yield lambda function, items: list(many(function, items))
+        yield _InOrder(workers)
+
+
+class _InOrder:
+    """A map of the user's, whose answers say what they are answers to."""
+
+    def __init__(self, many: Callable[..., Iterable[Any]]) -> None:
+        self.many = many
+
+    def __call__(self, function: Callable[..., Any], items: list[Any]) -> list[Any]:
+        answers = list(self.many(_Marking(function), items))
+        if len(answers) != len(items):
+            raise InputError(
+                f"workers gave {len(answers)} answers to {len(items)} questions; it must return "
+                "one for each, as map does."
+            )
+        for item, answer in zip(items, answers):
+            if isinstance(answer, _Marked) and answer.mark != _mark(item):
+                raise InputError(
+                    "workers gave answers in another order than it was asked; use a map that keeps "
+                    "the order: pool.map or pool.imap, not pool.imap_unordered."
+                )
+        return [part.answer if isinstance(part, _Marked) else part for part in answers]
+
+
+class _Marked(NamedTuple):
+    """An answer, and a short hash of the question."""
+
+    mark: bytes
+    answer: Any
+
+
+class _Marking:
+    """A function whose answers are marked."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, item: Any) -> _Marked:
+        mark = _mark(item)  # before the function, which may write into its argument
+        return _Marked(mark, self.function(item))
+
+
+def _mark(item: Any) -> bytes:
+    return hashlib.blake2b(np.asarray(item).tobytes(), digest_size=8).digest()
 
 
 class Attempt:

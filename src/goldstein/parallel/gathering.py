@@ -22,6 +22,7 @@ from goldstein.parallel.jobs import Done, Trouble
 from goldstein.parallel.pool import Pool
 from goldstein.prox.term import Term
 from goldstein.result import Result, Status
+from goldstein.solvers.base import CTRL_C
 
 #: Values asked for again differ by no more than this part.
 SAME = 1e-9
@@ -100,11 +101,11 @@ def gather(
     progress: bool,
     what: str,
     on_result: OnResult | None,
-    stops: bool,
 ) -> Gathered:
     """Do all jobs; write, report and list what comes back.
 
-    `stops` says that a search that was stopped is Ctrl-C, and no further one is begun.
+    After Ctrl-C in one search no further one is begun. What that one has proved by then is kept,
+    but not in the folder: resumed, it would have gone on.
     """
     total = sum(len(job.indices) for job in jobs)
     results: list[Result | None] = [None] * total
@@ -122,13 +123,15 @@ def gather(
             if isinstance(answer, Trouble):
                 troubles[index] = answer
                 continue
-            if stops and answer.status is Status.STOPPED:
+            interrupted = answer.stopped_by == CTRL_C
+            if interrupted:
                 pool.stop()
+            if interrupted and not answer.success:
                 troubles[index] = Trouble("stopped by Ctrl-C", tries=1)
                 continue
             results[index] = answer
             lowest = min(lowest, answer.fun)
-            if folder is not None and job.stored is None:
+            if folder is not None and job.stored is None and not interrupted:
                 folder.save(index, digest(subject), answer)
             if on_result is not None and _wants_to_stop(on_result, index, answer):
                 pool.stop()
@@ -169,6 +172,12 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
     args, certificate = options.get("args", ()), result.certificate
     structure, x = _flat(result.x)
     oracle = asked_oracle(fun, jac, options, structure)
+    if options.get("plus") is not None and options.get("stationarity", "goldstein") != "goldstein":
+        # As `minimize` does: stronger claims are about f + h, written as one.
+        term = bounded_term(options["plus"], options.get("bounds"), x.size)
+        whole, box = term.added_to(oracle)
+        written = {**options, "plus": None, "bounds": box, "args": ()}
+        return confirm(result, whole, None, written)
     fits = True
     if oracle.has_value:
         value = total_value(oracle, options)(x)
@@ -200,7 +209,7 @@ def _kinds(options: dict[str, Any]) -> tuple[str, ...]:
 def _reached(result: Result, options: dict[str, Any]) -> bool:
     """Whether the certificate is as strong as what was asked for; `rel_eps` names no number."""
     claim, eps = result.certificate, options.get("eps")
-    if claim is None or result.status is not Status.VERIFIED:
+    if claim is None or result.status not in (Status.VERIFIED, Status.STOPPED):
         return False
     if options.get("stationarity") == "near" and not claim.kind.startswith("near"):
         return False

@@ -191,7 +191,7 @@ def multistart(
             jobs.append(Job([k], [point], seeds, None if stored is None else [stored]))
         gathered = gather(
             _Searches(fun, jac, options), jobs, n_jobs=n_jobs, threads=blas_threads, folder=store,
-            progress=progress, what="starts", on_result=on_result, stops="callback" not in options,
+            progress=progress, what="starts", on_result=on_result,
         )  # fmt: skip
     found = _distinct(gathered.results, fun, jac, options)
     seconds = time.perf_counter() - begin

@@ -20,6 +20,7 @@ from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather
 from goldstein.parallel.jobs import Trouble, guarded
 from goldstein.parallel.pool import TRIES
 from goldstein.result import Result
+from goldstein.solvers.base import CTRL_C
 
 
 @dataclass(repr=False)
@@ -139,7 +140,6 @@ def sweep(
         gathered = gather(
             _Stretch(problem_of, x0, options), jobs, n_jobs=n_jobs, threads=blas_threads,
             folder=store, progress=progress, what="parameters", on_result=on_result,
-            stops="callback" not in options,
         )  # fmt: skip
     seconds = time.perf_counter() - begin
     return Sweep(listed, gathered.results, gathered.failures, seed, seconds)
@@ -163,9 +163,11 @@ class _Stretch:
         for parameter, seed in zip(job.subjects, job.seeds):
             # One that fails is tried again and then left out: the path goes on from the one before.
             answer = self._tried(parameter, seed, last)
-            if isinstance(answer, Result):
-                last = answer.x
             answers.append(answer)
+            if isinstance(answer, Result):
+                if answer.stopped_by == CTRL_C:
+                    break
+                last = answer.x
         return answers
 
     def _tried(self, parameter: Any, seed: int, start: Any) -> Result | Trouble:

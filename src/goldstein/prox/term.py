@@ -193,5 +193,11 @@ def same_size(term: str, name: str, given: int, size: int) -> None:
 
 
 def _short(value: Any) -> str:
-    text = f"{value:g}" if isinstance(value, float) else repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    """Show a parameter; of many numbers the range, so that none is hidden behind the others."""
+    text = repr(value)
+    if len(text) <= 40:
+        return text
+    text = text[:37] + "..."
+    if isinstance(value, list) and all(isinstance(part, int | float) for part in value):
+        text += f" {len(value)} numbers from {min(value)!r} to {max(value)!r}"
+    return text

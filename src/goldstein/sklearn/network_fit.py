@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.api import certify, minimize
-from goldstein.api.starts import search_from
+from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.fitting.fit import FIT, Fit, whole_fit
@@ -130,7 +130,7 @@ def _fit(
         train,
         (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.x)),
     )
-    return _with_near(model, best, training, begin - kept.seconds)
+    return _with_near(model, best, training, begin - kept.seconds, kept)
 
 
 def _train(
@@ -145,7 +145,7 @@ def _train(
     oracle: Oracle = model
     if isinstance(model, ReLUNetwork) and training.solver != "auto":
         oracle = Batches(model, training.batch_size)
-    result = minimize(
+    run = minimize(
         oracle,
         x0,
         eps=training.eps,
@@ -157,6 +157,7 @@ def _train(
         callback=watch,
         checkpoint=checkpoint,
     )
+    result = uninterrupted(run)
     theta, certificate = result.x, result.certificate
     if watch is not None:
         watch(theta)
@@ -184,7 +185,7 @@ class _Watch:
         return self.since >= self.patience
 
 
-def _with_near(model: Network, fit: Fit, training: Training, begin: float) -> Fit:
+def _with_near(model: Network, fit: Fit, training: Training, begin: float, kept: Kept) -> Fit:
     """Add a near certificate, or a note why there is none."""
     proof, note = None, NOT_ASKED
     if training.near and not isinstance(model, ReLUNetwork):
@@ -192,7 +193,7 @@ def _with_near(model: Network, fit: Fit, training: Training, begin: float) -> Fi
     elif training.near and isinstance(fit.goldstein, GoldsteinCertificate):
         proof, note = near_or_note(
             model, fit.goldstein, training.eps, training.delta, training.seed,
-            proof_deadline(begin, training.max_time),
+            proof_deadline(begin, training.max_time, kept),
         )  # fmt: skip
     if proof is not None:
         return replace(fit, near=noted(proof, note))

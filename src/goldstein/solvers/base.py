@@ -17,14 +17,29 @@ from goldstein.result import Status
 VALUE_LIMIT = -1e100
 
 
+#: Who may stop a run.
+CTRL_C, CALLBACK = "Ctrl-C", "the callback"
+
+
+@dataclass
+class Stop:
+    """Whether the user has stopped the run, and how; all searches of one run share it."""
+
+    by: str = ""
+
+    def note(self, cause: BaseException) -> None:
+        self.by = CTRL_C if isinstance(cause, KeyboardInterrupt) else CALLBACK
+
+
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for."""
+    """What the user asked for, and that they ask for no more."""
 
     eps: float
     delta: float
     seed: int
     lipschitz: float | None = None
+    stop: Stop = field(default_factory=Stop, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ def run(
     except OutOfCalls:
         status = Status.OUT_OF_CALLS
     except (StopIteration, KeyboardInterrupt) as cause:
-        status = stopped(cause, oracle)
+        status = stopped(cause, oracle, request)
     except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
         status = ENDINGS[type(ending)]
     except OracleError as failure:
@@ -194,11 +194,12 @@ def run(
     return Outcome(state, status, certificate, history, iterations)
 
 
-def stopped(cause: BaseException, oracle: CountedOracle) -> Status:
+def stopped(cause: BaseException, oracle: CountedOracle, request: Request) -> Status:
     """Return what a run that was interrupted ends with."""
     if isinstance(cause, FunctionHangs):
         oracle.close()
         return Status.OUT_OF_TIME
+    request.stop.note(cause)
     return Status.STOPPED
 
 
