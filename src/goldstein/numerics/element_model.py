@@ -202,10 +202,14 @@ def minimise_elements(
     """
     point = _InteriorPoint(system, levels, slopes, used, curvature, mu)
     with np.errstate(all="ignore"):  # at its last digits a slack may vanish: that is the end
-        for step in range(STEPS):
+        before = 0.0
+        for _ in range(STEPS):
             gap, flat = point.look()
-            if late() or (step > 3 and flat <= accuracy[1] and gap <= accuracy[0] * point.fall):
+            # Beyond a certain gap rounding makes the gradient grow again.
+            close = gap <= accuracy[0] * point.fall
+            if late() or (close and (flat <= accuracy[1] or flat >= before)):
                 break
+            before = flat
             if not point.advance(gap):
                 break
     return Minimum(point.v, point.tops, point.weights)

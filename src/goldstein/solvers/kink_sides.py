@@ -51,7 +51,7 @@ class KinkSides:
     share : (K,): weight that the second side must get
     """
 
-    def __init__(self, bundle: ElementBundle, near: float, rng: np.random.Generator) -> None:
+    def __init__(self, bundle: ElementBundle, delta: float, rng: np.random.Generator) -> None:
         self.bundle, self.rng = bundle, rng
         used = bundle.used
         everyone = np.arange(used.shape[1])
@@ -62,18 +62,19 @@ class KinkSides:
         # Where the piece would meet the first one.
         apart = away > (SAME**2 * squares(bundle.slopes)).max(axis=0)
         gaps = np.abs(bundle.levels - bundle.levels[first, everyone])
-        close = apart & (gaps <= near * np.sqrt(away))
+        far = np.where(apart, gaps / np.sqrt(np.where(apart, away, 1.0)), np.inf)
+        close = far <= _within(far.min(axis=0), delta)
         away = np.where(close, away, 0.0)
         across = close & (away >= ACROSS**2 * away.max(axis=0))
         second = np.where(across, weights, -1.0).argmax(axis=0)
         self.kinked: Mask = across.any(axis=0)
         back = squares(bundle.slopes - bundle.slopes[second, :, everyone].T)
         near_second = back < squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
-        far = squares(bundle.points - bundle.system.gather(bundle.x))
+        away_from_x = squares(bundle.points - bundle.system.gather(bundle.x))
         self.levels: list[Vector] = []
         self.slopes: list[Matrix] = []
         for there in (used & ~near_second, used & near_second):
-            nearest = np.where(there, far, np.inf).argmin(axis=0)
+            nearest = np.where(there, away_from_x, np.inf).argmin(axis=0)
             self.levels.append(bundle.levels[nearest, everyone])
             self.slopes.append(bundle.slopes[nearest, :, everyone].T)
         self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=0)
@@ -92,17 +93,22 @@ class KinkSides:
         if solve is None or not self.kinked.any():
             return False
         self._solve: Callable[[Vector], Vector] = solve
-        signs = self.rng.choice([-1.0, 1.0], len(self.kinked))
-        reach = float(np.linalg.norm(self._step(signs)))
-        self._height = REACH * delta / max(reach, 1e-300)
+        self._reach = REACH * delta
         gap = (self.levels[1] - self.levels[0]) / self._length
-        return float(np.linalg.norm(self._step(-gap))) <= FARTHEST * delta
+        if float(np.linalg.norm(self._step(-gap))) <= FARTHEST * delta:
+            return True
+        # One that is no kink asks for a long way to where its pieces would meet.
+        doubtful = self.kinked & self._curved
+        self.kinked &= ~doubtful
+        return bool(doubtful.any()) and self.prepare(delta)
 
     def point(self, second: Mask) -> Vector:
         """Return a random point where these elements are on their second side, others not."""
         gap = (self.levels[1] - self.levels[0]) / self._length
-        height = self._height * self.rng.uniform(0.7, 1.3, len(second))
-        return self.bundle.x + self._step(np.where(second, height, -height) - gap)
+        height = self.rng.uniform(0.7, 1.3, len(second))
+        away = self._step(np.where(second, height, -height))
+        away *= self._reach / max(float(np.linalg.norm(away)), 1e-300)
+        return self.bundle.x + self._step(-gap) + away
 
     def told(self, gradients: Matrix) -> Mask:
         """Return which elements have these gradients from their second side."""
@@ -161,6 +167,13 @@ class KinkSides:
     def _step(self, heights: Vector) -> Vector:
         """Return the shortest step that rises so far above the kinks."""
         return self._solve(self.bundle.system.scatter(self._normal * heights))
+
+
+def _within(distances: Vector, delta: float) -> float:
+    """Return how far the farthest of the kinks is that can be reached all together."""
+    nearest = np.sort(distances)
+    reached = np.cumsum(nearest * nearest) <= delta * delta
+    return float(nearest[reached].max(initial=0.0))
 
 
 def expansion(count: int) -> Vector:

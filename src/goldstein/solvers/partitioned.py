@@ -179,7 +179,7 @@ class PartitionedSearch:
         """It has arrived, or come to an end: are there sides to choose?"""
         bundle = self.bundle
         assert bundle is not None
-        sides = KinkSides(bundle, s.delta / math.sqrt(len(bundle.values)), self.rng)
+        sides = KinkSides(bundle, s.delta, self.rng)
         begin_afresh(s)
         if not sides.prepare(s.delta):
             self._end(oracle, s)
