@@ -238,14 +238,15 @@ class _InteriorPoint:
         self.unused = ~used
         self.count = int(used.sum())
         self.highest: Vector = np.where(used, levels, -np.inf).max(axis=0)
-        lowest = np.where(used, levels, np.inf).min(axis=0)
         self.steepest = float(np.abs(self.slopes).max(initial=0.0))
-        spare = float((self.highest - lowest).mean()) + 1e-3 * self.steepest + 1e-300
+        spare = 1e-3 * self.steepest + 1e-300
         self.v: Vector = np.zeros(system.dim)
         self.tops: Vector = self.highest + spare
         self.slack: Matrix = self.tops - levels
         self.slack[self.unused] = 1.0
-        self.weights: Matrix = used / used.sum(axis=0)
+        # Products with the slack are to be alike: a piece far below must not look important.
+        self.weights: Matrix = used / self.slack
+        self.weights /= self.weights.sum(axis=0)
 
     @property
     def fall(self) -> float:
