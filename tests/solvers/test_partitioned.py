@@ -7,7 +7,7 @@ from benchmarks.many_variables import ELEMENTS, pose, sum_of_elements
 import goldstein as gs
 from goldstein.result import Status
 from goldstein.solvers import Auto
-from goldstein.solvers.kink_sides import expansion, wants_second
+from goldstein.solvers.side_expansion import expansion, wants_second
 
 
 def run(f, x0, **options):

@@ -235,7 +235,7 @@ class _InteriorPoint:
     ) -> None:
         self.system, self.levels, self.curvature, self.mu = system, levels, curvature, mu
         self.slopes = np.where(used[:, None], slopes, 0.0)
-        self.unused = ~used
+        self.unused = np.nonzero(~used)
         self.count = int(used.sum())
         self.highest: Vector = np.where(used, levels, -np.inf).max(axis=0)
         self.steepest = float(np.abs(self.slopes).max(initial=0.0))

@@ -1,11 +1,8 @@
-"""Points on chosen sides of many kinks at once, so that few gradients cancel.
+"""Points on chosen sides of the kinks of many elements at once.
 
 Close to a minimum of a sum of many elements, every element has a kink of its own next to x, and a
-multiplier t in [0, 1]: the part of the weight that its second side must get for the gradients to
-cancel. Random points would need as many gradients as there are kinks. But where every side can be
-had at will, points with the weights (1 - r) r^j serve all elements at once: each writes its t as a
-sum of some of these weights, as in a binary expansion, and after J points what is missing is about
-r^J in every element.
+share of the weight that its second side must get for the gradients to cancel; `side_expansion`
+says which sides a few points must lie on for that, and here they are placed there.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ import numpy as np
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.element_model import FINE, Cube, Mask, Minimum, minimise_elements
 from goldstein.solvers.element_bundle import ElementBundle, squares
+from goldstein.solvers.side_expansion import longest_together
 
 #: Slopes that differ by less than this times what the curvature explains need not be those of a
 #: kink; they are, if next to x there is this part of the difference.
@@ -34,9 +32,6 @@ REACH = 0.02
 
 #: And kinks farther than this part of delta, all together, are out of reach.
 FARTHEST = 0.3
-
-#: Ratio of the weights of successive points; above 1/2 a side that was missed is made up for later.
-RATIO = 0.6
 
 #: Added to the diagonal of the system of kinks, whose rows have length 1.
 RIDGE = 1e-10
@@ -63,7 +58,7 @@ class KinkSides:
         apart = away > (SAME**2 * squares(bundle.slopes)).max(axis=0)
         gaps = np.abs(bundle.levels - bundle.levels[first, everyone])
         far = np.where(apart, gaps / np.sqrt(np.where(apart, away, 1.0)), np.inf)
-        close = far <= _within(far.min(axis=0), delta)
+        close = far <= longest_together(far.min(axis=0), delta)
         away = np.where(close, away, 0.0)
         across = close & (away >= ACROSS**2 * away.max(axis=0))
         second = np.where(across, weights, -1.0).argmax(axis=0)
@@ -167,29 +162,3 @@ class KinkSides:
     def _step(self, heights: Vector) -> Vector:
         """Return the shortest step that rises so far above the kinks."""
         return self._solve(self.bundle.system.scatter(self._normal * heights))
-
-
-def _within(distances: Vector, delta: float) -> float:
-    """Return how far the farthest of the kinks is that can be reached all together."""
-    nearest = np.sort(distances)
-    reached = np.cumsum(nearest * nearest) <= delta * delta
-    return float(nearest[reached].max(initial=0.0))
-
-
-def expansion(count: int) -> Vector:
-    """Return the weights of so many points; the last one gets what is left.
-
-    Examples
-    --------
-    >>> expansion(3).round(2)
-    array([0.4 , 0.24, 0.36])
-    """
-    weights: Vector = (1.0 - RATIO) * np.power(RATIO, np.arange(count, dtype=np.float64))
-    weights[-1] += 1.0 - weights.sum()
-    return weights
-
-
-def wants_second(missing: Vector, left: float) -> Mask:
-    """Which elements need their second side next, of what is left in all?"""
-    wanted: Mask = missing >= 0.5 * left
-    return wanted
