@@ -76,7 +76,7 @@ def kinked(w: Any) -> int:
 
 
 def ended(s: Any, calls: Any) -> bool:
-    """A sweep is over: go where it ended if f is lower there; return whether to prove that point."""
+    """A sweep is over: go where it ended if f is lower there; return whether to prove it."""
     w = s.sweep
     spent = calls - w.began
     fell = s.fx - w.reply
