@@ -138,14 +138,19 @@ def sum_of_elements(name: str, d: int) -> gs.PartiallySeparable:
     return gs.PartiallySeparable((lambda u: both(u)[0], lambda u: both(u)[1]), neighbours)
 
 
-def own_run(name: str, d: int, max_time: float, start: int, elements: bool) -> dict[str, Any]:
+def own_run(
+    name: str, d: int, max_time: float, start: int, elements: bool, max_memory: int | None = None
+) -> dict[str, Any]:
     """Minimise, and verify with a seed that the run did not use."""
     f, g, x0 = pose(name, d, start)
     if elements:
         f, g = sum_of_elements(name, d), None
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wall, cpu = time.perf_counter(), time.process_time()
-    res = gs.minimize(f, x0, g, eps=1e-2, delta=1e-2, rng=start, max_time=max_time)
+    options = {} if max_memory is None else {"max_memory": max_memory}
+    res = gs.minimize(
+        f, x0, g, eps=1e-2, delta=1e-2, rng=start, max_time=max_time, options=options
+    )
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     again = time.process_time()
@@ -217,6 +222,7 @@ def main() -> None:
     parser.add_argument("--dims", nargs="*", type=int, default=[1000, 10_000, 100_000])
     parser.add_argument("--problems", nargs="*", default=list(PROBLEMS))
     parser.add_argument("--max-time", type=float, default=60.0)
+    parser.add_argument("--max-memory", type=int, help="bytes, as the option of the search")
     parser.add_argument("--starts", nargs="*", type=int, default=[0], help="0: as it is")
     parser.add_argument("--elements", action="store_true", help="sums of elements where they are")
     parser.add_argument("--one", choices=["own", "l-bfgs-b", "lmbm"], help="one run, as JSON")
@@ -225,7 +231,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     name, d, start = chosen.problems[0], chosen.dims[0], chosen.starts[0]
     if chosen.one == "own":
-        print(json.dumps(own_run(name, d, chosen.max_time, start, chosen.elements)))
+        memory = chosen.max_memory
+        print(json.dumps(own_run(name, d, chosen.max_time, start, chosen.elements, memory)))
         return
     if chosen.one == "l-bfgs-b":
         print(json.dumps(lbfgsb_run(name, d, start, chosen.calls)))
@@ -248,6 +255,8 @@ def _compared(name: str, d: int, start: int, chosen: argparse.Namespace, lmbm: b
     elements = name == "chained_mifflin_2" or (chosen.elements and name in ELEMENTS)
     which = ["--problems", name, "--dims", str(d), "--starts", str(start)]
     which += ["--max-time", str(chosen.max_time)]
+    if chosen.max_memory:
+        which += ["--max-memory", str(chosen.max_memory)]
     ours = in_a_process("--one", "own", *which, *(["--elements"] if elements else []))
     most = ["--calls", str(max(1000, ours.get("calls", 0)))]
     peers = [in_a_process("--one", "l-bfgs-b", *which, *most)]

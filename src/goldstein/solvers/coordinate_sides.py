@@ -53,9 +53,9 @@ class CoordinateSides:
             g = oracle.gradient(y)
         except KinkError:  # in floating point a random point may be a kink; the next is another
             return False
+        s.memory.add(y, g, perturbed=True)
         if self._plan is None:
             return self._look(g, s)
-        s.memory.add(y, g, perturbed=True)
         assert self._above is not None
         assert self._below is not None
         self._plan.told(np.abs(g - self._above) < np.abs(g - self._below))
