@@ -10,7 +10,7 @@ tenth of a standard normal vector, of seed k. Every run is a process of its own,
 memory is its own (beyond that of the imports, which is subtracted). Columns: values + gradients;
 CPU seconds of the run, certificate included, and of one `verify`, which has to agree; peak memory;
 f, and beside it the f of SciPy's L-BFGS-B and, where it is built (`GOLDSTEIN_PEERS`), of LMBM, each
-with as many calls (no fewer than 1000) and CPU seconds (no fewer than 20), which prove nothing.
+with as many calls (no fewer than 1000) and CPU seconds (no fewer than 10), which prove nothing.
 `--max-time` is wall time, as in `minimize`: on a busy machine it buys fewer CPU seconds.
 """
 
@@ -52,7 +52,7 @@ HAARALA = [
 PROBLEMS = (*HAARALA, "l1_logistic")
 
 #: A peer has as many calls and CPU seconds as we needed, and no fewer than these.
-LEAST_CALLS, LEAST_SECONDS = 1000, 20.0
+LEAST_CALLS, LEAST_SECONDS = 1000, 10.0
 
 
 def l1_logistic(d: int) -> tuple[Any, Any, np.ndarray]:

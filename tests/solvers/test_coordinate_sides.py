@@ -1,7 +1,6 @@
 """Kinks of single variables: a few dozen gradients prove any number of them."""
 
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,16 +35,21 @@ def lasso(d, seed=0):
 class Placed:
     """Stands for the state of a search: keeps what is placed around x."""
 
-    def __init__(self):
-        self.eps, self.delta = EPS, DELTA
-        self.points, self.rows = [], []
-        self.memory = SimpleNamespace(capacity=100, add=self._add)
-        self.bundle = SimpleNamespace(capacity=100)
+    eps, delta, most_gradients = EPS, DELTA, 100
+    offered = added = 0
 
-    def _add(self, point, gradient, perturbed):
-        assert perturbed
-        self.points.append(point)
-        self.rows.append(gradient)
+    def __init__(self):
+        self.points, self.rows = [], []
+
+    def bundle_size(self):
+        return len(self.rows)
+
+    def remember_found(self):
+        pass
+
+    def add_found(self):
+        self.points.append(self.point)
+        self.rows.append(self.found)
 
 
 def placed(gradient, x, monkeypatch, steps=100):

@@ -16,7 +16,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.logic.sweeps import leave_to_proof
+from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
 from goldstein.solvers.side_expansion import HELP, MISSING, SideExpansion, longest_together
 
 #: The corners lie this part of delta from x, about: curvature must not be felt, but kinks must be
@@ -53,7 +53,7 @@ class CoordinateSides:
             g = oracle.gradient(y)
         except KinkError:  # in floating point a random point may be a kink; the next is another
             return False
-        s.memory.add(y, g, perturbed=True)
+        take_in(s, y, g)
         if self._plan is None:
             return self._look(g, s)
         assert self._above is not None
@@ -92,6 +92,6 @@ class CoordinateSides:
             return True
         self._above, self._below = above, below
         self._kinked = np.abs(jump) > longest_together(np.abs(jump), MISSING * s.eps)
-        most = min(s.memory.capacity, s.bundle.capacity)
+        most = s.most_gradients - s.bundle_size()
         self._plan = SideExpansion(share, float(np.linalg.norm(jump)), s.eps, most)
         return False

@@ -22,7 +22,7 @@ from goldstein.oracles.separable import PartiallySeparable
 from goldstein.solvers.element_bundle import ElementBundle
 from goldstein.solvers.kink_sides import KinkSides
 from goldstein.solvers.logic.centre import begin_afresh
-from goldstein.solvers.logic.sweeps import leave_to_proof
+from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
 from goldstein.solvers.side_expansion import HELP, SideExpansion
 
 #: Pieces of an element, and with little memory.
@@ -192,7 +192,7 @@ class PartitionedSearch:
             return
         assert self._plan is not None
         y = sides.point(self._plan.second())
-        s.memory.add(y, oracle.gradient(y), perturbed=True)
+        take_in(s, y, oracle.gradient(y))
         self._plan.told(sides.told(self.terms.element_gradients(y).T))
         if self._plan.is_over:
             self._end(oracle, s)
@@ -230,8 +230,7 @@ class PartitionedSearch:
             return False
         jumps = sides.slopes[1] - sides.slopes[0]
         size = float(np.linalg.norm(jumps[:, sides.kinked]))
-        most = min(s.memory.capacity, s.bundle.capacity)
-        self._plan = SideExpansion(sides.share, size, s.eps, most)
+        self._plan = SideExpansion(sides.share, size, s.eps, s.most_gradients)
         return True
 
     def _adopt(self, s: Any, value: float) -> None:

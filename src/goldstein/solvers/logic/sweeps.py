@@ -105,6 +105,15 @@ def ended(s: Any, calls: Any) -> bool:
     return won
 
 
+def take_in(s: Any, point: Any, gradient: Any) -> None:
+    """Give the half with the guarantee a gradient that was placed around x for its proof."""
+    s.point = point
+    s.found = gradient
+    s.remember_found()
+    s.offered = s.added
+    s.add_found()
+
+
 def leave_to_proof(s: Any, calls: Any, helpful: Any) -> None:
     """Leave the gradients that were placed around x to the half with the guarantee.
 
