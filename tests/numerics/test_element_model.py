@@ -83,3 +83,19 @@ def test_too_wide_a_graph_is_said_to_be_one():
     pairs = rng.integers(0, 20_000, (2, 60_000))
     assert not ElementSystem(pairs[:, pairs[0] != pairs[1]], 20_000).is_narrow
     assert ElementSystem(CHAIN, 60).is_narrow
+
+
+@pytest.mark.parametrize(("mu", "scale"), [(1e-2, 1e-9), (1e-6, 1e-6), (1e-6, 1e-9)])
+def test_rounding_does_not_spoil_the_end(mu, scale):
+    # A thousand kinks that all but meet: beyond a certain gap more steps would only do harm.
+    rng = np.random.default_rng(7)
+    chain = np.arange(999) + np.array([[0], [1]])
+    system = ElementSystem(chain, 1000)
+    own = system.gather(0.7071 + 1e-4 * rng.standard_normal(1000))
+    down = np.array([[1.0], [0.0]])
+    slopes = np.stack([7.5 * own - down, 0.5 * own - down])
+    levels = np.stack([np.zeros(999), -scale * rng.random(999)])
+    curvature = np.tile(7.5 * np.eye(2)[:, :, None], 999)
+    found = minimise_elements(system, levels, slopes, levels < 9, curvature, mu)
+    pull = np.einsum("pmk,pk->mk", slopes, found.weights) + 7.5 * system.gather(found.v)
+    assert np.abs(system.scatter(pull) + mu * found.v).max() <= 1e-8 * np.abs(slopes).max()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 import pickle
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from goldstein import problems
 from goldstein.errors import InputError, InputTypeError, MissingExtraError
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.problems.hilbert import DENSE_LIMIT, hilbert_product
+from goldstein.problems.hilbert import DENSE_LIMIT, hilbert_product, hilbert_row
 from goldstein.problems.registry import DEFINITIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "problems.md"
@@ -198,6 +199,14 @@ def test_fast_and_dense_hilbert_products_agree() -> None:
         index = np.arange(d)
         expected = (1.0 / (index[:, None] + index + 1.0)) @ x
         np.testing.assert_allclose(hilbert_product(d)(x), expected, rtol=0, atol=1e-13)
+
+
+def test_a_long_hilbert_product_is_the_sum_of_its_terms() -> None:
+    d = 100_000
+    x = np.random.default_rng(2).standard_normal(d)
+    found = hilbert_product(d)(x)
+    for i in (0, 1, d // 2, d - 1):
+        assert math.isclose(found[i], math.fsum(hilbert_row(d, i) * x), abs_tol=1e-12)
 
 
 def test_importing_builds_nothing_and_imports_no_extra() -> None:

@@ -5,9 +5,11 @@ import pytest
 from benchmarks.many_variables import ELEMENTS, pose, sum_of_elements
 
 import goldstein as gs
+from goldstein.numerics.element_model import ElementSystem
 from goldstein.result import Status
 from goldstein.solvers import Auto
-from goldstein.solvers.kink_sides import expansion, wants_second
+from goldstein.solvers.element_bundle import ElementBundle
+from goldstein.solvers.side_expansion import expansion, wants_second
 
 
 def run(f, x0, **options):
@@ -38,6 +40,28 @@ def test_as_many_kinks_as_variables_are_certified_in_few_calls(name, start):
 def test_elements_with_more_than_two_sides_are_left_to_the_others(name):
     res = run(sum_of_elements(name, 1000), pose(name, 1000, 1)[2], max_calls=4000)
     assert res.success
+
+
+@pytest.mark.parametrize("start", [0, 2])
+def test_curved_kinks_are_certified_in_one_run(start):
+    f = sum_of_elements("chained_mifflin_2", 4000)
+    res = run(f, pose("chained_mifflin_2", 4000, start)[2], max_calls=400)
+    assert res.success
+    assert res.certificate.verify(f, seed=11).ok
+
+
+def test_both_sides_of_a_kink_stay_known():
+    # max(-x, 3 x, 9 x - 6) at 0: steps that fail on the side of x must not push out the other.
+    system = ElementSystem(np.array([[0]]), 1)
+    bundle = ElementBundle(system, 3, np.zeros(1), np.zeros(1), np.array([[-1.0]]))
+    for place, value, slope in [(2.0, 12.0, 9.0), (0.5, 1.5, 3.0), (-0.1, 0.1, -1.0)]:
+        at = np.array([place])
+        bundle.learn(at, np.array([value]), np.array([[slope]]), moves=False)
+    assert sorted(bundle.slopes.ravel()) == [-1.0, -1.0, 3.0]
+    # So the model does not promise what lies beyond the kink.
+    found, fall, _ = bundle.model(1e-3)
+    assert abs(found.v[0]) <= 1e-6
+    assert fall <= 1e-6
 
 
 def test_it_is_the_elements_that_help():

@@ -202,10 +202,14 @@ def minimise_elements(
     """
     point = _InteriorPoint(system, levels, slopes, used, curvature, mu)
     with np.errstate(all="ignore"):  # at its last digits a slack may vanish: that is the end
-        for step in range(STEPS):
+        before = 0.0
+        for _ in range(STEPS):
             gap, flat = point.look()
-            if late() or (step > 3 and flat <= accuracy[1] and gap <= accuracy[0] * point.fall):
+            # Beyond a certain gap rounding makes the gradient grow again.
+            close = gap <= accuracy[0] * point.fall
+            if late() or (close and (flat <= accuracy[1] or flat >= before)):
                 break
+            before = flat
             if not point.advance(gap):
                 break
     return Minimum(point.v, point.tops, point.weights)
@@ -231,17 +235,18 @@ class _InteriorPoint:
     ) -> None:
         self.system, self.levels, self.curvature, self.mu = system, levels, curvature, mu
         self.slopes = np.where(used[:, None], slopes, 0.0)
-        self.unused = ~used
+        self.unused = np.nonzero(~used)
         self.count = int(used.sum())
         self.highest: Vector = np.where(used, levels, -np.inf).max(axis=0)
-        lowest = np.where(used, levels, np.inf).min(axis=0)
         self.steepest = float(np.abs(self.slopes).max(initial=0.0))
-        spare = float((self.highest - lowest).mean()) + 1e-3 * self.steepest + 1e-300
+        spare = 1e-3 * self.steepest + 1e-300
         self.v: Vector = np.zeros(system.dim)
         self.tops: Vector = self.highest + spare
         self.slack: Matrix = self.tops - levels
         self.slack[self.unused] = 1.0
-        self.weights: Matrix = used / used.sum(axis=0)
+        # Products with the slack are to be alike: a piece far below must not look important.
+        self.weights: Matrix = used / self.slack
+        self.weights /= self.weights.sum(axis=0)
 
     @property
     def fall(self) -> float:

@@ -27,6 +27,7 @@ from goldstein.result import Status
 from goldstein.solvers.ball_state import BallState
 from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.converse import converse
+from goldstein.solvers.coordinate_sides import CoordinateSides
 from goldstein.solvers.coordinate_sweep import CoordinateSweep
 from goldstein.solvers.line import LINES, check_line
 from goldstein.solvers.logic import bundle_half, line_search, newton_half, sweeps
@@ -93,6 +94,8 @@ class AutoState(BallState):
     short: float = TUNING.short
     #: The third search, if there is one.
     sweep: CoordinateSweep | None = None
+    #: The points of a proof that are placed where a sweep has won.
+    sides: CoordinateSides | None = None
     #: The search for sums of elements, if f is one.
     partitioned: PartitionedSearch | None = None
 
@@ -324,11 +327,15 @@ class Auto(Solver):
             partitioned.step(oracle, state)
             look_back(state, oracle.calls)
             return
+        if state.sides is not None:
+            if state.sides.step(oracle, state):
+                state.sides = None
+            return
         sweeps.stay(state, oracle.calls, rejected)
         if sweeps.takes_turn(state, oracle.calls):
             assert state.sweep is not None
-            if state.sweep.step(oracle):
-                sweeps.ended(state, oracle.calls)
+            if state.sweep.step(oracle) and sweeps.ended(state, oracle.calls):
+                state.sides = CoordinateSides(state.x, state.delta, state.sweep.rng)
             return
         if state.turn == NEWTON:
             newton_half.prepare(state)

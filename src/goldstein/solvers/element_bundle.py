@@ -90,17 +90,19 @@ class ElementBundle:
         way = self.system.gather(y - self.x)
         self._learn_curvature(own, gradients)
         # The piece that goes is the most similar one: both sides of a kink stay.
-        alike = np.where(self.used, squares(gradients - self.slopes), -1.0)
+        unlike = np.where(self.used, squares(gradients - self.slopes), -1.0)
+        slot = unlike.argmin(axis=0)
         if moves:
             self.levels += along(self.slopes, way)
             self.x, self.values = y, values
             level = values
-        else:
-            alike[self._home, self._all] = np.inf
-            level = values - (gradients * way).sum(axis=0)
-        slot = alike.argmin(axis=0)
-        if moves:
             self._home = slot
+        else:
+            # Where that is the one of x itself, the lowest goes.
+            heights = self.levels.copy()
+            heights[self._home, self._all] = np.inf
+            slot = np.where(slot == self._home, heights.argmin(axis=0), slot)
+            level = values - (gradients * way).sum(axis=0)
         self._put(slot, level, gradients, own)
 
     def _put(self, slot: Indices, level: Vector, gradients: Matrix, own: Matrix) -> None:

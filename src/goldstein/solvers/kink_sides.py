@@ -1,11 +1,8 @@
-"""Points on chosen sides of many kinks at once, so that few gradients cancel.
+"""Points on chosen sides of the kinks of many elements at once.
 
 Close to a minimum of a sum of many elements, every element has a kink of its own next to x, and a
-multiplier t in [0, 1]: the part of the weight that its second side must get for the gradients to
-cancel. Random points would need as many gradients as there are kinks. But where every side can be
-had at will, points with the weights (1 - r) r^j serve all elements at once: each writes its t as a
-sum of some of these weights, as in a binary expansion, and after J points what is missing is about
-r^J in every element.
+share of the weight that its second side must get for the gradients to cancel; `side_expansion`
+says which sides a few points must lie on for that, and here they are placed there.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ import numpy as np
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.element_model import FINE, Cube, Mask, Minimum, minimise_elements
 from goldstein.solvers.element_bundle import ElementBundle, squares
+from goldstein.solvers.side_expansion import longest_together
 
 #: Slopes that differ by less than this times what the curvature explains need not be those of a
 #: kink; they are, if next to x there is this part of the difference.
@@ -35,9 +33,6 @@ REACH = 0.02
 #: And kinks farther than this part of delta, all together, are out of reach.
 FARTHEST = 0.3
 
-#: Ratio of the weights of successive points; above 1/2 a side that was missed is made up for later.
-RATIO = 0.6
-
 #: Added to the diagonal of the system of kinks, whose rows have length 1.
 RIDGE = 1e-10
 
@@ -51,7 +46,7 @@ class KinkSides:
     share : (K,): weight that the second side must get
     """
 
-    def __init__(self, bundle: ElementBundle, near: float, rng: np.random.Generator) -> None:
+    def __init__(self, bundle: ElementBundle, delta: float, rng: np.random.Generator) -> None:
         self.bundle, self.rng = bundle, rng
         used = bundle.used
         everyone = np.arange(used.shape[1])
@@ -62,18 +57,19 @@ class KinkSides:
         # Where the piece would meet the first one.
         apart = away > (SAME**2 * squares(bundle.slopes)).max(axis=0)
         gaps = np.abs(bundle.levels - bundle.levels[first, everyone])
-        close = apart & (gaps <= near * np.sqrt(away))
+        far = np.where(apart, gaps / np.sqrt(np.where(apart, away, 1.0)), np.inf)
+        close = far <= longest_together(far.min(axis=0), delta)
         away = np.where(close, away, 0.0)
         across = close & (away >= ACROSS**2 * away.max(axis=0))
         second = np.where(across, weights, -1.0).argmax(axis=0)
         self.kinked: Mask = across.any(axis=0)
         back = squares(bundle.slopes - bundle.slopes[second, :, everyone].T)
         near_second = back < squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
-        far = squares(bundle.points - bundle.system.gather(bundle.x))
+        away_from_x = squares(bundle.points - bundle.system.gather(bundle.x))
         self.levels: list[Vector] = []
         self.slopes: list[Matrix] = []
         for there in (used & ~near_second, used & near_second):
-            nearest = np.where(there, far, np.inf).argmin(axis=0)
+            nearest = np.where(there, away_from_x, np.inf).argmin(axis=0)
             self.levels.append(bundle.levels[nearest, everyone])
             self.slopes.append(bundle.slopes[nearest, :, everyone].T)
         self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=0)
@@ -92,17 +88,22 @@ class KinkSides:
         if solve is None or not self.kinked.any():
             return False
         self._solve: Callable[[Vector], Vector] = solve
-        signs = self.rng.choice([-1.0, 1.0], len(self.kinked))
-        reach = float(np.linalg.norm(self._step(signs)))
-        self._height = REACH * delta / max(reach, 1e-300)
+        self._reach = REACH * delta
         gap = (self.levels[1] - self.levels[0]) / self._length
-        return float(np.linalg.norm(self._step(-gap))) <= FARTHEST * delta
+        if float(np.linalg.norm(self._step(-gap))) <= FARTHEST * delta:
+            return True
+        # One that is no kink asks for a long way to where its pieces would meet.
+        doubtful = self.kinked & self._curved
+        self.kinked &= ~doubtful
+        return bool(doubtful.any()) and self.prepare(delta)
 
     def point(self, second: Mask) -> Vector:
         """Return a random point where these elements are on their second side, others not."""
         gap = (self.levels[1] - self.levels[0]) / self._length
-        height = self._height * self.rng.uniform(0.7, 1.3, len(second))
-        return self.bundle.x + self._step(np.where(second, height, -height) - gap)
+        height = self.rng.uniform(0.7, 1.3, len(second))
+        away = self._step(np.where(second, height, -height))
+        away *= self._reach / max(float(np.linalg.norm(away)), 1e-300)
+        return self.bundle.x + self._step(-gap) + away
 
     def told(self, gradients: Matrix) -> Mask:
         """Return which elements have these gradients from their second side."""
@@ -161,22 +162,3 @@ class KinkSides:
     def _step(self, heights: Vector) -> Vector:
         """Return the shortest step that rises so far above the kinks."""
         return self._solve(self.bundle.system.scatter(self._normal * heights))
-
-
-def expansion(count: int) -> Vector:
-    """Return the weights of so many points; the last one gets what is left.
-
-    Examples
-    --------
-    >>> expansion(3).round(2)
-    array([0.4 , 0.24, 0.36])
-    """
-    weights: Vector = (1.0 - RATIO) * np.power(RATIO, np.arange(count, dtype=np.float64))
-    weights[-1] += 1.0 - weights.sum()
-    return weights
-
-
-def wants_second(missing: Vector, left: float) -> Mask:
-    """Which elements need their second side next, of what is left in all?"""
-    wanted: Mask = missing >= 0.5 * left
-    return wanted

@@ -20,9 +20,10 @@ from goldstein.numerics.element_model import ElementSystem
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.separable import PartiallySeparable
 from goldstein.solvers.element_bundle import ElementBundle
-from goldstein.solvers.kink_sides import RATIO, KinkSides, expansion, wants_second
-from goldstein.solvers.logic.centre import begin_afresh, recentre
-from goldstein.solvers.logic.turns import BUNDLE, open_turn
+from goldstein.solvers.kink_sides import KinkSides
+from goldstein.solvers.logic.centre import begin_afresh
+from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
+from goldstein.solvers.side_expansion import HELP, SideExpansion
 
 #: Pieces of an element, and with little memory.
 PIECES, FEWEST = 6, 3
@@ -48,17 +49,8 @@ HAIR = 1e-13
 #: Both sides of all kinks, a step, and so on: so many of these before the sides are weighed.
 LOOKS = 8
 
-#: Points of a proof, at most.
-POINTS = 40
-
-#: What the points leave, over all kinks, against eps.
-MISSING = 0.1
-
-#: Calls that the half with the guarantee gets in the end, and how often all this is tried.
-STAY, RUNS = 150, 3
-
-#: Gradients that do not bring the bound down to this many eps are left out.
-HELP = 10.0
+#: How often all this is tried.
+RUNS = 3
 
 #: Calls of the others between two runs.
 PAUSE = 500
@@ -124,10 +116,7 @@ class PartitionedSearch:
         self._sides: KinkSides | None = None
         self._failures = self._steps = self._round = 0
         self._mu = self._least = 0.0
-        # Points of the proof: weights, what every kink still needs of its second side, and in all.
-        self._weights: Vector = np.zeros(0)
-        self._missing: Vector = np.zeros(0)
-        self._left = 0.0
+        self._plan: SideExpansion | None = None
 
     def _late(self) -> bool:
         return time.perf_counter() > self._deadline
@@ -179,7 +168,7 @@ class PartitionedSearch:
         """It has arrived, or come to an end: are there sides to choose?"""
         bundle = self.bundle
         assert bundle is not None
-        sides = KinkSides(bundle, s.delta / math.sqrt(len(bundle.values)), self.rng)
+        sides = KinkSides(bundle, s.delta, self.rng)
         begin_afresh(s)
         if not sides.prepare(s.delta):
             self._end(oracle, s)
@@ -201,15 +190,11 @@ class PartitionedSearch:
             if self._round == LOOKS and not self._weigh(s):
                 self._end(oracle, s)
             return
-        y = sides.point(wants_second(self._missing, self._left))
-        gradient = oracle.gradient(y)
-        weight = self._weights[self._round - LOOKS]
-        there = sides.told(self.terms.element_gradients(y).T)
-        self._missing = self._missing - weight * there
-        self._left -= weight
-        s.memory.add(y, gradient, perturbed=True)
-        self._round += 1
-        if self._round == LOOKS + len(self._weights):
+        assert self._plan is not None
+        y = sides.point(self._plan.second())
+        take_in(s, y, oracle.gradient(y))
+        self._plan.told(sides.told(self.terms.element_gradients(y).T))
+        if self._plan.is_over:
             self._end(oracle, s)
 
     def _visit(self, oracle: CountedOracle) -> None:
@@ -238,20 +223,14 @@ class PartitionedSearch:
             begin_afresh(s)
 
     def _weigh(self, s: Any) -> bool:
-        """Choose the weights of the points, if they are of use.
-
-        What is missing in the end is to be a part of eps.
-        """
+        """Choose the weights of the points, if they are of use."""
         sides = self._sides
         assert sides is not None
         if sides.weigh(self._late) > HELP * s.eps:
             return False
         jumps = sides.slopes[1] - sides.slopes[0]
         size = float(np.linalg.norm(jumps[:, sides.kinked]))
-        wanted = math.log(MISSING * s.eps / max(size, s.eps)) / math.log(RATIO)
-        most = min(POINTS, s.memory.capacity, s.bundle.capacity)
-        self._weights = expansion(max(2, min(most, math.ceil(wanted))))
-        self._missing, self._left = sides.share.copy(), 1.0
+        self._plan = SideExpansion(sides.share, size, s.eps, s.most_gradients)
         return True
 
     def _adopt(self, s: Any, value: float) -> None:
@@ -264,13 +243,7 @@ class PartitionedSearch:
     def _end(self, oracle: CountedOracle, s: Any) -> None:
         """Leave the rest to the half with the guarantee."""
         self._rest()
-        s.working = s.delta
-        recentre(s, s.delta)
-        if s.bundle_size() > 0 and s.shortest(s.eps) > HELP * s.eps:
-            begin_afresh(s)  # the sides were not what they seemed to be: no burden, then
-        s.turn = BUNDLE
-        open_turn(s, oracle.calls)
-        s.turn_ends = oracle.calls + STAY
+        leave_to_proof(s, oracle.calls, HELP * s.eps)
         self.due = oracle.calls + PAUSE
         if s.sweep is not None:
             s.sweep.due = max(s.sweep.due, self.due)

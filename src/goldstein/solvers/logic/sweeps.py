@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from goldstein.solvers.logic.centre import begin_afresh, counts
+from goldstein.solvers.logic.centre import begin_afresh, counts, recentre
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
 from goldstein.solvers.logic.turns import BUNDLE, open_turn
 
@@ -75,8 +75,8 @@ def kinked(w: Any) -> int:
     return NOTHING
 
 
-def ended(s: Any, calls: Any) -> None:
-    """A sweep is over: go where it ended if f is lower there, and try to prove that point."""
+def ended(s: Any, calls: Any) -> bool:
+    """A sweep is over: go where it ended if f is lower there; return whether to prove it."""
     w = s.sweep
     spent = calls - w.began
     fell = s.fx - w.reply
@@ -85,7 +85,7 @@ def ended(s: Any, calls: Any) -> None:
         s.x = w.point
         s.fx = w.reply
         s.steps += 1
-    won = s.moved and counts(s, s.fx + fell) and w.touched() >= TOUCHED
+    won: bool = s.moved and counts(s, s.fx + fell) and w.touched() >= TOUCHED
     # From the second sweep on it must have gained more per call than the others since the last, or
     # it is not worth going on with. Where it ended is worth a proof in any case.
     others = max(1, w.began - w.last_calls)
@@ -102,6 +102,30 @@ def ended(s: Any, calls: Any) -> None:
     if won:
         w.bound = s.bound
         s.turn_ends = calls + STAY
+    return won
+
+
+def take_in(s: Any, point: Any, gradient: Any) -> None:
+    """Give the half with the guarantee a gradient that was placed around x for its proof."""
+    s.point = point
+    s.found = gradient
+    s.remember_found()
+    s.offered = s.added
+    s.add_found()
+
+
+def leave_to_proof(s: Any, calls: Any, helpful: Any) -> None:
+    """Leave the gradients that were placed around x to the half with the guarantee.
+
+    Where their bound is above `helpful`, they are not what they seemed to be: no burden, then.
+    """
+    s.working = s.delta
+    recentre(s, s.delta)
+    if s.bundle_size() > 0 and s.shortest(s.eps) > helpful:
+        begin_afresh(s)
+    s.turn = BUNDLE
+    open_turn(s, calls)
+    s.turn_ends = calls + STAY
 
 
 def stay(s: Any, calls: Any, refuted: bool) -> None:
