@@ -17,13 +17,22 @@ from goldstein.oracles.counted import CountedOracle, Map
 #: Below this part of the values it is rounding.
 ROUNDING = 2.0**-44
 
-#: Points on a line, and lines: a kink may lie across one of them. So many of the first points show
-#: already that values are smooth up to rounding, where they are.
+#: Points on a line, and lines at most: a kink may lie across one of them. So many of the first
+#: points show already that values are smooth up to rounding, where they are, and often that they
+#: are not.
 POINTS, LINES, FEW = 7, 2, 4
+
+#: Values that turn so often along a line are noisy: a kink makes them turn once.
+TURNS = 2
 
 
 def noise_level(
-    oracle: CountedOracle, x: Vector, step: Vector, rng: np.random.Generator, workers: Map = map
+    oracle: CountedOracle,
+    x: Vector,
+    step: Vector,
+    rng: np.random.Generator,
+    workers: Map = map,
+    known: float | None = None,
 ) -> float:
     """Return the standard deviation of the noise of f around x; 0 if it is but rounding.
 
@@ -35,6 +44,8 @@ def noise_level(
     step : ndarray
         Along each coordinate; 0 where x must not move.
     rng, workers
+    known : float, optional
+        The value at x, which is not asked for then.
 
     Examples
     --------
@@ -45,24 +56,35 @@ def noise_level(
     >>> 2e-4 < level < 5e-3
     True
     """
+    start = oracle.values_at(x[None], workers)[0] if known is None else known
     levels = []
     for _ in range(LINES):
         way = step * rng.uniform(-1.0, 1.0, x.size)
         points = x + np.arange(POINTS)[:, None] * way
-        values = oracle.values_at(points[:FEW], workers)
+        values = np.append(start, oracle.values_at(points[1:FEW], workers))
         if not np.isfinite(values).all():
             continue
         rounding = ROUNDING * float(np.abs(values).max())
         if _level_at(np.diff(values, FEW - 1), FEW - 1) <= rounding:
             return 0.0
-        values = np.concatenate([values, oracle.values_at(points[FEW:], workers)])
+        if _turns(values) >= TURNS:
+            return float(np.std(values, ddof=1))
+        values = np.append(values, oracle.values_at(points[FEW:], workers))
         if not np.isfinite(values).all():
             continue
         level = _level(values)
         if level <= rounding:
             return 0.0
+        if _turns(values) >= TURNS:
+            return level
         levels.append(level)
     return min(levels, default=0.0)
+
+
+def _turns(values: Vector) -> int:
+    """Return how often values change between rising and falling."""
+    rises = np.sign(np.diff(values))
+    return int((rises[1:] * rises[:-1] < 0).sum())
 
 
 def _level_at(differences: Vector, order: int) -> float:
