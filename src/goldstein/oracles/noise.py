@@ -17,13 +17,9 @@ from goldstein.oracles.counted import CountedOracle, Map
 #: Below this part of the values it is rounding.
 ROUNDING = 2.0**-44
 
-#: Points on a line, and lines at most: a kink may lie across one of them. So many of the first
-#: points show already that values are smooth up to rounding, where they are, and often that they
-#: are not.
+#: Points on a line, and lines: a kink may lie across one of them. So many of the first points show
+#: already that values are smooth up to rounding, where they are.
 POINTS, LINES, FEW = 7, 2, 4
-
-#: Values that turn so often along a line are noisy: a kink makes them turn once.
-TURNS = 2
 
 
 def noise_level(
@@ -67,24 +63,14 @@ def noise_level(
         rounding = ROUNDING * float(np.abs(values).max())
         if _level_at(np.diff(values, FEW - 1), FEW - 1) <= rounding:
             return 0.0
-        if _turns(values) >= TURNS:
-            return float(np.std(values, ddof=1))
         values = np.append(values, oracle.values_at(points[FEW:], workers))
         if not np.isfinite(values).all():
             continue
         level = _level(values)
         if level <= rounding:
             return 0.0
-        if _turns(values) >= TURNS:
-            return level
         levels.append(level)
     return min(levels, default=0.0)
-
-
-def _turns(values: Vector) -> int:
-    """Return how often values change between rising and falling."""
-    rises = np.sign(np.diff(values))
-    return int((rises[1:] * rises[:-1] < 0).sum())
 
 
 def _level_at(differences: Vector, order: int) -> float:
