@@ -367,5 +367,5 @@ def test_looking_for_noise_costs_four_values_where_there_is_none() -> None:
             )
         )
         found = noise_level(counted, np.ones(3), np.full(3, 1e-7), np.random.default_rng(1))
-        assert counted.values == (14 if noisy else 4)
+        assert counted.values == (13 if noisy else 4)
         assert 1e-6 < found < 1e-4 if noisy else found == 0.0
