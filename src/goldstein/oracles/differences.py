@@ -32,9 +32,9 @@ LOOK = 1e-7
 #: smooth functions, crosses kinks.
 BLURRED, SHORT = 0.1, 0.3
 
-#: Where a search knows how far f must be looked at along each direction, this part of a gradient is
-#: noise; no step is longer than this, against the size of x.
-BLURRED_IN_METRIC, LONG = 0.03, 0.1
+#: The same where a search knows in which directions f changes alike; no step is longer than this
+#: then, against the size of x.
+BLURRED_IN_METRIC, LONG = 0.3, 0.1
 
 #: A step is at most this part of the room between two bounds.
 ROOM = 0.125
@@ -103,7 +103,7 @@ class Stencil:
         """Return a random basis of directions in which f changes alike."""
         d, size = y.size, max(1.0, float(np.abs(y).max()))
         turned = np.linalg.qr(stream(self.seed, self._asked, "basis").standard_normal((d, d)))[0]
-        clear = math.sqrt(2.0 * d) * self.noise / BLURRED_IN_METRIC
+        clear = math.sqrt(2.0 * d) * self.noise**0.75 / BLURRED_IN_METRIC
         ways = clear / (self._steep_in_metric or 1.0) * (factor @ turned).T
         lengths = np.maximum(np.linalg.norm(ways, axis=1), 1e-300)
         limited: Matrix = ways * (np.clip(lengths, FORWARD * size, LONG * size) / lengths)[:, None]
