@@ -367,5 +367,46 @@ def test_looking_for_noise_costs_four_values_where_there_is_none() -> None:
             )
         )
         found = noise_level(counted, np.ones(3), np.full(3, 1e-7), np.random.default_rng(1))
-        assert counted.values == (14 if noisy else 4)
+        assert counted.values == (13 if noisy else 4)
         assert 1e-6 < found < 1e-4 if noisy else found == 0.0
+
+
+def test_steps_follow_the_metric_of_a_search_where_values_are_noisy() -> None:
+    free = np.full(2, np.inf)
+    factor = np.diag([1.0, 1e-3])  # f changes a thousand times faster along the second axis
+
+    def spread(stencil: Stencil) -> np.ndarray:
+        return np.abs(np.array([stencil.at(np.array([0.1 * k, 0.0]))[1] for k in range(9)])).max(
+            axis=(0, 1)
+        )
+
+    quiet, noisy, bounded = (Stencil(-a, a, 0) for a in (free, free, np.full(2, 5.0)))
+    noisy.noise = bounded.noise = 1e-6
+    for stencil in (quiet, noisy, bounded):
+        stencil.saw(np.array([1.0, 1e3]))
+        stencil.fit(factor, np.array([1.0, 1e3]))
+    assert spread(noisy)[0] > 300 * spread(noisy)[1]
+    for stencil in (quiet, bounded):
+        assert spread(stencil)[0] < 3 * spread(stencil)[1]
+    # The step is such that noise is a fixed part of the gradient, in its own measure.
+    before = spread(noisy)
+    noisy.fit(factor, np.array([10.0, 1e4]))
+    assert np.allclose(before / spread(noisy), 10.0, rtol=0.5)
+    # A metric that is no number is none.
+    noisy.fit(factor * np.nan, None)
+    assert spread(noisy)[0] < 3 * spread(noisy)[1]
+
+
+def test_differences_in_a_metric_are_gradients() -> None:
+    rng = np.random.default_rng(0)
+    free = np.full(3, np.inf)
+    stencil = Stencil(-free, free, 0)
+    counted = CountedOracle(
+        ValueOracle(lambda x: float(x @ [1.0, 100.0, 0.01]) + 1e-8 * rng.standard_normal())
+    )
+    differences = Differences(counted, stencil)
+    stencil.noise = 1e-8
+    slope = np.array([1.0, 100.0, 0.01])
+    stencil.fit(np.diag([1.0, 1e-2, 1e2]), slope)
+    error = differences.gradient(np.zeros(3)) - slope
+    assert np.abs(error / slope).max() < 0.05

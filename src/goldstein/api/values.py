@@ -46,6 +46,7 @@ from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.evolution import evolve
 from goldstein.solvers.loop import run, takes_result
+from goldstein.solvers.simplex import close_in
 from goldstein.solvers.values import CONFIDENCE, Values
 from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
 
@@ -64,9 +65,13 @@ ATTEMPTS = 3
 #: A few samples as short as this part of eps are worth more of them.
 ENOUGH = 0.6
 
-#: Values for each variable without gain before a noisy search ends; how far its end may be from a
-#: minimum, as a part of the way it went; and the most variables of a search by ranks.
-PATIENCE, GAIN, WAY, MOST_EVOLVED = 8, 100.0, 0.03, 200
+#: Values for each variable without gain, of so many times the noise, before a noisy search ends:
+#: soon where a simplex goes on from there, which it does in few variables.
+SOON, LATER, GAIN, FEW = 8, 16, 30.0, 10
+
+#: How far the end of a noisy search may be from a minimum, as a part of the way it went: for a
+#: simplex, and for a population; and the most variables of a population.
+CLOSE, WAY, MOST_EVOLVED = 0.01, 0.03, 200
 
 #: Such a search has so many values without gain where a claim is possible: one is not where noise,
 #: over the ball, is so many times eps.
@@ -184,7 +189,7 @@ class ValuesSearch:
             return self._inside(x, target)
         oracle = _Translated(self._differences, longest=LONGEST)
         if isinstance(self.solver, Values):
-            oracle.patience = PATIENCE * (x.size + 1)
+            oracle.patience = (SOON if x.size <= FEW else LATER) * (x.size + 1)
             if not self._hopeless:
                 oracle.patience = max(AT_LEAST, oracle.patience)
         judge = _Reasked(oracle, target, self.meta, False)
@@ -221,20 +226,27 @@ class ValuesSearch:
 
     def _evolved(self, start: Vector, found: Found) -> Found:
         """Go on by ranks of values where differences of them say no more."""
-        x = found.x
+        x, noise, seed = found.x, self._stencil.noise, self.request.seed + self._attempts
         if x.size > MOST_EVOLVED:
             return found
-        spread = WAY * max(
-            float(np.linalg.norm(x - start)) / math.sqrt(x.size), self._stencil.step(x).max()
-        )
-        place = evolve(
-            lambda points: self.values.values_at(points, self.workers),
-            lambda points: self.box.clip(np.array([self.box.fold(z) for z in points])),
-            x, spread, self._stencil.noise, self.request.seed + self._attempts,
-            lambda: time.perf_counter() > self.deadline,
-        )  # fmt: skip
+        way = float(np.linalg.norm(x - start)) / math.sqrt(x.size)
+        way = max(way, self._stencil.step(x).max())
+
+        def values_at(points: Matrix) -> Vector:
+            return self.values.values_at(points, self.workers)
+
+        def inside(points: Matrix) -> Matrix:
+            return self.box.clip(np.array([self.box.fold(z) for z in points]))
+
+        def late() -> bool:
+            return time.perf_counter() > self.deadline
+
+        place = x
+        if x.size <= FEW:
+            place = close_in(values_at, inside, place, CLOSE * way, noise, seed, late)
+        place = evolve(values_at, inside, place, WAY * way, noise, seed, late)
         fun = self._value(place)
-        return replace(found, x=place, fun=fun) if fun <= found.fun + self._stencil.noise else found
+        return replace(found, x=place, fun=fun) if fun <= found.fun + noise else found
 
     def _inside(self, x: Vector, target: Request) -> tuple[Found, KKTCertificate | None]:
         """Search inside the bounds, on the penalised function; what it proves is a hint."""

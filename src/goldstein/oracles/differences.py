@@ -32,6 +32,10 @@ LOOK = 1e-7
 #: smooth functions, crosses kinks.
 BLURRED, SHORT = 0.1, 0.3
 
+#: The same where a search knows in which directions f changes alike; no step is longer than this
+#: then, against the size of x.
+BLURRED_IN_METRIC, LONG = 0.3, 0.1
+
 #: A step is at most this part of the room between two bounds.
 ROOM = 0.125
 
@@ -60,17 +64,50 @@ class Stencil:
         self.noise = 0.0
         #: How long gradients are, about: 0 where none has been seen.
         self.steep = 0.0
+        #: A factor J of the metric J J' of a search: directions in which f changes alike. Steps of
+        #: one length would see nothing but noise along a valley, or cross the kinks beside it.
+        self._factor: Matrix | None = None
+        self._free = not np.isfinite(np.concatenate([lower, upper])).any()
+        self._steep_in_metric = 0.0
         self._asked = 0
         self._last: tuple[bytes, Vector, Matrix] = (b"", lower, np.zeros((0, lower.size)))
 
     def at(self, y: Vector) -> tuple[Vector, Matrix]:
         """Return the point nearest to y that has room, and the ways from there."""
+        factor = self._factor if self.noise and self._free else None
         step = self.step(y)
-        key = y.tobytes() + step.tobytes()
+        key = y.tobytes() + (step if factor is None else factor).tobytes()
         if self._last[0] != key:
             self._asked += 1
-            self._last = key, self.inside(y, step), self._basis(step, step > 0.0)
+            ways = self._basis(step, step > 0.0) if factor is None else self._scaled(y, factor)
+            self._last = key, self.inside(y, step) if factor is None else y, ways
         return self._last[1:]
+
+    def fit(self, factor: Matrix | None, slope: Vector | None) -> None:
+        """Take the metric of a search over, with the gradient where it is."""
+        useful = factor is not None and bool(np.isfinite(factor).all())
+        self._factor = factor.copy() if factor is not None and useful else None
+        if self._factor is not None and slope is not None:
+            self._steep_in_metric = float(np.linalg.norm(slope @ self._factor))
+
+    def saw(self, slope: Vector) -> None:
+        """Take note of how long a gradient is."""
+        length = float(np.linalg.norm(slope))
+        self.steep = 0.8 * self.steep + 0.2 * length if self.steep else length
+        if self._factor is not None:
+            length = float(np.linalg.norm(slope @ self._factor))
+            before = self._steep_in_metric
+            self._steep_in_metric = 0.5 * (before + length) if before else length
+
+    def _scaled(self, y: Vector, factor: Matrix) -> Matrix:
+        """Return a random basis of directions in which f changes alike."""
+        d, size = y.size, max(1.0, float(np.abs(y).max()))
+        turned = np.linalg.qr(stream(self.seed, self._asked, "basis").standard_normal((d, d)))[0]
+        clear = math.sqrt(2.0 * d) * self.noise**0.75 / BLURRED_IN_METRIC
+        ways = clear / (self._steep_in_metric or 1.0) * (factor @ turned).T
+        lengths = np.maximum(np.linalg.norm(ways, axis=1), 1e-300)
+        limited: Matrix = ways * (np.clip(lengths, FORWARD * size, LONG * size) / lengths)[:, None]
+        return limited
 
     def step(self, y: Vector) -> Vector:
         """Return the steps at y along each coordinate."""
@@ -145,7 +182,8 @@ class Differences(Oracle):
         rng = stream(stencil.seed, 0, "noise")
         step = stencil.limited(LOOK * np.maximum(1.0, np.abs(x)))
         inside = stencil.inside(x, 8.0 * step)
-        stencil.noise = noise_level(self.values, inside, step, rng, self.workers)
+        known = self.value(inside)
+        stencil.noise = noise_level(self.values, inside, step, rng, self.workers, known)
 
     def blur(self, x: Vector) -> float:
         """Return how far a value at x may be from what is meant: noise, or rounding."""
@@ -174,9 +212,7 @@ class Differences(Oracle):
                 self._remember(key, float(answers[-1]))
             rises, ways = answers[: len(ways)] - self._known[key], ahead - place
         slope = slopes_along(ways, rises)
-        length = float(np.linalg.norm(slope))
-        steep = self.stencil.steep
-        self.stencil.steep = 0.8 * steep + 0.2 * length if steep else length
+        self.stencil.saw(slope)
         return slope
 
     def _remember(self, key: bytes, value: float) -> None:

@@ -23,7 +23,12 @@ POINTS, LINES, FEW = 7, 2, 4
 
 
 def noise_level(
-    oracle: CountedOracle, x: Vector, step: Vector, rng: np.random.Generator, workers: Map = map
+    oracle: CountedOracle,
+    x: Vector,
+    step: Vector,
+    rng: np.random.Generator,
+    workers: Map = map,
+    known: float | None = None,
 ) -> float:
     """Return the standard deviation of the noise of f around x; 0 if it is but rounding.
 
@@ -35,6 +40,8 @@ def noise_level(
     step : ndarray
         Along each coordinate; 0 where x must not move.
     rng, workers
+    known : float, optional
+        The value at x, which is not asked for then.
 
     Examples
     --------
@@ -45,17 +52,18 @@ def noise_level(
     >>> 2e-4 < level < 5e-3
     True
     """
+    start = oracle.values_at(x[None], workers)[0] if known is None else known
     levels = []
     for _ in range(LINES):
         way = step * rng.uniform(-1.0, 1.0, x.size)
         points = x + np.arange(POINTS)[:, None] * way
-        values = oracle.values_at(points[:FEW], workers)
+        values = np.append(start, oracle.values_at(points[1:FEW], workers))
         if not np.isfinite(values).all():
             continue
         rounding = ROUNDING * float(np.abs(values).max())
         if _level_at(np.diff(values, FEW - 1), FEW - 1) <= rounding:
             return 0.0
-        values = np.concatenate([values, oracle.values_at(points[FEW:], workers)])
+        values = np.append(values, oracle.values_at(points[FEW:], workers))
         if not np.isfinite(values).all():
             continue
         level = _level(values)

@@ -8,6 +8,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.solvers.auto import Auto, AutoState
 from goldstein.solvers.base import Request
+from goldstein.solvers.small_metric import SmallMetric
 
 #: Of a certificate, unless the user says otherwise.
 CONFIDENCE = 0.95
@@ -73,8 +74,12 @@ class Values(Auto):
 
     @staticmethod
     def _look(oracle: CountedOracle, state: AutoState) -> None:
-        near = state.working <= max(CLOSE, 10.0 * state.delta) or state.rejected is not None
-        if near and isinstance(oracle.inner, Differences):
+        if not isinstance(oracle.inner, Differences):
+            return
+        newton = state.newton
+        if isinstance(newton.metric, SmallMetric):
+            oracle.inner.stencil.fit(newton.metric.factor, newton.g if newton.known else None)
+        if state.working <= max(CLOSE, 10.0 * state.delta) or state.rejected is not None:
             oracle.inner.refine()
 
 
