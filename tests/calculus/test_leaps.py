@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.leaping import folds, squares
+from benchmarks.leaping import folds, squares, start
 
 import goldstein as gs
+from goldstein.calculus import leaps
 from goldstein.calculus.leaps import applies, head_start
 from goldstein.calculus.piecewise_linear import Model
 from goldstein.oracles import CountedOracle
@@ -63,6 +64,18 @@ def test_chebyshev_rosenbrock_is_solved(function, d: int) -> None:
         assert res.success
         assert res.fun <= 1e-4
         assert res.certificate.verify(F).ok
+
+
+def test_where_leaps_end_too_high_they_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    F, x0 = squares(6), start(6, 19)  # 0.03 after the first round
+
+    def end(rounds: int) -> float:
+        monkeypatch.setattr(leaps, "ROUNDS", rounds)
+        return F.value(head_start(F, CountedOracle(F, 5000), x0))
+
+    reached = [end(rounds) for rounds in (1, 2, 4)]
+    assert reached[0] >= reached[1] >= reached[2]
+    assert reached[2] < 1e-4
 
 
 def test_without_leaps_the_folds_win() -> None:

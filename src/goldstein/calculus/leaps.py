@@ -32,6 +32,10 @@ KNOTS = 10
 #: half as far, so many times.
 REACH, LEAPS = 2.0, 10
 
+#: From where they end the leaps begin again, so many times at most, while f falls by this part of
+#: the whole fall: from another point the lines between knots are others.
+ROUNDS, AGAIN = 4, 1e-6
+
 #: Steps on tangents after each leap.
 STEPS = 12
 
@@ -90,20 +94,28 @@ class _Leaps:
         self.best = math.inf, x
         try:
             first = self.value(x)
-            reach = REACH * max(1.0, float(np.abs(x).max()))
-            for _ in range(LEAPS):
-                fx, x = self.best
-                step, promised = self.minimise(x, reach, KNOTS)
-                if promised <= WORTH * max(first - fx, reach):
+            for _ in range(ROUNDS):
+                before = self.best[0]
+                self.leap(first)
+                if before - self.best[0] <= AGAIN * (first - self.best[0]):
                     break
-                y = x + step
-                self.follow(y, self.value(y), reach / KNOTS)
-                reach /= 2.0
-            fx, x = self.best
-            self.follow(x, fx, reach)
         except OutOfCalls:
             pass
         return self.best[1]
+
+    def leap(self, first: float) -> None:
+        """Leap over boxes of shrinking size; f was `first` at the start."""
+        reach = REACH * max(1.0, float(np.abs(self.best[1]).max()))
+        for _ in range(LEAPS):
+            fx, x = self.best
+            step, promised = self.minimise(x, reach, KNOTS)
+            if promised <= WORTH * max(first - fx, reach):
+                break
+            y = x + step
+            self.follow(y, self.value(y), reach / KNOTS)
+            reach /= 2.0
+        fx, x = self.best
+        self.follow(x, fx, reach)
 
     def follow(self, x: Vector, fx: float, reach: float) -> None:
         """Go down on tangents."""
