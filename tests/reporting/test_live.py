@@ -173,7 +173,7 @@ def test_ctrl_c_ends_run_and_server(tmp_path: Path) -> None:
         time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert process.returncode == 130, out + err
     assert "STOPPED" in out
     assert "Traceback" not in err
     assert not is_open(url)

@@ -119,9 +119,8 @@ class Judge:
         spare = left - 6 * (2 * x.size + 50)
         keep = int(spare) if 0 < spare < math.inf else 0
         with contextlib.suppress(OutOfCalls, InputError), self.oracle.reserved(keep):
-            return certificate_from(
-                Enrichment(), x, request.delta, request.eps, self.oracle, self.meta
-            )
+            meta = {"seed": request.seed, **self.meta}
+            return certificate_from(Enrichment(), x, request.delta, request.eps, self.oracle, meta)
         return None
 
     def suspect(self, state: State) -> None:
