@@ -486,8 +486,9 @@ class _Search:
             stronger = None if goldstein is None else self._strengthen(kind, goldstein)
             if stronger is not None and stronger.eps <= request.eps:
                 return whole, stronger, Status.VERIFIED
-            # Only the last stage speaks about the point that is returned.
-            certificate = stronger or goldstein
+            # Only the last stage speaks about the point that is returned; a Goldstein certificate
+            # of what was asked for says more than a stronger one of less.
+            certificate = goldstein if status is Status.VERIFIED else stronger or goldstein
             if status is Status.STALLED and stage > 0:
                 return self._at_least_goldstein(whole, certificate)
             if status is not Status.VERIFIED:
