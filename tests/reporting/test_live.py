@@ -156,11 +156,9 @@ def test_the_server_ends_with_the_run(runs: dict[str, gs.Result]) -> None:
 def started(tmp_path: Path, pause: float) -> tuple[subprocess.Popen[str], str]:
     (tmp_path / "slow.py").write_text(SLOW.format(pause=pause))
     words = [sys.executable, "-m", "goldstein.cli", "solve", "slow.py", "--eps", "1e-3"]
-    # Jobs that a script starts in the background inherit that Ctrl-C is ignored: not here.
     process = subprocess.Popen(
         [*words, "--delta", "1e-3", "--live", "--out", "run"], cwd=tmp_path, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "MPLBACKEND": "agg"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert process.stderr is not None
     found = re.search(r"http://\S+", process.stderr.readline())
