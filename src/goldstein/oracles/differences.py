@@ -74,7 +74,7 @@ class Stencil:
 
     def at(self, y: Vector) -> tuple[Vector, Matrix]:
         """Return the point nearest to y that has room, and the ways from there."""
-        factor = self._factor if self.noise and self._free else None
+        factor = self._factor
         step = self.step(y)
         key = y.tobytes() + (step if factor is None else factor).tobytes()
         if self._last[0] != key:
@@ -84,11 +84,16 @@ class Stencil:
         return self._last[1:]
 
     def fit(self, factor: Matrix | None, slope: Vector | None) -> None:
-        """Take the metric of a search over, with the gradient where it is."""
-        useful = factor is not None and bool(np.isfinite(factor).all())
-        self._factor = factor.copy() if factor is not None and useful else None
-        if self._factor is not None and slope is not None:
-            self._steep_in_metric = float(np.linalg.norm(slope @ self._factor))
+        """Take the metric of a search over, with the gradient where it is.
+
+        Without noise steps are short anyway, and between bounds they go along the coordinates.
+        """
+        self._factor = None
+        if factor is None or not (self.noise and self._free and np.isfinite(factor).all()):
+            return
+        self._factor = factor.copy()
+        if slope is not None:
+            self._steep_in_metric = float(np.linalg.norm(slope @ factor))
 
     def saw(self, slope: Vector) -> None:
         """Take note of how long a gradient is."""

@@ -33,18 +33,10 @@ def close_in(
 
     Parameters
     ----------
-    values_at : callable
-        Values at points, one per row.
-    inside : callable
-        Puts points inside the bounds.
-    x : ndarray
+    values_at, inside, x, noise, seed, deadline
+        As in `evolution.evolve`.
     size : float
         Length of the edges from x, which point along a random basis.
-    noise : float
-        Standard deviation of the values.
-    seed : int
-    deadline : callable
-        Whether time is up.
 
     Examples
     --------
