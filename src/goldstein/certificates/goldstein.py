@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import content_hash, hold, settle
+from goldstein.certificates.kinds import Stored, content_hash, hold, settle
 from goldstein.certificates.near import Described
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import best_bound
@@ -37,7 +37,7 @@ class Renewable(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class GoldsteinCertificate(PlottedCertificate):
+class GoldsteinCertificate(Stored, PlottedCertificate):
     """Proof that x is (eps, delta)-Goldstein stationary.
 
     Each point y_j lies within `delta` of `x`, g_j is the gradient there, and the convex
@@ -179,12 +179,6 @@ class GoldsteinCertificate(PlottedCertificate):
             with contextlib.suppress(NotCertifiableError):  # user code: nothing more is known
                 check_rounding(found, self, oracle.program())
         return found
-
-    def save(self, path: str | Path) -> Path:
-        """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.kinds import save_certificate
-
-        return save_certificate(self, path)
 
     def export(self, path: str | Path, fun: Any) -> Path:
         """Write certificate and function to one readable file that `goldstein-check` decides.

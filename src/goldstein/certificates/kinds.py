@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +134,12 @@ def whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
     return index.astype(np.int64)
 
 
+def closed(array: NDArray[Any]) -> NDArray[Any]:
+    """Let nobody write to an array any more, and return it."""
+    array.setflags(write=False)
+    return array
+
+
 def hold(
     certificate: Any,
     names: Iterable[str],
@@ -140,9 +147,7 @@ def hold(
 ) -> None:
     """Let a certificate have its arrays for itself: copies that nobody can write to."""
     for name in names:
-        array = copied(name, getattr(certificate, name))
-        array.setflags(write=False)
-        object.__setattr__(certificate, name, array)
+        object.__setattr__(certificate, name, closed(copied(name, getattr(certificate, name))))
 
 
 def settle(certificate: Any, numbers: Iterable[str] = ("delta", "eps")) -> None:
@@ -156,6 +161,26 @@ def settle(certificate: Any, numbers: Iterable[str] = ("delta", "eps")) -> None:
         raise InputTypeError("meta must be a dict and digest a str.")
     if not digest:
         object.__setattr__(certificate, "digest", certificate.content_digest())
+
+
+class Stored:
+    """A certificate that goes to files, and comes out of pickles and copies as it was made."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write the certificate to one file that is safe to hand to a stranger."""
+        return save_certificate(cast("Certificate", self), path)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Checked and closed as a new one is; nothing that was derived from the fields comes along.
+        names = {field.name for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        if not names <= set(state):
+            missing = ", ".join(sorted(names - set(state)))
+            raise InputError(
+                f"a pickled {type(self).__name__} lacks {missing}: it was made by another version. "
+                "Files of `certificate.save` are read by later versions."
+            )
+        vars(self).update({name: state[name] for name in names})
+        self.__post_init__()  # type: ignore[attr-defined]
 
 
 def content_hash(
@@ -198,6 +223,7 @@ def load_certificate(path: str | Path) -> Any:
 
 __all__ = [
     "Certificate",
+    "Stored",
     "certificate_kind",
     "content_hash",
     "hold",

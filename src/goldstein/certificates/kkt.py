@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import content_hash, hold, settle, whole_numbers
+from goldstein.certificates.kinds import Stored, content_hash, hold, settle, whole_numbers
 from goldstein.certificates.multipliers import Qualified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constraints import Rows, combined_upper
@@ -36,7 +35,7 @@ LISTED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class KKTCertificate(Qualified, NoProofFile, PlottedCertificate):
+class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)
@@ -190,12 +189,6 @@ class KKTCertificate(Qualified, NoProofFile, PlottedCertificate):
         )  # fmt: skip
         eps = max(self.eps, residual_upper(smaller))
         return replace(smaller, eps=eps, digest="" if eps != self.eps else smaller.digest)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.kinds import save_certificate
-
-        return save_certificate(self, path)
 
     def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """Return (kind, arrays, JSON fields) for the file."""

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import content_hash, hold, settle
+from goldstein.certificates.kinds import Stored, closed, content_hash, hold, settle
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import check_near, combined_upper, nearest, show, unusable
 from goldstein.checker.rationals import (
@@ -52,7 +52,7 @@ class Described(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class NearCertificate(PlottedCertificate):
+class NearCertificate(Stored, PlottedCertificate):
     """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
 
     Attributes
@@ -175,7 +175,7 @@ class NearCertificate(PlottedCertificate):
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return nearest(self.exact_pivot)
+        return closed(nearest(self.exact_pivot))
 
     def verify(self, fun: Described) -> Verification:
         """Re-derive the distance, the subgradients and their combination in exact arithmetic.
@@ -219,12 +219,6 @@ class NearCertificate(PlottedCertificate):
             errors=self.errors[used],
             eps=eps,
         )
-
-    def save(self, path: str | Path) -> Path:
-        """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.kinds import save_certificate
-
-        return save_certificate(self, path)
 
     def export(self, path: str | Path, fun: Described) -> Path:
         """Write certificate and function to one readable file that `goldstein-check` decides.

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import content_hash, hold, settle, whole_numbers
+from goldstein.certificates.kinds import Stored, closed, content_hash, hold, settle, whole_numbers
 from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import Described, parse_pivot, written_pivot
 from goldstein.checker.arrays import Matrix, Vector
@@ -35,7 +34,7 @@ _NUMBERS = ("delta", "eps")
 
 
 @dataclass(frozen=True, eq=False)
-class NearKKTCertificate(WithMultipliers, NoProofFile, PlottedCertificate):
+class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificate):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and
@@ -126,7 +125,7 @@ class NearKKTCertificate(WithMultipliers, NoProofFile, PlottedCertificate):
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return nearest(self.exact_pivot)
+        return closed(nearest(self.exact_pivot))
 
     def verify(
         self,
@@ -150,12 +149,6 @@ class NearKKTCertificate(WithMultipliers, NoProofFile, PlottedCertificate):
         from goldstein.certificates.near_kkt_check import check_near_kkt
 
         return check_near_kkt(self, fun, bounds, constraints, seed_from(seed))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.kinds import save_certificate
-
-        return save_certificate(self, path)
 
     def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """Return (kind, arrays, JSON fields) for the file."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.goldstein import GoldsteinCertificate, Renewable
-from goldstein.certificates.kinds import content_hash, hold, settle
+from goldstein.certificates.kinds import Stored, content_hash, hold, settle
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import fenchel_gap, term_share
 from goldstein.checker.rounding import up
@@ -43,7 +42,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
 
 
 @dataclass(frozen=True, eq=False)
-class PlusCertificate(NoProofFile, PlottedCertificate):
+class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
     """Proof that x is (eps, delta)-stationary for f + h.
 
     Some convex combination of gradients of f at points within `delta` of `x`, plus a subgradient
@@ -193,12 +192,6 @@ class PlusCertificate(NoProofFile, PlottedCertificate):
         except GoldsteinError as failure:
             found.add("precision", False, str(failure))
         return found
-
-    def save(self, path: str | Path) -> Path:
-        """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.kinds import save_certificate
-
-        return save_certificate(self, path)
 
     def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """Return (kind, arrays, JSON fields) for the file."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -27,7 +26,15 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.confidence import sampling_slack
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import content_hash, float_numbers, hold, settle, whole_numbers
+from goldstein.certificates.grain import DIGITS, Many, grain_of
+from goldstein.certificates.kinds import (
+    Stored,
+    content_hash,
+    float_numbers,
+    hold,
+    settle,
+    whole_numbers,
+)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification
@@ -45,24 +52,18 @@ from goldstein.oracles.workers import Workers, mapped
 #: The part of 1 - confidence that goes to McDiarmid's bound; the rest goes to the entries.
 WHOLE = 0.1
 
-#: Values are believed to be exact to so many units of rounding.
-DIGITS = 4.0
-
 #: A half-width of a box must be this large against the point, or float64 does not see it.
 VISIBLE = 2.0**-40
+
+#: The fewest samples that a claim is made of: they also show how steep f is.
+FEWEST = 24
 
 #: Points evaluated at once, and the most that a verification will ask for.
 CHUNK, EFFORT = 20_000, 100_000_000
 
-#: Points on a line that show how fine values are, and lines.
-LADDER, LINES = 9, 4
-
-#: And how far one looks for a change, relative to the point.
-FAR = 0.1
-
 
 @dataclass(frozen=True, eq=False)
-class ValuesCertificate(NoProofFile, PlottedCertificate):
+class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
 
     `dist(0, Goldstein set of f at x, plus the normals of the bounds at x) <= eps` was found with
@@ -192,12 +193,6 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
         with mapped(workers) as ask:
             return check_values(self, CountedOracle(oracle), bounds, seed_from(seed), ask)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the certificate to one file that is safe to hand to a stranger."""
-        from goldstein.certificates.kinds import save_certificate
-
-        return save_certificate(self, path)
-
     def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         """Return (kind, arrays, JSON fields) for the file."""
         names = (*self._numbers, "samples", "label", "meta", "digest")
@@ -233,10 +228,6 @@ class ValuesCertificate(NoProofFile, PlottedCertificate):
 
     def __repr__(self) -> str:
         return f"<ValuesCertificate {self.summary()}>"
-
-
-#: Values at many points, one per row.
-Many = Callable[[Matrix], Vector]
 
 
 @dataclass(frozen=True)
@@ -334,56 +325,6 @@ def left_by_normals(low: Vector, high: Vector, box: Box, x: Vector) -> Vector:
     return np.maximum(left, 0.0)
 
 
-def grain_of(
-    values_at: Many, places: Places, delta: float, box: Box, rng: np.random.Generator
-) -> float:
-    """Return the size of the steps in which values change, where they hardly change over a box.
-
-    Values in single precision, or of a program that stops at a tolerance, are flat over a small
-    box, and differences there are 0 for no good reason. Where a function is flat on one side of a
-    kink, its values still change by as little as one likes.
-    """
-    # f may hardly change along one line for another reason.
-    return max(
-        _grain_along(values_at, places, way, delta, box)
-        for way in places.widths * rng.standard_normal((LINES, places.widths.size))
-    )
-
-
-def _grain_along(values_at: Many, places: Places, way: Vector, delta: float, box: Box) -> float:
-    reach, scale = norm_upper(way), 1.0 / LADDER
-    # Beyond the ball, too: a plateau may be larger than that.
-    far = max(delta, FAR * max(1.0, float(np.abs(places.points[0]).max())))
-    while 0.0 < scale * reach <= far:
-        line = box.clip(places.points[0] + np.linspace(-scale, scale, LADDER)[:, None] * way)
-        values = values_at(line)
-        changes = np.abs(np.diff(values))
-        if scale < 1.0 and 2 * (changes > 0).sum() >= changes.size:
-            return 0.0
-        if changes.any():
-            k = int(np.where(changes > 0, changes, np.inf).argmin())
-            halvings = 16 + max(0, math.ceil(math.log2(scale)))
-            smallest = _smallest_change(values_at, line[k : k + 2], values[k : k + 2], halvings)
-            # A continuous function changes by less and less: by 2^-16 of that, or so.
-            return smallest if smallest > 2.0**-6 * float(changes.max()) else 0.0
-        scale *= 8.0
-    return 0.0  # f is flat
-
-
-def _smallest_change(values_at: Many, ends: Matrix, values: Vector, halvings: int) -> float:
-    """Return by how much f still changes over the shortest part of a segment where it does."""
-    (a, b), (at_a, at_b) = ends, values
-    for _ in range(halvings):
-        middle = 0.5 * (a + b)
-        here = float(values_at(middle[None])[0])
-        left, right = abs(here - at_a), abs(at_b - here)
-        if left > 0.0 and (left <= right or right == 0.0):
-            b, at_b = middle, here
-        else:
-            a, at_a = middle, here
-    return float(abs(at_b - at_a))
-
-
 def rounding_of(widths: Vector, largest_value: float, grain: float) -> float:
     """Return how long a vector of differences can be that rounding of values made."""
     free = widths > 0
@@ -401,8 +342,8 @@ class Source(Protocol):
     def draw(self, samples: int, rng: np.random.Generator) -> Draws:
         """Draw samples; `steepest` and `largest_value` are bounds of their terms, summed."""
 
-    def grain(self, delta: float, box: Box, rng: np.random.Generator) -> float:
-        """Return the size of the steps in which values change."""
+    def grain(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
+        """Return the size of the steps in which values change, beyond what slopes allow."""
 
 
 @dataclass(frozen=True)
@@ -419,8 +360,10 @@ class OfFunction:
     def draw(self, samples: int, rng: np.random.Generator) -> Draws:
         return draw_differences(self.values_at, self.places, samples, rng)
 
-    def grain(self, delta: float, box: Box, rng: np.random.Generator) -> float:
-        return grain_of(self.values_at, self.places, delta, box, rng)
+    def grain(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
+        used = self.places.weights > 0
+        points, widths = self.places.points[used], self.places.widths
+        return grain_of(self.values_at, points, widths, slopes, delta, box, rng)
 
 
 def check_values(
@@ -443,7 +386,7 @@ def check_fresh(
     rng = stream(seed, 0, "fresh differences")
     try:
         draws = source.draw(cert.samples, rng)
-        grain = source.grain(cert.delta, box, rng)
+        grain = source.grain(cert.delta, cert.slopes, box, rng)
     except GoldsteinError as failure:
         found.add("values", False, f"a function could not be evaluated: {failure}")
         return None
@@ -472,7 +415,7 @@ def plain_checks(found: Verification, cert: ValuesCertificate, box: Box, cost: i
     arrays = [getattr(cert, name) for name in cert._arrays if name not in ("lower", "upper")]
     numbers = [getattr(cert, name) for name in cert._numbers]
     finite = all(np.isfinite(a).all() for a in arrays) and all(map(math.isfinite, numbers))
-    whole = 0 < cert.samples * max(cost, 1) <= EFFORT
+    whole = cert.samples >= FEWEST and cert.samples * max(cost, 1) <= EFFORT
     sane = 0.0 < cert.confidence < 1.0 and min(numbers) >= 0.0 and whole
     if not found.add("numbers", finite and sane, "finite, and of a possible size"):
         return False

@@ -44,15 +44,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from goldstein.certificates.grain import Many, grain_of
 from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.values import (
     Draws,
-    Many,
-    Places,
     ValuesCertificate,
     check_fresh,
     differences_at,
-    grain_of,
     plain_checks,
 )
 from goldstein.checker.arrays import Matrix, Vector
@@ -256,15 +254,16 @@ class OfMultiples:
 
         return asked, np.concatenate([[of_f], weights]) if of_f else weights
 
-    def grain(self, delta: float, box: Box, rng: np.random.Generator) -> float:
+    def grain(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
         """Return the steps of f, and of each constraint times its multiplier."""
         m, system = self.multiples, self.system
-        places = Places(m.points, m.weights, m.widths)
-        total = grain_of(self.values_at, places, delta, box, rng)
+        where = m.points[m.weights > 0]
+        total = grain_of(self.values_at, where, m.widths, slopes, delta, box, rng)
         for i, weight in enumerate(np.abs(m.multipliers(system.size)).tolist()):
             if weight and not system.linear[i]:
-                component = _component(system, i)
-                total += weight * grain_of(component, places, delta, box, rng)
+                where = m.points[np.unique(m.point_index[m.constraint_index == i])]
+                allowed, component = slopes / weight, _component(system, i)
+                total += weight * grain_of(component, where, m.widths, allowed, delta, box, rng)
         return total
 
 

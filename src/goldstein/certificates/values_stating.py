@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.certificates.grain import Many
 from goldstein.certificates.values import (
+    FEWEST,
     VISIBLE,
-    Many,
     OfFunction,
     Places,
     Source,
@@ -36,9 +37,8 @@ STEEPER, SHARE = 1.5, 0.05
 #: Samples where no eps is asked for and nothing is seen.
 DEFAULT = 200
 
-#: Samples drawn to see how many are needed; the fewest that a claim is made of, because they also
-#: show how steep f is; and those drawn where there is room for them.
-PILOT, FEWEST, USUAL = 8, 24, 64
+#: Samples drawn to see how many are needed, and those drawn where there is room for them.
+PILOT, USUAL = 8, 64
 
 #: Values kept back for a look at how fine values are.
 SURVEY = 400
@@ -190,9 +190,9 @@ def look(
     if spare < (PILOT + FEWEST) * source.cost or source.cost == 0:
         return None
     pilot = source.draw(PILOT, rng)
-    grain = 4.0 * source.grain(delta, box, rng)
     miss = (1.0 - how.confidence) * 6.0 / (math.pi * attempt) ** 2
     slopes = _slopes(pilot.steepest, how.lipschitz, box)
+    grain = 4.0 * source.grain(delta, slopes, box, rng)
     needed = _needed(pilot.vectors.mean(axis=0), slopes, eps, miss)
     samples = int(min(needed, (spare - PILOT * source.cost) // source.cost))
     draws = source.draw(samples, rng)
