@@ -14,10 +14,11 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constraints import excess
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, OracleError
 from goldstein.oracles import Oracle
-from goldstein.oracles.counted import Guarded, Map
+from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil, slopes_along
 from goldstein.oracles.function import DIFFERENCES
 from goldstein.oracles.journal import Journal
+from goldstein.oracles.workers import Attempt
 
 _EXPECTED = (
     "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "
@@ -221,7 +222,7 @@ class System:
         found = {key: self._known.get(key) if which is None else None for key in keys}
         fresh = {key: y for key, y in zip(keys, points) if found[key] is None}
         self.nfev += len(fresh)
-        answers = self._workers(Guarded(asked), list(fresh.values()))
+        answers = self._workers(Attempt(asked), list(fresh.values()))
         for key, answer in zip(fresh, answers):
             if isinstance(answer, Exception):
                 raise answer

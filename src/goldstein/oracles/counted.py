@@ -22,6 +22,7 @@ from goldstein.errors import (
 )
 from goldstein.oracles.answers import BadAnswer, as_value, measured_gradient, too_long
 from goldstein.oracles.base import Oracle
+from goldstein.oracles.workers import Attempt
 
 #: From this size on memory is worth saving.
 _LARGE = 10_000
@@ -40,19 +41,6 @@ Map = Callable[[Callable[[Vector], Any], list[Vector]], Iterable[Any]]
 def _is_coarse(dtype: Any) -> bool:
     """Is it one of NumPy's, with fewer digits than a double?"""
     return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
-
-
-class Guarded:
-    """A function that returns what it would raise, so that the point of a failure is known."""
-
-    def __init__(self, function: Callable[[Vector], Any]) -> None:
-        self.function = function
-
-    def __call__(self, x: Vector) -> Any:
-        try:
-            return self.function(x)
-        except Exception as failure:
-            return failure
 
 
 class CountedOracle(Oracle):
@@ -145,7 +133,7 @@ class CountedOracle(Oracle):
             raise OutOfCalls("values")
         self.values += len(points)
         answers = np.empty(len(points))
-        for k, raw in enumerate(workers(Guarded(self.inner.value), list(points.copy()))):
+        for k, raw in enumerate(workers(Attempt(self.inner.value), list(points.copy()))):
             try:
                 if isinstance(raw, GoldsteinError):
                     raise raw
@@ -184,7 +172,7 @@ class CountedOracle(Oracle):
             yield from super().gradients_at(points)
             return
         now = points[: max(0, int(min(self.limit - self.calls, len(points))))]
-        answers = self.workers(Guarded(self.inner.gradient), list(now.copy()))
+        answers = self.workers(Attempt(self.inner.gradient), list(now.copy()))
         for y, raw in zip(now, answers, strict=True):
             self.gradients += 1
             if isinstance(raw, KinkError):

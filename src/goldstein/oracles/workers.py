@@ -116,6 +116,9 @@ def _mark(item: Any) -> bytes:
 class Attempt:
     """A function whose exceptions are answers, so that one of many does not cost the others.
 
+    An array among the answers is a copy: many are read after all were given, and a function may
+    write each into the same place.
+
     Examples
     --------
     >>> Attempt(float)("one")
@@ -127,7 +130,8 @@ class Attempt:
 
     def __call__(self, item: Any) -> Any:
         try:
-            return self.function(item)
+            answer = self.function(item)
+            return answer.copy() if isinstance(answer, np.ndarray) else answer
         except Exception as failure:
             return failure
 
