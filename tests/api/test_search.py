@@ -84,6 +84,25 @@ def test_a_pickled_search_goes_on_where_it_was(calls: int) -> None:
     assert np.array_equal(search.result.x, res.x)
 
 
+def test_what_was_told_may_be_overwritten_at_once() -> None:
+    """One array for all gradients, one for all values; the pickled search has them apart."""
+    problem = gs.problems.get("chained_crescent_1", d=6)
+    request: dict[str, Any] = {"eps": 0.1, "delta": 0.05, "rng": 3}
+    res = gs.minimize(problem, problem.x0, **request)
+    search, value, gradient = Search(problem.x0, **request), np.empty(()), np.empty(6)
+    while (question := search.ask()) is not None:
+        if question.value:
+            value[...] = problem.value(question.point)
+            search.tell(value=value)
+        else:
+            gradient[:] = problem.gradient(question.point)
+            search.tell(gradient=gradient)
+        value[...] = gradient[:] = np.nan
+    for found in (search.result, pickle.loads(pickle.dumps(search)).result):
+        assert found is not None
+        assert (found.fun, found.ngev, found.success) == (res.fun, res.ngev, True)
+
+
 def test_a_question_stays_open_until_it_is_answered() -> None:
     search = Search([1.0, 2.0], eps=0.1, delta=0.1, rng=0)
     first = search.ask()

@@ -147,7 +147,7 @@ class Search:
             raise InputError(f"the search asks for the {wanted}; tell({wanted}=...).")
         _check_told(value, gradient, question.point)
         self._open = None
-        self._dialogue.tell(_Answer(value, gradient, kink))
+        self._dialogue.tell(_Answer(_own(value), _own(gradient), kink))
 
     @property
     def result(self) -> Result | None:
@@ -181,6 +181,11 @@ def _check_told(value: Any, gradient: Any, point: Vector) -> None:
     except BadAnswer as bad:
         if bad.value is None:
             raise InputError(f"{bad}. {bad.advice}".strip()) from None
+
+
+def _own(answer: Any) -> Any:
+    """Return an answer that stays as it is: whoever told it may use the array for the next one."""
+    return answer if answer is None or isinstance(answer, int | float) else np.array(answer)
 
 
 class _Abandoned(BaseException):
