@@ -113,3 +113,17 @@ def test_bad_premises_are_named(change: dict, word: str) -> None:
     }  # fmt: skip
     with pytest.raises(gs.InputError, match=word):
         confidence_bound(STREAM, [0.0], **{**arguments, **change})
+
+
+def test_samples_may_be_drawn_in_place() -> None:
+    def in_place(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        x[:] = np.sign(x - 0.25)
+        return x
+
+    points, weights = np.array([[0.2], [0.3]]), [0.5, 0.5]
+    found = confidence_bound(
+        gs.SampleStream(in_place), [0.25], points, weights, samples=10, gradient_bound=1.0,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    assert found.observed == 0.0
+    assert points.tolist() == [[0.2], [0.3]]

@@ -124,3 +124,25 @@ def test_an_ordinary_oracle_is_a_noiseless_one() -> None:
     oracle = FunctionOracle(lambda x: float(np.abs(x).sum()), np.sign)
     x = np.array([2.0, -1.0])
     np.testing.assert_array_equal(oracle.sample(x, np.random.default_rng(0)), oracle.gradient(x))
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_terms_may_work_in_place(vectorized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next term, the next block and the caller still see the point that was asked."""
+    monkeypatch.setattr("goldstein.oracles.finite_sum.BLOCK", 3)
+    centres = np.arange(12.0).reshape(6, 2)
+
+    def value(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+        x -= np.atleast_2d(centres[i])[0]
+        return np.abs(x[0]) if np.ndim(i) == 0 else np.full(len(i), np.abs(x[0]))
+
+    def gradient(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+        x *= 2.0
+        return x if np.ndim(i) == 0 else np.tile(x, (len(i), 1))
+
+    f = FiniteSum(gradient, 6, value_i=value, vectorized=vectorized)
+    x = np.array([1.0, -1.0])
+    expected = np.repeat(centres[::3, 0], 3) if vectorized else centres[:, 0]
+    assert f.value(x) == pytest.approx(np.abs(1.0 - expected).mean())
+    assert f.gradient(x).tolist() == [2.0, -2.0]
+    assert x.tolist() == [1.0, -1.0]

@@ -145,7 +145,7 @@ def confidence_bound(
         seed = int(rng.integers(2**63))
         for place, weight in zip(places, convex):
             # The same seed at every point: one sample, seen from all of them.
-            g = oracle.sample(place, np.random.default_rng(seed))
+            g = oracle.sample(place.copy(), np.random.default_rng(seed))
             norm = math.sqrt(float(g @ g))
             if not norm <= gradient_bound * (1.0 + 1e-12):
                 raise InputError(

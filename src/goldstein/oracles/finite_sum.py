@@ -100,11 +100,12 @@ class FiniteSum(Oracle):
                 "this FiniteSum knows gradients only; pass value_i=... to ask for values."
             )
         total = 0.0
+        # Copies: a term that works in place must not move the point of the next one.
         for block in self._blocks():
             if self._vectorized:
-                total += float(np.sum(self._value_i(x, block)))
+                total += float(np.sum(self._value_i(x.copy(), block)))
             else:
-                total += sum(float(self._value_i(x, int(i))) for i in block)
+                total += sum(float(self._value_i(x.copy(), int(i))) for i in block)
         return total / self.n
 
     def gradient(self, y: Vector) -> Vector:
@@ -124,7 +125,7 @@ class FiniteSum(Oracle):
 
     def _sum(self, x: Vector, indices: NDArray[np.intp]) -> Vector:
         if self._vectorized:
-            rows = np.asarray(self._grad_i(x, indices), dtype=np.float64)
+            rows = np.asarray(self._grad_i(x.copy(), indices), dtype=np.float64)
             if rows.shape != (indices.size, x.size):
                 raise InputError(
                     f"grad_i returned shape {rows.shape} for {indices.size} indices, expected "
@@ -135,7 +136,7 @@ class FiniteSum(Oracle):
             return summed
         total = np.zeros(x.size)
         for i in indices:
-            row = np.asarray(self._grad_i(x, int(i)), dtype=np.float64)
+            row = np.asarray(self._grad_i(x.copy(), int(i)), dtype=np.float64)
             if row.shape != x.shape:
                 raise InputError(
                     f"grad_i(x, {int(i)}) has shape {row.shape}, expected {x.shape}: the gradient "
