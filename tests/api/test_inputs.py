@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from scipy.optimize import OptimizeResult
 
 import goldstein as gs
 
@@ -127,6 +128,9 @@ def test_eps_and_delta_have_no_default() -> None:
         ({"jac": None}, TypeError, "no gradient"),
         ({"max_calls": -3}, ValueError, "max_calls must be a positive integer"),
         ({"rng": object()}, TypeError, "rng must be None"),
+        ({"tol": 1e-6}, TypeError, r"certify\(\) has no argument 'tol'. Here accuracy is eps"),
+        ({"bounds": "positive"}, TypeError, "bounds must be .* got 'positive'"),
+        ({"x": OptimizeResult(x=[1.0, 2.0])}, TypeError, "OptimizeResult, a result; pass its x"),
     ],
 )
 def test_bad_input_of_certify(changes: dict[str, Any], kind: type[Exception], words: str) -> None:
@@ -134,6 +138,21 @@ def test_bad_input_of_certify(changes: dict[str, Any], kind: type[Exception], wo
     with pytest.raises(kind, match=words) as caught:
         gs.certify(f, asked.pop("x"), asked.pop("jac"), **asked)
     assert isinstance(caught.value, gs.GoldsteinError)
+
+
+def test_the_radius_is_asked_for_in_words() -> None:
+    told = "delta is missing: the radius, in the units of x.*gs.stationarity_curve"
+    with pytest.raises(gs.InputTypeError, match=told):
+        gs.certify(f, [1.0], np.sign)  # type: ignore[call-overload]
+    with pytest.raises(gs.InputTypeError, match=told):
+        gs.certify_result(OptimizeResult(x=[1.0]), f, np.sign)  # type: ignore[call-arg]
+
+
+def test_a_function_that_fails_on_a_matrix_hears_that_it_was_one() -> None:
+    with pytest.raises(gs.OracleError, match=r"called with array\(1, 2\), the layout of the point"):
+        gs.minimize(lambda x: x[1], [[1.0, 2.0]], np.sign, eps=0.1, delta=0.1)
+    with pytest.raises(gs.OracleError, match="called with a NumPy vector of length 2"):
+        gs.minimize(lambda x: x[2], [1.0, 2.0], np.sign, eps=0.1, delta=0.1)
 
 
 def test_a_dimension_that_does_not_fit() -> None:

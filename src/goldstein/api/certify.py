@@ -29,6 +29,7 @@ from goldstein.api.inputs import (
     tolerance,
 )
 from goldstein.api.judge import describe
+from goldstein.api.options import in_words
 from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.certificates import (
     GoldsteinCertificate,
@@ -147,6 +148,7 @@ def certify(
 ) -> NearCertificate | NearKKTCertificate: ...
 
 
+@in_words
 def certify(
     fun: Oracle | Callable[..., Any],
     x: Any,

@@ -51,10 +51,15 @@ def as_point(values: Any, name: str) -> tuple[Structure | None, Vector]:
         isinstance(part, dict | list | tuple) or getattr(part, "ndim", 0) for part in values
     )
     shaped = not isinstance(values, list | tuple | str) and getattr(values, "ndim", 1) > 1
-    if not (isinstance(values, dict) or nested or shaped):
+    if _has_point(values) or not (isinstance(values, dict) or nested or shaped):
         return None, as_vector(values, name)
     structure, flat = Structure.of(values, name)
     return structure, as_vector(flat, name)
+
+
+def _has_point(values: Any) -> bool:
+    """Is it what an optimizer returned? SciPy's results are dicts too."""
+    return hasattr(values, "x") and not callable(values)
 
 
 def _kind(raw: NDArray[Any]) -> str:
@@ -68,6 +73,10 @@ def _vector_hint(values: Any, name: str) -> str:
         return (
             f"got a torch tensor that NumPy cannot read; for a function of tensors use "
             f"goldstein.torch.oracle, otherwise pass {name}.detach().cpu().numpy()"
+        )
+    if _has_point(values):
+        return (
+            f"got {type(values).__name__}, a result; pass its x, or the whole to gs.certify_result"
         )
     if isinstance(values, Oracle) or callable(values):
         return f"got a function; the order is fun, {name}, jac"

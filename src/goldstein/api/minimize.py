@@ -30,7 +30,7 @@ from goldstein.api.inputs import (
     smallest_delta,
 )
 from goldstein.api.judge import Judge, last_calls
-from goldstein.api.options import in_words, make_solver, split_options
+from goldstein.api.options import DELTA, in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.api.task import Task
@@ -525,8 +525,7 @@ def _check_question(
     """Return delta; refuse a question that is none."""
     if delta is None:
         raise InputTypeError(
-            "delta is missing: the radius, in the units of x, within which gradients may cancel. "
-            "Give eps= and delta=; gs.suggest_target proposes both."
+            f"delta is missing: {DELTA}. Give eps= and delta=; gs.suggest_target proposes both."
         )
     check_target(1.0 if eps is None else eps, delta, start)
     if (eps is None) == (rel_eps is None):

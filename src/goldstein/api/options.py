@@ -45,12 +45,23 @@ _KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
 }
 
 
+#: What a keyword that must be given is.
+DELTA = "the radius, in the units of x, within which gradients may cancel"
+
+
 def in_words(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse unknown keywords of a function with what they are called here."""
-    known = list(inspect.signature(function).parameters)
+    """Refuse unknown keywords of a function with what they are called here; ask for delta."""
+    parameters = inspect.signature(function).parameters
+    known = list(parameters)
+    needed = "delta" in parameters and parameters["delta"].default is inspect.Parameter.empty
 
     @functools.wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> R:
+        if needed and "delta" not in keywords:
+            raise InputTypeError(
+                f"delta is missing: {DELTA}. Give delta=...; gs.stationarity_curve shows what each "
+                "radius would give."
+            )
         for name in keywords:
             if name not in known:
                 hint = f" Here {_ELSEWHERE[name]}." if name in _ELSEWHERE else ""

@@ -54,10 +54,13 @@ def _side(values: Any, dim: int, name: str) -> Vector:
 
 def _from_pairs(bounds: Any, dim: int) -> tuple[Vector, Vector]:
     expected = "a scipy.optimize.Bounds, or a list with one pair (low, high) for each variable"
+    wrong = InputTypeError(f"bounds must be {expected}; got {bounds!r}.")
+    if isinstance(bounds, str):
+        raise wrong
     try:
         pairs = [tuple(pair) for pair in bounds]
     except TypeError:
-        raise InputTypeError(f"bounds must be {expected}; got {bounds!r}.") from None
+        raise wrong from None
     if len(pairs) != dim:
         raise InputError(f"bounds hold {len(pairs)} pairs, but the point has {dim} variables.")
     for k, pair in enumerate(pairs):

@@ -308,7 +308,9 @@ class CountedOracle(Oracle):
             return str(self.inner.how_called())
         if self.values > 1 or self.gradients > 1:
             return "The error is in that function, which must answer at every point."
+        vector = f"a NumPy vector of length {at.size}"
+        called_with = getattr(getattr(self.inner, "fun", None), "called_with", vector)
         return (
-            "The error is in that function; it is called with a NumPy vector (and with args, if "
-            f"any), here of length {at.size}."
+            f"The error is in that function; it is called with {called_with} (and with args, if "
+            "any)."
         )

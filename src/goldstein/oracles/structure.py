@@ -86,6 +86,7 @@ class Structure:
             return answer
 
         value.__name__ = getattr(fun, "__name__", type(fun).__name__)
+        value.called_with = f"{self}, the layout of the point"  # type: ignore[attr-defined]
 
         def gradient(x: Vector, *args: Any) -> Vector:
             assert callable(jac)
