@@ -73,9 +73,20 @@ def _values() -> gs.Result:
     return gs.minimize(f, [0.3, -0.2], eps=0.1, delta=0.01, method="values", rng=0, bounds=limits)
 
 
+def _values_constrained() -> gs.Result:
+    """No gradient, neither of the function nor of the constraint."""
+    above = {"type": "ineq", "fun": lambda x: x[1] - 1.5}
+    return gs.minimize(
+        valley, [-1.2, 1.0], "2-point", eps=0.3, delta=0.01, constraints=above, rng=0
+    )
+
+
 @pytest.fixture(scope="session")
 def runs() -> dict[str, gs.Result]:
-    makers = [_plane, _constrained, _svm, _network, _near_constrained, _plus, _values]
+    makers = [
+        _plane, _constrained, _svm, _network, _near_constrained, _plus, _values,
+        _values_constrained,
+    ]  # fmt: skip
     return {make.__name__[1:]: make() for make in makers}
 
 

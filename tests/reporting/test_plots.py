@@ -26,7 +26,10 @@ from goldstein.reporting.pictures.course import (
 from goldstein.reporting.thinning import thinned
 from goldstein.result import History
 
-NAMES = ["plane", "constrained", "svm", "network", "near_constrained", "plus", "values"]
+NAMES = [
+    "plane", "constrained", "svm", "network", "near_constrained", "plus", "values",
+    "values_constrained",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,6 +50,25 @@ def test_axes_that_are_given_are_used_and_returned(runs: dict[str, gs.Result], n
     assert result.history.plot(ax=axes[2]) is axes[2]
     assert list(result.certificate.plot(ax=axes[3:])) == list(axes[3:])
     assert plt.get_fignums() == [figure.number]
+
+
+@pytest.mark.parametrize("name", ["near_constrained", "values_constrained"])
+def test_multipliers_are_counted_in_whole_numbers(runs: dict[str, gs.Result], name: str) -> None:
+    """Those of the bounds where there are no others."""
+    ax = runs[name].plot()[1]
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in ax.get_xticks() if low <= tick <= high]
+    assert ticks == [0] if name == "values_constrained" else ticks == [0, 1]
+    assert any(bar.get_height() != 0 for bar in ax.patches)
+
+
+def test_a_flat_curve_has_no_slope() -> None:
+    def said(*eps: float) -> list[str]:
+        curve = gs.StationarityCurve(np.array([1e-3, 1e-2]), np.array(eps), [])
+        return [text.get_text() for text in curve.plot().texts]
+
+    assert said(1.85e-13, 1.8499e-13) == []
+    assert said(1e-2, 1e-3) == ["slope -1"]
 
 
 def test_a_curve_draws_itself() -> None:

@@ -32,6 +32,7 @@ PARTS = {
     "network": COMMON | {"curve", "structure", "model", "proof"},
     "plus": COMMON | {"structure"},
     "values": COMMON | {"constraints"},
+    "values_constrained": COMMON | {"constraints"},
     "near_constrained": COMMON | {"pivot", "constraints", "proof"},
 }
 
@@ -84,6 +85,7 @@ def test_the_page_holds_what_it_should(
     assert "could not be made" not in page.html
     assert "Stationary, as asked for" in page.html
     assert result.certificate.label in page.html
+    assert ("Proved:" in page.html) != (result.certificate.label == "estimated")
     assert "FAILED" not in page.html
     # Nothing is fetched from anywhere: addresses are fragments or data.
     assert all(address.startswith(("#", "data:")) for address in page.addresses)

@@ -78,7 +78,8 @@ def _head(subject: Subject) -> Head:
         claim = "Nothing was proved about this point."
         shortfall, label, trust = "", "", ""
     else:
-        claim = f"Proved: {claim_of(certificate)}."
+        how = "Estimated" if certificate.label == "estimated" else "Proved"
+        claim = f"{how}: {claim_of(certificate)}."
         shortfall, label, trust = (
             shortfall_of(certificate),
             certificate.label,
@@ -91,7 +92,7 @@ def _head(subject: Subject) -> Head:
     if contradicted:
         verdict, claim = (
             "The certificate does not hold for this function",
-            claim.replace("Proved:", "Claimed, and not confirmed:"),
+            f"Claimed, and not confirmed: {claim.partition(': ')[2]}",
         )
     words = "" if result.success else f"{result.status.name}: {result.message}."
     return Head(

@@ -17,6 +17,7 @@ from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import as_system
 from goldstein.errors import GoldsteinError
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.differences import Stencil
 from goldstein.oracles.structure import Structure
 from goldstein.reporting.geometry import Geometry, geometry_of
 from goldstein.result import History, Result
@@ -97,7 +98,11 @@ class Subject:
             return None
         box = as_box(self.limits.get("bounds"), self.x.size)
         constraints = self.limits.get("constraints")
-        system = as_system(() if constraints is None else constraints, box.clip(self.x))
+        # Constraints without a gradient are asked for values here, and for no differences.
+        system = as_system(
+            () if constraints is None else constraints, box.clip(self.x),
+            stencil=Stencil(box.lower, box.upper, 0),
+        )  # fmt: skip
         return Problem(CountedOracle(self.fun), box, system)
 
     @cached_property

@@ -125,11 +125,13 @@ def look_closer(ax: Any, size: float) -> None:
 def draw_multipliers(ax: Any, certificate: Any) -> None:
     """Bars, where a certificate has multipliers but stores no gradients."""
     colours = palette()
-    values = np.asarray(certificate.multipliers)
+    values, what = np.asarray(certificate.multipliers), "constraint"
+    if not values.size:
+        values, what = np.asarray(certificate.normal), "bound of variable"
     ax.axhline(0, color=colours.faint, linewidth=1)
-    ax.bar(np.arange(values.size), values, color=colours.constraint)
-    ax.set(title="multipliers", xlabel="constraint", ylabel="multiplier")
-    ax.locator_params(axis="x", integer=True)
+    ax.bar(np.arange(values.size), values, width=0.5, color=colours.constraint)
+    ax.set(title="multipliers", xlabel=what, ylabel="multiplier", xlim=(-0.9, values.size - 0.1))
+    ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
 
 
 def _shade(ax: Any, levels: Grid | None, forbidden: Grid | None, origin: Vector) -> None:

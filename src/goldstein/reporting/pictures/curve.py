@@ -9,6 +9,9 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.reporting.palette import palette
 
+#: A slope nearer to 0 is none.
+FLAT = 0.005
+
 
 def slopes(curve: Any) -> Vector:
     """Return d log eps / d log delta from each radius to the next; nan where eps is 0."""
@@ -33,7 +36,8 @@ def draw_curve(ax: Any, curve: Any, asked: tuple[float, float] | None = None) ->
         ax.plot(asked[1], asked[0], "P", color=colours.gradient, markersize=9, label="asked for")
     ax.set(xscale="log", yscale="log", xlabel="delta", ylabel="eps")
     found = slopes(curve)
-    if np.isfinite(found).any():
+    # Where the curve is flat up to rounding there is no slope worth a word.
+    if (found < -FLAT).any():
         k = int(np.nanargmin(found))
         ax.annotate(
             f"slope {found[k]:.2g}",
