@@ -18,7 +18,8 @@ _CLAIMS = {
     "combination of gradients within delta = {delta:.3g} of x has length at most eps = {eps:.3g}",
     "values-kkt": "values at random points say, with confidence {confidence:.3g}, that gradients "
     "of f and of the constraints within delta = {delta:.3g} of x cancel up to eps = {eps:.3g}, "
-    "with multipliers of the right signs; no constraint is violated by more than {feasibility:.3g} at x",
+    "with multipliers of the right signs; no constraint is violated by more than "
+    "{feasibility:.3g} at x",
     "near-kkt": "within delta = {delta:.3g} of x there is a point that satisfies all constraints "
     "exactly and is KKT up to eps = {eps:.3g}",
 }
