@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import nnls
 
 import goldstein as gs
+from goldstein.certificates import values
 from goldstein.certificates.values import Places, draw_differences, upper_bound
 from goldstein.certificates.values_stating import Statistics, places_around, state_values
 from goldstein.constrained.box import Box
@@ -215,6 +216,15 @@ def test_another_function_is_refused(honest: gs.ValuesCertificate) -> None:
     assert not honest.verify(lambda x: math.nan).ok
     with pytest.raises(gs.GoldsteinError, match="estimated"):
         dataclasses.replace(honest, label="conditional", digest="")
+
+
+def test_a_machine_that_rounds_otherwise_agrees(
+    honest: gs.ValuesCertificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other kernels of BLAS sum squares in another order: bounds of lengths differ by a few ulp."""
+    mine = values.distance_upper
+    monkeypatch.setattr(values, "distance_upper", lambda y, x: mine(y, x) * (1 + 2.0**-50))
+    assert honest.verify(valley, seed=0).ok
 
 
 def test_files_bring_it_back(honest: gs.ValuesCertificate, tmp_path: Path) -> None:

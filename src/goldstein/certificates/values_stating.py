@@ -50,6 +50,9 @@ SPARE, ROOM = 6.0, 1.05
 #: times the blur of the values, or differences show nothing else.
 NARROW, CLEAR = 1e-4, 200.0
 
+#: What the rounding of another machine may add to a radius, relative to it.
+OTHERWISE = 2.0**-40
+
 #: A box is at most this part of the room between two bounds.
 BETWEEN = 0.125
 
@@ -98,11 +101,16 @@ def places_around(
     for y in points[used]:
         z = with_room(y, box.lower, box.upper, widths)
         for _ in range(60):
-            if up(distance_upper(z, x) + up(norm_upper(widths))) <= delta:
+            if _farthest(z, x, widths) <= delta:
                 break
             z = with_room(x + 0.9 * (z - x), box.lower, box.upper, widths)
         placed.append(z)
     return Places(np.array(placed), weights[used] / weights[used].sum(), widths)
+
+
+def _farthest(y: Vector, x: Vector, widths: Vector) -> float:
+    """Return how far from x a box reaches, with room for machines that round otherwise."""
+    return up(distance_upper(y, x) + up(norm_upper(widths)), OTHERWISE)
 
 
 def balanced(values_at: Many, places: Places, how: Statistics, attempt: int) -> Places:
@@ -207,9 +215,8 @@ def look(
 
 def claimed(x: Vector, places: Places, box: Box, how: Statistics, seen: Seen) -> dict[str, Any]:
     """Return the fields that all claims from values share."""
-    reach = up(norm_upper(places.widths))
     return {
-        "x": x, "delta": max(up(distance_upper(y, x) + reach) for y in places.points),
+        "x": x, "delta": max(_farthest(y, x, places.widths) for y in places.points),
         "eps": seen.eps, "widths": places.widths, "slopes": seen.slopes,
         "confidence": how.confidence, "samples": seen.samples, "mean": seen.mean,
         "grain": seen.grain, "lower": box.lower, "upper": box.upper,
