@@ -27,7 +27,13 @@ from goldstein.numerics.long_sum import exact_sum
 from goldstein.sklearn import validation as check
 from goldstein.sklearn.checkpoint import check_checkpoint, kept_fit, seed_of_fit
 from goldstein.sklearn.chunked import ChunkedRows, checked_chunks, is_dask_array
-from goldstein.sklearn.convergence import warn_unless_reached, weakest
+from goldstein.sklearn.convergence import (
+    as_fitted,
+    remember_parameters,
+    warn_if_moved,
+    warn_unless_reached,
+    weakest,
+)
 from goldstein.sklearn.distinct import merged_rows
 from goldstein.sklearn.spread import spread
 
@@ -263,11 +269,18 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
-        labels, weights, kept = self._labels_and_weights(y, weights)
+        fitted = as_fitted(self)
+        warn_if_moved(fitted._variables(machine), self.certificates_[machine].x)
+        labels, weights, kept = fitted._labels_and_weights(y, weights)
         rows = X if kept.all() else X[kept]
         if self._native:
-            return self._native_model(rows, labels, weights)
-        return self._model(rows, self._signs(labels)[machine], weights)
+            return fitted._native_model(rows, labels, weights)
+        return fitted._model(rows, self._signs(labels)[machine], weights)
+
+    def _variables(self, machine: int) -> Vector:
+        """Return the coefficients, and intercepts where these are variables, of a machine."""
+        every = np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
+        return np.ravel(every if self._native else every[machine])
 
     def objectives(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> list[Any]:
         """Return the objective of every machine. Deprecated: use `objective(..., machine=k)`."""
@@ -448,6 +461,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             key=lambda c: c.eps,
         )
         self.outliers_ = self._own_margin(X, y) < self.shift_
+        remember_parameters(self)
         warn_unless_reached(self, [fit.goldstein for fit in fits])
 
     def _own_margin(self, X: Any, y: NDArray[Any]) -> Vector:

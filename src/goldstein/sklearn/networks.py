@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +28,12 @@ from goldstein.sklearn import validation as check
 from goldstein.sklearn.checkpoint import check_checkpoint, kept_fit, seed_of_fit
 from goldstein.sklearn.chunked import checked_chunks, is_dask_array
 from goldstein.sklearn.chunked_network import ChunkedNetwork, chunked_outputs
-from goldstein.sklearn.convergence import warn_unless_reached
+from goldstein.sklearn.convergence import (
+    as_fitted,
+    remember_parameters,
+    warn_if_moved,
+    warn_unless_reached,
+)
 from goldstein.sklearn.network_fit import Network, Training, fit_network
 
 
@@ -148,6 +154,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
                 "quickly; use solver='auto', or fit in memory."
             )
         data = {"X": X, "y": target, "weights": weights}
+        total, train = X.shape[0], None
         if self.early_stopping:
             train, held = train_test_split(
                 np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=seed,
@@ -161,8 +168,7 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
                 outputs = _network_outputs(held_rows, model.weights(theta))
                 return self._validation_score(outputs, held_target, held_weights)
 
-            X, target = X[train], target[train]
-            weights = None if weights is None else weights[train]
+            X, target, weights = _rows_of(train, X, target, weights)
         model = self._model(X, target, weights)
         old = getattr(self, "parameters_", None)
         start = old if self.warm_start and old is not None and old.size == model.dim else None
@@ -183,8 +189,19 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
         self.certificate_ = fit.near or fit.goldstein
         self.goldstein_stationarity_ = (fit.goldstein.eps, fit.goldstein.delta)
         self.near_stationarity_ = None if fit.near is None else (fit.near.eps, fit.near.delta)
+        self._total, self._trained = total, train
+        remember_parameters(self)
         if not self.early_stopping:
             warn_unless_reached(self, [fit.goldstein])
+
+    def _objective(self, X: Any, target: NDArray[Any], weights: Vector | None) -> Network:
+        """Return what the network was fitted to; rows that were held aside are none of it."""
+        if self._trained is not None and X.shape[0] == self._total:
+            X, target, weights = _rows_of(self._trained, X, target, weights)
+        model: Network = as_fitted(self)._model(X, target, weights)
+        used = self.hidden_coef_, self.output_coef_, self.output_intercept_
+        warn_if_moved(_joined(used), _joined(model.weights(self.certificate_.x)))
+        return model
 
     def _validation_score(
         self, outputs: Vector, target: NDArray[Any], weights: Vector | None
@@ -199,6 +216,16 @@ class _ReLUNet(BaseEstimator):  # type: ignore[misc]
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         weights = Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
         return _network_outputs(X, weights)
+
+
+def _joined(weights: Iterable[Any]) -> Vector:
+    return np.concatenate([np.ravel(part) for part in weights if part is not None])
+
+
+def _rows_of(
+    rows: NDArray[np.intp], X: Any, target: NDArray[Any], weights: Vector | None
+) -> tuple[Any, NDArray[Any], Vector | None]:
+    return X[rows], target[rows], None if weights is None else weights[rows]
 
 
 def _network_outputs(X: Any, weights: Weights) -> Vector:
@@ -330,7 +357,7 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
         X, y = self._checked_rows(X, y, reset=False)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         X, y, weights = check.drop_weightless(X, y, weights)
-        return self._model(X, self._standardised(y), check.unless_equal(weights))
+        return self._objective(X, self._standardised(y), check.unless_equal(weights))
 
     def _standardised(self, y: Vector) -> Vector:
         answer: Vector = (y - self._centre) / self._spread
@@ -448,7 +475,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         X, y = self._checked_rows(X, y, reset=False)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         X, y, weights = check.drop_weightless(X, y, weights)
-        return self._model(X, *self._labels_and_weights(y, weights))
+        return self._objective(X, *as_fitted(self)._labels_and_weights(y, weights))
 
     def _labels_and_weights(
         self, y: NDArray[Any], weights: Vector
