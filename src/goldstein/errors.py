@@ -5,6 +5,8 @@ A message says what was given, what was expected, and what to do about it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from goldstein.checker.errors import (
@@ -18,7 +20,21 @@ from goldstein.checker.errors import (
 )
 
 
-class OracleError(GoldsteinError):
+class _Composed(GoldsteinError):
+    """One whose message is made by its constructor; pools of processes must be able to send it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[GoldsteinError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(state)
+    return error
+
+
+class OracleError(_Composed):
     """The user's function failed: an exception, a non-finite number or a wrong shape.
 
     Attributes
@@ -60,7 +76,7 @@ class OutOfTime(OutOfCalls):
     """The same for `max_time`: there is no time for another call."""
 
 
-class NotDeterministicError(GoldsteinError):
+class NotDeterministicError(_Composed):
     """The function gave two different gradients, or two different values, at one point."""
 
     def __init__(self, name: str, difference: float, what: str = "gradients") -> None:
@@ -72,7 +88,7 @@ class NotDeterministicError(GoldsteinError):
         )
 
 
-class WrongGradientError(GoldsteinError, ValueError):
+class WrongGradientError(_Composed, ValueError):
     """Differences of values contradict the gradient."""
 
     def __init__(self, name: str, found: str = "") -> None:

@@ -281,11 +281,12 @@ class Result(InNotebooks):
         """The numbers of the claim against what they are to be compared with."""
         if self.certificate is None or not self.gradient_scale:
             return ""
+        eps = self.certificate.eps / self.gradient_scale
+        said = f"eps = {eps:.2g} of the first gradient"
         size = float(np.abs(self.certificate.x).max())
-        against = f", delta = {self.certificate.delta / size:.2g} of the largest |x_i|"
-        return f"eps = {self.certificate.eps / self.gradient_scale:.2g} of the first gradient" + (
-            against if size > 0 else ""
-        )
+        if size > 0:
+            said += f", delta = {self.certificate.delta / size:.2g} of the largest |x_i|"
+        return said
 
 
 def _shown(point: Any) -> str:

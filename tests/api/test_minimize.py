@@ -164,3 +164,10 @@ def test_a_near_run_that_fails_speaks_about_the_point_it_returns(
     assert not res.success
     assert next(stages) > 2
     assert np.array_equal(res.certificate.x, res.x)
+
+
+def test_a_result_at_zero_is_printed() -> None:
+    """delta is relative to the largest entry of x, if there is one."""
+    res = gs.minimize(lambda x: abs(x[0]), [1.0], np.sign, eps=1e-3, delta=1e-3, rng=0)
+    assert res.x.tolist() == [0.0]
+    assert "of the first gradient\n" in str(res)
