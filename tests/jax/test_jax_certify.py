@@ -188,3 +188,9 @@ def test_one_batch_in_place_of_a_list_is_explained() -> None:
     data = (np.ones((5, 3)), np.ones(5))
     with pytest.raises(gs.OracleError, match=r"first one are: \(5, 3\).*pass \[data\]"):
         goldstein.jax.certify(loss, np.zeros(3), data, delta=0.1)
+
+
+def test_a_function_that_uses_numpy_hears_what_it_gets() -> None:
+    fun = goldstein.jax.oracle(lambda w: np.abs(w).sum() if w[0] > 0 else w.sum(), jnp.ones(3))
+    with pytest.raises(gs.OracleError, match=r"arrays of JAX.*use jax.numpy in it, not NumPy"):
+        gs.minimize(fun, fun.start, eps=1e-3, delta=1e-3, rng=0)

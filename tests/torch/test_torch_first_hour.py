@@ -67,3 +67,11 @@ def test_functions_written_for_other_solvers_are_explained() -> None:
         gs.minimize(fun, [1.0, 1.0], **ask)
     with pytest.raises(gs.OracleError, match=r"gets NumPy arrays.*goldstein\.torch\.oracle"):
         gs.minimize(lambda x: x.abs().sum(), torch.ones(2), torch.sign, **ask)
+
+
+def test_a_function_that_mixes_precisions_or_libraries_hears_what_it_gets() -> None:
+    single = torch.ones(4, 3)
+    for fn in (lambda w: (single @ w).abs().sum(), lambda w: torch.tensor(np.abs(w)).sum()):
+        fun = gst.oracle(fn, torch.ones(3))
+        with pytest.raises(gs.OracleError, match=r"called with tensors in float64: .*\.double"):
+            gs.minimize(fun, fun.start, eps=1e-3, delta=1e-3, rng=0)

@@ -39,6 +39,13 @@ class JaxOracle(Oracle):
     def name(self) -> str:
         return getattr(self._fn, "__name__", type(self._fn).__name__)
 
+    def how_called(self) -> str:
+        """What to do about an exception in the function."""
+        return (
+            "The error is in that function; it is called with arrays of JAX, traced ones for the "
+            "gradient: use jax.numpy in it, not NumPy, and jnp.where or lax.cond in place of if."
+        )
+
     def value(self, x: Vector) -> float:
         return self._compiled.value(x)
 

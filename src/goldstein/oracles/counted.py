@@ -301,11 +301,11 @@ class CountedOracle(Oracle):
 
     def _mend(self, failure: Exception, at: Vector) -> str:
         """What to do about an exception of the user's code."""
+        if hasattr(self.inner, "how_called"):
+            return str(self.inner.how_called())
         tensors = "Tensor", "'numpy.ndarray' object has no attribute"
         if any(words in str(failure) for words in tensors):
             return "It gets NumPy arrays; for a function of tensors use goldstein.torch.oracle."
-        if hasattr(self.inner, "how_called"):
-            return str(self.inner.how_called())
         if self.values > 1 or self.gradients > 1:
             return "The error is in that function, which must answer at every point."
         vector = f"a NumPy vector of length {at.size}"

@@ -52,6 +52,13 @@ class TensorOracle(Oracle):
     def name(self) -> str:
         return getattr(self._fn, "__name__", type(self._fn).__name__)
 
+    def how_called(self) -> str:
+        """What to do about an exception in the function."""
+        return (
+            "The error is in that function; it is called with tensors in float64: what it holds "
+            "must be float64 too (.double()), and all of it torch, not NumPy."
+        )
+
     def value(self, x: Vector) -> float:
         leaves = unflatten(x, self._params)
         with torch.no_grad(), self._at(leaves, "value") as (_, loss):
