@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import Stored, content_hash, hold, settle
+from goldstein.certificates.kinds import Stored, content_hash, hold, require_finite, settle
 from goldstein.certificates.near import Described
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import best_bound
@@ -219,9 +219,7 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
             raise InputError(f"arrays {sorted(arrays)} are not those of a Goldstein certificate.")
         if set(fields) != {"delta", "eps", "label", "meta", "digest"} or not fields["digest"]:
             raise InputError(f"fields {sorted(fields)} are not those of a Goldstein certificate.")
-        for name, array in arrays.items():
-            if array.dtype != np.float64 or not np.isfinite(array).all():
-                raise InputError(f"{name} must hold finite float64 numbers.")
+        require_finite(arrays, arrays)
         everything: dict[str, Any] = {**arrays, **fields}
         certificate = cls(**everything)
         if not (math.isfinite(certificate.eps) and math.isfinite(certificate.delta)):

@@ -150,6 +150,24 @@ def hold(
         object.__setattr__(certificate, name, closed(copied(name, getattr(certificate, name))))
 
 
+def require_shapes(certificate: Any, expected: dict[str, tuple[int, ...]]) -> None:
+    """Refuse arrays of a certificate that do not belong together."""
+    for name, shape in expected.items():
+        found = getattr(certificate, name).shape
+        if found != shape:
+            raise InputError(
+                f"{name} of a certificate of kind {certificate.kind} has shape {found}, expected "
+                f"{shape}."
+            )
+
+
+def require_finite(arrays: Arrays, names: Iterable[str]) -> None:
+    """Refuse arrays of a file that are not what `to_record` writes."""
+    for name in names:
+        if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
+            raise InputError(f"{name} must hold finite float64 numbers.")
+
+
 def settle(certificate: Any, numbers: Iterable[str] = ("delta", "eps")) -> None:
     """Check what every kind has: numbers, label, meta; and make the digest where one is kept."""
     for name in numbers:
@@ -230,6 +248,8 @@ __all__ = [
     "limits_for",
     "load_certificate",
     "register",
+    "require_finite",
+    "require_shapes",
     "save_certificate",
     "settle",
     "whole_numbers",

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, content_hash, hold, settle, whole_numbers
+from goldstein.certificates.kinds import (
+    Stored,
+    content_hash,
+    hold,
+    require_finite,
+    require_shapes,
+    settle,
+    whole_numbers,
+)
 from goldstein.certificates.multipliers import Qualified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constraints import Rows, combined_upper
@@ -107,16 +115,12 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
 
     def _check_shapes(self) -> None:
         d, k, r = self.x.size, self.weights.size, self.constraint_weights.size
-        expected = {
+        require_shapes(self, {
             "x": (d,), "points": (k, d), "gradients": (k, d), "weights": (k,),
             "constraint_points": (r, d), "constraint_gradients": (r, d),
             "constraint_index": (r,), "constraint_weights": (r,), "normal": (d,),
             "multipliers": (self.multipliers.size,),
-        }  # fmt: skip
-        for name, shape in expected.items():
-            found = getattr(self, name).shape
-            if found != shape:
-                raise InputError(f"{name} of a KKT certificate has shape {found}, not {shape}.")
+        })  # fmt: skip
 
     def verify(
         self,
@@ -202,9 +206,7 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
             raise InputError(f"arrays {sorted(arrays)} are not those of a KKT certificate.")
         if set(fields) != set(_fields()) or not fields["digest"]:
             raise InputError(f"fields {sorted(fields)} are not those of a KKT certificate.")
-        for name in _FLOATS:
-            if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
-                raise InputError(f"{name} must hold finite float64 numbers.")
+        require_finite(arrays, _FLOATS)
         everything: dict[str, Any] = {**arrays, **fields}
         certificate = cls(**everything)
         if not all(math.isfinite(getattr(certificate, name)) for name in _NUMBERS):

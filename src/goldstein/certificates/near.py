@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import Stored, closed, content_hash, hold, settle
+from goldstein.certificates.kinds import Stored, closed, content_hash, hold, require_finite, settle
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import check_near, combined_upper, nearest, show, unusable
 from goldstein.checker.rationals import (
@@ -260,9 +260,7 @@ class NearCertificate(Stored, PlottedCertificate):
             raise InputError(f"fields {sorted(fields)} are not those of a near certificate.")
         if set(arrays) != {"x", "directions", "weights", "gradients", "errors"}:
             raise InputError(f"arrays {sorted(arrays)} are not those of a near certificate.")
-        for name, array in arrays.items():
-            if array.dtype != np.float64 or not np.isfinite(array).all():
-                raise InputError(f"{name} must hold finite float64 numbers.")
+        require_finite(arrays, arrays)
         rest = dict(fields)
         digest = rest.pop("digest")
         pivot = parse_pivot(rest.pop("pivot"))

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, closed, content_hash, hold, settle, whole_numbers
+from goldstein.certificates.kinds import (
+    Stored,
+    closed,
+    content_hash,
+    hold,
+    require_finite,
+    require_shapes,
+    settle,
+    whole_numbers,
+)
 from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import Described, parse_pivot, written_pivot
 from goldstein.checker.arrays import Matrix, Vector
@@ -108,17 +117,11 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
 
     def _check_shapes(self) -> None:
         d, k, r = self.x.size, self.weights.size, self.constraint_weights.size
-        expected = {
+        require_shapes(self, {
             "x": (d,), "directions": (k, d), "weights": (k,), "constraint_directions": (r, d),
             "constraint_index": (r,), "constraint_weights": (r,), "normal": (d,),
             "multipliers": (self.multipliers.size,),
-        }  # fmt: skip
-        for name, shape in expected.items():
-            found = getattr(self, name).shape
-            if found != shape:
-                raise InputError(
-                    f"{name} of a near-KKT certificate has shape {found}, not {shape}."
-                )
+        })  # fmt: skip
         if len(self.exact_pivot) != d:
             raise InputError(f"the pivot has {len(self.exact_pivot)} coordinates, x has {d}.")
 
@@ -165,9 +168,7 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
             raise InputError(f"arrays {sorted(arrays)} are not those of a near-KKT certificate.")
         if set(fields) != {*_NUMBERS, "label", "meta", "digest", "pivot"} or not fields["digest"]:
             raise InputError(f"fields {sorted(fields)} are not those of a near-KKT certificate.")
-        for name in _FLOATS:
-            if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
-                raise InputError(f"{name} must hold finite float64 numbers.")
+        require_finite(arrays, _FLOATS)
         rest = dict(fields)
         pivot = parse_pivot(rest.pop("pivot"))
         everything: dict[str, Any] = {**arrays, **rest}

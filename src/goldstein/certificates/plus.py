@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.goldstein import GoldsteinCertificate, Renewable
-from goldstein.certificates.kinds import Stored, content_hash, hold, settle
+from goldstein.certificates.kinds import Stored, content_hash, hold, require_finite, settle
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import fenchel_gap, term_share
 from goldstein.checker.rounding import up
@@ -208,9 +208,7 @@ class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
             raise InputError("these are not the arrays and fields of a certificate of f + h.")
         if not fields["digest"]:
             raise InputError("the digest is missing.")
-        for name, array in arrays.items():
-            if array.dtype != np.float64 or not np.isfinite(array).all():
-                raise InputError(f"{name} must hold finite float64 numbers.")
+        require_finite(arrays, arrays)
         everything: dict[str, Any] = {
             **arrays, **fields, "term": term_from_record(fields["term"])
         }  # fmt: skip

@@ -32,6 +32,7 @@ from goldstein.certificates.kinds import (
     content_hash,
     float_numbers,
     hold,
+    require_shapes,
     settle,
     whole_numbers,
 )
@@ -134,12 +135,9 @@ class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
     def __post_init__(self) -> None:
         for name in self._arrays:
             hold(self, (name,), whole_numbers if self._type_of(name) is np.int64 else float_numbers)
-        for name, shape in self._shapes().items():
-            if getattr(self, name).shape != shape or not (self.weights.size and self.x.size):
-                raise InputError(
-                    f"{name} of a certificate from values has shape {getattr(self, name).shape}, "
-                    f"expected {shape}."
-                )
+        require_shapes(self, self._shapes())
+        if not (self.weights.size and self.x.size):
+            raise InputError("a certificate from values needs variables, and points with weights.")
         if isinstance(self.samples, bool) or not isinstance(self.samples, int | np.integer):
             raise InputTypeError(f"samples must be an integer, got {self.samples!r}.")
         object.__setattr__(self, "samples", int(self.samples))
