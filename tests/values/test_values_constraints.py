@@ -253,6 +253,14 @@ def test_wrong_multipliers_are_refused(honest: Any) -> None:
     assert "weights" in refused(halved)
 
 
+def test_a_point_that_serves_nothing_changes_nothing(honest: Any) -> None:
+    idle = dataclasses.replace(
+        honest, points=np.concatenate([honest.points, honest.points[:1]]),
+        weights=np.append(honest.weights, 0.0), digest="",
+    )  # fmt: skip
+    assert refused(idle) == set()
+
+
 def test_constraints_out_of_reach_carry_no_multiplier(honest: Any) -> None:
     """x x <= 1.5 has the same gradients, and its limit is not in the ball."""
     assert "activity" in refused(honest, constraints=circle(1.5))

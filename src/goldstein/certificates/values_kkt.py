@@ -231,6 +231,8 @@ class OfMultiples:
         vectors, steepest, largest = np.zeros((samples, m.widths.size)), 0.0 * m.widths, 0.0
         for j, point in enumerate(m.points):
             asked, weights = self._terms(j)
+            if not weights.size:
+                continue  # a point that serves nothing
             steep, size = np.zeros((int(free.sum()), weights.size)), np.zeros(weights.size)
             for first, found, seen in differences_at(asked, point, m.widths, samples, rng):
                 vectors[first : first + len(found), free] += found @ weights
