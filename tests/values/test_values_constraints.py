@@ -258,7 +258,7 @@ def test_a_point_that_serves_nothing_changes_nothing(honest: Any) -> None:
         honest, points=np.concatenate([honest.points, honest.points[:1]]),
         weights=np.append(honest.weights, 0.0), digest="",
     )  # fmt: skip
-    assert refused(idle) == set()
+    assert idle.verify(bowl, constraints=circle(1.0), seed=5).ok
 
 
 def test_constraints_out_of_reach_carry_no_multiplier(honest: Any) -> None:
