@@ -67,7 +67,7 @@ def in_words(function: Callable[P, R]) -> Callable[P, R]:
                 hint = f" Here {_ELSEWHERE[name]}." if name in _ELSEWHERE else ""
                 raise InputTypeError(
                     f"{function.__name__}() has no argument {name!r}."
-                    f"{hint or _did_you_mean(name, known)}"
+                    f"{hint or did_you_mean(name, known)}"
                 )
         return function(*args, **keywords)
 
@@ -99,7 +99,7 @@ def make_solver(
     if method not in REGISTRY:
         raise InputError(
             f"unknown method {method!r}; known: {', '.join(sorted(REGISTRY))}."
-            f"{_did_you_mean(method, REGISTRY)}"
+            f"{did_you_mean(method, REGISTRY)}"
         )
     if not isinstance(options or {}, dict):
         raise InputTypeError(
@@ -184,13 +184,14 @@ def _require_kind(method: str, name: str, value: Any, declared: Any) -> None:
 
 
 def _unknown(method: str, name: Any, known: list[str]) -> str:
-    hint = f" Here {_ELSEWHERE[name]}." if name in _ELSEWHERE else _did_you_mean(name, known)
+    hint = f" Here {_ELSEWHERE[name]}." if name in _ELSEWHERE else did_you_mean(name, known)
     return (
         f"options of method {method!r}: unknown option {name!r}; known: "
         f"{', '.join(sorted(known))}.{hint}"
     )
 
 
-def _did_you_mean(name: Any, known: typing.Iterable[str]) -> str:
+def did_you_mean(name: Any, known: typing.Iterable[str]) -> str:
+    """Return a sentence about the name that was probably meant, or nothing."""
     close = difflib.get_close_matches(str(name), list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from goldstein.api.inputs import RNG, as_vector
 from goldstein.api.minimize import minimize
+from goldstein.api.options import did_you_mean
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.streams import seed_from
@@ -103,7 +104,7 @@ class Search:
         if unknown:
             raise InputError(
                 f"Search does not take {', '.join(unknown)}: whoever asks and tells has the "
-                "function, the clock and the answers."
+                f"function, the clock and the answers.{did_you_mean(unknown[0], _TAKEN)}"
             )
         start = as_vector(x0, "x0").copy()
         options = more.get("options") or {}
