@@ -209,5 +209,5 @@ def test_nothing_is_left_of_a_search_that_is_given_up() -> None:
 def test_the_function_and_the_clock_belong_to_the_caller() -> None:
     with pytest.raises(gs.InputError, match="does not take callback, max_time"):
         Search([1.0], eps=0.1, delta=0.1, callback=print, max_time=3.0)
-    with pytest.raises(gs.InputError, match="does not take maxcalls.*Did you mean 'max_calls'"):
+    with pytest.raises(gs.InputError, match=r"does not take maxcalls.*Did you mean 'max_calls'"):
         Search([1.0], eps=0.1, delta=0.1, maxcalls=3)
