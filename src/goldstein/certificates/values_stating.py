@@ -41,7 +41,7 @@ DEFAULT = 200
 PILOT, USUAL = 8, 64
 
 #: Values kept back for a look at how fine values are.
-SURVEY = 400
+SURVEY = 520
 
 #: Room for fresh draws: standard deviations of the mean, and a part of the whole.
 SPARE, ROOM = 6.0, 1.05
