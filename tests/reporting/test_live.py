@@ -179,6 +179,20 @@ def test_ctrl_c_ends_run_and_server(tmp_path: Path) -> None:
     assert not is_open(url)
 
 
+def test_the_page_says_running_until_there_are_news(view: Live, browser: Any) -> None:
+    """A slow function may take minutes before its first step."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.get(view.url)
+    WebDriverWait(browser, 30).until(
+        lambda driver: driver.find_element(By.ID, "live-state").text == "running"
+    )
+    text = browser.find_element(By.TAG_NAME, "body").text
+    assert "Nothing is proved before the run ends" in text
+    assert "undefined" not in text
+
+
 def test_the_view_follows_a_run_without_reloading(tmp_path: Path, browser: Any) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait

@@ -60,7 +60,7 @@
   const live = document.body.dataset.live;
   if (!live) return;
   const state = document.getElementById("live-state");
-  let seen = -1;
+  let seen = 0;  // the page as it was loaded
   const show = (news) => {
     const open = [...report.querySelectorAll("details[open]")].map((d) => d.id);
     const focused = document.activeElement && document.activeElement.id;
