@@ -24,7 +24,12 @@ from goldstein.reporting.live import Live
 from goldstein.reporting.subject import Subject
 from goldstein.solvers import State
 
+# A process that was started in the background inherits that Ctrl-C is ignored: not this one.
 SLOW = """
+import signal
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 import time
 import numpy as np
 
