@@ -102,6 +102,10 @@ class Tuning(NamedTuple):
     far_out_of_scale: float = 100.0
     gently_power: float = 0.25
     gently_least: float = 0.01
+    #: It is too small where more than this part of the slope is left at the end of a full step; then
+    #: it grows as the step says, but by no larger factor than this.
+    steep: float = 0.5
+    grow_most: float = 4.0
     #: A step must gain this part of what the slope promises.
     armijo: float = 1e-4
     #: Weak Wolfe: the slope must shrink to this part.

@@ -223,6 +223,7 @@ def _conclude(n: Any) -> int:
     n.settle_piece(n.best_slot, n.best_value)
     if _teaches(n, sy):
         _shrink_metric(n, sy)
+        _let_metric_grow(n)
         n.learn(sy)
         n.scaled = True
     _keep_score(n)
@@ -271,6 +272,19 @@ def _shrink_metric(n: Any, sy: Any) -> None:
             least = TUNING.shrink_least if soon else TUNING.gently_least
             power = 1.0 if soon else TUNING.gently_power
             n.scale_metric(max(least, ratio) ** power)
+
+
+def _let_metric_grow(n: Any) -> None:
+    """Let the metric grow where f still falls steeply at the end of a full step.
+
+    Then the step was too short, though not by so much that the line search would go on. Most likely
+    the metric is too small in other directions as well, and every step corrects one.
+    """
+    if n.limited or not n.scaled or n.attempt > 0 or n.best_trial < 1.0:
+        return
+    left = n.slope_found() / n.slope
+    if left > TUNING.steep:
+        n.scale_metric(min(TUNING.grow_most, 1.0 / max(1.0 - left, 0.1)))
 
 
 def _give_up(n: Any) -> int:
