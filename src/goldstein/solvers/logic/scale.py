@@ -112,6 +112,7 @@ def _home(n: Any, sy: Any) -> Any:
     ratio = TUNING.most_ratio
     if fall < (ratio - 1.0) * gap:
         ratio = 1.0 + fall / gap
+    _let_grow(n)
     power = 1.0 if n.best_trial > 1.0 else TUNING.home_power
     n.scale_metric(n.best_trial**power / ratio)
     return n.measure_change_since(ratio)
