@@ -53,12 +53,17 @@ def _shrink(n: Any, sy: Any) -> None:
             n.scale_metric(max(least, ratio) ** power)
 
 
+def _has_scale(n: Any) -> bool:
+    """Not so before the first update, with the latest pairs only, and of plain BFGS."""
+    return bool(n.scaled and n.has_model and not n.limited)
+
+
 def _let_grow(n: Any) -> None:
     """Let the metric grow where f still falls steeply at the end of a full step.
 
     Then the step was too short, though not by so much that the line search would go on.
     """
-    if n.limited or not n.scaled or n.attempt > 0 or n.best_trial < 1.0:
+    if not _has_scale(n) or n.attempt > 0 or n.best_trial < 1.0:
         return
     left = n.slope_found() / n.slope
     if left > TUNING.steep:
@@ -90,7 +95,7 @@ def _gap(n: Any) -> float:
 def _watch(n: Any) -> None:
     """Begin to follow the gap where first trials are too far, one after the other."""
     n.far_off = n.far_off + 1 if n.too_far else max(0, n.far_off - 1)
-    able = n.has_model and not n.limited and n.scaled and n.dim > TUNING.few_variables
+    able = _has_scale(n) and n.dim > TUNING.few_variables
     if able and not n.came_back and n.far_off >= TUNING.home_after:
         n.homing = True
         n.good_steps = 0
