@@ -264,7 +264,15 @@ def test_calls_that_run_out_before_the_last_gradient_lose_nothing() -> None:
 
 def searcher(**fields: Any) -> SimpleNamespace:
     """What the decision about the first trial looks at, after a steady fall."""
-    known = {"dim": 10, "limited": False, "fx": 1.0, "best_value": 0.0, "trials": 1, "looks": 0}
+    known = {
+        "dim": 10,
+        "limited": False,
+        "fx": 1.0,
+        "best_value": 0.0,
+        "trials": 1,
+        "looks": 0,
+        "homing": False,
+    }
     scores = {"whole_fall": 1.0, "recent_fall": 1.0, "model_misses": 0.4, "plain_misses": 0.4}
     return SimpleNamespace(**known | scores | fields)
 

@@ -37,6 +37,12 @@ class Metric(Protocol):
     def scale(self, factor: float) -> None:
         """Multiply H by a number."""
 
+    def keep(self) -> None:
+        """Keep H as it is, for later."""
+
+    def restore(self) -> None:
+        """Take up again the H that was kept."""
+
     def replaced(self, slot: int) -> None:
         """Take note that a row has been overwritten."""
 
@@ -82,6 +88,7 @@ class DenseMetric(GramMetric):
         self.rows = rows
         self.dim = rows.shape[1]
         self.matrix: Matrix | None = None
+        self._kept: Matrix | None = None
         # Columns H g_j, in the order in which BLAS works in place.
         self._images: Matrix = np.zeros((self.dim, len(rows)), order="F")
         self._products: Matrix = np.zeros((len(rows), len(rows)), order="F")
@@ -104,6 +111,13 @@ class DenseMetric(GramMetric):
             self.matrix *= factor
             self._images *= factor
             self._products *= factor
+
+    def keep(self) -> None:
+        self._kept = None if self.matrix is None else self.matrix.copy(order="F")
+
+    def restore(self) -> None:
+        self.matrix, self._kept = self._kept, None
+        self._all_stale = True
 
     def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
         if self.matrix is None:
@@ -204,6 +218,12 @@ class LimitedMetric(GramMetric):
 
     def scale(self, factor: float) -> None:
         self._scale *= factor
+
+    def keep(self) -> None:
+        """Never asked for: the latest pair says how large H is."""
+
+    def restore(self) -> None:
+        """Nothing was kept."""
 
     def replaced(self, slot: int) -> None:
         self._stale.add(slot)

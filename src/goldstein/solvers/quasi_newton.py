@@ -106,6 +106,13 @@ class QuasiNewton:
         self.whole_fall = self.recent_fall = 0.0
         #: Line searches in a row whose model had to be corrected.
         self.corrected = 0
+        #: The first trial was too far; how often of late.
+        self.too_far = False
+        self.far_off = 0
+        #: The metric follows the gap, or has done so in vain; steps that went well; what they gain.
+        self.homing = self.came_back = False
+        self.good_steps = 0
+        self.gap_share = self.smooth_fall = self.smoother_fall = 0.0
         self.low, self.high = 0.0, math.inf
         self.best_trial, self.best_value, self.best_slot = 0.0, math.inf, -1
         self._best: Vector = self.x
@@ -219,6 +226,11 @@ class QuasiNewton:
         self._change = self.found - self.g
         return float(self._step.dot(self._change))
 
+    def measure_change_since(self, ratio: float) -> float:
+        """Return s'y where y is the change of the gradient since `ratio` times what it was."""
+        self._change = self.found - ratio * self.g
+        return float(self._step.dot(self._change))
+
     def change_counts(self) -> bool:
         return bool(self._change.dot(self._change) > 0.0)
 
@@ -235,6 +247,12 @@ class QuasiNewton:
 
     def scale_metric(self, factor: float) -> None:
         self.metric.scale(factor)
+
+    def keep_metric(self) -> None:
+        self.metric.keep()
+
+    def restore_metric(self) -> None:
+        self.metric.restore()
 
     def clear_model(self) -> None:
         self.metric.reset()

@@ -27,6 +27,7 @@ class SmallMetric:
         self.rows = rows
         self.dim = rows.shape[1]
         self.factor: Matrix | None = None
+        self._kept: Matrix | None = None
         # J'g for the direction -H g that was returned last.
         self._behind: Vector = np.zeros(self.dim)
         self._model = SquaresOnSimplex(self.dim, 1)
@@ -53,6 +54,12 @@ class SmallMetric:
     def scale(self, factor: float) -> None:
         if self.factor is not None:
             self.factor *= math.sqrt(factor)
+
+    def keep(self) -> None:
+        self._kept = None if self.factor is None else self.factor.copy(order="F")
+
+    def restore(self) -> None:
+        self.factor, self._kept = self._kept, None
 
     def minimise(self, errors: Vector, start: Vector) -> tuple[Vector, Vector, float]:
         factor, rows = self.factor, self.rows[: errors.size]

@@ -102,6 +102,27 @@ class Tuning(NamedTuple):
     far_out_of_scale: float = 100.0
     gently_power: float = 0.25
     gently_least: float = 0.01
+    #: It is too small where more than this part of the slope is left after a full step; then it
+    #: grows as the step says, but by no larger factor than this.
+    steep: float = 0.5
+    grow_most: float = 4.0
+    #: The share of a new fall in the smoothed ones.
+    smooth: float = 0.3
+    #: So many first trials more that were too far than others, of late: f may look like a norm.
+    home_after: int = 4
+    #: It does not after a line search with more trials than this, or one that had to go on, except
+    #: for one in so many.
+    home_trials: int = 4
+    home_trust: int = 10
+    #: Nor where a step gains less than this share of what is left, on average: the share it begins
+    #: with, and that of the last step in it.
+    least_share: float = 0.12
+    first_share: float = 0.25
+    share_learn: float = 0.1
+    #: The gap shrinks by no more than this factor in a step.
+    most_ratio: float = 10.0
+    #: A step that had to be cut tells the scale of the metric to this power.
+    home_power: float = 0.7
     #: A step must gain this part of what the slope promises.
     armijo: float = 1e-4
     #: Weak Wolfe: the slope must shrink to this part.

@@ -16,11 +16,21 @@ from goldstein.solvers.logic import (
     line_search,
     newton_half,
     progress,
+    scale,
     turns,
 )
 from goldstein.solvers.schedules import steps_per_round
 
-for _module in (algorithm_one, bundle_half, centre, line_search, newton_half, progress, turns):
+for _module in (
+    algorithm_one,
+    bundle_half,
+    centre,
+    line_search,
+    newton_half,
+    progress,
+    scale,
+    turns,
+):
     share(_module)
 register_jitable(**DECISIONS)(narrow)
 

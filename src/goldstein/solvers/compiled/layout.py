@@ -50,15 +50,17 @@ FACE = _record(
 SEARCH_VECTORS = "x centre point found aimed sparse ring_asked"
 NEWTON_VECTORS = "x g y p best step change along behind point found"
 
-#: Arrays of the fast half: its pieces are `rows`; rows of the model are J'g for each of them.
-_NEWTON_ARRAYS = "rises falls factor rows levels travel stale"
+#: Arrays of the fast half: its pieces are `rows`; rows of the model are J'g for each of them; a
+#: factor is `kept` for later.
+_NEWTON_ARRAYS = "rises falls factor kept rows levels travel stale"
 NEWTON = _record(
     "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy"
-    " whole_fall recent_fall model_misses plain_misses",
+    " whole_fall recent_fall model_misses plain_misses smooth_fall smoother_fall gap_share",
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
     " phase aside attempt looks first corrected trials best_slot pieces capacity null_steps"
     " known moved stuck scaled noting has_model limited extrapolates"
+    " too_far far_off homing came_back good_steps"
     # the piece whose products are next computed afresh
     " next_renewed",
     ("model", FACE),
@@ -213,7 +215,7 @@ def _plan(d: int) -> _Plan:
     shapes["arrays"].update(dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (kept,)))
     shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (room,)))
     shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels", "travel"), (planes,)))
-    shapes["newton"].update(stale=(planes,), factor=(d, d), rows=(planes, d))
+    shapes["newton"].update(stale=(planes,), factor=(d, d), kept=(d, d), rows=(planes, d))
     record = _blank().copy()
     for number, fields in (
         (d, (("dim",), ("newton", "dim"), ("hull", "width"), ("newton", "model", "width"))),

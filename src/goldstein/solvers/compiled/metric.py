@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from goldstein.solvers.compiled.jit import kernel, method, unit
-from goldstein.solvers.compiled.vectors import add_multiple, dot, fill
+from goldstein.solvers.compiled.vectors import add_multiple, copy, dot, fill
 from goldstein.solvers.compiled.vectors import scale as multiply
 from goldstein.solvers.compiled.views import integers, row, search_at, vector
 
@@ -81,6 +81,21 @@ def scale_metric(newton: Any, factor: Any) -> None:
     for slot in range(model.count):
         multiply(root, row(model.rows, size, slot))
         multiply(factor, row(model.gram, model.capacity, slot))
+
+
+@method
+def keep_metric(newton: Any) -> None:
+    size = newton.dim * newton.dim
+    copy(vector(newton.factor, size), vector(newton.kept, size))
+
+
+@method
+def restore_metric(newton: Any) -> None:
+    size, model = newton.dim * newton.dim, newton.model
+    copy(vector(newton.kept, size), vector(newton.factor, size))
+    stale = integers(newton.stale, model.count)
+    for slot in range(model.count):
+        stale[slot] = 1
 
 
 @method

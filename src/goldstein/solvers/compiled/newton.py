@@ -195,6 +195,13 @@ def measure_change(newton: Any, trial: Any) -> Any:
 
 
 @method
+def measure_change_since(newton: Any, ratio: Any) -> Any:
+    """Return s'y where y is the change of the gradient since `ratio` times what it was."""
+    move(newton.found, -ratio, newton.g, newton.change)
+    return dot(newton.step, newton.change)
+
+
+@method
 def change_counts(newton: Any) -> Any:
     change = newton.change
     return dot(change, change) > 0.0

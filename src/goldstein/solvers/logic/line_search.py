@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL, VALUE
+from goldstein.solvers.logic.scale import adapt
 from goldstein.solvers.tuning import TUNING
 
 #: What the answer is for: the gradient of the start; f at the minimum of the model, and its
@@ -88,6 +89,8 @@ def forget(n: Any, room: Any) -> None:
     n.room = room
     n.pieces = 0
     n.scaled = False
+    n.homing = False
+    n.far_off = 0
     n.clear_model()
 
 
@@ -131,7 +134,7 @@ def _choose(n: Any) -> int:
     open_question = n.dim > TUNING.few_variables and not n.limited
     early = n.recent_fall >= TUNING.near_end * n.whole_fall
     plain = open_question and early and n.plain_misses < n.model_misses
-    return _PLAIN if plain else _MODELLED
+    return _PLAIN if plain or n.homing else _MODELLED
 
 
 def _keep_score(n: Any) -> None:
@@ -151,10 +154,13 @@ def _keep_score(n: Any) -> None:
 
 def _after_model(n: Any) -> int:
     n.trial_value = n.reply
-    if not _low_enough(n):
-        too_far = n.trial_value - n.fx > TUNING.too_high * -n.slope
-        last = not n.has_model or n.attempt == n.null_steps
-        if n.scaled and not last and not too_far:
+    low = _low_enough(n)
+    if n.attempt == 0 and n.looks == 0:
+        n.too_far = not low
+    if not low:
+        too_high = n.trial_value - n.fx > TUNING.too_high * -n.slope
+        last = not n.has_model or n.homing or n.attempt == n.null_steps
+        if n.scaled and not last and not too_high:
             # A null step: the model was wrong there, so tell it what f looks like.
             n.attempt += 1
             return _look(n, _CORRECTION)
@@ -222,8 +228,9 @@ def _conclude(n: Any) -> int:
     n.shift_pieces(n.length)
     n.settle_piece(n.best_slot, n.best_value)
     if _teaches(n, sy):
-        _shrink_metric(n, sy)
-        n.learn(sy)
+        sy = adapt(n, sy)
+        if sy > 0.0:
+            n.learn(sy)
         n.scaled = True
     _keep_score(n)
     n.fx = n.best_value
@@ -249,28 +256,6 @@ def _learn_from_failure(n: Any) -> None:
     if _teaches(n, sy):
         n.find_rises()
         n.learn(sy)
-
-
-def _shrink_metric(n: Any, sy: Any) -> None:
-    """Shrink the metric where it is out of scale.
-
-    Close to a sharp minimum with many kinks f looks like a norm, whose second derivatives grow like
-    1/distance in all directions at once, while every step corrects one. The sign of it: one model
-    after the other had to be corrected, and what was gained is far below what the metric promised
-    along -g.
-    """
-    n.corrected = n.corrected + 1 if n.attempt > 0 else 0
-    if n.limited or n.corrected < TUNING.shrink_after:
-        return
-    # By as much as the step says; where that has not helped, there are other reasons: gently.
-    soon = n.corrected < TUNING.gently_after
-    excess = TUNING.out_of_scale if soon else TUNING.far_out_of_scale
-    if n.square_of_gradient() > excess * (n.fx - n.best_value):
-        ratio = sy / n.square_of_change()
-        if ratio < 1.0:
-            least = TUNING.shrink_least if soon else TUNING.gently_least
-            power = 1.0 if soon else TUNING.gently_power
-            n.scale_metric(max(least, ratio) ** power)
 
 
 def _give_up(n: Any) -> int:
