@@ -284,8 +284,9 @@ def strongest_claim(
     """
     given = math.inf if weights is None else combination_norm_upper(weights, gradients)
     best = weights if weights is not None and given < bound else optimal
-    used = np.flatnonzero(best > 0)
-    points, gradients, best = points[used], gradients[used], best[used]
+    used = best > 0
+    if not used.all():
+        points, gradients, best = points[used], gradients[used], best[used]
     best = best / best.sum()
     known = weights is not None and np.array_equal(best, weights)
     return {

@@ -89,7 +89,7 @@ def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
 
 def slack_of(weights: Vector, rows: Matrix) -> float:
     """What rounding may add to a bound, in sums and in weights that are chosen anew."""
-    longest = max(norm_upper(g) for w, g in zip(weights.tolist(), rows) if w > 0)
+    longest = max(length for w, length in zip(weights.tolist(), norms_upper(rows)) if w > 0)
     return rounding_slack(weights, rows) + SOLVED * longest
 
 
@@ -204,23 +204,24 @@ class Stating:
             used, weights = pool[weights > 0], weights[weights > 0]
             weights = weights / weights.sum()
             try:
-                changes = self._changes(used)
+                self._look([j for j in used.tolist() if j not in self._neighbours])
             except OutOfCalls:
                 # No call is left to look beside more points: those looked at have to do.
                 pool = np.intersect1d(pool, list(self._neighbours))
                 if pool.size == 0:
                     return self._unseen(meta)
                 continue
-            steady = np.isfinite(changes)
+            steady = np.array([self._neighbours[j] is not None for j in used.tolist()])
             if steady.all():
                 stated = self._survives(used, weights, bound)
-                if best is None or stated < best[0]:
+                if stated < (math.inf if best is None else best[0]):
                     best = stated, used, weights
-                if stated <= max(enough, 1.5 * bound):
+                if best is not None and stated <= max(enough, 1.5 * bound):
                     break
                 if not self._told.isdisjoint(used.tolist()):
                     self._forget_told(used)
                     continue
+                changes = self._changes(used)
                 steady = changes < UNSTEADY * changes.max(initial=0.0)
             self.unsteady.update(used[~steady].tolist())
             pool = np.setdiff1d(pool, used[~steady])
@@ -239,8 +240,8 @@ class Stating:
         return self._optimal[key]
 
     def _rows(self, rows: Rows) -> Matrix:
-        """Return these gradients, uncopied where they are all of them."""
-        return self.gradients if rows.size == len(self.gradients) else self.gradients[rows]
+        """Return these gradients."""
+        return taken(self.gradients, rows)
 
     def _claim_for_many(
         self,
@@ -322,8 +323,8 @@ class Stating:
         meta: dict[str, Any] | None,
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
-        points = self.points[used]
-        claim = strongest_claim(self.x, points, self.gradients[used], weights, *self._best(used))
+        points = taken(self.points, used)
+        claim = strongest_claim(self.x, points, self._rows(used), weights, *self._best(used))
         claim.update(eps=max(claim["eps"], eps), delta=self._with_room(claim["delta"], points))
         return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
@@ -341,7 +342,7 @@ class Stating:
         # found no call left.
         seen = self._neighbours.keys() >= set(used.tolist())
         if not seen or any(
-            differ(weights, self.gradients[used], others, NOISE * eps)
+            differ(weights, self._rows(used), others, NOISE * eps)
             for others in self._beside(used)
         ):
             self._require_same(eps, int(used[weights.argmax()]))
@@ -364,15 +365,15 @@ class Stating:
             del self._neighbours[j]
 
     def _changes(self, rows: Rows) -> Vector:
-        """Return how much each gradient changes a hair away; inf where a kink was met."""
-        self._look([j for j in rows.tolist() if j not in self._neighbours])
-        found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
-        return np.array(
-            [math.inf if others is None else max(norms_upper(g - others)) for g, others in found]
-        )
+        """Return how much each gradient changes a hair away, where no kink was met."""
+        here = self._rows(rows)
+        changes: Vector = np.max([norms_upper(here - others) for others in self._beside(rows)], 0)
+        return changes
 
     def _look(self, rows: list[int]) -> None:
         """Ask for gradients beside these points, for all of them at once."""
+        if not rows:
+            return
         near = self._near_looks + min(len(self.unsteady), MORE_LOOKS)
         hairs = [self._hairs] * self._looks + [min(self._hairs, NEAR_HAIRS)] * near
         places = [
@@ -391,6 +392,8 @@ class Stating:
     def _beside(self, rows: Rows) -> list[Matrix]:
         """Return the gradients beside these points, one matrix for each look."""
         known = [found for j in rows.tolist() if (found := self._neighbours[j]) is not None]
+        if all(len(others) == 1 for others in known):
+            return [np.concatenate(known)]
         return [
             np.array([others[min(k, len(others) - 1)] for others in known])
             for k in range(max(map(len, known)))
@@ -402,6 +405,6 @@ class Stating:
             checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
         ]
         change = max(abs(other - bound) for other in others)
-        slack = slack_of(weights, self.gradients[used])
+        slack = slack_of(weights, self._rows(used))
         total = max(bound, *others) + MARGIN * change + slack
-        return up(total) if total > 0.0 else 0.0
+        return 0.0 if total <= 0.0 else up(total)

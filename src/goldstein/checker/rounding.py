@@ -38,19 +38,26 @@ def up(value: float, relative: float = 4 * UNIT) -> float:
 
 def norm_upper(v: Vector) -> float:
     """Return an upper bound of |v| for the exact real vector whose entries are stored in v."""
-    return norms_upper([v])[0]
+    return norms_upper(v[None])[0]
 
 
-def norms_upper(rows: Matrix | list[Vector]) -> list[float]:
+def norms_upper(rows: Matrix) -> list[float]:
     """Return the same for every row."""
-    with np.errstate(over="ignore"):
-        return [_norm_upper(v) for v in rows]
+    if rows.dtype.char != "d":
+        return [_scaled_norm_upper(v) for v in rows]
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = zip(rows, np.vecdot(rows, rows).tolist())
+        more = gamma(rows.shape[1] + 2)
+        # Scaling would not change a digit in this range; underflow is covered by the 2 in gamma.
+        return [
+            up(up(math.sqrt(up(square, more))))
+            if 2.0**-600 < square < 2.0**600
+            else _scaled_norm_upper(v)
+            for v, square in squares
+        ]
 
 
-def _norm_upper(v: Vector) -> float:
-    if v.dtype.char == "d" and 2.0**-600 < (square := float(v.dot(v))) < 2.0**600:
-        # Scaling, as below, would not change a digit; underflow is covered by the 2 in gamma.
-        return up(up(math.sqrt(up(square, gamma(v.size + 2)))))
+def _scaled_norm_upper(v: Vector) -> float:
     top = float(np.abs(v).max(initial=0.0))
     if top == 0.0:
         return 0.0
@@ -74,7 +81,8 @@ def distance_upper(y: Vector, x: Vector) -> float:
 def distances_upper(points: Matrix, x: Vector | Matrix) -> list[float]:
     """Return the same for every row of points, from one x or each from its own."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return [up(length) if length else 0.0 for length in map(_norm_upper, points - x)]
+        apart = points - x
+    return [up(length) if length else 0.0 for length in norms_upper(apart)]
 
 
 def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
@@ -89,14 +97,15 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     0.0
     """
     used = weights > 0
-    w, g = (weights, rows) if used.all() else (weights[used], rows[used])
+    w, g = (weights, rows) if np.count_nonzero(used) == len(used) else (weights[used], rows[used])
     if w.size == 0:
         return math.inf
     with np.errstate(over="ignore", invalid="ignore"):
-        combo = w @ g
+        combo = w.dot(g)
         slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY
-        bound = up(_norm_upper(np.abs(combo) + slack) / _sum_lower(w))
-        if _norm_upper(slack) > 1e-3 * _norm_upper(combo) and g.size <= _LARGE:
+        bounds = norms_upper(np.array([np.abs(combo) + slack, slack, combo]))
+        bound = up(bounds[0] / _sum_lower(w))
+        if bounds[1] > 1e-3 * bounds[2] and g.size <= _LARGE:
             return min(bound, _combination_norm_exact(w, g))
     return bound
 
@@ -104,7 +113,7 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
 def _mean_moduli(w: Vector, g: Matrix) -> Vector:
     """Return sum_j w_j |g_j|, entry by entry, without a second copy of a large matrix."""
     if g.size <= _LARGE:
-        total: Vector = w @ np.abs(g)
+        total: Vector = w.dot(np.abs(g))
         return total
     width = max(1, _LARGE // len(w))
     blocks = range(0, g.shape[1], width)
@@ -127,7 +136,7 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     except OverflowError:
         return math.inf
     combo += lost.sum(axis=0) * (UNIT * _SMALL_PRODUCT)
-    return up(_norm_upper(combo) / _sum_lower(w), 8 * UNIT) if combo.any() else 0.0
+    return up(norm_upper(combo) / _sum_lower(w), 8 * UNIT) if combo.any() else 0.0
 
 
 def _sum_lower(w: Vector) -> float:

@@ -265,8 +265,10 @@ class CountedOracle(Oracle):
 
         There every point of the ball is rounded to a few, which may be kinks.
         """
+        if not self.coarse:
+            return
         floor = _COARSE_FLOOR * max(1.0, float(np.abs(x).max()))
-        if self.coarse and delta < floor:
+        if delta < floor:
             raise InputError(
                 f"{self.name} returns gradients in {self.coarse}, which cannot resolve a ball of "
                 f"radius {delta:g}; compute in float64, or ask for delta >= {floor:.2g}."
