@@ -24,7 +24,7 @@ _FLOOR = 1e4 * 2.0**-53
 
 
 def as_vector(values: ArrayLike, name: str) -> Vector:
-    if hasattr(values, "detach") and hasattr(values, "cpu"):
+    if not isinstance(values, np.ndarray) and hasattr(values, "detach") and hasattr(values, "cpu"):
         values = values.detach().cpu()  # a tensor of PyTorch, wherever it lives
     try:
         raw = np.asarray(values)
@@ -34,7 +34,8 @@ def as_vector(values: ArrayLike, name: str) -> Vector:
     except (TypeError, ValueError, RuntimeError) as failure:
         hint = _vector_hint(values, name)
         raise InputTypeError(f"{name} must be a vector of numbers: {hint or failure}.") from failure
-    array = np.atleast_1d(array)
+    if array.ndim == 0:
+        array = array.reshape(1)
     if array.ndim != 1 or array.size == 0:
         raise InputError(
             f"{name} must be a non-empty vector, got shape {array.shape}; use ravel()."

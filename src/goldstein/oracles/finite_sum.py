@@ -205,6 +205,9 @@ class SampleStream(Oracle):
         return row
 
 
+_NOISY = (FiniteSum, SampleStream)
+
+
 def as_stochastic(fun: Any, jac: Any = None) -> FiniteSum | SampleStream | None:
     """Read `fun` and `jac` as a noisy problem, or return None when they describe an ordinary one.
 
@@ -212,9 +215,9 @@ def as_stochastic(fun: Any, jac: Any = None) -> FiniteSum | SampleStream | None:
     `grad(x, rng)` whose second argument is called rng. A callable `fun` beside it gives the values.
     """
     value = fun if callable(fun) and not isinstance(fun, Oracle) else None
-    if isinstance(jac, FiniteSum | SampleStream):
+    if isinstance(jac, _NOISY):
         return jac if value is None else jac.with_value(value)
-    if isinstance(fun, FiniteSum | SampleStream) and jac is None:
+    if jac is None and isinstance(fun, _NOISY):
         return fun
     if _takes_rng(jac):
         return SampleStream(jac, value=value)
