@@ -26,6 +26,12 @@ ASKS, PAUSED, EVIDENCE, OUT_OF_CALLS, GIVEN_UP = range(1, 6)
 BEGINS, TOLD, KINKED = range(3)
 
 
+def address(array: NDArray[Any]) -> int:
+    """Return where the numbers of an array are: what `array.ctypes.data` is, sooner."""
+    begin: int = array.__array_interface__["data"][0]
+    return begin
+
+
 def addresses(vectors: str) -> str:
     """Return the names of the fields that say where vectors are."""
     return " ".join(f"at_{name}" for name in vectors.split())
@@ -146,7 +152,7 @@ class Memory:
         self.numbers: Vector = block[: plan.record.size]
         self.counts: Words = self.numbers.view(np.int64)
         self.counts[:] = plan.record
-        self.address: int = block.__array_interface__["data"][0]
+        self.address = address(block)
         self.counts[plan.addresses] += self.address
         self.arrays, self.hull, self.newton, self.model = (
             Arrays(block, plan.places[owner]) for owner in _PATHS
@@ -178,7 +184,7 @@ def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
     memory.arrays["ring_far"][:] = np.inf
     memory.newton["stale"][:] = 1
     memory.arrays["words"] = words
-    memory.counts[word_of("words")] = words.ctypes.data
+    memory.counts[word_of("words")] = address(words)
     return memory
 
 
