@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_claim
+from goldstein.certificates.goldstein import GoldsteinCertificate, of_sum_one, strongest_claim
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
+from goldstein.checker.beside import SAME, beside, differ, hair, rounding_slack, survey
 from goldstein.checker.rounding import (
     combination_norm_upper,
     distances_upper,
@@ -87,10 +87,14 @@ def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
     return rows if len(used) == len(rows) else rows[used]
 
 
-def slack_of(weights: Vector, rows: Matrix) -> float:
-    """What rounding may add to a bound, in sums and in weights that are chosen anew."""
-    longest = max(length for w, length in zip(weights.tolist(), norms_upper(rows)) if w > 0)
-    return rounding_slack(weights, rows) + SOLVED * longest
+def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
+    """Return the mean length of gradients, and what rounding may add to their bound.
+
+    It does so in sums, and in weights that are chosen anew.
+    """
+    lengths = [(w, length) for w, length in zip(weights.tolist(), norms_upper(rows)) if w > 0]
+    mean, longest = math.fsum(w * n for w, n in lengths), max(n for _, n in lengths)
+    return mean, rounding_slack(weights.size, mean) + SOLVED * longest
 
 
 class _Remembering:
@@ -191,7 +195,7 @@ class Stating:
         if self.x.size >= MANY_VARIABLES:
             return self._claim_for_many(enough, meta, descent, weights)
         hint = weights
-        best: tuple[float, Rows, Vector] | None = None
+        best: tuple[float, float, Rows, Vector] | None = None
         pool = np.arange(len(self.points))
         for _ in range(2 * ATTEMPTS):
             bound, weights = self._best(pool)
@@ -201,8 +205,10 @@ class Stating:
             ):
                 bound, weights = given, hint
             hint = None
-            used, weights = pool[weights > 0], weights[weights > 0]
-            weights = weights / weights.sum()
+            used = pool
+            if not (positive := weights > 0).all():
+                used, weights = pool[positive], weights[positive]
+            weights = of_sum_one(weights)
             try:
                 self._look([j for j in used.tolist() if j not in self._neighbours])
             except OutOfCalls:
@@ -213,9 +219,9 @@ class Stating:
                 continue
             steady = np.array([self._neighbours[j] is not None for j in used.tolist()])
             if steady.all():
-                stated = self._survives(used, weights, bound)
+                stated, mean = self._survives(used, weights, bound)
                 if stated < (math.inf if best is None else best[0]):
-                    best = stated, used, weights
+                    best = stated, mean, used, weights
                 if best is not None and stated <= max(enough, 1.5 * bound):
                     break
                 if not self._told.isdisjoint(used.tolist()):
@@ -230,7 +236,7 @@ class Stating:
         if best is None:
             return None
         self._require_determinism(*best)
-        return self._stated(*best, meta, descent)
+        return self._stated(best[0], *best[2:], meta, descent)
 
     def _best(self, rows: Rows) -> tuple[float, Vector]:
         """Return a bound of the shortest vector and its weights; the problem is solved once."""
@@ -263,7 +269,8 @@ class Stating:
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
         rows, points = taken(self.gradients, used), taken(self.points, used)
-        slack = slack_of(weights, rows) + SAME * mean_length(weights, rows)
+        mean, slack = scale_of(weights, rows)
+        slack += SAME * mean
         asked = _Remembering(self.oracle, int(weights.argmax()))
         try:
             goal = max(enough, bound + slack)
@@ -333,7 +340,7 @@ class Stating:
         room = 4.0 * max(norms_upper(hair(points, self.delta)))
         return max(radius, min(self.delta, up(radius + room)))
 
-    def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
+    def _require_determinism(self, eps: float, mean: float, used: Rows, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.
 
         Gradients that hardly change a hair away cannot be noise; otherwise one is asked for again.
@@ -342,7 +349,7 @@ class Stating:
         # found no call left.
         seen = self._neighbours.keys() >= set(used.tolist())
         if not seen or any(
-            differ(weights, self._rows(used), others, NOISE * eps)
+            differ(weights, self._rows(used), others, SAME * mean + NOISE * eps)
             for others in self._beside(used)
         ):
             self._require_same(eps, int(used[weights.argmax()]))
@@ -357,7 +364,8 @@ class Stating:
             raise NotDeterministicError(self.oracle.name, gap)
 
     def _is_other(self, gradient: Vector, row: int, eps: float) -> bool:
-        return differ(np.ones(1), gradient[None], self.gradients[row][None], NOISE * eps)
+        allowed = SAME * norm_upper(gradient) + NOISE * eps
+        return differ(np.ones(1), gradient[None], self.gradients[row][None], allowed)
 
     def _forget_told(self, rows: Rows) -> None:
         for j in self._told.intersection(rows.tolist()):
@@ -399,12 +407,15 @@ class Stating:
             for k in range(max(map(len, known)))
         ]
 
-    def _survives(self, used: Rows, weights: Vector, bound: float) -> float:
-        """Return a bound that holds beside the points as well, with room to spare."""
+    def _survives(self, used: Rows, weights: Vector, bound: float) -> tuple[float, float]:
+        """Return a bound that holds beside the points as well, with room to spare.
+
+        And the mean length of the gradients.
+        """
         others = [
             checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
         ]
         change = max(abs(other - bound) for other in others)
-        slack = slack_of(weights, self._rows(used))
+        mean, slack = scale_of(weights, self._rows(used))
         total = max(bound, *others) + MARGIN * change + slack
-        return 0.0 if total <= 0.0 else up(total)
+        return 0.0 if total <= 0.0 else up(total), mean

@@ -43,21 +43,15 @@ def norm_upper(v: Vector) -> float:
 
 def norms_upper(rows: Matrix) -> list[float]:
     """Return the same for every row."""
-    if rows.dtype.char != "d":
-        return [_scaled_norm_upper(v) for v in rows]
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = zip(rows, np.vecdot(rows, rows).tolist())
-        more = gamma(rows.shape[1] + 2)
-        # Scaling would not change a digit in this range; underflow is covered by the 2 in gamma.
-        return [
-            up(up(math.sqrt(up(square, more))))
-            if 2.0**-600 < square < 2.0**600
-            else _scaled_norm_upper(v)
-            for v, square in squares
-        ]
+        return [_norm_upper(v, square) for v, square in zip(rows, np.vecdot(rows, rows).tolist())]
 
 
-def _scaled_norm_upper(v: Vector) -> float:
+def _norm_upper(v: Vector, square: float) -> float:
+    """Return the same where the square of the length is known up to rounding."""
+    if v.dtype.char == "d" and 2.0**-600 < square < 2.0**600:
+        # Scaling, as below, would not change a digit; underflow is covered by the 2 in gamma.
+        return up(up(math.sqrt(up(square, gamma(v.size + 2)))))
     top = float(np.abs(v).max(initial=0.0))
     if top == 0.0:
         return 0.0
@@ -81,8 +75,7 @@ def distance_upper(y: Vector, x: Vector) -> float:
 def distances_upper(points: Matrix, x: Vector | Matrix) -> list[float]:
     """Return the same for every row of points, from one x or each from its own."""
     with np.errstate(over="ignore", invalid="ignore"):
-        apart = points - x
-    return [up(length) if length else 0.0 for length in norms_upper(apart)]
+        return [up(length) if length else 0.0 for length in norms_upper(points - x)]
 
 
 def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
@@ -103,9 +96,9 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         combo = w.dot(g)
         slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY
-        bounds = norms_upper(np.array([np.abs(combo) + slack, slack, combo]))
-        bound = up(bounds[0] / _sum_lower(w))
-        if bounds[1] > 1e-3 * bounds[2] and g.size <= _LARGE:
+        widest, blur, length = norms_upper(np.array([np.abs(combo) + slack, slack, combo]))
+        bound = up(widest / _sum_lower(w))
+        if blur > 1e-3 * length and g.size <= _LARGE:
             return min(bound, _combination_norm_exact(w, g))
     return bound
 
