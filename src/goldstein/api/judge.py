@@ -15,7 +15,6 @@ from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.stating import Stating, taken
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distances_upper
 from goldstein.errors import (
     BallTooSmallError,
@@ -262,8 +261,7 @@ class Judge:
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
             ways = points - taken(evidence.points, asked)
-            hairs = hair(points, self.request.delta)
-            far = np.vecdot(ways, ways) >= np.vecdot(hairs, hairs)
+            far = np.vecdot(ways, ways) >= np.vecdot(stating.hairs, stating.hairs)
             for j in far.nonzero()[0].tolist():
                 stating.tell(j, evidence.gradients[asked[j]])
         return stating, fresh

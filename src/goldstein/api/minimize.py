@@ -213,7 +213,7 @@ def minimize(
     task = Task(
         oracle=sized(read(fun, jac, args, structure), start),
         x0=x0, start=start, structure=structure, solver=solver, kind=kind, eps=eps, rel_eps=rel_eps,
-        request=Request(1.0 if eps is None else float(eps), delta, _seed(rng, checkpoint), lipschitz),
+        request=Request(float(eps or 1.0), delta, _seed(rng, checkpoint), lipschitz),
         bounds=bounds, constraints=constraints, own=own,
         budget=call_budget(max_calls, 50_000 + (2_000 if on_values else 100) * start.size),
         begin=begin, deadline=deadline, max_time=max_time,

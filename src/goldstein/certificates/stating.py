@@ -168,6 +168,11 @@ class Stating:
         """Where displacements are drawn from."""
         return stream(self.seed, len(self.points), "stating")
 
+    @cached_property
+    def hairs(self) -> Matrix:
+        """How far the points are displaced, entry by entry."""
+        return hair(self.points, self.delta)
+
     def bound(self) -> float:
         """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
         return self._best(np.arange(len(self.points)))[0]
@@ -295,8 +300,8 @@ class Stating:
             self._require_same(stated, heaviest)
         distance = max(distances_upper(points, self.x))
         return GoldsteinCertificate(
-            self.x, self._with_room(distance, points), max(stated, bound), points, rows, weights,
-            meta=dict(meta or {}), descent=descent,
+            self.x, self._with_room(distance, hair(points, self.delta)), max(stated, bound), points,
+            rows, weights, meta=dict(meta or {}), descent=descent,
         )  # fmt: skip
 
     def _beside_all(self, oracle: _Remembering, points: Matrix, weights: Vector) -> float:
@@ -332,12 +337,13 @@ class Stating:
     ) -> GoldsteinCertificate:
         points = taken(self.points, used)
         claim = strongest_claim(self.x, points, self._rows(used), weights, *self._best(used))
-        claim.update(eps=max(claim["eps"], eps), delta=self._with_room(claim["delta"], points))
+        delta = self._with_room(claim["delta"], taken(self.hairs, used))
+        claim.update(eps=max(claim["eps"], eps), delta=delta)
         return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
-    def _with_room(self, radius: float, points: Matrix) -> float:
+    def _with_room(self, radius: float, hairs: Matrix) -> float:
         """The displacements need room too, where all points are next to x."""
-        room = 4.0 * max(norms_upper(hair(points, self.delta)))
+        room = 4.0 * max(norms_upper(hairs))
         return max(radius, min(self.delta, up(radius + room)))
 
     def _require_determinism(self, eps: float, mean: float, used: Rows, weights: Vector) -> None:

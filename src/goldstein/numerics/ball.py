@@ -49,9 +49,7 @@ def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> 
     return direction
 
 
-def uniform_in_balls(
-    rng: np.random.Generator, centres: Matrix, radii: Sequence[float]
-) -> Matrix:
+def uniform_in_balls(rng: np.random.Generator, centres: Matrix, radii: Sequence[float]) -> Matrix:
     """Draw a point of each ball: the points that `uniform_in_ball` would draw one by one.
 
     Examples

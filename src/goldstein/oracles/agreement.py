@@ -213,7 +213,7 @@ def _contradicts(
         oracle.trial_value(y)  # how many digits a difference has must be known
     # As short as the digits of the values allow: a short step meets no kink.
     digits = _ROUNDING * abs(oracle.last_value) / (_CLEAR * steep) if steep > 0 else math.inf
-    spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
+    spacing = 2.0**-44 * abs(y.item(np.abs(y).argmax()))
     if _LONGEST * radius < spacing:
         return None  # steps of few units in the last place: what values lose to rounding shows
     step = max(_SHORTEST * radius, min(digits, _LONGEST * radius), spacing)
