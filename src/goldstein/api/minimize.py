@@ -26,6 +26,7 @@ from goldstein.api.inputs import (
     is_number,
     refuse_on_values,
     refuse_workers,
+    size_of,
     sized,
     smallest_delta,
 )
@@ -561,7 +562,7 @@ def _in_shape(
 
 def _large_ball(request: Request, start: Vector, x: Vector) -> str:
     """Say so where delta is not small against anything in sight: the claim is then about all."""
-    scale = float(np.abs(start).max())
+    scale = size_of(start)
     if scale < request.delta:
         scale = float(max(scale, np.abs(x).max(), np.abs(x - start).max()))
     if 0.0 < scale < request.delta:

@@ -55,6 +55,19 @@ class Guarded:
             return failure
 
 
+class Reserved:
+    """Calls of an oracle that are kept back while this context lasts."""
+
+    def __init__(self, oracle: CountedOracle, calls: int) -> None:
+        self.oracle, self.calls = oracle, calls
+
+    def __enter__(self) -> None:
+        self.oracle.limit -= self.calls
+
+    def __exit__(self, *_: object) -> None:
+        self.oracle.limit += self.calls
+
+
 class CountedOracle(Oracle):
     """Wrap an oracle: count calls, refuse bad answers by name, stop at the budget.
 
@@ -242,14 +255,9 @@ class CountedOracle(Oracle):
         """Ask nothing any more, whatever was kept back: the function does not return."""
         self.closed, self.limit = True, -(10**18)
 
-    @contextlib.contextmanager
-    def reserved(self, calls: int) -> Iterator[None]:
+    def reserved(self, calls: int) -> Reserved:
         """Keep some calls back for what comes after."""
-        self.limit -= calls
-        try:
-            yield
-        finally:
-            self.limit += calls
+        return Reserved(self, calls)
 
     @contextlib.contextmanager
     def until(self, deadline: float) -> Iterator[None]:
