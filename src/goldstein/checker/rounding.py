@@ -15,6 +15,7 @@ import numpy as np
 from goldstein.checker.arrays import Matrix, Vector
 
 UNIT = 2.0**-53
+_UP = 1.0 + 4 * UNIT
 _TINY = float(np.finfo(float).tiny)
 _SMALL_PRODUCT = 2.0**-960
 _LARGE = 4_000_000
@@ -43,20 +44,26 @@ def norm_upper(v: Vector) -> float:
 
 def norms_upper(rows: Matrix) -> list[float]:
     """Return the same for every row."""
+    rows = np.asarray(rows, dtype=np.float64)
+    more = 1.0 + gamma(rows.shape[1] + 2)
     with np.errstate(over="ignore", invalid="ignore"):
-        return [_norm_upper(v, square) for v, square in zip(rows, np.vecdot(rows, rows).tolist())]
+        pairs = zip(rows, np.vecdot(rows, rows).tolist())
+        return [_root_upper(q, more) if 2.0**-600 < q < 2.0**600 else _scaled(v) for v, q in pairs]
 
 
-def _norm_upper(v: Vector, square: float) -> float:
-    """Return the same where the square of the length is known up to rounding."""
-    if v.dtype.char == "d" and 2.0**-600 < square < 2.0**600:
-        # Scaling, as below, would not change a digit; underflow is covered by the 2 in gamma.
-        return up(up(math.sqrt(up(square, gamma(v.size + 2)))))
+def _root_upper(square: float, more: float) -> float:
+    """Return up(up(sqrt(up(square)))): what `_scaled` does, which would not change a digit here.
+
+    Underflow is covered by the 2 in gamma.
+    """
+    root = math.nextafter(math.sqrt(math.nextafter(square * more, math.inf)) * _UP, math.inf)
+    return math.nextafter(root * _UP, math.inf)
+
+
+def _scaled(v: Vector) -> float:
     top = float(np.abs(v).max(initial=0.0))
-    if top == 0.0:
-        return 0.0
-    if not math.isfinite(top):
-        return math.inf
+    if top == 0.0 or not math.isfinite(top):
+        return math.inf if top else 0.0
     # Scaling by a power of two is exact and keeps the squares away from over- and underflow.
     exponent = math.frexp(top)[1]
     w = np.ldexp(v, -exponent)
@@ -140,9 +147,7 @@ def _sum_lower(w: Vector) -> float:
 def _product_error(a: Matrix, b: Matrix, product: Matrix) -> Matrix:
     """Return a*b - fl(a*b), exactly (Dekker's splitting), barring over- and underflow."""
     split = 2.0**27 + 1.0
-    ah = split * a - (split * a - a)
-    al = a - ah
-    bh = split * b - (split * b - b)
-    bl = b - bh
+    ah, bh = split * a - (split * a - a), split * b - (split * b - b)
+    al, bl = a - ah, b - bh
     error: Matrix = al * bl - (((product - ah * bh) - al * bh) - ah * bl)
     return error
