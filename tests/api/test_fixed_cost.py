@@ -1,4 +1,4 @@
-"""What a run costs beside its search, in calls of Python functions: seconds depend on the machine."""
+"""What a run costs beside its search, in calls of functions: seconds depend on the machine."""
 
 from __future__ import annotations
 
