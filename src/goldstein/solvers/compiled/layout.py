@@ -138,9 +138,13 @@ class Arrays(dict[str, NDArray[Any]]):
 
     def __missing__(self, name: str) -> NDArray[Any]:
         begin, shape = self._places[name]
-        part = self._block[begin : begin + math.prod(shape)]
-        self[name] = part.view(_KINDS.get(name, np.float64)).reshape(shape)
-        return self[name]
+        part: NDArray[Any] = self._block[begin : begin + math.prod(shape)]
+        if name in _KINDS:
+            part = part.view(_KINDS[name])
+        if len(shape) > 1:
+            part = part.reshape(shape)
+        self[name] = part
+        return part
 
 
 class Memory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -206,12 +207,17 @@ def _learn_refuted(state: CompiledState) -> None:
 def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], Any]:
     """Return what compiled code needs to ask the user's function, if it can."""
     if isinstance(oracle.inner, FunctionOracle) and "numba" in sys.modules:
-        from goldstein.solvers.compiled.binding import bind
-
-        bound = bind(oracle.inner.fun, oracle.inner.jac, oracle.inner.args)
+        bound = _bind()(oracle.inner.fun, oracle.inner.jac, oracle.inner.args)
         if bound is not None:
             return bound
     return None, np.zeros(1, dtype=np.int64), None
+
+
+@cache
+def _bind() -> Any:
+    from goldstein.solvers.compiled.binding import bind  # needs Numba
+
+    return bind
 
 
 def _take_over(state: CompiledState) -> None:
