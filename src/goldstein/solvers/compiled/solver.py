@@ -207,7 +207,9 @@ def _learn_refuted(state: CompiledState) -> None:
 def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], Any]:
     """Return what compiled code needs to ask the user's function, if it can."""
     if isinstance(oracle.inner, FunctionOracle) and "numba" in sys.modules:
-        bound = _bind()(oracle.inner.fun, oracle.inner.jac, oracle.inner.args)
+        inner = oracle.inner
+        bound: tuple[Any, NDArray[np.int64], Any] | None
+        bound = _bind()(inner.fun, inner.jac, inner.args)
         if bound is not None:
             return bound
     return None, np.zeros(1, dtype=np.int64), None
