@@ -264,10 +264,12 @@ def minimise(address: Any) -> Any:
             uneven = False
             for place in range(face.active):
                 index = order[place]
-                noise = face.noise * math.sqrt(abs(length * square(face, index)))
-                if abs(slopes[index] - level) > face.relative * abs(level) + noise:
-                    uneven = True
-                    break
+                gap, least = abs(slopes[index] - level), face.relative * abs(level)
+                if gap > least:
+                    noise = face.noise * math.sqrt(abs(length * square(face, index)))
+                    if gap > least + noise:
+                        uneven = True
+                        break
             if uneven:
                 corrections = corrections + 1 if _correct(face) else 0
                 continue
