@@ -50,14 +50,14 @@ def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> 
 
 
 def uniform_in_balls(rng: np.random.Generator, centres: Matrix, radii: Sequence[float]) -> Matrix:
-    """Draw a point of each ball: the points that `uniform_in_ball` would draw one by one.
+    """Draw a point of each ball: those that `uniform_in_ball` would draw one by one, up to rounding.
 
     Examples
     --------
     >>> one, many = np.random.default_rng(0), np.random.default_rng(0)
     >>> centres = np.eye(3)
     >>> each = [uniform_in_ball(one, centre, 2.0) for centre in centres]
-    >>> np.array_equal(uniform_in_balls(many, centres, [2.0] * 3), each)
+    >>> np.allclose(uniform_in_balls(many, centres, [2.0] * 3), each, rtol=1e-14, atol=1e-14)
     True
     """
     dim = centres.shape[1]
