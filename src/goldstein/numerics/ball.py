@@ -50,7 +50,7 @@ def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> 
 
 
 def uniform_in_balls(rng: np.random.Generator, centres: Matrix, radii: Sequence[float]) -> Matrix:
-    """Draw a point of each ball: those that `uniform_in_ball` would draw one by one, up to rounding.
+    """Draw a point of each ball: up to rounding those that `uniform_in_ball` draws one by one.
 
     Examples
     --------
