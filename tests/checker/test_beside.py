@@ -102,17 +102,17 @@ def test_lengths_and_slacks() -> None:
     rows = np.array([[3.0, 4.0], [0.0, 2.0], [1.7e308, 1.7e308]])
     weights = np.array([0.5, 0.5, 0.0])
     assert mean_length(weights, rows) == pytest.approx(3.5, rel=1e-14)
-    assert rounding_slack(weights, rows) == pytest.approx(64 * gamma(11) * 3.5, rel=1e-9, abs=0)
+    assert rounding_slack(3, 3.5) == pytest.approx(64 * gamma(11) * 3.5, rel=1e-9, abs=0)
 
 
 def test_gradients_that_differ() -> None:
     weights, rows = np.array([1.0]), np.array([[1.0]])
 
-    def moved(by: float, share: float) -> bool:
-        return differ(weights, rows, rows + by, share)
+    def moved(by: float, allowed: float) -> bool:
+        return differ(weights, rows, rows + by, allowed)
 
-    assert not moved(0.99e-9, 0.0)
-    assert moved(1.01e-9, 0.0)
+    assert not moved(0.99e-9, 1e-9)
+    assert moved(1.01e-9, 1e-9)
     assert not moved(0.0101, 0.0102)
     assert moved(0.0101, 0.01)
     assert moved(math.nan, 1.0)
@@ -120,8 +120,8 @@ def test_gradients_that_differ() -> None:
     assert moved(0.0, math.inf)
     # Differences are weighted.
     two = np.array([[1.0], [1.0]])
-    assert not differ(np.array([1.0, 1e-12]), two, two + np.array([[0.0], [1.0]]), 0.0)
-    assert differ(np.array([0.5, 0.5]), two, two + np.array([[0.0], [3e-9]]), 0.0)
+    assert not differ(np.array([1.0, 1e-12]), two, two + np.array([[0.0], [1.0]]), 1e-9)
+    assert differ(np.array([0.5, 0.5]), two, two + np.array([[0.0], [3e-9]]), 1e-9)
 
 
 def test_proposed_weights_are_not_believed() -> None:

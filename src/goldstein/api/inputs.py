@@ -24,7 +24,7 @@ _FLOOR = 1e4 * 2.0**-53
 
 
 def as_vector(values: ArrayLike, name: str) -> Vector:
-    if hasattr(values, "detach") and hasattr(values, "cpu"):
+    if not isinstance(values, np.ndarray) and hasattr(values, "detach") and hasattr(values, "cpu"):
         values = values.detach().cpu()  # a tensor of PyTorch, wherever it lives
     try:
         raw = np.asarray(values)
@@ -34,7 +34,8 @@ def as_vector(values: ArrayLike, name: str) -> Vector:
     except (TypeError, ValueError, RuntimeError) as failure:
         hint = _vector_hint(values, name)
         raise InputTypeError(f"{name} must be a vector of numbers: {hint or failure}.") from failure
-    array = np.atleast_1d(array)
+    if array.ndim == 0:
+        array = array.reshape(1)
     if array.ndim != 1 or array.size == 0:
         raise InputError(
             f"{name} must be a non-empty vector, got shape {array.shape}; use ravel()."
@@ -104,7 +105,13 @@ def tolerance(eps: float) -> float:
 
 def smallest_delta(x: Vector) -> float:
     """Return the smallest radius that float64 can sample at a point of this size."""
-    return _floor(float(np.abs(x).max()))
+    return _floor(size_of(x))
+
+
+def size_of(x: Vector) -> float:
+    """Return the size of the largest entry."""
+    size: float = abs(x.item(np.abs(x).argmax()))
+    return size
 
 
 def _floor(size: float) -> float:
@@ -117,7 +124,7 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
             raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"{name} must be a positive finite number, got {value!r}.")
-    size = float(np.abs(x).max())
+    size = size_of(x)
     _check_size(x.size, size, delta)
     floor = _floor(size)
     if delta < floor:
@@ -129,7 +136,7 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
 
 def check_size(x: Vector, delta: float = 0.0) -> None:
     """Refuse what a search cannot square."""
-    _check_size(x.size, float(np.abs(x).max()), delta)
+    _check_size(x.size, size_of(x), delta)
 
 
 def _check_size(dim: int, size: float, delta: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.stating import Stating, taken
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import hair
 from goldstein.checker.rounding import distances_upper
 from goldstein.errors import (
     BallTooSmallError,
@@ -23,7 +23,7 @@ from goldstein.errors import (
     OutOfCalls,
     WrongGradientError,
 )
-from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.ball import uniform_in_balls
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
@@ -228,16 +228,16 @@ class Judge:
         """
         x, delta = evidence.x, self.request.delta
         rng = stream(self.request.seed, self.trials, "judge")
-        shares = np.where(evidence.perturbed, HAIR, JITTER).tolist()
-        sizes = np.abs(evidence.points).max(axis=1, initial=0.0).tolist()
+        shares = [HAIR if safe else JITTER for safe in evidence.perturbed.tolist()]
         wanted = list(range(len(shares)))
         points, gradients = np.empty(evidence.points.shape), np.empty(evidence.points.shape)
         asked: list[int] = []
         for _ in range(DRAWS):
-            for j in wanted:
-                points[j] = _displace(rng, evidence.points[j], sizes[j], x, delta, shares[j])
-            distances = distances_upper(taken(points, wanted), x)
-            wanted = [j for j, distance in zip(wanted, distances) if distance <= delta]
+            reach = [shares[j] for j in wanted]
+            drawn = _displace(rng, taken(evidence.points, wanted), x, delta, reach)
+            points[wanted] = drawn
+            inside = [distance <= delta for distance in distances_upper(drawn, x)]
+            wanted = list(compress(wanted, inside))
             kinks = []
             for j, gradient in zip(wanted, self.oracle.gradients_at(taken(points, wanted))):
                 if gradient is None:
@@ -245,6 +245,8 @@ class Judge:
                 else:
                     gradients[j] = gradient
                     asked.append(j)
+            if not kinks:
+                break
             wanted = kinks
         asked.sort()
         return asked, taken(points, asked), taken(gradients, asked)
@@ -258,9 +260,9 @@ class Judge:
         stating = self._state_inside(evidence.x, *fresh)
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
-            ways, hairs = fresh[0] - evidence.points[asked], hair(fresh[0], self.request.delta)
-            far = np.sqrt(np.vecdot(ways, ways)) >= np.sqrt(np.vecdot(hairs, hairs))
-            for j in np.flatnonzero(far).tolist():
+            ways = points - taken(evidence.points, asked)
+            far = np.vecdot(ways, ways) >= np.vecdot(stating.hairs, stating.hairs)
+            for j in far.nonzero()[0].tolist():
                 stating.tell(j, evidence.gradients[asked[j]])
         return stating, fresh
 
@@ -285,19 +287,21 @@ def _heaviest(evidence: Evidence, most: int) -> Evidence:
 
 
 def _displace(
-    rng: np.random.Generator, y: Vector, size: float, x: Vector, delta: float, share: float
-) -> Vector:
-    """Move y at random by this share of delta (and no less than `verify` sees), in the ball.
-
-    The largest entry of y is of this size.
-    """
-    offset = y - x
-    reach = max(share * delta, min(VISIBLE * size, JITTER * delta))
-    room = delta - 2.0 * reach
-    distance = math.sqrt(offset @ offset)
-    if distance > room:
-        offset *= room / distance
-    return uniform_in_ball(rng, x + offset, reach)
+    rng: np.random.Generator, points: Matrix, x: Vector, delta: float, shares: list[float]
+) -> Matrix:
+    """Move points at random by their share of delta (no less than `verify` sees), in the ball."""
+    centres = points - x
+    sizes = np.abs(points).max(axis=1).tolist()
+    reaches = [
+        max(share * delta, min(VISIBLE * size, JITTER * delta))
+        for share, size in zip(shares, sizes)
+    ]
+    for j, square in enumerate(np.vecdot(centres, centres).tolist()):
+        room, distance = delta - 2.0 * reaches[j], math.sqrt(square)
+        if distance > room:
+            centres[j] *= room / distance
+    centres += x
+    return uniform_in_balls(rng, centres, reaches)
 
 
 def last_calls(oracle: CountedOracle, dim: int) -> int:

@@ -26,6 +26,7 @@ from goldstein.api.inputs import (
     is_number,
     refuse_on_values,
     refuse_workers,
+    size_of,
     sized,
     smallest_delta,
 )
@@ -60,6 +61,9 @@ from goldstein.solvers.loop import ENDINGS, Outcome, run
 
 #: Part of the time limit that the last word of a run out of time may take besides.
 LAST_WORD = 0.1
+
+#: Endings that more digits would not have changed.
+_DONE = (Status.VERIFIED, Status.UNBOUNDED, *ENDINGS.values())
 
 
 class PrecisionWarning(UserWarning):
@@ -210,7 +214,7 @@ def minimize(
     task = Task(
         oracle=sized(read(fun, jac, args, structure), start),
         x0=x0, start=start, structure=structure, solver=solver, kind=kind, eps=eps, rel_eps=rel_eps,
-        request=Request(1.0, delta, _seed(rng, checkpoint), lipschitz),
+        request=Request(float(eps or 1.0), delta, _seed(rng, checkpoint), lipschitz),
         bounds=bounds, constraints=constraints, own=own,
         budget=call_budget(max_calls, 50_000 + (2_000 if on_values else 100) * start.size),
         begin=begin, deadline=deadline, max_time=max_time,
@@ -244,6 +248,8 @@ def minimize(
 
 def _minimize_with_gradients(task: Task) -> Result:
     """Search with all that a run can have beside the function: limits, a journal, workers."""
+    if task.workers is None and task.checkpoint is None and task.max_time is None:
+        return _minimize_bare(task, task.oracle, None, None)
     with (
         mapped(task.workers) as ask,
         # What it is a journal of: a hash, and words for all options.
@@ -251,9 +257,13 @@ def _minimize_with_gradients(task: Task) -> Result:
         watched(task.max_time),
     ):
         base = task.oracle if journal is None else JournalOracle(task.oracle, journal)
-        if task.bounded:
-            return _minimize_constrained(task, base, journal)
-        return _minimize_plain(task, base, journal, None if task.workers is None else ask)
+        return _minimize_bare(task, base, journal, None if task.workers is None else ask)
+
+
+def _minimize_bare(task: Task, base: Oracle, journal: Journal | None, ask: Any) -> Result:
+    if task.bounded:
+        return _minimize_constrained(task, base, journal)
+    return _minimize_plain(task, base, journal, ask)
 
 
 def _minimize_plain(task: Task, base: Oracle, journal: Journal | None, ask: Any) -> Result:
@@ -551,7 +561,7 @@ def _in_shape(
 
 def _large_ball(request: Request, start: Vector, x: Vector) -> str:
     """Say so where delta is not small against anything in sight: the claim is then about all."""
-    scale = float(np.abs(start).max())
+    scale = size_of(start)
     if scale < request.delta:
         scale = float(max(scale, np.abs(x).max(), np.abs(x - start).max()))
     if 0.0 < scale < request.delta:
@@ -564,14 +574,13 @@ def _large_ball(request: Request, start: Vector, x: Vector) -> str:
 
 def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
     test = request.delta * request.eps / 4
-    done = status in (Status.VERIFIED, Status.UNBOUNDED, *ENDINGS.values())
-    if test < 8 * 2.0**-53 * abs(fx) and not done:
+    if test < 8 * 2.0**-53 * abs(fx) and status not in _DONE:
         warnings.warn(
             f"the descent test compares values to {test:.3g}, but |f| = "
             f"{abs(fx):.3g} is only exact to {abs(fx) * 2.0**-52:.3g}; "
             "raise eps or delta, or shift f by a constant.",
             PrecisionWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
 

@@ -142,6 +142,8 @@ class OwnOptions:
     leaps: bool = True
 
 
+_USUAL = OwnOptions()
+
 #: Their names, in order.
 _OWN = dict.fromkeys(field.name for field in fields(OwnOptions)).keys()
 
@@ -149,7 +151,7 @@ _OWN = dict.fromkeys(field.name for field in fields(OwnOptions)).keys()
 def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str, Any] | None]:
     """Return the options of `minimize` itself, and those of the method."""
     if not isinstance(options, dict):
-        return OwnOptions(), options
+        return _USUAL, options
     own = _OWN & options.keys()
     for name in own:
         if not isinstance(options[name], bool):

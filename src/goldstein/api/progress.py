@@ -14,8 +14,9 @@ from goldstein.solvers import State
 Report = Callable[[State, int], None]
 
 
-@contextlib.contextmanager
-def reporter(progress: bool | Report, budget: int, eps: float) -> Iterator[Report | None]:
+def reporter(
+    progress: bool | Report, budget: int, eps: float
+) -> contextlib.AbstractContextManager[Report | None]:
     """Turn the argument `progress` into what the loop calls now and then; None means silence.
 
     Parameters
@@ -36,16 +37,10 @@ def reporter(progress: bool | Report, budget: int, eps: float) -> Iterator[Repor
     None
     """
     if callable(progress):
-        yield progress
-        return
+        return contextlib.nullcontext(progress)
     if not _shown(progress, "True, False or a callable progress(state, calls)"):
-        yield None
-    elif _rich_can_show():
-        with _bar(budget, eps) as report:
-            yield report
-    else:
-        with _line(eps) as report:
-            yield report
+        return contextlib.nullcontext()
+    return _bar(budget, eps) if _rich_can_show() else _line(eps)
 
 
 @contextlib.contextmanager

@@ -62,9 +62,9 @@ def stationarity_names() -> list[str]:
 
 def stationarity_named(name: Any) -> Stationarity:
     """Return a kind of stationarity, or refuse an unknown one."""
-    names = stationarity_names()
-    if name not in names:
-        raise InputError(f"stationarity must be {' or '.join(map(repr, names))}, got {name!r}.")
+    if not (isinstance(name, str) and name in _KINDS):
+        names = " or ".join(map(repr, stationarity_names()))
+        raise InputError(f"stationarity must be {names}, got {name!r}.")
     return _KINDS[name]
 
 

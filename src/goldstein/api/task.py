@@ -36,11 +36,11 @@ _CUT_SHORT = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Task:
-    """The arguments of `minimize` as its searches need them.
+    """The arguments of `minimize` as its searches need them; nobody changes them.
 
-    `request` has everything but eps, which may be relative to a gradient that nobody has asked for
+    `request` has everything but an eps that is relative to a gradient, for which nobody has asked
     yet: see `request_at`.
     """
 
@@ -96,8 +96,7 @@ class Task:
         That is drawn next to the start, which may be a kink.
         """
         if self.rel_eps is None:
-            assert self.eps is not None
-            return replace(self.request, eps=float(self.eps))
+            return self.request
         seed, x = self.request.seed, self.start if start is None else start
         y = uniform_in_ball(stream(seed, 0, "rel_eps"), x, self.request.delta)
         length = float(np.linalg.norm(oracle.gradient(y)))
@@ -137,7 +136,7 @@ class Task:
             fun=fun,
             success=success,
             status=status,
-            message="; ".join(part for part in (what, *remarks, advice) if part),
+            message="; ".join(filter(None, (what, *remarks, advice))),
             nit=steps,
             nfev=counted.values,
             ngev=counted.gradients,

@@ -115,8 +115,8 @@ def proved_eps(fun: Any, points: Any, gradients: Any, weights: Any, eps: float) 
         exact = sqrt_upper(squared_norm(wide) / total**2)
     except (AttributeError, GoldsteinError, OverflowError):
         return eps  # the check will say what is wrong
-    slack = rounding_slack(weights[used], gradients[used])
-    slack += SAME * mean_length(weights[used], gradients[used])
+    mean = mean_length(weights[used], gradients[used])
+    slack = rounding_slack(used.size, mean) + SAME * mean
     return max(eps, exact) if middle <= eps + slack else eps
 
 

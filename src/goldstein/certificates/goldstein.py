@@ -262,6 +262,12 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
         return f"<GoldsteinCertificate {self.summary()}>"
 
 
+def of_sum_one(weights: Vector) -> Vector:
+    """Return the weights divided by their sum; themselves where that changes nothing."""
+    total = weights.sum()
+    return weights if total == 1.0 else weights / total
+
+
 def strongest_claim(
     x: Vector,
     points: Matrix,
@@ -274,12 +280,15 @@ def strongest_claim(
 
     It has these weights or, where they do as well, the optimal ones, with their bound.
     """
-    given = math.inf if weights is None else combination_norm_upper(weights, gradients)
+    given = math.inf
+    if weights is not None:
+        given = bound if weights is optimal else combination_norm_upper(weights, gradients)
     best = weights if weights is not None and given < bound else optimal
-    used = np.flatnonzero(best > 0)
-    points, gradients, best = points[used], gradients[used], best[used]
-    best = best / best.sum()
-    known = weights is not None and np.array_equal(best, weights)
+    used = best > 0
+    if not used.all():
+        points, gradients, best = points[used], gradients[used], best[used]
+    best = of_sum_one(best)
+    known = weights is not None and (best is weights or np.array_equal(best, weights))
     return {
         "x": x,
         "delta": max(distances_upper(points, x)),

@@ -15,7 +15,7 @@ import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
 from goldstein.certificates.kkt_check import asked_of
-from goldstein.certificates.stating import MARGIN, slack_of
+from goldstein.certificates.stating import MARGIN, scale_of
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.beside import hair
 from goldstein.checker.constraints import best_normal, tolerances
@@ -260,7 +260,7 @@ class Around:
         certificate = self._plain(found, meta)
         factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
-        slack = slack_of(factors, rows)
+        _, slack = scale_of(factors, rows)
         try:
             near = survey_kkt(
                 certificate, asked_of(self.problem), certificate.eps + slack, self.seed + 1

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.goldstein import GoldsteinCertificate, strongest_claim
+from goldstein.certificates.goldstein import GoldsteinCertificate, of_sum_one, strongest_claim
 from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
+from goldstein.checker.beside import SAME, beside, differ, hair, rounding_slack, survey
 from goldstein.checker.rounding import (
     combination_norm_upper,
     distances_upper,
@@ -87,10 +87,14 @@ def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
     return rows if len(used) == len(rows) else rows[used]
 
 
-def slack_of(weights: Vector, rows: Matrix) -> float:
-    """What rounding may add to a bound, in sums and in weights that are chosen anew."""
-    longest = max(norm_upper(g) for w, g in zip(weights.tolist(), rows) if w > 0)
-    return rounding_slack(weights, rows) + SOLVED * longest
+def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
+    """Return the mean length of gradients, and what rounding may add to their bound.
+
+    It does so in sums, and in weights that are chosen anew.
+    """
+    lengths = [(w, length) for w, length in zip(weights.tolist(), norms_upper(rows)) if w > 0]
+    mean, longest = math.fsum(w * n for w, n in lengths), max(n for _, n in lengths)
+    return mean, rounding_slack(weights.size, mean) + SOLVED * longest
 
 
 class _Remembering:
@@ -164,6 +168,11 @@ class Stating:
         """Where displacements are drawn from."""
         return stream(self.seed, len(self.points), "stating")
 
+    @cached_property
+    def hairs(self) -> Matrix:
+        """How far the points are displaced, entry by entry."""
+        return hair(self.points, self.delta)
+
     def bound(self) -> float:
         """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
         return self._best(np.arange(len(self.points)))[0]
@@ -191,7 +200,7 @@ class Stating:
         if self.x.size >= MANY_VARIABLES:
             return self._claim_for_many(enough, meta, descent, weights)
         hint = weights
-        best: tuple[float, Rows, Vector] | None = None
+        best: tuple[float, float, Rows, Vector] | None = None
         pool = np.arange(len(self.points))
         for _ in range(2 * ATTEMPTS):
             bound, weights = self._best(pool)
@@ -201,26 +210,29 @@ class Stating:
             ):
                 bound, weights = given, hint
             hint = None
-            used, weights = pool[weights > 0], weights[weights > 0]
-            weights = weights / weights.sum()
+            used = pool
+            if not (positive := weights > 0).all():
+                used, weights = pool[positive], weights[positive]
+            weights = of_sum_one(weights)
             try:
-                changes = self._changes(used)
+                self._look([j for j in used.tolist() if j not in self._neighbours])
             except OutOfCalls:
                 # No call is left to look beside more points: those looked at have to do.
                 pool = np.intersect1d(pool, list(self._neighbours))
                 if pool.size == 0:
                     return self._unseen(meta)
                 continue
-            steady = np.isfinite(changes)
+            steady = np.array([self._neighbours[j] is not None for j in used.tolist()])
             if steady.all():
-                stated = self._survives(used, weights, bound)
-                if best is None or stated < best[0]:
-                    best = stated, used, weights
-                if stated <= max(enough, 1.5 * bound):
+                stated, mean = self._survives(used, weights, bound)
+                if stated < (math.inf if best is None else best[0]):
+                    best = stated, mean, used, weights
+                if best is not None and stated <= max(enough, 1.5 * bound):
                     break
                 if not self._told.isdisjoint(used.tolist()):
                     self._forget_told(used)
                     continue
+                changes = self._changes(used)
                 steady = changes < UNSTEADY * changes.max(initial=0.0)
             self.unsteady.update(used[~steady].tolist())
             pool = np.setdiff1d(pool, used[~steady])
@@ -229,7 +241,7 @@ class Stating:
         if best is None:
             return None
         self._require_determinism(*best)
-        return self._stated(*best, meta, descent)
+        return self._stated(best[0], *best[2:], meta, descent)
 
     def _best(self, rows: Rows) -> tuple[float, Vector]:
         """Return a bound of the shortest vector and its weights; the problem is solved once."""
@@ -239,8 +251,8 @@ class Stating:
         return self._optimal[key]
 
     def _rows(self, rows: Rows) -> Matrix:
-        """Return these gradients, uncopied where they are all of them."""
-        return self.gradients if rows.size == len(self.gradients) else self.gradients[rows]
+        """Return these gradients."""
+        return taken(self.gradients, rows)
 
     def _claim_for_many(
         self,
@@ -262,7 +274,8 @@ class Stating:
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
         rows, points = taken(self.gradients, used), taken(self.points, used)
-        slack = slack_of(weights, rows) + SAME * mean_length(weights, rows)
+        mean, slack = scale_of(weights, rows)
+        slack += SAME * mean
         asked = _Remembering(self.oracle, int(weights.argmax()))
         try:
             goal = max(enough, bound + slack)
@@ -287,8 +300,8 @@ class Stating:
             self._require_same(stated, heaviest)
         distance = max(distances_upper(points, self.x))
         return GoldsteinCertificate(
-            self.x, self._with_room(distance, points), max(stated, bound), points, rows, weights,
-            meta=dict(meta or {}), descent=descent,
+            self.x, self._with_room(distance, hair(points, self.delta)), max(stated, bound), points,
+            rows, weights, meta=dict(meta or {}), descent=descent,
         )  # fmt: skip
 
     def _beside_all(self, oracle: _Remembering, points: Matrix, weights: Vector) -> float:
@@ -322,17 +335,18 @@ class Stating:
         meta: dict[str, Any] | None,
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
-        points = self.points[used]
-        claim = strongest_claim(self.x, points, self.gradients[used], weights, *self._best(used))
-        claim.update(eps=max(claim["eps"], eps), delta=self._with_room(claim["delta"], points))
+        points = taken(self.points, used)
+        claim = strongest_claim(self.x, points, self._rows(used), weights, *self._best(used))
+        delta = self._with_room(claim["delta"], taken(self.hairs, used))
+        claim.update(eps=max(claim["eps"], eps), delta=delta)
         return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
-    def _with_room(self, radius: float, points: Matrix) -> float:
+    def _with_room(self, radius: float, hairs: Matrix) -> float:
         """The displacements need room too, where all points are next to x."""
-        room = 4.0 * max(norms_upper(hair(points, self.delta)))
+        room = 4.0 * max(norms_upper(hairs))
         return max(radius, min(self.delta, up(radius + room)))
 
-    def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:
+    def _require_determinism(self, eps: float, mean: float, used: Rows, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.
 
         Gradients that hardly change a hair away cannot be noise; otherwise one is asked for again.
@@ -341,7 +355,7 @@ class Stating:
         # found no call left.
         seen = self._neighbours.keys() >= set(used.tolist())
         if not seen or any(
-            differ(weights, self.gradients[used], others, NOISE * eps)
+            differ(weights, self._rows(used), others, SAME * mean + NOISE * eps)
             for others in self._beside(used)
         ):
             self._require_same(eps, int(used[weights.argmax()]))
@@ -356,7 +370,8 @@ class Stating:
             raise NotDeterministicError(self.oracle.name, gap)
 
     def _is_other(self, gradient: Vector, row: int, eps: float) -> bool:
-        return differ(np.ones(1), gradient[None], self.gradients[row][None], NOISE * eps)
+        allowed = SAME * norm_upper(gradient) + NOISE * eps
+        return differ(np.ones(1), gradient[None], self.gradients[row][None], allowed)
 
     def _forget_told(self, rows: Rows) -> None:
         for j in self._told.intersection(rows.tolist()):
@@ -364,15 +379,15 @@ class Stating:
             del self._neighbours[j]
 
     def _changes(self, rows: Rows) -> Vector:
-        """Return how much each gradient changes a hair away; inf where a kink was met."""
-        self._look([j for j in rows.tolist() if j not in self._neighbours])
-        found = [(self.gradients[j], self._neighbours[j]) for j in rows.tolist()]
-        return np.array(
-            [math.inf if others is None else max(norms_upper(g - others)) for g, others in found]
-        )
+        """Return how much each gradient changes a hair away, where no kink was met."""
+        here = self._rows(rows)
+        changes: Vector = np.max([norms_upper(here - others) for others in self._beside(rows)], 0)
+        return changes
 
     def _look(self, rows: list[int]) -> None:
         """Ask for gradients beside these points, for all of them at once."""
+        if not rows:
+            return
         near = self._near_looks + min(len(self.unsteady), MORE_LOOKS)
         hairs = [self._hairs] * self._looks + [min(self._hairs, NEAR_HAIRS)] * near
         places = [
@@ -391,17 +406,22 @@ class Stating:
     def _beside(self, rows: Rows) -> list[Matrix]:
         """Return the gradients beside these points, one matrix for each look."""
         known = [found for j in rows.tolist() if (found := self._neighbours[j]) is not None]
+        if all(len(others) == 1 for others in known):
+            return [np.concatenate(known)]
         return [
             np.array([others[min(k, len(others) - 1)] for others in known])
             for k in range(max(map(len, known)))
         ]
 
-    def _survives(self, used: Rows, weights: Vector, bound: float) -> float:
-        """Return a bound that holds beside the points as well, with room to spare."""
+    def _survives(self, used: Rows, weights: Vector, bound: float) -> tuple[float, float]:
+        """Return a bound that holds beside the points as well, with room to spare.
+
+        And the mean length of the gradients.
+        """
         others = [
             checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
         ]
         change = max(abs(other - bound) for other in others)
-        slack = slack_of(weights, self.gradients[used])
+        mean, slack = scale_of(weights, self._rows(used))
         total = max(bound, *others) + MARGIN * change + slack
-        return up(total) if total > 0.0 else 0.0
+        return 0.0 if total <= 0.0 else up(total), mean

@@ -78,27 +78,26 @@ def _within(z: Vector, x: Vector, delta: float) -> Vector:
     return pulled if inside else x + (z - x) * (0.5 * delta / distance)
 
 
-def rounding_slack(weights: Vector, rows: Matrix) -> float:
-    """What rounding may add to a bound: another machine sums in another order.
+def rounding_slack(count: int, mean: float) -> float:
+    """What rounding may add to the bound of so many rows: another machine sums in another order.
 
     The scale is that of the combination, sum_j w_j |g_j|: a steep gradient of no weight buys none.
     """
-    return 64 * rounding.gamma(weights.size + 8) * mean_length(weights, rows)
+    return 64 * rounding.gamma(count + 8) * mean
 
 
 def mean_length(weights: Vector, rows: Matrix) -> float:
     """Return sum_j w_j |g_j|."""
-    lengths = zip(weights.tolist(), rounding.norms_upper(rows))
-    return math.fsum(w * length for w, length in lengths if w > 0)
+    return math.fsum(w * n for w, n in zip(weights.tolist(), rounding.norms_upper(rows)) if w > 0)
 
 
-def differ(weights: Vector, rows: Matrix, others: Matrix, share: float) -> bool:
-    """Do gradients asked for again differ by more than rounding may explain?
+def differ(weights: Vector, rows: Matrix, others: Matrix, allowed: float) -> bool:
+    """Do gradients asked for again differ by more than is allowed: by more than rounding explains?
 
-    Where gradients nearly vanish, rounding is large against them: `share` is allowed besides.
+    That is a part of their mean length and, where they nearly vanish, a part of the bound.
     """
     gap = math.fsum(w * n for w, n in zip(weights.tolist(), rounding.distances_upper(rows, others)))
-    return not gap <= SAME * mean_length(weights, rows) + share < math.inf
+    return not gap <= allowed < math.inf
 
 
 def best_bound(

@@ -28,7 +28,7 @@ from goldstein.checker.beside import (
 )
 from goldstein.checker.errors import GoldsteinError, KinkError
 from goldstein.checker.rationals import squared_distance
-from goldstein.checker.rounding import combination_norm_upper, distance_upper
+from goldstein.checker.rounding import combination_norm_upper, distance_upper, distances_upper
 from goldstein.checker.sides import Program, gradient_gap
 from goldstein.checker.verification import Label, Verification
 
@@ -113,7 +113,7 @@ def _on_simplex(weights: Vector) -> bool:
 
 
 def _check_ball(found: Verification, cert: Claim, points: Matrix) -> bool:
-    found.delta = max(distance_upper(y, cert.x) for y in points)
+    found.delta = max(distances_upper(points, cert.x))
     inside = found.delta <= cert.delta
     if not inside and all(_within(y, cert.x, cert.delta) for y in points):
         # The claim is the exact radius, or between it and our upper bound of it.
@@ -138,9 +138,9 @@ def _check_gradients(
     """Ask for the gradients again: at the stored points, and a hair beside them."""
     points, weights = cert.points[used], cert.weights[used]
     fresh = np.array([gradient(y.copy()) for y in points])
-    stored = cert.gradients[used]
-    same = not differ(weights, fresh, stored, SAME_SHARE * cert.eps)
-    gap = max(distance_upper(g, h) for g, h in zip(fresh, stored))
+    stored, mean = cert.gradients[used], mean_length(weights, fresh)
+    same = not differ(weights, fresh, stored, SAME * mean + SAME_SHARE * cert.eps)
+    gap = max(distances_upper(fresh, stored))
     found.add(
         "gradients",
         same,
@@ -148,7 +148,7 @@ def _check_gradients(
         + ("" if same else "; this is another function, or its gradient is not deterministic"),
     )
     found.eps = combination_norm_upper(weights, fresh)
-    limit = cert.eps + rounding_slack(weights, fresh)
+    limit = cert.eps + rounding_slack(weights.size, mean)
     if not found.add(
         "bound", found.eps <= limit, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}"
     ):
@@ -165,7 +165,7 @@ def _check_gradients(
         )
         return
     # A kink shows as a jump; curvature changes gradients a hair away by less than this.
-    goal = limit + SAME * mean_length(weights, fresh)
+    goal = limit + SAME * mean
     near = survey(gradient, cert.x, cert.delta, points, weights, goal, seed, optimise)
     survives = near.eps <= goal
     found.add(

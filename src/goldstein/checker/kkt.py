@@ -222,7 +222,7 @@ def _check_bound(found: Verification, cert: KKTClaim, asked: Asked, seed: int) -
         + ("" if same else "; another function or constraint, or one that is not deterministic"),
     )
     found.eps = combined_upper(cert.weights, gradients, cert.constraint_weights, rows, cert.normal)
-    limit = cert.eps + rounding_slack(factors, fresh)
+    limit = cert.eps + rounding_slack(factors.size, size)
     if not found.add(
         "bound", found.eps <= limit, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}"
     ):

@@ -15,6 +15,7 @@ import numpy as np
 from goldstein.checker.arrays import Matrix, Vector
 
 UNIT = 2.0**-53
+_UP = 1.0 + 4 * UNIT
 _TINY = float(np.finfo(float).tiny)
 _SMALL_PRODUCT = 2.0**-960
 _LARGE = 4_000_000
@@ -38,24 +39,31 @@ def up(value: float, relative: float = 4 * UNIT) -> float:
 
 def norm_upper(v: Vector) -> float:
     """Return an upper bound of |v| for the exact real vector whose entries are stored in v."""
-    return norms_upper([v])[0]
+    return norms_upper(v[None])[0]
 
 
-def norms_upper(rows: Matrix | list[Vector]) -> list[float]:
+def norms_upper(rows: Matrix) -> list[float]:
     """Return the same for every row."""
-    with np.errstate(over="ignore"):
-        return [_norm_upper(v) for v in rows]
+    rows = np.asarray(rows, dtype=np.float64)
+    more = 1.0 + gamma(rows.shape[1] + 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        pairs = zip(rows, np.vecdot(rows, rows).tolist())
+        return [_root_upper(q, more) if 2.0**-600 < q < 2.0**600 else _scaled(v) for v, q in pairs]
 
 
-def _norm_upper(v: Vector) -> float:
-    if v.dtype.char == "d" and 2.0**-600 < (square := float(v.dot(v))) < 2.0**600:
-        # Scaling, as below, would not change a digit; underflow is covered by the 2 in gamma.
-        return up(up(math.sqrt(up(square, gamma(v.size + 2)))))
+def _root_upper(square: float, more: float) -> float:
+    """Return up(up(sqrt(up(square)))): what `_scaled` does, which would not change a digit here.
+
+    Underflow is covered by the 2 in gamma.
+    """
+    root = math.nextafter(math.sqrt(math.nextafter(square * more, math.inf)) * _UP, math.inf)
+    return math.nextafter(root * _UP, math.inf)
+
+
+def _scaled(v: Vector) -> float:
     top = float(np.abs(v).max(initial=0.0))
-    if top == 0.0:
-        return 0.0
-    if not math.isfinite(top):
-        return math.inf
+    if top == 0.0 or not math.isfinite(top):
+        return math.inf if top else 0.0
     # Scaling by a power of two is exact and keeps the squares away from over- and underflow.
     exponent = math.frexp(top)[1]
     w = np.ldexp(v, -exponent)
@@ -74,7 +82,7 @@ def distance_upper(y: Vector, x: Vector) -> float:
 def distances_upper(points: Matrix, x: Vector | Matrix) -> list[float]:
     """Return the same for every row of points, from one x or each from its own."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return [up(length) if length else 0.0 for length in map(_norm_upper, points - x)]
+        return [up(length) if length else 0.0 for length in norms_upper(points - x)]
 
 
 def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
@@ -89,14 +97,15 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     0.0
     """
     used = weights > 0
-    w, g = (weights, rows) if used.all() else (weights[used], rows[used])
+    w, g = (weights, rows) if np.count_nonzero(used) == len(used) else (weights[used], rows[used])
     if w.size == 0:
         return math.inf
     with np.errstate(over="ignore", invalid="ignore"):
-        combo = w @ g
+        combo = w.dot(g)
         slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY
-        bound = up(_norm_upper(np.abs(combo) + slack) / _sum_lower(w))
-        if _norm_upper(slack) > 1e-3 * _norm_upper(combo) and g.size <= _LARGE:
+        widest, blur, length = norms_upper(np.array([np.abs(combo) + slack, slack, combo]))
+        bound = up(widest / _sum_lower(w))
+        if blur > 1e-3 * length and g.size <= _LARGE:
             return min(bound, _combination_norm_exact(w, g))
     return bound
 
@@ -104,7 +113,7 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
 def _mean_moduli(w: Vector, g: Matrix) -> Vector:
     """Return sum_j w_j |g_j|, entry by entry, without a second copy of a large matrix."""
     if g.size <= _LARGE:
-        total: Vector = w @ np.abs(g)
+        total: Vector = w.dot(np.abs(g))
         return total
     width = max(1, _LARGE // len(w))
     blocks = range(0, g.shape[1], width)
@@ -127,7 +136,7 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     except OverflowError:
         return math.inf
     combo += lost.sum(axis=0) * (UNIT * _SMALL_PRODUCT)
-    return up(_norm_upper(combo) / _sum_lower(w), 8 * UNIT) if combo.any() else 0.0
+    return up(norm_upper(combo) / _sum_lower(w), 8 * UNIT) if combo.any() else 0.0
 
 
 def _sum_lower(w: Vector) -> float:
@@ -138,9 +147,7 @@ def _sum_lower(w: Vector) -> float:
 def _product_error(a: Matrix, b: Matrix, product: Matrix) -> Matrix:
     """Return a*b - fl(a*b), exactly (Dekker's splitting), barring over- and underflow."""
     split = 2.0**27 + 1.0
-    ah = split * a - (split * a - a)
-    al = a - ah
-    bh = split * b - (split * b - b)
-    bl = b - bh
+    ah, bh = split * a - (split * a - a), split * b - (split * b - b)
+    al, bl = a - ah, b - bh
     error: Matrix = al * bl - (((product - ah * bh) - al * bh) - ah * bl)
     return error

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 
 
 def shrink(dim: int) -> float:
@@ -20,8 +21,12 @@ def inner_radius(centre: Vector, radius: float) -> float:
     Adding an offset to the centre rounds each coordinate to a unit of |y_i| <= |x_i| + radius. In a
     ball too small for that to matter half of the radius is kept.
     """
-    rounding = 2.0**-51 * (math.sqrt(centre.dot(centre)) + radius)
-    return max(radius * shrink(centre.size) - rounding, 0.5 * radius)
+    return _inside(radius, centre.size, math.sqrt(centre.dot(centre)))
+
+
+def _inside(radius: float, dim: int, length: float) -> float:
+    """The same where the length of the centre is known."""
+    return max(radius * shrink(dim) - 2.0**-51 * (length + radius), 0.5 * radius)
 
 
 def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> Vector:
@@ -42,6 +47,35 @@ def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> 
     direction *= scale
     direction += centre
     return direction
+
+
+def uniform_in_balls(rng: np.random.Generator, centres: Matrix, radii: Sequence[float]) -> Matrix:
+    """Draw a point of each ball: up to rounding those that `uniform_in_ball` draws one by one.
+
+    Examples
+    --------
+    >>> one, many = np.random.default_rng(0), np.random.default_rng(0)
+    >>> centres = np.eye(3)
+    >>> each = [uniform_in_ball(one, centre, 2.0) for centre in centres]
+    >>> np.allclose(uniform_in_balls(many, centres, [2.0] * 3), each, rtol=1e-14, atol=1e-14)
+    True
+    """
+    dim = centres.shape[1]
+    directions = np.empty(centres.shape)
+    shares = []
+    for direction in directions:
+        rng.standard_normal(out=direction)
+        shares.append(rng.random() ** (1.0 / dim))
+    lengths = np.vecdot(directions, directions).tolist()
+    scales = [
+        _inside(radius, dim, math.sqrt(far)) * share / (math.sqrt(length) or 1.0)
+        for radius, far, share, length in zip(
+            radii, np.vecdot(centres, centres).tolist(), shares, lengths
+        )
+    ]
+    directions *= np.array(scales)[:, None]
+    directions += centres
+    return directions
 
 
 def sphere_shadow(rng: np.random.Generator, dim: int) -> Vector:

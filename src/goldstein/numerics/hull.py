@@ -89,7 +89,7 @@ def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector
         raise InputError(
             f"gradients have shape {rows.shape}, expected (k, d) with at least one row."
         )
-    scale = float(max(rows.max(initial=0.0), -rows.min(initial=0.0)))
+    scale = max(rows.item(rows.argmax()), -rows.item(rows.argmin()))
     if not math.isfinite(scale):
         raise InputError("gradients contain a non-finite number; every row must be finite.")
     count = len(rows)
@@ -113,7 +113,7 @@ def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector
         weights = hull.weights.copy()
     point = weights.dot(rows)
     shortest = int(squared.argmin())
-    return weights if float(point @ point) <= squared.item(shortest) else _vertex(count, shortest)
+    return weights if point.dot(point) <= squared.item(shortest) else _vertex(count, shortest)
 
 
 class Hull:

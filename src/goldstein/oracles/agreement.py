@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -12,8 +12,6 @@ from goldstein.errors import KinkError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import stream
 from goldstein.oracles.counted import CountedOracle
-
-_SIGNS = np.array([-1.0, 1.0])
 
 #: Steps relative to the radius: shortest and longest; and the second one relative to the first.
 _SHORTEST, _LONGEST, _LONGER = 2.0**-24, 2.0**-10, 2.0**6
@@ -71,10 +69,10 @@ def gradient_is_wrong(
         return False
     rng = stream(seed, 0, "agreement")
     contradictions = 0
-    for _ in range(_POINTS):
+    for v in _directions(rng, _POINTS, x.size):
         y = uniform_in_ball(rng, x, 0.5 * radius)
         try:
-            verdict = _contradicts(oracle, y, oracle.gradient(y), rng, radius)
+            verdict = _contradicts(oracle, y, oracle.gradient(y), v, radius)
         except KinkError:
             continue
         if verdict is False:
@@ -85,8 +83,9 @@ def gradient_is_wrong(
 
 def heaviest(weights: Vector, points: Matrix, gradients: Matrix) -> list[tuple[Vector, Vector]]:
     """Return the points on which a claim rests most, with their gradients."""
-    order = np.argsort(-weights)[:_LOOKED_AT]
-    return [(points[j], gradients[j]) for j in order if weights[j] > 0]
+    heavy = weights.tolist()
+    order = sorted(range(len(heavy)), key=heavy.__getitem__, reverse=True)[:_LOOKED_AT]
+    return [(points[j], gradients[j]) for j in order if heavy[j] > 0]
 
 
 def claim_is_contradicted(
@@ -103,10 +102,8 @@ def claim_is_contradicted(
     """
     if not (oracle.has_value and oracle.has_gradient) or oracle.coarse:
         return False
-    rng = stream(seed, 0, "agreement at points")
     acquitted = False
-    for y, g in rests_on:
-        verdict = _wrong_at(oracle, y, g, x, radius, rng)
+    for verdict in _verdicts(oracle, rests_on, x, radius, seed):
         if verdict is True:
             return True
         acquitted |= verdict is False
@@ -148,24 +145,49 @@ def gradients_are_wrong_at(
     """
     if not (oracle.has_value and oracle.has_gradient) or oracle.coarse:
         return False
+    return any(verdict is True for verdict in _verdicts(oracle, list(points), x, radius, seed))
+
+
+def _verdicts(
+    oracle: CountedOracle,
+    points: list[tuple[Vector, Vector]],
+    x: Vector,
+    radius: float,
+    seed: int,
+) -> Iterator[bool | None]:
+    """Yield for each point whether its gradient is wrong, as far as anybody knows."""
     rng = stream(seed, 0, "agreement at points")
-    return any(_wrong_at(oracle, y, g, x, radius, rng) is True for y, g in points)
+    for (y, g), v in zip(points, _directions(rng, len(points), x.size)):
+        yield _wrong_at(oracle, y, g, v, x, radius, rng)
+
+
+def _directions(rng: np.random.Generator, count: int, dim: int) -> Matrix:
+    """Draw directions, one in each row.
+
+    No entry is small, so that no coordinate goes unnoticed; none is like another, so that mistakes
+    do not cancel: up to a factor their sizes are uniform between 0.5 and 1.5.
+    """
+    drawn: Matrix = rng.uniform(-1.0, 1.0, (count, dim))
+    drawn += np.copysign(0.5, drawn)
+    drawn /= math.sqrt(dim)
+    return drawn
 
 
 def _wrong_at(
     oracle: CountedOracle,
     y: Vector,
     g: Vector,
+    v: Vector,
     x: Vector,
     radius: float,
     rng: np.random.Generator,
 ) -> bool | None:
     """True where the gradient at y is wrong, False where it is right, None where nobody knows."""
-    verdict = _contradicts(oracle, y, g, rng, radius)
+    verdict = _contradicts(oracle, y, g, v, radius)
     if verdict is not True:
         return verdict
     contradictions = 0
-    for _ in range(_BESIDE):
+    for other in _directions(rng, _BESIDE, x.size):
         z = uniform_in_ball(rng, y, _NEAR * radius)
         z = x + (z - x) * min(1.0, radius / max(float(np.linalg.norm(z - x)), radius))
         try:
@@ -174,7 +196,7 @@ def _wrong_at(
             continue
         if np.linalg.norm(h - g) > _ALIKE * np.linalg.norm(g):
             continue  # beyond a kink
-        verdict = _contradicts(oracle, z, h, rng, radius)
+        verdict = _contradicts(oracle, z, h, other, radius)
         if verdict is False:
             return False
         contradictions += verdict is True
@@ -182,20 +204,16 @@ def _wrong_at(
 
 
 def _contradicts(
-    oracle: CountedOracle, y: Vector, g: Vector, rng: np.random.Generator, radius: float
+    oracle: CountedOracle, y: Vector, g: Vector, v: Vector, radius: float
 ) -> bool | None:
-    """True or False where the values are clear, None where they are not."""
-    # No entry is small, so that no coordinate goes unnoticed; none is like another, so that
-    # mistakes do not cancel.
-    signs = _SIGNS[rng.integers(0, 2, y.size)]  # as `rng.choice` does, in a third of its time
-    v = signs * rng.uniform(0.5, 1.5, y.size) / math.sqrt(y.size)
-    steep = float(np.abs(g) @ np.abs(v))
+    """True or False where the values along v are clear, None where they are not."""
+    steep = float(np.abs(g).dot(np.abs(v)))
     here = oracle.known_value(y)
     if oracle.values == 0:
         oracle.trial_value(y)  # how many digits a difference has must be known
     # As short as the digits of the values allow: a short step meets no kink.
     digits = _ROUNDING * abs(oracle.last_value) / (_CLEAR * steep) if steep > 0 else math.inf
-    spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
+    spacing = 2.0**-44 * abs(y.item(np.abs(y).argmax()))
     if _LONGEST * radius < spacing:
         return None  # steps of few units in the last place: what values lose to rounding shows
     step = max(_SHORTEST * radius, min(digits, _LONGEST * radius), spacing)
@@ -204,12 +222,15 @@ def _contradicts(
     if longer < 8.0 * step:  # two steps alike would show the same noise
         step = longer / 8.0
     for length in (step, longer):
-        ahead, behind = y + length * v, y - length * v
+        way = length * v
+        ahead, behind = y + way, y - way
         high = oracle.trial_value(ahead)
         # Where f(y) is known, one side may do; curvature and kinks are seen from both.
-        if here is not None and _Difference(g, ahead - y, high, here).verdict() is False:
+        expected = length * steep
+        if here is not None and _Difference(g, ahead - y, expected, high, here).verdict() is False:
             return False
-        found = _Difference(g, ahead - behind, high, oracle.trial_value(behind))
+        low = oracle.trial_value(behind)
+        found = _Difference(g, ahead - behind, 2.0 * expected, high, low)
         verdict = found.verdict()
         if verdict is not True:
             return verdict
@@ -220,13 +241,13 @@ def _contradicts(
 
 
 class _Difference:
-    """A difference of two values, and what a gradient expects of it."""
+    """A difference of two values, and what a gradient expects of it: at most so much, |g|.|way|."""
 
-    def __init__(self, g: Vector, way: Vector, high: float, low: float) -> None:
+    def __init__(self, g: Vector, way: Vector, most: float, high: float, low: float) -> None:
         rise = high - low
         self.clear = math.isfinite(rise) and rise != 0.0  # neither too far nor of few digits
-        self.miss = rise - float(g @ way)
-        self.size = max(float(np.abs(g) @ np.abs(way)), abs(rise))
+        self.miss = rise - float(g.dot(way))
+        self.size = max(most, abs(rise))
         self.blur = _ROUNDING * max(abs(high), abs(low))
 
     def verdict(self) -> bool | None:

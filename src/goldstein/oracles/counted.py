@@ -43,6 +43,19 @@ def _is_coarse(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
 
 
+class Reserved:
+    """Calls of an oracle that are kept back while this context lasts."""
+
+    def __init__(self, oracle: CountedOracle, calls: int) -> None:
+        self.oracle, self.calls = oracle, calls
+
+    def __enter__(self) -> None:
+        self.oracle.limit -= self.calls
+
+    def __exit__(self, *_: object) -> None:
+        self.oracle.limit += self.calls
+
+
 class CountedOracle(Oracle):
     """Wrap an oracle: count calls, refuse bad answers by name, stop at the budget.
 
@@ -230,14 +243,9 @@ class CountedOracle(Oracle):
         """Ask nothing any more, whatever was kept back: the function does not return."""
         self.closed, self.limit = True, -(10**18)
 
-    @contextlib.contextmanager
-    def reserved(self, calls: int) -> Iterator[None]:
+    def reserved(self, calls: int) -> Reserved:
         """Keep some calls back for what comes after."""
-        self.limit -= calls
-        try:
-            yield
-        finally:
-            self.limit += calls
+        return Reserved(self, calls)
 
     @contextlib.contextmanager
     def until(self, deadline: float) -> Iterator[None]:
@@ -253,8 +261,10 @@ class CountedOracle(Oracle):
 
         There every point of the ball is rounded to a few, which may be kinks.
         """
+        if not self.coarse:
+            return
         floor = _COARSE_FLOOR * max(1.0, float(np.abs(x).max()))
-        if self.coarse and delta < floor:
+        if delta < floor:
             raise InputError(
                 f"{self.name} returns gradients in {self.coarse}, which cannot resolve a ball of "
                 f"radius {delta:g}; compute in float64, or ask for delta >= {floor:.2g}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -206,31 +207,38 @@ class SampleStream(Oracle):
         return row
 
 
+_NOISY = (FiniteSum, SampleStream)
+
+#: What a gradient usually is; to ask whether it is an oracle takes longer.
+_FUNCTIONS = (FunctionType, MethodType)
+
+
 def as_stochastic(fun: Any, jac: Any = None) -> FiniteSum | SampleStream | None:
     """Read `fun` and `jac` as a noisy problem, or return None when they describe an ordinary one.
 
     Understood are a `FiniteSum` or `SampleStream` in either place, and in either place a gradient
     `grad(x, rng)` whose second argument is called rng. A callable `fun` beside it gives the values.
     """
+    if jac is None:
+        if isinstance(fun, _NOISY):
+            return fun
+        return SampleStream(fun) if _takes_rng(fun) else None
+    noisy = None if isinstance(jac, _FUNCTIONS) or not isinstance(jac, _NOISY) else jac
+    if noisy is None and not _takes_rng(jac):
+        return None
     value = fun if callable(fun) and not isinstance(fun, Oracle) else None
-    if isinstance(jac, FiniteSum | SampleStream):
-        return jac if value is None else jac.with_value(value)
-    if isinstance(fun, FiniteSum | SampleStream) and jac is None:
-        return fun
-    if _takes_rng(jac):
+    if noisy is None:
         return SampleStream(jac, value=value)
-    if jac is None and _takes_rng(fun):
-        return SampleStream(fun)
-    return None
+    return noisy if value is None else noisy.with_value(value)
 
 
 def _takes_rng(function: Any) -> bool:
-    if not callable(function) or isinstance(function, Oracle):
-        return False
     code = getattr(function, "__code__", None)
     plain = not hasattr(function, "__wrapped__") and not hasattr(function, "__signature__")
     if code is not None and plain and _RNG_NAMES.isdisjoint(code.co_varnames):
         return False  # a signature takes its time
+    if not callable(function) or isinstance(function, Oracle):
+        return False
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

@@ -66,6 +66,10 @@ class Evidence:
     perturbed: NDArray[np.bool_]
     gradients: Matrix | None = None
 
+    def about(self, x: Vector) -> Evidence:
+        """Return the same in support of a claim about x."""
+        return Evidence(x, self.points, self.weights, self.perturbed, self.gradients)
+
 
 @dataclass(slots=True)
 class State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -142,7 +142,7 @@ def run(
                     break
             if state.evidence is not None:
                 # Whatever the solver had in mind, the claim is about the point we return.
-                evidence, state.evidence = replace(state.evidence, x=state.x.copy()), None
+                evidence, state.evidence = state.evidence.about(state.x.copy()), None
                 certificate, state.rejected = judge(evidence)
                 if certificate is not None and (
                     going_on is None or not going_on.after(certificate, state, oracle.calls)
@@ -150,13 +150,13 @@ def run(
                     status = Status.VERIFIED
                     break
                 certificate = None
+            before, calls = calls, oracle.calls
             if going_on is not None:
-                going_on.watch(state, oracle.calls)
+                going_on.watch(state, calls)
             if state.status is not None:
                 status = state.status
                 break
-            idle = idle + 1 if oracle.calls == calls else 0
-            calls = oracle.calls
+            idle = idle + 1 if calls == before else 0
             if idle >= IDLE_LIMIT:
                 status = Status.STALLED
                 break
@@ -166,7 +166,7 @@ def run(
                 look = max(LONG, 2 * calls)
             now = time.perf_counter()
             if progress is not None and now - shown >= _PROGRESS_EVERY:
-                progress(state, oracle.calls)
+                progress(state, calls)
                 shown = now
             if now > deadline:
                 status = Status.OUT_OF_TIME

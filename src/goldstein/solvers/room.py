@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from goldstein.errors import InputError
 from goldstein.solvers.tuning import TUNING
@@ -57,6 +58,7 @@ class Room:
     matrix: bool
 
 
+@lru_cache(maxsize=64)
 def plan(dim: int, max_memory: int | None) -> Room:
     """Divide the memory: first what every search needs, then gradients.
 

@@ -26,6 +26,12 @@ ASKS, PAUSED, EVIDENCE, OUT_OF_CALLS, GIVEN_UP = range(1, 6)
 BEGINS, TOLD, KINKED = range(3)
 
 
+def address(array: NDArray[Any]) -> int:
+    """Return where the numbers of an array are: what `array.ctypes.data` is, sooner."""
+    begin: int = array.__array_interface__["data"][0]
+    return begin
+
+
 def addresses(vectors: str) -> str:
     """Return the names of the fields that say where vectors are."""
     return " ".join(f"at_{name}" for name in vectors.split())
@@ -134,9 +140,13 @@ class Arrays(dict[str, NDArray[Any]]):
 
     def __missing__(self, name: str) -> NDArray[Any]:
         begin, shape = self._places[name]
-        part = self._block[begin : begin + math.prod(shape)]
-        self[name] = part.view(_KINDS.get(name, np.float64)).reshape(shape)
-        return self[name]
+        part: NDArray[Any] = self._block[begin : begin + math.prod(shape)]
+        if name in _KINDS:
+            part = part.view(_KINDS[name])
+        if len(shape) > 1:
+            part = part.reshape(shape)
+        self[name] = part
+        return part
 
 
 class Memory:
@@ -148,7 +158,7 @@ class Memory:
         self.numbers: Vector = block[: plan.record.size]
         self.counts: Words = self.numbers.view(np.int64)
         self.counts[:] = plan.record
-        self.address: int = block.__array_interface__["data"][0]
+        self.address = address(block)
         self.counts[plan.addresses] += self.address
         self.arrays, self.hull, self.newton, self.model = (
             Arrays(block, plan.places[owner]) for owner in _PATHS
@@ -180,7 +190,7 @@ def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
     memory.arrays["ring_far"][:] = np.inf
     memory.newton["stale"][:] = 1
     memory.arrays["words"] = words
-    memory.counts[word_of("words")] = words.ctypes.data
+    memory.counts[word_of("words")] = address(words)
     return memory
 
 

@@ -146,21 +146,23 @@ def remove(face: Any, place: Any) -> None:
 
 
 @kernel
-def _solve(face: Any, side: Any) -> None:
-    """Overwrite a right-hand side with the solution."""
+def _solve(face: Any, side: Any, other: Any) -> None:
+    """Overwrite two right-hand sides with their solutions: together, neither waits for itself."""
     width = face.capacity + 1
     for i in range(face.active):
         entries = row(face.factor, width, i)
-        value = side[i]
+        value, more = side[i], other[i]
         for j in range(i):
             value -= entries[j] * side[j]
-        side[i] = value / entries[i]
+            more -= entries[j] * other[j]
+        side[i], other[i] = value / entries[i], more / entries[i]
     for i in range(face.active - 1, -1, -1):
         entries = row(face.factor, width, i)
-        value = side[i] / entries[i]
-        side[i] = value
+        value, more = side[i] / entries[i], other[i] / entries[i]
+        side[i], other[i] = value, more
         for j in range(i):
             side[j] -= entries[j] * value
+            other[j] -= entries[j] * more
 
 
 @kernel
@@ -178,8 +180,7 @@ def _correct(face: Any) -> Any:
     for i in range(count):
         ones[i] = 1.0
         step[i] = -slopes[order[i]]
-    _solve(face, ones)
-    _solve(face, step)
+    _solve(face, ones, step)
     sum_ones, sum_step = 0.0, 0.0
     for i in range(count):
         sum_ones += ones[i]
@@ -263,9 +264,12 @@ def minimise(address: Any) -> Any:
             uneven = False
             for place in range(face.active):
                 index = order[place]
-                noise = face.noise * math.sqrt(abs(length * square(face, index)))
-                if abs(slopes[index] - level) > face.relative * abs(level) + noise:
-                    uneven = True
+                gap, least = abs(slopes[index] - level), face.relative * abs(level)
+                if gap > least:
+                    noise = face.noise * math.sqrt(abs(length * square(face, index)))
+                    if gap > least + noise:
+                        uneven = True
+                        break
             if uneven:
                 corrections = corrections + 1 if _correct(face) else 0
                 continue

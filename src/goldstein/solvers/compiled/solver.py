@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ _EARLIER, _MARK_VALUE = map(layout.word_of, ("earlier", "mark_value"))
 _EPS, _DELTA, _LIPSCHITZ = map(layout.word_of, ("eps", "delta", "lipschitz"))
 _WORKING, _LINE, _TWO_HALVES = map(layout.word_of, ("working", "line", "two_halves"))
 _HULL_COUNT = layout.word_of("hull", "count")
-_TURN, _ASKING = map(layout.word_of, ("turn", "asking"))
+_TURN, _ASKING, _KINKS, _ENTRY = map(layout.word_of, ("turn", "asking", "kinks", "entry"))
+_FRESH = [layout.word_of(f"fresh_{what}") for what in ("count", "points", "gradients")]
 
 
 @dataclass
@@ -151,8 +153,8 @@ class CompiledAuto(Solver):
             state.status = Status.STALLED
 
     def retarget(self, state: CompiledState, eps: float, delta: float) -> bool:
-        record = state.record
-        record["eps"], record["delta"] = eps, delta
+        numbers = state.memory.numbers
+        numbers[_EPS], numbers[_DELTA] = eps, delta
         state.machine.aim_again(state.memory.address)
         # From now on the loop looks at every step.
         state.watched = True
@@ -189,7 +191,7 @@ def _answer(state: CompiledState, oracle: CountedOracle) -> None:
         try:
             memory.arrays["found"][:] = oracle.gradient(point)
         except KinkError:
-            state.record["kinks"], state.record["entry"] = 1, layout.KINKED
+            memory.counts[_KINKS], memory.counts[_ENTRY] = 1, layout.KINKED
     else:
         memory.numbers[_REPLY] = oracle.value(point)
 
@@ -198,21 +200,26 @@ def _learn_refuted(state: CompiledState) -> None:
     assert state.rejected is not None
     points, fresh = (np.ascontiguousarray(part) for part in state.rejected)
     state.rejected = None
-    state.record["fresh_count"] = len(points)
-    state.record["fresh_points"] = points.ctypes.data
-    state.record["fresh_gradients"] = fresh.ctypes.data
+    state.memory.counts[_FRESH] = len(points), layout.address(points), layout.address(fresh)
     state.machine.learn_refuted(state.memory.address)
 
 
 def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], Any]:
     """Return what compiled code needs to ask the user's function, if it can."""
     if isinstance(oracle.inner, FunctionOracle) and "numba" in sys.modules:
-        from goldstein.solvers.compiled.binding import bind
-
-        bound = bind(oracle.inner.fun, oracle.inner.jac, oracle.inner.args)
+        inner = oracle.inner
+        bound: tuple[Any, NDArray[np.int64], Any] | None
+        bound = _bind()(inner.fun, inner.jac, inner.args)
         if bound is not None:
             return bound
     return None, np.zeros(1, dtype=np.int64), None
+
+
+@cache
+def _bind() -> Any:
+    from goldstein.solvers.compiled.binding import bind  # needs Numba
+
+    return bind
 
 
 def _take_over(state: CompiledState) -> None:
@@ -226,13 +233,13 @@ def _take_over(state: CompiledState) -> None:
 
 
 def _evidence(state: CompiledState) -> Evidence:
-    hull = state.memory.hull
-    weights = hull["weights"][: state.memory.counts.item(_HULL_COUNT)]
+    memory = state.memory
+    weights = memory.hull["weights"][: memory.counts.item(_HULL_COUNT)]
     used = (weights > 0).nonzero()[0]
     return Evidence(
         state.x.copy(),
-        state.arrays["points"][used],
-        weights[used],
-        state.arrays["perturbed"][used] == 1,
-        hull["rows"][used],
+        memory.arrays["points"].take(used, 0),
+        weights.take(used),
+        memory.arrays["perturbed"].take(used) == 1,
+        memory.hull["rows"].take(used, 0),
     )
