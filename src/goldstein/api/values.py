@@ -66,8 +66,11 @@ ATTEMPTS = 3
 ENOUGH = 0.6
 
 #: Values for each variable without gain, of so many times the noise, before a noisy search ends:
-#: soon where a simplex goes on from there, which it does in few variables.
+#: soon in few variables.
 SOON, LATER, GAIN, FEW = 8, 16, 30.0, 10
+
+#: In so many variables at most a simplex goes on from there, before a population does.
+MOST_CLOSED_IN = 5
 
 #: How far the end of a noisy search may be from a minimum, as a part of the way it went: for a
 #: simplex, and for a population; and the most variables of a population.
@@ -242,7 +245,7 @@ class ValuesSearch:
             return time.perf_counter() > self.deadline
 
         place = x
-        if x.size <= FEW:
+        if x.size <= MOST_CLOSED_IN:
             place = close_in(values_at, inside, place, CLOSE * way, noise, seed, late)
         place = evolve(values_at, inside, place, WAY * way, noise, seed, late)
         fun = self._value(place)
