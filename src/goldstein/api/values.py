@@ -76,6 +76,9 @@ MOST_CLOSED_IN = 5
 #: simplex, and for a population; and the most variables of a population.
 CLOSE, WAY, MOST_EVOLVED = 0.01, 0.03, 200
 
+#: How often a population is doubled where only noise is left, if no claim is possible anyway.
+DOUBLINGS = 5
+
 #: Such a search has so many values without gain where a claim is possible: one is not where noise,
 #: over the ball, is so many times eps.
 AT_LEAST, HOPELESS = 100, 100.0
@@ -247,7 +250,8 @@ class ValuesSearch:
         place = x
         if x.size <= MOST_CLOSED_IN:
             place = close_in(values_at, inside, place, CLOSE * way, noise, seed, late)
-        place = evolve(values_at, inside, place, WAY * way, noise, seed, late)
+        doublings = DOUBLINGS if self._hopeless else 0
+        place = evolve(values_at, inside, place, WAY * way, noise, seed, late, doublings)
         fun = self._value(place)
         return replace(found, x=place, fun=fun) if fun <= found.fun + noise else found
 
