@@ -74,7 +74,7 @@ MOST_CLOSED_IN = 5
 
 #: How far the end of a noisy search may be from a minimum, as a part of the way it went: for a
 #: simplex, and for a population; and the most variables of a population.
-CLOSE, WAY, MOST_EVOLVED = 0.01, 0.03, 200
+CLOSE, WAY, MOST_EVOLVED = 0.01, 0.015, 200
 
 #: How often a population is doubled where only noise is left, if no claim is possible anyway.
 DOUBLINGS = 5
