@@ -77,7 +77,7 @@ MOST_CLOSED_IN = 5
 CLOSE, WAY, MOST_EVOLVED = 0.01, 0.015, 200
 
 #: How often a population is doubled where only noise is left, if no claim is possible anyway.
-DOUBLINGS = 5
+DOUBLINGS = 3
 
 #: Such a search has so many values without gain where a claim is possible: one is not where noise,
 #: over the ball, is so many times eps.
