@@ -70,7 +70,7 @@ ENOUGH = 0.6
 SOON, LATER, GAIN, FEW = 8, 16, 30.0, 10
 
 #: In so many variables at most a simplex goes on from there, before a population does.
-MOST_CLOSED_IN = 5
+MOST_CLOSED_IN = 8
 
 #: How far the end of a noisy search may be from a minimum, as a part of the way it went: for a
 #: simplex, and for a population; and the most variables of a population.
