@@ -70,3 +70,30 @@ def test_values_that_are_no_numbers_are_the_worst() -> None:
     population.learn(points, values)
     assert np.isfinite(population.mean).all()
     assert population.mean[0] < 0.5
+
+
+def test_larger_populations_come_closer_where_noise_hides_the_rest() -> None:
+    def left(doublings: int, seed: int) -> float:
+        rng = np.random.default_rng(seed)
+
+        def noisy(points: np.ndarray) -> np.ndarray:
+            return (points**2).sum(axis=1) + 1e-2 * rng.standard_normal(len(points))
+
+        x = evolve(noisy, free, np.ones(5), 0.3, 1e-2, seed, never, doublings)
+        return float(x @ x)
+
+    alone, grown = ([left(k, seed) for seed in range(10)] for k in (0, 4))
+    assert np.mean(grown) < 0.3 * np.mean(alone)
+
+
+def test_a_larger_population_keeps_what_was_learned() -> None:
+    population = Population(np.zeros(3), 1.0)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        points = population.draw(rng)
+        population.learn(points, ((points * [1.0, 30.0, 1.0]) ** 2).sum(axis=1))
+    grown = population.larger()
+    assert grown.size == 2 * population.size
+    assert np.array_equal(grown.mean, population.mean)
+    drawn = np.vstack([grown.draw(rng) for _ in range(100)]) - grown.mean
+    assert drawn[:, 1].std() < 0.2 * drawn[:, 0].std()

@@ -410,3 +410,18 @@ def test_differences_in_a_metric_are_gradients() -> None:
     stencil.fit(np.diag([1.0, 1e-2, 1e2]), slope)
     error = differences.gradient(np.zeros(3)) - slope
     assert np.abs(error / slope).max() < 0.05
+
+
+def test_a_long_axis_of_the_metric_does_not_bury_a_short_one_in_noise() -> None:
+    rng = np.random.default_rng(0)
+    free, slope = np.full(2, np.inf), np.array([1e-6, 100.0])
+    counted = CountedOracle(ValueOracle(lambda x: float(x @ slope) + 1e-8 * rng.standard_normal()))
+    errors = []
+    for seed in range(10):
+        stencil = Stencil(-free, free, seed)
+        stencil.noise = 1e-8
+        stencil.fit(np.diag([1e6, 1e-2]), slope)
+        place, ways = stencil.at(np.zeros(2))
+        assert np.linalg.norm(ways, axis=1).max() <= 0.1 * (1 + 1e-12)
+        errors.append(Differences(counted, stencil).gradient(place)[1] - slope[1])
+    assert np.abs(errors).max() < 0.03 * slope[1]

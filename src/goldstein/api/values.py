@@ -66,12 +66,18 @@ ATTEMPTS = 3
 ENOUGH = 0.6
 
 #: Values for each variable without gain, of so many times the noise, before a noisy search ends:
-#: soon where a simplex goes on from there, which it does in few variables.
+#: soon in few variables.
 SOON, LATER, GAIN, FEW = 8, 16, 30.0, 10
+
+#: In so many variables at most a simplex goes on from there, before a population does.
+MOST_CLOSED_IN = 8
 
 #: How far the end of a noisy search may be from a minimum, as a part of the way it went: for a
 #: simplex, and for a population; and the most variables of a population.
-CLOSE, WAY, MOST_EVOLVED = 0.01, 0.03, 200
+CLOSE, WAY, MOST_EVOLVED = 0.01, 0.015, 200
+
+#: How often a population is doubled where only noise is left, if no claim is possible anyway.
+DOUBLINGS = 3
 
 #: Such a search has so many values without gain where a claim is possible: one is not where noise,
 #: over the ball, is so many times eps.
@@ -242,9 +248,10 @@ class ValuesSearch:
             return time.perf_counter() > self.deadline
 
         place = x
-        if x.size <= FEW:
+        if x.size <= MOST_CLOSED_IN:
             place = close_in(values_at, inside, place, CLOSE * way, noise, seed, late)
-        place = evolve(values_at, inside, place, WAY * way, noise, seed, late)
+        doublings = DOUBLINGS if self._hopeless else 0
+        place = evolve(values_at, inside, place, WAY * way, noise, seed, late, doublings)
         fun = self._value(place)
         return replace(found, x=place, fun=fun) if fun <= found.fun + noise else found
 

@@ -109,10 +109,10 @@ class Stencil:
         d, size = y.size, max(1.0, float(np.abs(y).max()))
         turned = np.linalg.qr(stream(self.seed, self._asked, "basis").standard_normal((d, d)))[0]
         clear = math.sqrt(2.0 * d) * self.noise**0.75 / BLURRED_IN_METRIC
-        ways = clear / (self._steep_in_metric or 1.0) * (factor @ turned).T
-        lengths = np.maximum(np.linalg.norm(ways, axis=1), 1e-300)
-        limited: Matrix = ways * (np.clip(lengths, FORWARD * size, LONG * size) / lengths)[:, None]
-        return limited
+        # Axis by axis: to shorten the ways themselves would bury in noise what is steep.
+        axes, lengths, _ = np.linalg.svd(clear / (self._steep_in_metric or 1.0) * factor)
+        ways: Matrix = ((axes * np.clip(lengths, FORWARD * size, LONG * size)) @ turned).T
+        return ways
 
     def step(self, y: Vector) -> Vector:
         """Return the steps at y along each coordinate."""

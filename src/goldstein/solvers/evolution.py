@@ -21,6 +21,9 @@ from goldstein.numerics.streams import stream
 #: some for each variable.
 PATIENCE, PATIENCE_PER_VARIABLE = 10, 3
 
+#: A larger population begins so much wider than the one before it has ended.
+WIDER = 2.0
+
 
 class Population:
     """The normal distribution, and how it changes.
@@ -30,12 +33,14 @@ class Population:
     mean : ndarray
     spread : float
         Standard deviation along each coordinate.
+    size : int, optional
+        Points of a generation.
     """
 
-    def __init__(self, mean: Vector, spread: float) -> None:
+    def __init__(self, mean: Vector, spread: float, size: int | None = None) -> None:
         d = mean.size
         self.mean, self.spread = mean.copy(), spread
-        self.size = 4 + int(3 * math.log(d))
+        self.size = size or 4 + int(3 * math.log(d))
         best = self.size // 2
         weights = math.log((self.size + 1) / 2) - np.log(np.arange(1, self.size + 1))
         self._weights = weights[:best] / weights[:best].sum()
@@ -60,6 +65,13 @@ class Population:
         self._covariance = np.eye(d)
         self._generation = 0
         self._axes, self._lengths = np.eye(d), np.ones(d)
+
+    def larger(self) -> Population:
+        """Return one of twice as many points with what was learned: noise counts for less in it."""
+        grown = Population(self.mean, WIDER * self.spread, 2 * self.size)
+        grown._covariance, grown._axes = self._covariance, self._axes
+        grown._lengths = self._lengths
+        return grown
 
     def draw(self, rng: np.random.Generator) -> Matrix:
         """Return points, one per row."""
@@ -105,6 +117,7 @@ def evolve(
     noise: float,
     seed: int,
     deadline: Callable[[], bool],
+    doublings: int = 0,
 ) -> Vector:
     """Return where a population from x ends: out of calls or time, or where only noise is left.
 
@@ -122,6 +135,8 @@ def evolve(
     seed : int
     deadline : callable
         Whether time is up.
+    doublings : int
+        How often it goes on with twice as many points where only noise is left.
 
     Examples
     --------
@@ -132,7 +147,11 @@ def evolve(
     """
     population = Population(x, spread)
     lowest, idle, generation = math.inf, 0, 0
-    while idle < PATIENCE + PATIENCE_PER_VARIABLE * x.size and not deadline():
+    while not deadline():
+        if idle == PATIENCE + PATIENCE_PER_VARIABLE * x.size:
+            if not doublings:
+                break
+            population, lowest, idle, doublings = population.larger(), math.inf, 0, doublings - 1
         points = inside(population.draw(stream(seed, generation, "evolution")))
         try:
             values = values_at(points)
