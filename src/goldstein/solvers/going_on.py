@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldstein.checker.arrays import Vector
+from goldstein.result import Status
 from goldstein.solvers.base import Request, Solver, State
 from goldstein.solvers.promise import is_broken, rest
 
@@ -21,7 +22,7 @@ SHARE = 1e-3
 #: And this part of eps delta at least: after a warm start there is no whole fall to speak of.
 LEAST = 0.1
 #: The search is asked for an accuracy that is finer by this factor, but not below that part.
-FINER, FINEST = 0.1, 1e-6
+FINER, FINEST = 0.1, 1e-3
 #: Before this many calls nobody knows whether f falls.
 EARLY = 40
 #: Whenever f falls, the search gets this part of its calls more.
@@ -29,7 +30,8 @@ MORE = 0.25
 #: Where f has shown that it is not convex, what a certificate promises is not to be believed: the
 #: search gets this many calls to show what else there is.
 PATIENCE = 200
-#: A run may take this many times the calls of its first certificate, and that many more.
+#: A run may take this many times the calls of its first certificate, and that many more; called
+#: back, it may take that many more to certify what it has found.
 LONGEST, SHORTEST = 4, 1000
 
 
@@ -78,16 +80,21 @@ class GoingOn:
                 self._until = calls + PATIENCE
         self._extend(state, calls)
         self._refine(certificate)
-        return calls < min(self._until, self._limit) and self._aim(state, self._finer)
+        more = self._finer >= FINEST and calls < min(self._until, self._limit)
+        return more and self._aim(state, self._finer)
 
     def watch(self, state: State, calls: int) -> None:
         """Call the search back to what was asked for when f does not fall any more."""
-        if self.held is None or self._finer == 1.0 or state.midway:
+        if self.held is None or state.midway:
             return
         if state.fx < self._lowest:
             self._extend(state, calls)
-        if calls >= min(self._until, self._limit):
+        if self._finer == 1.0:
+            if calls >= self._limit:
+                state.status = Status.STALLED  # what is in hand will do
+        elif calls >= min(self._until, self._limit):
             self._finer = 1.0
+            self._limit = calls + SHORTEST
             self._aim(state, 1.0)
 
     def answer(self, state: State) -> Any:
@@ -116,7 +123,7 @@ class GoingOn:
     def _refine(self, certificate: Any) -> None:
         """Ask for more than the certificate says."""
         self._finer *= FINER
-        while self._meets(certificate) and self._finer > FINEST:
+        while self._meets(certificate) and self._finer >= FINEST:
             self._finer *= FINER
 
     def _meets(self, certificate: Any) -> bool:
