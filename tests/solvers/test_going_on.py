@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.solvers import going_on
+from goldstein.solvers import going_on, promise
 
 
 def solve(name: str, level: float, d: int | None = None, **more) -> gs.Result:
@@ -30,6 +30,47 @@ def test_small_gradients_far_from_the_bottom_are_not_the_end() -> None:
     assert res.nfev + res.ngev < going_on.LONGEST * 20 + going_on.SHORTEST
 
 
+@pytest.mark.parametrize("scale", [1e-2, 1e-3])
+@pytest.mark.parametrize("name", ["maxquad", "chained_lq", "brown_2"])
+def test_gradients_below_eps_everywhere_lead_to_the_bottom_all_the_same(
+    name: str, scale: float
+) -> None:
+    """Whatever the scale of f, a certificate of it is not the end far from the minimum."""
+    problem = gs.problems.get(name)
+    steepest = np.linalg.norm(problem.jac(problem.x0))
+    share = scale / steepest
+    res = gs.minimize(
+        lambda x: share * problem.fun(x), problem.x0, lambda x: share * problem.jac(x),
+        eps=2 * scale, delta=1e-2, rng=0,
+    )  # fmt: skip
+    assert res.success
+    start, best = problem.fun(problem.x0), problem.best_value
+    assert problem.fun(res.x) - best <= 1e-2 * (start - best)
+
+
+@pytest.mark.parametrize("name", ["matrix_sensing", "oet_5", "chebyshev_rational"])
+def test_what_closing_in_and_flat_valleys_hide_is_found(name: str) -> None:
+    """On the way to a proof f does not fall; where f is not convex, little is not nothing."""
+    problem = gs.problems.get(name)
+    fall = problem.fun(problem.x0) - problem.best_value
+    stopped = solve(name, 1e-2, options={"go_on": False})
+    res = solve(name, 1e-2)
+    assert stopped.fun - problem.best_value > 2e-3 * fall
+    assert res.fun - problem.best_value <= 1e-3 * fall
+
+
+@pytest.mark.parametrize("name", ["el_attar", "dc_4", "goffin"])
+def test_a_certificate_that_promises_enough_is_the_end(name: str) -> None:
+    """What is left, were f convex, is less than a thousandth of the fall, though f still falls."""
+    plain = solve(name, 1e-2, options={"go_on": False})
+    res = solve(name, 1e-2)
+    problem = gs.problems.get(name)
+    promised = promise.rest(plain.certificate, problem.x0)
+    assert plain.fun - problem.best_value <= promised
+    assert promised <= going_on.SHARE * (problem.fun(problem.x0) - plain.fun)
+    assert (res.nfev, res.ngev) == (plain.nfev, plain.ngev)
+
+
 @pytest.mark.parametrize("name", ["crescent", "maxquad", "chained_cb3_1", "hinge_svm"])
 def test_where_f_has_stopped_falling_the_certificate_is_the_end(name: str) -> None:
     plain = solve(name, 1e-4, options={"go_on": False})
@@ -45,6 +86,30 @@ def test_a_minimiser_costs_a_few_calls_only() -> None:
     )
     assert res.success
     assert res.nfev + res.ngev < 2 * going_on.EARLY
+
+
+@pytest.mark.parametrize("name", ["crescent", "network_1321_mse", "evd61", "chained_cb3_1"])
+def test_a_warm_start_costs_a_few_calls_only(name: str) -> None:
+    problem = gs.problems.get(name)
+    warm = solve(name, 1e-5, options={"go_on": False}).x
+    calls = []
+    for on in (False, True):
+        res = gs.minimize(problem, warm, eps=1e-2, delta=1e-2, rng=1, options={"go_on": on})
+        assert res.success
+        calls.append(res.nfev + res.ngev)
+    assert calls[1] <= max(calls[0], going_on.EARLY) + going_on.EARLY
+
+
+def test_a_proof_that_does_not_come_ends_with_the_one_in_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = solve("matrix_sensing", 1e-2, options={"go_on": False})
+    monkeypatch.setattr(going_on, "SHORTEST", 1)
+    monkeypatch.setattr(going_on, "LONGEST", 1.1)
+    res = solve("matrix_sensing", 1e-2)
+    assert res.success
+    assert res.fun == first.fun
+    assert res.nfev + res.ngev < 1.5 * (first.nfev + first.ngev)
 
 
 @pytest.mark.parametrize("calls", range(60, 260, 20))

@@ -161,11 +161,12 @@ def minimize(
     options : dict
         Parameters of the named method; and `check_gradient` (default True): compare a few
         differences of values with the gradients, and say so if they disagree; `go_on` (default
-        True; method `auto`, without constraints): with a certificate in hand, go on while f keeps
-        falling cheaply; `leaps` (default True; method `auto`, without constraints): begin with
-        jumps on a piecewise linear model, where `fun` is an expression with few kinks and some
-        of them curved or nested; and, with inequalities, `feasible` (default False): every
-        accepted point is feasible, from a feasible x0 on.
+        True; method `auto`, without constraints): with a certificate in hand that leaves much to be
+        gained, go on while f keeps falling cheaply; False ends a run with its first certificate;
+        `leaps` (default True; method `auto`, without constraints): begin with jumps on a piecewise
+        linear model, where `fun` is an expression with few kinks and some of them curved or
+        nested; and, with inequalities, `feasible` (default False): every accepted point is
+        feasible, from a feasible x0 on.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import MANY_VARIABLES
@@ -86,9 +86,9 @@ class AutoState(BallState):
     progress_value: float = math.inf
     progress_bound: float = math.inf
     progress_calls: int = 0
-    #: f when it was last looked at, and the call from which on that is done again.
+    #: f when it was last looked at, and the step from which on that is done again.
     mark_value: float = math.inf
-    mark_calls: int = 0
+    mark_steps: int = 0
     #: When to close in.
     close: float = TUNING.close
     short: float = TUNING.short
@@ -314,7 +314,7 @@ class Auto(Solver):
         return newton
 
     def step(self, oracle: CountedOracle, state: AutoState, request: Request) -> None:
-        state.proved = False
+        state.proved = state.midway = False
         rejected = state.rejected is not None
         if rejected:
             refuted(state, oracle.calls)
@@ -325,15 +325,17 @@ class Auto(Solver):
         partitioned = state.partitioned
         if partitioned is not None and partitioned.takes_turn(oracle.calls):
             partitioned.step(oracle, state)
-            look_back(state, oracle.calls)
+            look_back(state)
             return
         if state.sides is not None:
+            state.midway = True
             if state.sides.step(oracle, state):
                 state.sides = None
             return
         sweeps.stay(state, oracle.calls, rejected)
         if sweeps.takes_turn(state, oracle.calls):
             assert state.sweep is not None
+            state.midway = True
             if state.sweep.step(oracle) and sweeps.ended(state, oracle.calls):
                 state.sides = CoordinateSides(state.x, state.delta, state.sweep.rng)
             return
@@ -351,7 +353,7 @@ class Auto(Solver):
         if state.proved:
             state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
         take_turns(state, oracle.calls)
-        look_back(state, oracle.calls)
+        look_back(state)
         if stalled(state, oracle.calls):
             state.status = Status.STALLED
 
@@ -370,3 +372,8 @@ class Auto(Solver):
         if state.partitioned is not None:
             state.partitioned.again()
         return True
+
+    def known(self, state: AutoState) -> tuple[Matrix, Matrix]:
+        memory = state.memory
+        count = min(memory.added, memory.capacity)
+        return memory.points[:count], memory.gradients[:count]

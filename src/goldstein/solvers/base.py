@@ -85,7 +85,8 @@ class State:
     evidence : set when the solver believes to have met the request
     rejected : certificate layer's fresh (points, gradients) after evidence was turned down
     status : set when the solver gives up
-    earlier : f at x between an eighth and a quarter of the calls ago, where a solver keeps that
+    earlier : f at x between a quarter and a half of the steps ago, where a solver keeps that
+    midway : what the solver is in the midst of shows in f at its end only
     violation : of the constraints at x, where there are any, for those who watch
     """
 
@@ -101,6 +102,7 @@ class State:
     notes: dict[str, Any] = field(default_factory=dict)
     violation: float | None = None
     earlier: float = -np.inf
+    midway: bool = False
 
 
 class Solver(ABC):
@@ -127,3 +129,7 @@ class Solver(ABC):
     def retarget(self, state: Any, eps: float, delta: float) -> bool:
         """Go on from here with another request; return False where that is not possible."""
         return False
+
+    def known(self, state: Any) -> tuple[Matrix, Matrix]:
+        """Return the points whose gradients are in memory, and the gradients."""
+        return np.empty((0, state.x.size)), np.empty((0, state.x.size))

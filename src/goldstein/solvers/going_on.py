@@ -2,7 +2,8 @@
 
 A certificate can be true and useless: where gradients are as small as eps, far from any minimum,
 every point has one. So the first certificate is kept, the search is asked for a tenth of its eps
-and delta, and its answer counts instead when f does not fall any more, or not fast enough.
+and delta, and its answer counts instead when f does not fall any more, or not fast enough. Where
+the certificate itself promises that little is left, the run ends with it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldstein.checker.arrays import Vector
+from goldstein.result import Status
 from goldstein.solvers.base import Request, Solver, State
+from goldstein.solvers.promise import is_broken, rest
 
-#: f falls while the last fifth or so of the calls has lowered it by this share of the whole fall.
+#: What counts is this part of the whole fall of f: as what a certificate leaves to be gained, and
+#: as what the last third or so of the steps has gained.
 SHARE = 1e-3
-#: The search is asked for an accuracy that is finer by this factor.
-FINER = 0.1
+#: And this part of eps delta at least: after a warm start there is no whole fall to speak of.
+LEAST = 0.1
+#: The search is asked for an accuracy that is finer by this factor, but not below that part.
+FINER, FINEST = 0.1, 1e-3
 #: Before this many calls nobody knows whether f falls.
 EARLY = 40
-#: A run may take this many times the calls of its first certificate, and that many more.
+#: Whenever f falls, the search gets this part of its calls more.
+MORE = 0.25
+#: Where f has shown that it is not convex, what a certificate promises is not to be believed: the
+#: search gets this many calls to show what else there is.
+PATIENCE = 200
+#: A run may take this many times the calls of its first certificate, and that many more; called
+#: back, it may take that many more to certify what it has found.
 LONGEST, SHORTEST = 4, 1000
 
 
@@ -39,30 +51,50 @@ class GoingOn:
         self.solver = solver
         self.request = request
         self.held: Held | None = None
+        self._start: tuple[Vector, float]
         self._finer = 1.0
-        self._start = 0.0
-        self._limit = 0
+        self._lowest = float("inf")
+        #: What a certificate promises is not to be believed.
+        self._broken = False
+        #: The call at which the search is called back, unless f falls; and at which it is anyway.
+        self._until = self._limit = 0
 
     def begins(self, state: State) -> None:
         """Note where the run begins."""
-        self._start = state.fx
+        self._start = (state.x.copy(), state.fx)
 
     def after(self, certificate: Any, state: State, calls: int) -> bool:
         """Say whether the run goes on although it has this certificate."""
-        if self.held is None:
-            self._limit = LONGEST * calls + SHORTEST
-        elif self._finer == 1.0:
+        first = self.held is None
+        if not first and self._finer == 1.0:
             return False  # it was called back to certify, and has
         self.held = Held(state.x.copy(), state.fx, certificate)
-        self._finer *= FINER
-        if self._meets(certificate):
+        if not self._broken and rest(certificate, self._start[0]) <= self._least(state):
             return False
-        return self._falls(state, calls) and self._aim(state, self._finer)
+        if first:
+            self._until, self._limit = EARLY, LONGEST * calls + SHORTEST
+            self._broken = self._has_come_down(state) and is_broken(
+                certificate, *self.solver.known(state)
+            )
+            if self._broken:
+                self._until = calls + PATIENCE
+        self._extend(state, calls)
+        self._refine(certificate)
+        more = self._finer >= FINEST and calls < min(self._until, self._limit)
+        return more and self._aim(state, self._finer)
 
     def watch(self, state: State, calls: int) -> None:
         """Call the search back to what was asked for when f does not fall any more."""
-        if self.held is not None and self._finer < 1.0 and not self._falls(state, calls):
+        if self.held is None or state.midway:
+            return
+        if state.fx < self._lowest:
+            self._extend(state, calls)
+        if self._finer == 1.0:
+            if calls >= self._limit:
+                state.status = Status.STALLED  # what is in hand will do
+        elif calls >= min(self._until, self._limit):
             self._finer = 1.0
+            self._limit = calls + SHORTEST
             self._aim(state, 1.0)
 
     def answer(self, state: State) -> Any:
@@ -71,11 +103,28 @@ class GoingOn:
         state.x, state.fx = self.held.x, self.held.fx
         return self.held.certificate
 
-    def _falls(self, state: State, calls: int) -> bool:
-        # A fall below eps delta is what the certificate allows for; a warm start sees no other.
-        least = max(SHARE * (self._start - state.fx), self.request.eps * self.request.delta)
-        falls = calls < EARLY or state.earlier - state.fx > least
-        return falls and calls < self._limit
+    def _extend(self, state: State, calls: int) -> None:
+        """Let the search have more calls if f falls."""
+        self._lowest = state.fx
+        if state.earlier - state.fx > self._least(state):
+            self._until = max(self._until, int((1.0 + MORE) * calls))
+
+    def _least(self, state: State) -> float:
+        """Return the smallest change of f that counts."""
+        return max(SHARE * self._fall(state), LEAST * self.request.eps * self.request.delta)
+
+    def _fall(self, state: State) -> float:
+        return self._start[1] - state.fx
+
+    def _has_come_down(self, state: State) -> bool:
+        """Has f fallen so far that a share of that counts? After a warm start it has not."""
+        return self._least(state) == SHARE * self._fall(state)
+
+    def _refine(self, certificate: Any) -> None:
+        """Ask for more than the certificate says."""
+        self._finer *= FINER
+        while self._meets(certificate) and self._finer >= FINEST:
+            self._finer *= FINER
 
     def _meets(self, certificate: Any) -> bool:
         """Is it as fine as what the search would be asked for?"""

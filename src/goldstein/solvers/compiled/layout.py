@@ -98,7 +98,7 @@ SEARCH = _record(
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks
     " stop question entry kinks"
     " phase line halvings failed_steps steps moved proved refuted settled step_began idle stalled"
-    " two_halves turn turn_began turn_ends small_moves progress_calls mark_calls"
+    " two_halves turn turn_began turn_ends small_moves progress_calls mark_steps"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
     # rows that the last solve has seen; their weights are optimal; the step is along `sparse`

@@ -38,7 +38,7 @@ def stretch(address: Any) -> Any:
             return search.stop
         calls = _calls(search)
         take_turns(search, calls)
-        look_back(search, calls)
+        look_back(search)
         search.stalled = stalled(search, calls)
         search.idle = search.idle + 1 if calls == search.step_began else 0
         if search.proved:

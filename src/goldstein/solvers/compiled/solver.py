@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError, KinkError, OutOfCalls
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
@@ -159,6 +159,10 @@ class CompiledAuto(Solver):
         # From now on the loop looks at every step.
         state.watched = True
         return True
+
+    def known(self, state: CompiledState) -> tuple[Matrix, Matrix]:
+        count = min(int(state.record["added"]), int(state.record["ring_size"]))
+        return state.arrays["ring_points"][:count], state.arrays["ring_gradients"][:count]
 
     def best_evidence(self, state: CompiledState) -> Evidence | None:
         return _evidence(state) if state.machine.last(state.memory.address) else None

@@ -11,12 +11,15 @@ from goldstein.solvers.tuning import TUNING
 IDLE_LIMIT = 1000
 
 
-def look_back(s: Any, calls: Any) -> None:
-    """Keep in `s.earlier` what f was between an eighth and a quarter of the calls ago."""
-    if calls >= s.mark_calls:
+def look_back(s: Any) -> None:
+    """Keep in `s.earlier` what f was between a quarter and a half of the steps ago.
+
+    Steps, and not calls: many of these are spent on a proof, and f does not fall meanwhile.
+    """
+    if s.steps >= s.mark_steps:
         s.earlier = s.mark_value
         s.mark_value = s.fx
-        s.mark_calls = calls + max(10, calls // 8)
+        s.mark_steps = s.steps + max(1, s.steps // 4)
 
 
 def stalled(s: Any, calls: Any) -> bool:
