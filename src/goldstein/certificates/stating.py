@@ -19,6 +19,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import SAME, beside, differ, hair, mean_length, rounding_slack, survey
 from goldstein.checker.rounding import (
     combination_norm_upper,
+    distance_upper,
     distances_upper,
     norm_upper,
     norms_upper,
@@ -67,6 +68,10 @@ FEW = 4
 #: doubled, this many more near looks.
 MANY_CLAIMS, LOOKS_MORE = 16, 2
 
+#: In many variables, draws beside every point: a check may make more of them, but here all that
+#: they find has to fit into memory.
+DRAWS_FOR_MANY = 2
+
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
 
@@ -85,6 +90,21 @@ def _looks(width: float, delta: float) -> tuple[int, int]:
 def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
     """Return these rows; all of them without a copy."""
     return rows if len(used) == len(rows) else rows[used]
+
+
+def distances(points: Matrix, x: Vector) -> list[float]:
+    """Return bounds of the distances from x; one by one where differences would take memory."""
+    if x.size < MANY_VARIABLES:
+        return distances_upper(points, x)
+    return [distance_upper(y, x) for y in points]
+
+
+def _brought_forward(rows: Matrix, used: Rows) -> Matrix:
+    """Return these rows without a copy: they change places with the first ones."""
+    for place, row in enumerate(used.tolist()):
+        if place != row:
+            rows[[place, row]] = rows[[row, place]]
+    return rows[: len(used)]
 
 
 def slack_of(weights: Vector, rows: Matrix) -> float:
@@ -261,7 +281,7 @@ class Stating:
             return self._unseen(meta)
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
-        rows, points = taken(self.gradients, used), taken(self.points, used)
+        rows, points = _brought_forward(self.gradients, used), _brought_forward(self.points, used)
         slack = slack_of(weights, rows) + SAME * mean_length(weights, rows)
         asked = _Remembering(self.oracle, int(weights.argmax()))
         try:
@@ -272,8 +292,9 @@ class Stating:
             if not found <= goal:
                 seed = int(self.rng.integers(2**32))
                 found = survey(
-                    asked.gradient, self.x, self.delta, points, weights, goal, seed, self._optimise
-                ).eps
+                    asked.gradient, self.x, self.delta, points, weights, goal, seed,
+                    self._optimise, DRAWS_FOR_MANY,
+                ).eps  # fmt: skip
         except OutOfCalls:
             return self._unseen(meta)
         if math.isinf(found):
@@ -282,10 +303,10 @@ class Stating:
         stated = up(found + MARGIN * (found - bound) + slack)
         if found + slack <= enough:
             stated = min(stated, enough)
-        heaviest = int(used[weights.argmax()])
+        heaviest = int(weights.argmax())
         if asked.answer is None or self._is_other(asked.answer, heaviest, stated):
             self._require_same(stated, heaviest)
-        distance = max(distances_upper(points, self.x))
+        distance = max(distances(points, self.x))
         return GoldsteinCertificate(
             self.x, self._with_room(distance, points), max(stated, bound), points, rows, weights,
             meta=dict(meta or {}), descent=descent,
@@ -329,7 +350,7 @@ class Stating:
 
     def _with_room(self, radius: float, points: Matrix) -> float:
         """The displacements need room too, where all points are next to x."""
-        room = 4.0 * max(norms_upper(hair(points, self.delta)))
+        room = 4.0 * max(norm_upper(hair(y, self.delta)) for y in points)
         return max(radius, min(self.delta, up(radius + room)))
 
     def _require_determinism(self, eps: float, used: Rows, weights: Vector) -> None:

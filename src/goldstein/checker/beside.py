@@ -146,6 +146,7 @@ def survey(
     goal: float,
     seed: int,
     optimise: Optimise,
+    rounds: int = ROUNDS,
 ) -> Survey:
     """Look for a combination of gradients beside the points that is at most `goal` long.
 
@@ -154,31 +155,33 @@ def survey(
     and among many points the weights would pick just that one; its twin finds it out.
     """
     found = Survey()
-    places: list[Vector] = []
-    rounds = max(2, min(ROUNDS, ROWS // len(points)))
-    crowded = len(points) * x.size > CROWDED
+    # Of every row its draw and its point: the place is drawn again where it is needed again.
+    places: dict[int, tuple[int, int]] = {}
+    rounds = max(2, min(rounds, ROWS // len(points)))
     beside_point: list[list[int]] = [[] for _ in points]
-    rows = np.empty((len(points), x.size))
+    rows = np.empty((2 * len(points), x.size))
+
+    def displaced(draw: int, j: int) -> Vector:
+        return beside(np.random.default_rng([seed, draw, j + 1]), points[j], x, delta)
+
     for draw in range(rounds):
         rng = np.random.default_rng([seed, draw])
         found.draws += 1
         fresh = []
-        for y, seen in zip(points, beside_point):
-            z = beside(rng, y, x, delta)
+        for j, seen in enumerate(beside_point):
             try:
-                g = gradient(z.copy())
+                g = gradient(displaced(draw, j))
             except KinkError:
                 found.kinks += 1
                 continue
             # Of a large claim, what was found beside a point before is replaced if it is the same.
-            same = (r for r in seen if crowded and _is_same(g, rows[r]))
+            same = (r for r in seen if len(points) * x.size > CROWDED and _is_same(g, rows[r]))
             row = next(same, len(places))
             if row == len(places):
                 seen.append(row)
-                places.append(z)
             if row == len(rows):
                 rows = np.concatenate([rows, np.empty((8 + row // 8, x.size))])
-            rows[row], places[row] = g, z
+            rows[row], places[row] = g, (draw, j)
             fresh.append(row)
         if not fresh:
             continue
@@ -186,14 +189,15 @@ def survey(
         known = np.zeros(len(places))
         if len(fresh) == len(points):
             known[fresh] = weights
-        matrix = rows[: len(places)]
-        bound, used = best_bound(matrix, optimise, known if known.any() else None)
+        bound, used = best_bound(rows[: len(places)], optimise, known if known.any() else None)
         if bound > goal:
             found.eps = min(found.eps, bound)
             continue
         support = np.flatnonzero(used > 0)
+        twins = np.empty((support.size, x.size))
         try:
-            twins = np.array([gradient(_twin(rng, places[j], x, delta)) for j in support.tolist()])
+            for k, row in enumerate(support.tolist()):
+                twins[k] = gradient(_twin(rng, displaced(*places[row]), x, delta))
         except KinkError:
             found.kinks += 1
             continue

@@ -88,10 +88,11 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     >>> combination_norm_upper(np.array([0.5, 0.5]), np.array([[1.0], [-1.0]]))
     0.0
     """
-    used = weights > 0
-    w, g = (weights, rows) if used.all() else (weights[used], rows[used])
-    if w.size == 0:
+    weights, used = np.maximum(weights, 0.0), weights > 0
+    if not used.any():
         return math.inf
+    # Rows without weight add zeros; of a large matrix they are not worth a copy.
+    w, g = (weights, rows) if used.all() or rows.size > _LARGE else (weights[used], rows[used])
     with np.errstate(over="ignore", invalid="ignore"):
         combo = w @ g
         slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY

@@ -98,6 +98,8 @@ class AutoState(BallState):
     sides: CoordinateSides | None = None
     #: The search for sums of elements, if f is one.
     partitioned: PartitionedSearch | None = None
+    #: Memory is short: the bundle makes room while its evidence is judged.
+    makes_room: bool = False
 
     @property
     def lipschitz(self) -> float:
@@ -151,6 +153,10 @@ class AutoState(BallState):
         assert self.rejected is not None
         for y, g in zip(*self.rejected):
             self.memory.add(y, g, perturbed=True)
+            if self.makes_room:
+                self.bundle.add(y.copy(), g, reach=self.working)
+        if self.makes_room:
+            self.offered = self.added
 
     def drop_unperturbed(self) -> None:
         self.bundle.drop_unperturbed()
@@ -292,6 +298,7 @@ class Auto(Solver):
             line=LINES.index(self.line),
             two_halves=self.newton,
             turn=NEWTON if self.newton else BUNDLE,
+            makes_room=not room.ample,
         )
         if self.sweep and d >= MANY_VARIABLES:
             own = stream(request.seed, 0, "sweep")
@@ -350,6 +357,8 @@ class Auto(Solver):
             converse(oracle, state, bundle_half.begin(state), bundle_half.told, bundle_half.kinked)
         if state.proved:
             state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
+            if state.makes_room:
+                state.bundle.release()
         take_turns(state, oracle.calls)
         look_back(state, oracle.calls)
         if stalled(state, oracle.calls):

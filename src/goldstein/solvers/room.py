@@ -48,6 +48,8 @@ class Room:
         Pairs of the limited metric, and linear pieces of its model, at most.
     matrix : bool
         There is room for a dense matrix.
+    ample : bool
+        Memory is no concern.
     """
 
     bundle: int
@@ -55,6 +57,7 @@ class Room:
     memory: int
     pairs: int
     matrix: bool
+    ample: bool = False
 
 
 def plan(dim: int, max_memory: int | None) -> Room:
@@ -76,7 +79,7 @@ def plan(dim: int, max_memory: int | None) -> Room:
         rows = max(TUNING.gather, 20_000_000 // dim)
         bundle = max(TUNING.gather, min(dim + 2, 1000, rows))
         memory = min(4 * min(dim, 200) + 100, rows)
-        return Room(bundle, 2 * max(bundle, rows), memory, TUNING.pairs, True)
+        return Room(bundle, 2 * max(bundle, rows), memory, TUNING.pairs, True, ample=True)
     allowed = DEFAULT if max_memory is None else max_memory
     vectors = allowed // (8 * dim)
     least = FIXED + 3 * FEWEST + math.ceil((PER_ROW + 2) * FEWEST) + 2
