@@ -58,6 +58,7 @@ def placed(gradient, x, monkeypatch, steps=100):
     monkeypatch.setattr(
         "goldstein.solvers.coordinate_sides.leave_to_proof", lambda *given: left.append(given)
     )
+    monkeypatch.setattr("goldstein.solvers.coordinate_sides.begin_afresh", Placed.__init__)
     s = Placed()
     sides = CoordinateSides(x, DELTA, np.random.default_rng(1))
     oracle = CountedOracle(as_oracle(lambda x: 0.0, gradient))

@@ -17,10 +17,10 @@ ROOMY = 20_000
 #: Vectors per point of the bundle: its gradient and itself; and when it is judged, its copy in the
 #: evidence, what is asked again, what is asked beside that, and a twin; and those of a certificate
 #: that is kept while the run goes on (11.5 were measured).
-PER_POINT = 12
+PER_POINT = 7
 
 #: Points that merged rows may remember, per row; all of them are judged.
-MERGED = 1.25
+MERGED = 1.1
 
 #: Vectors per row of the bundle.
 PER_ROW = PER_POINT * MERGED
