@@ -38,7 +38,7 @@ from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.partitioned import PartitionedSearch
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
-from goldstein.solvers.room import DEFAULT, plan
+from goldstein.solvers.room import DEFAULT, ELEMENTS, plan
 from goldstein.solvers.tuning import TUNING
 
 #: In many variables a proof that failed is tried again for an eps smaller by this factor, down to
@@ -305,8 +305,8 @@ class Auto(Solver):
             state.sweep = CoordinateSweep(d, request.delta, fx, own)
         if self.elements and isinstance(oracle.plain, PartiallySeparable):
             own = stream(request.seed, 0, "partitioned")
-            allowed = self.max_memory or DEFAULT
-            state.partitioned = PartitionedSearch.of(oracle, allowed // 2, own)
+            allowed = int(ELEMENTS * (self.max_memory or DEFAULT))
+            state.partitioned = PartitionedSearch.of(oracle, allowed, own)
         state.newton.restart(state.x, fx)
         open_turn(state, oracle.calls)
         return state

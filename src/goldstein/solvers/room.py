@@ -14,13 +14,16 @@ DEFAULT = 2_000_000_000
 #: Up to this many variables the default leaves room for all that a search wants to keep.
 ROOMY = 20_000
 
-#: Vectors per point of the bundle: its gradient and itself; and when it is judged, its copy in the
-#: evidence, what is asked again, what is asked beside that, and a twin; and those of a certificate
-#: that is kept while the run goes on (11.5 were measured).
+#: Vectors per point while it is judged, when the bundle itself has made room: the point, its
+#: gradient, those that two draws find beside it, and a twin; and those of a certificate that is
+#: kept while the run goes on.
 PER_POINT = 7
 
 #: Points that merged rows may remember, per row; all of them are judged.
 MERGED = 1.1
+
+#: Part of the memory for the search that knows the elements of a sum: nothing is judged meanwhile.
+ELEMENTS = 0.55
 
 #: Vectors per row of the bundle.
 PER_ROW = PER_POINT * MERGED
