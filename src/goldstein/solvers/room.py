@@ -71,12 +71,12 @@ def plan(dim: int, max_memory: int | None) -> Room:
     >>> plan(10, None).bundle
     60
     >>> plan(100_000, 1_000_000_000).bundle
-    67
+    130
     >>> plan(100_000, 10_000_000)
     Traceback (most recent call last):
         ...
     goldstein.errors.InputError: max_memory=10,000,000 bytes is too little for 100,000 variables: \
-    the search needs 81,600,000 at least, 102 vectors.
+    the search needs 64,800,000 at least, 81 vectors.
     """
     if max_memory is None and dim < ROOMY:
         rows = max(TUNING.gather, 20_000_000 // dim)
