@@ -103,21 +103,19 @@ class CoordinateSides:
         above, below = np.where(self._up, g, other), np.where(self._up, other, g)
         news = self._note(above, below)
         self._pairs += 1
-        if self._is_no_use(HELP * s.eps):
-            return True
-        if news <= MISSING * s.eps or self._pairs == LOOKS:
-            self._prepare(s)
-        else:
-            self._up = self.rng.random(g.size) < 0.5
-        return False
-
-    def _is_no_use(self, helpful: float) -> bool:
-        """Can 0 not be had, or for too many variables not for sure?"""
         (lowest, low), (high, highest) = self._low, self._high
-        if _distance_of_0(lowest, highest) > helpful:
+        # Is 0 between the sides of most variables, whatever those of the others?
+        few = max(HELP * s.eps, FEW * float(np.linalg.norm(highest - lowest)))
+        if _distance_of_0(low, high) > few:
             return True
-        unsure = _distance_of_0(low, high)
-        return unsure > helpful and unsure > FEW * float(np.linalg.norm(highest - lowest))
+        if news > MISSING * s.eps and self._pairs < LOOKS:
+            self._up = self.rng.random(g.size) < 0.5
+            return False
+        # And for some sides of the others between those of the rest?
+        if _distance_of_0(lowest, highest) > HELP * s.eps:
+            return True
+        self._prepare(s)
+        return False
 
     def _note(self, above: Vector, below: Vector) -> float:
         """Widen what is known of the partial derivatives on both sides; return by how much."""
