@@ -60,6 +60,10 @@ QUICK = 0.05
 #: From this rejection on, at every power of two, the judge looks for itself.
 AFRESH = 16
 
+#: Draws beside every point of a claim in many variables: a check makes more of them if need be, but
+#: within `max_memory` there is room for these.
+DRAWS_FOR_MANY = 2
+
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
 
@@ -220,8 +224,9 @@ class Judge:
         request = self.request
         self.oracle.require_visible(x, request.delta)
         return Stating(
-            self.oracle, x, request.delta, points, gradients, request.seed, max(1, self.trials)
-        )
+            self.oracle, x, request.delta, points, gradients, request.seed, max(1, self.trials),
+            DRAWS_FOR_MANY,
+        )  # fmt: skip
 
     def _displaced(self, evidence: Evidence) -> tuple[list[int], Matrix, Matrix]:
         """Ask for all gradients at once, each a little aside, and again where one met a kink.

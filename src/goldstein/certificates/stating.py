@@ -68,10 +68,6 @@ FEW = 4
 #: doubled, this many more near looks.
 MANY_CLAIMS, LOOKS_MORE = 16, 2
 
-#: In many variables, draws beside every point: a check may make more of them, but here all that
-#: they find has to fit into memory.
-DRAWS_FOR_MANY = 2
-
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
 
@@ -150,6 +146,8 @@ class Stating:
         Seed of the displacements.
     number : int
         Of this claim, among those that one run has tried.
+    draws : int
+        Draws beside every point in many variables; all that they find has to fit into memory.
     """
 
     def __init__(
@@ -161,10 +159,12 @@ class Stating:
         gradients: Matrix,
         seed: int,
         number: int = 1,
+        draws: int = checker.ROUNDS,
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
         self.seed = seed
+        self._draws = draws
         width = float(hair(x, delta).max())
         self._looks, self._near_looks = _looks(width, delta)
         self._near_looks += LOOKS_MORE * (number // MANY_CLAIMS).bit_length()
@@ -293,7 +293,7 @@ class Stating:
                 seed = int(self.rng.integers(2**32))
                 found = survey(
                     asked.gradient, self.x, self.delta, points, weights, goal, seed,
-                    self._optimise, DRAWS_FOR_MANY,
+                    self._optimise, self._draws,
                 ).eps  # fmt: skip
         except OutOfCalls:
             return self._unseen(meta)
