@@ -10,7 +10,7 @@ or a function that is merely curved would be refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,30 +155,28 @@ def survey(
     and among many points the weights would pick just that one; its twin finds it out.
     """
     found = Survey()
-    # Of every row its draw and its point: the place is drawn again where it is needed again.
+    # Of every row its draw and its point: the places are drawn again where they are needed again.
     places: dict[int, tuple[int, int]] = {}
-    rounds = max(2, min(rounds, ROWS // len(points)))
-    beside_point: list[list[int]] = [[] for _ in points]
+    crowded = len(points) * x.size > CROWDED
     rows = np.empty((2 * len(points), x.size))
 
-    def displaced(draw: int, j: int) -> Vector:
-        return beside(np.random.default_rng([seed, draw, j + 1]), points[j], x, delta)
+    def displaced(rng: np.random.Generator) -> Iterator[Vector]:
+        return (beside(rng, y, x, delta) for y in points)
 
-    for draw in range(rounds):
+    for draw in range(max(2, min(rounds, ROWS // len(points)))):
         rng = np.random.default_rng([seed, draw])
         found.draws += 1
         fresh = []
-        for j, seen in enumerate(beside_point):
+        for j, z in enumerate(displaced(rng)):
             try:
-                g = gradient(displaced(draw, j))
+                g = gradient(z)
             except KinkError:
                 found.kinks += 1
                 continue
             # Of a large claim, what was found beside a point before is replaced if it is the same.
-            same = (r for r in seen if len(points) * x.size > CROWDED and _is_same(g, rows[r]))
+            before = places.items() if crowded else ()
+            same = (r for r, (_, i) in before if i == j and _is_same(g, rows[r]))
             row = next(same, len(places))
-            if row == len(places):
-                seen.append(row)
             if row == len(rows):
                 rows = np.concatenate([rows, np.empty((8 + row // 8, x.size))])
             rows[row], places[row] = g, (draw, j)
@@ -186,18 +184,20 @@ def survey(
         if not fresh:
             continue
         # The stored weights belong to the points of one draw, if all of them answered.
-        known = np.zeros(len(places))
-        if len(fresh) == len(points):
-            known[fresh] = weights
-        bound, used = best_bound(rows[: len(places)], optimise, known if known.any() else None)
+        whole = len(fresh) == len(points)
+        known: Vector | None = np.bincount(fresh, weights, len(places)) if whole else None
+        bound, used = best_bound(rows[: len(places)], optimise, known)
         if bound > goal:
             found.eps = min(found.eps, bound)
             continue
         support = np.flatnonzero(used > 0)
         twins = np.empty((support.size, x.size))
+        wanted = {places[row]: k for k, row in enumerate(support.tolist())}
         try:
-            for k, row in enumerate(support.tolist()):
-                twins[k] = gradient(_twin(rng, displaced(*places[row]), x, delta))
+            for earlier in range(draw + 1):
+                for j, z in enumerate(displaced(np.random.default_rng([seed, earlier]))):
+                    if (earlier, j) in wanted:
+                        twins[wanted[earlier, j]] = gradient(_twin(rng, z, x, delta))
         except KinkError:
             found.kinks += 1
             continue
