@@ -185,7 +185,7 @@ def survey(
             continue
         # The stored weights belong to the points of one draw, if all of them answered.
         whole = len(fresh) == len(points)
-        known: Vector | None = np.bincount(fresh, weights, len(places)) if whole else None
+        known = np.bincount(fresh, weights, len(places)).astype(np.float64) if whole else None
         bound, used = best_bound(rows[: len(places)], optimise, known)
         if bound > goal:
             found.eps = min(found.eps, bound)
