@@ -10,7 +10,7 @@ or a function that is merely curved would be refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -159,17 +159,13 @@ def survey(
     places: dict[int, tuple[int, int]] = {}
     crowded = len(points) * x.size > CROWDED
     rows = np.empty((2 * len(points), x.size))
-
-    def displaced(rng: np.random.Generator) -> Iterator[Vector]:
-        return (beside(rng, y, x, delta) for y in points)
-
     for draw in range(max(2, min(rounds, ROWS // len(points)))):
         rng = np.random.default_rng([seed, draw])
         found.draws += 1
         fresh = []
-        for j, z in enumerate(displaced(rng)):
+        for j, y in enumerate(points):
             try:
-                g = gradient(z)
+                g = gradient(beside(rng, y, x, delta))
             except KinkError:
                 found.kinks += 1
                 continue
@@ -195,7 +191,9 @@ def survey(
         wanted = {places[row]: k for k, row in enumerate(support.tolist())}
         try:
             for earlier in range(draw + 1):
-                for j, z in enumerate(displaced(np.random.default_rng([seed, earlier]))):
+                again = np.random.default_rng([seed, earlier])
+                for j, y in enumerate(points):
+                    z = beside(again, y, x, delta)
                     if (earlier, j) in wanted:
                         twins[wanted[earlier, j]] = gradient(_twin(rng, z, x, delta))
         except KinkError:
