@@ -1,13 +1,18 @@
 """Many variables: the ten problems of Haarala, Miettinen and Makela, and an l1 logistic sum.
 
     python -m benchmarks.many_variables                        # d = 1e3, 1e4, 1e5
-    python -m benchmarks.many_variables --dims 1000000 --problems chained_cb3_2 brown_2
+    python -m benchmarks.many_variables --dims 1000000 --max-time 300
+    python -m benchmarks.many_variables --page                 # the table, into benchmarks/auto.md
     python -m benchmarks.many_variables --elements --starts 1 2 3 --problems chained_lq
 
+Results are kept run by run in `--keep`, with the commit: what is there is not run again, so a run
+that was interrupted is continued; `--page` writes the rows of the commit that was run last.
+
 Functions are plain callables; those marked "elements" are `gs.PartiallySeparable` (chained Mifflin
-2 always, all that are sums of elements with `--elements`). `--starts k` displaces the start by a
-tenth of a standard normal vector, of seed k. Every run is a process of its own, so that its peak
-memory is its own (beyond that of the imports, which is subtracted). Columns: values + gradients;
+2 always, chained LQ from 1e5 on, all that are sums of elements with `--elements`). `--starts k`
+displaces the start by a tenth of a standard normal vector, of seed k. Every run is a process of
+its own, so that its peak memory is its own (beyond that of the imports, which is subtracted).
+Columns: values + gradients;
 CPU seconds of the run, certificate included, and of one `verify`, which has to agree; peak memory;
 f, and beside it the f of SciPy's L-BFGS-B and, where it is built (`GOLDSTEIN_PEERS`), of LMBM, each
 with as many calls (no fewer than 1000) and CPU seconds (no fewer than 10), which prove nothing.
@@ -19,11 +24,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import resource
 import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,6 +57,14 @@ HAARALA = [
 ]
 
 PROBLEMS = (*HAARALA, "l1_logistic")
+
+#: Sums of elements from this many variables on, `--elements` or not.
+AS_ELEMENTS = {"chained_mifflin_2": 1, "chained_lq": 100_000}
+
+#: Where results are kept, and the page with the table between two marks.
+KEPT = Path(__file__).parent / "results" / "many_variables.jsonl"
+PAGE = Path(__file__).parent / "auto.md"
+MARKS = ("<!-- many variables: generated -->", "<!-- many variables: end -->")
 
 #: A peer has as many calls and CPU seconds as we needed, and no fewer than these.
 LEAST_CALLS, LEAST_SECONDS = 1000, 10.0
@@ -230,23 +245,22 @@ def main() -> None:
     parser.add_argument("--dims", nargs="*", type=int, default=[1000, 10_000, 100_000])
     parser.add_argument("--problems", nargs="*", default=list(PROBLEMS))
     parser.add_argument("--max-time", type=float, default=60.0)
+    parser.add_argument("--peer-time", type=float, default=math.inf, help="CPU s, at most")
     parser.add_argument("--max-memory", type=int, help="bytes, as the option of the search")
     parser.add_argument("--starts", nargs="*", type=int, default=[0], help="0: as it is")
     parser.add_argument("--elements", action="store_true", help="sums of elements where they are")
+    parser.add_argument("--keep", type=Path, default=KEPT, help="a file for the results")
+    parser.add_argument("--page", action="store_true", help="write the table of what is kept")
     parser.add_argument("--one", choices=["own", "l-bfgs-b", "lmbm"], help="one run, as JSON")
     parser.add_argument("--calls", type=int, default=1000, help="of a peer in one run")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    name, d, start = chosen.problems[0], chosen.dims[0], chosen.starts[0]
-    if chosen.one == "own":
-        memory = chosen.max_memory
-        print(json.dumps(own_run(name, d, chosen.max_time, start, chosen.elements, memory)))
+    if chosen.one:
+        print(json.dumps(one_run(chosen)))
         return
-    if chosen.one == "l-bfgs-b":
-        print(json.dumps(lbfgsb_run(name, d, start, chosen.calls, chosen.max_time)))
-        return
-    if chosen.one == "lmbm":
-        print(json.dumps(lmbm_run(name, d, start, chosen.calls, chosen.max_time)))
+    kept = Kept(chosen.keep)
+    if chosen.page:
+        write_page(kept)
         return
     unbuilt = shared_library.missing("lmbm")
     if unbuilt:
@@ -255,22 +269,91 @@ def main() -> None:
     for d in chosen.dims:
         for start in chosen.starts:
             for name in chosen.problems:
-                print(_compared(name, d, start, chosen, not unbuilt), flush=True)
+                print(_compared(name, d, start, chosen, not unbuilt, kept), flush=True)
 
 
-def _compared(name: str, d: int, start: int, chosen: argparse.Namespace, lmbm: bool) -> str:
+def one_run(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Make the run that this process was started for."""
+    name, d, start = chosen.problems[0], chosen.dims[0], chosen.starts[0]
+    if chosen.one == "own":
+        return own_run(name, d, chosen.max_time, start, chosen.elements, chosen.max_memory)
+    peer = lbfgsb_run if chosen.one == "l-bfgs-b" else lmbm_run
+    return peer(name, d, start, chosen.calls, chosen.max_time)
+
+
+class Kept:
+    """Results in a file, one JSON line each; those of this commit are not made again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.commit = describe_commit()
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.results = [json.loads(line) for line in lines]
+
+    def run(self, question: dict[str, Any], *args: str) -> dict[str, Any]:
+        """Return what is kept of this run, or make it."""
+        question = {"commit": self.commit, **question}
+        for result in self.results:
+            if result["question"] == question:
+                answer: dict[str, Any] = result["answer"]
+                return answer
+        answer = in_a_process(*args)
+        if "failed" in answer:
+            return answer
+        self.results.append({"question": question, "answer": answer})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(json.dumps(self.results[-1]) + "\n")
+        return answer
+
+
+def describe_commit() -> str:
+    """Return the commit of this clone, with a mark where files differ from it."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def _compared(
+    name: str, d: int, start: int, chosen: argparse.Namespace, lmbm: bool, kept: Kept
+) -> str:
     """Run one problem, ours and theirs."""
-    elements = name == "chained_mifflin_2" or (chosen.elements and name in ELEMENTS)
+    elements = d >= AS_ELEMENTS.get(name, math.inf) or (chosen.elements and name in ELEMENTS)
+    asked = {"problem": name, "d": d, "start": start, "elements": elements}
     which = ["--problems", name, "--dims", str(d), "--starts", str(start)]
     own = ["--max-time", str(chosen.max_time), *(["--elements"] if elements else [])]
     if chosen.max_memory:
         own += ["--max-memory", str(chosen.max_memory)]
-    ours = in_a_process("--one", "own", *which, *own)
-    most = ["--calls", str(max(LEAST_CALLS, ours.get("calls", 0)))]
-    most += ["--max-time", str(max(LEAST_SECONDS, ours.get("cpu", 0.0)))]
-    peers = [in_a_process("--one", "l-bfgs-b", *which, *most)]
-    peers.append(in_a_process("--one", "lmbm", *which, *most) if lmbm else {})
-    return row(name, d, start, elements, ours, *peers)
+    limits = {"max_time": chosen.max_time, "max_memory": chosen.max_memory}
+    ours = kept.run({**asked, **limits, "who": "own"}, "--one", "own", *which, *own)
+    calls = max(LEAST_CALLS, ours.get("calls", 0))
+    seconds = max(LEAST_SECONDS, min(chosen.peer_time, math.ceil(ours.get("cpu", 0.0))))
+    most = ["--calls", str(calls), "--max-time", str(seconds)]
+    peers = []
+    for who in ("l-bfgs-b", "lmbm") if lmbm else ("l-bfgs-b",):
+        peers.append(kept.run({**asked, "who": who}, "--one", who, *which, *most))
+    return row(name, d, start, elements, ours, *peers, *([] if lmbm else [{}]))
+
+
+def write_page(kept: Kept) -> None:
+    """Put the table of the commit that was run last between the marks of the page."""
+    commit = kept.results[-1]["question"]["commit"]
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for result in kept.results:
+        asked = result["question"]
+        if asked["commit"] == commit:
+            key = (asked["d"], asked["start"], PROBLEMS.index(asked["problem"]), asked["elements"])
+            rows.setdefault(key, {})[asked["who"]] = result["answer"]
+    table = [f"Commit {commit}.", "", HEADER]
+    for (d, start, which, elements), found in sorted(rows.items()):
+        peers = [found.get(who, {}) for who in ("l-bfgs-b", "lmbm")]
+        table.append(row(PROBLEMS[which], d, start, elements, found["own"], *peers))
+    text = PAGE.read_text()
+    before, rest = text.split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    PAGE.write_text("\n".join([before + MARKS[0], "", *table, "", MARKS[1] + after]))
 
 
 if __name__ == "__main__":

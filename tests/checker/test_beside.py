@@ -146,7 +146,8 @@ def asked(gradient: Any, points: Any = ((0.25,),), goal: float = 0.0, **more: An
 
     points = np.array(points)
     weights = more.pop("weights", np.full(len(points), 1.0 / len(points)))
-    found = survey(record, X, 0.5, points, weights, goal, 0, more.pop("optimise", even))
+    optimise = more.pop("optimise", even)
+    found = survey(record, X, 0.5, points, weights, goal, 0, optimise, **more)
     return found, places
 
 
@@ -171,6 +172,25 @@ def test_many_points_are_drawn_less_often() -> None:
     assert found.draws == 2
     assert len(places) == 1800
     assert asked(lambda z: np.ones(1), [[0.25]] * 300)[0].draws == 6
+
+
+def test_who_has_little_memory_asks_for_fewer_draws() -> None:
+    assert asked(lambda z: np.ones(1), rounds=3)[0].draws == 3
+    assert asked(lambda z: np.ones(1), rounds=1)[0].draws == 2
+
+
+def test_a_twin_is_beside_the_place_of_its_gradient() -> None:
+    """Of two draws beside two points only the first answer of each point has weight."""
+    points = [[0.25], [-0.25]]
+    found, places = asked(
+        lambda z: np.sign(z), points, goal=1e-12,
+        optimise=lambda rows: np.eye(1, len(rows))[0] if len(rows) < 4 else np.ones(4) / 4,
+        weights=np.array([1.0, 0.0]),
+    )  # fmt: skip
+    assert found.draws == 2
+    assert len(places) == 8
+    for place, twin in zip(places[:4], places[4:]):
+        assert 0 < abs(twin - place) < 2.0**-36
 
 
 def test_the_goal_itself_is_reached() -> None:

@@ -115,6 +115,22 @@ def test_combinations_are_bounded_from_above(scale: float) -> None:
             assert combination(some, rows) <= F(rounding.combination_norm_upper(some, rows)) ** 2
 
 
+def test_rows_without_weight_add_nothing_to_large_combinations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.random.default_rng(3).standard_normal((6, 50))
+    rows[4] *= 1e6
+    weights = np.array([0.3, 0.0, 0.2, 0.5, -0.7, 0.0])
+    some = rounding.combination_norm_upper(weights, rows)
+    monkeypatch.setattr(rounding, "_LARGE", 10)
+    whole = rounding.combination_norm_upper(weights, rows)
+    assert combination(weights.clip(0.0), rows) <= F(whole) ** 2
+    assert whole == pytest.approx(some, rel=1e-12)
+    assert rounding.combination_norm_upper(np.array([0.0, -1.0]), rows[:2]) == math.inf
+    rows[1, 3] = math.inf  # believed of nobody: then there is no bound
+    assert rounding.combination_norm_upper(weights, rows) == math.inf
+
+
 def test_combinations_of_nothing_and_of_zeros() -> None:
     rows = np.array([[1.0, 2.0], [-1.0, -2.0]])
     assert rounding.combination_norm_upper(np.zeros(2), rows) == math.inf

@@ -58,6 +58,7 @@ def placed(gradient, x, monkeypatch, steps=100):
     monkeypatch.setattr(
         "goldstein.solvers.coordinate_sides.leave_to_proof", lambda *given: left.append(given)
     )
+    monkeypatch.setattr("goldstein.solvers.coordinate_sides.begin_afresh", Placed.__init__)
     s = Placed()
     sides = CoordinateSides(x, DELTA, np.random.default_rng(1))
     oracle = CountedOracle(as_oracle(lambda x: 0.0, gradient))
@@ -75,6 +76,24 @@ def test_gradients_cancel_whatever_the_multipliers(bent, monkeypatch):
     assert len(rows) <= 40
     assert all(np.linalg.norm(y) <= DELTA for y in s.points)
     assert np.linalg.norm(gs.numerics.hull.min_norm_weights(rows) @ rows) <= EPS
+
+
+def test_sides_that_depend_on_those_of_neighbours_are_learned(monkeypatch):
+    # Three pieces of every term meet at the minimum of chained CB3 I: below it, a partial
+    # derivative is that of one piece or another, as its neighbour goes.
+    problem = gs.problems.get("chained_cb3_1", d=D)
+    noise = 1e-4 * DELTA / np.sqrt(D) * np.random.default_rng(2).standard_normal(D)
+    s = placed(problem.gradient, np.ones(D) + noise, monkeypatch)
+    rows = np.array(s.rows)
+    assert len(rows) <= 40
+    assert np.linalg.norm(gs.numerics.hull.min_norm_weights(rows) @ rows) <= 0.1 * EPS
+
+
+def test_where_neighbours_decide_alone_the_sides_are_given_up(monkeypatch):
+    def gradient(x):  # the sign of the next variable, not of one's own
+        return np.sign(np.roll(x, 1)) + 0.5
+
+    assert placed(gradient, np.zeros(D), monkeypatch) is None
 
 
 def test_a_kink_at_any_distance_does_no_harm(monkeypatch):

@@ -180,6 +180,46 @@ def test_the_search_stays_within_what_is_allowed(megabytes):
     assert peak <= limit
 
 
+@pytest.mark.parametrize("n", [14, 20])
+def test_what_is_found_beside_points_stays_within_what_is_allowed(n):
+    # Gradients that change with every digit: about n of them cancel, and beside every point there
+    # is another one whenever the judge looks.
+    d, limit = 20_000, 40_000_000
+    size = 1e-2 * math.sqrt(2 * n / d)
+
+    def rough(x):
+        return x + size * np.sin(1e15 * x)
+
+    def peak(calls):
+        tracemalloc.start()
+        try:
+            gs.minimize(
+                lambda x: float(0.5 * x @ x), np.linspace(0.5, 1.5, d), rough, eps=1e-2,
+                delta=1e-2, rng=0, max_calls=calls, options={"max_memory": limit},
+            )  # fmt: skip
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(5)  # modules are loaded
+    assert peak(600) <= limit
+
+
+def test_a_bundle_that_made_room_has_what_the_judge_was_told():
+    solver = Watched(max_memory=40_000_000)
+    problem = gs.problems.get("chained_cb3_2", d=20_000)
+    run("chained_cb3_2", 20_000, solver, max_calls=20)
+    state = solver.state
+    state.bundle.release()
+    points = np.tile(state.x, (3, 1)) + 1e-4 * np.eye(3, problem.dim)
+    state.rejected = points, np.array([problem.gradient(y) for y in points])
+    state.remember_fresh()
+    assert state.makes_room
+    assert state.bundle.size == 3
+    assert state.offered == state.added
+    assert np.array_equal(state.bundle.hull.gradients, state.rejected[1])
+
+
 @pytest.mark.parametrize("limit", [0, -5, 1000])
 def test_too_little_memory_is_refused(limit):
     with pytest.raises(InputError, match="max_memory"):

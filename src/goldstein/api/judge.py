@@ -13,9 +13,8 @@ import numpy as np
 from goldstein.api.from_nothing import certificate_from
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating, taken
+from goldstein.certificates.stating import Stating, distances, taken
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.rounding import distances_upper
 from goldstein.errors import (
     BallTooSmallError,
     InputError,
@@ -60,6 +59,10 @@ QUICK = 0.05
 
 #: From this rejection on, at every power of two, the judge looks for itself.
 AFRESH = 16
+
+#: Draws beside every point of a claim in many variables: a check makes more of them if need be, but
+#: within `max_memory` there is room for these.
+DRAWS_FOR_MANY = 2
 
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
@@ -170,6 +173,7 @@ class Judge:
             if brief and evidence is not None:
                 evidence = _heaviest(evidence, self._affordable(outcome))
             found = self._known(evidence, state.x)
+            evidence = None  # what is not held is room for what follows
             # Half of the calls add gradients to those known here, half look beside them.
             most = getattr(state, "most_gradients", math.inf) - len(found.points)
             with self.oracle.reserved(int((self.oracle.limit - self.oracle.calls) // 2)):
@@ -180,7 +184,9 @@ class Judge:
                 )  # fmt: skip
             if not found.points:
                 return None
-            stating = self._state(state.x, np.array(found.points), np.array(found.gradients))
+            points, gradients = np.array(found.points), np.array(found.gradients)
+            found.points, found.gradients = [], []
+            stating = self._state(state.x, points, gradients)
             claim = None if stating is None else stating.claim(self.request.eps, self.meta)
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
                 claim = _better(claim, self._afresh(state.x))
@@ -201,13 +207,13 @@ class Judge:
             if evidence.gradients is None:
                 found.points, found.gradients = map(list, self._ask_again(evidence)[1])
             else:
-                safe = evidence.perturbed
-                found.points = list(evidence.points[safe])
-                found.gradients = list(evidence.gradients[safe])
+                safe = np.flatnonzero(evidence.perturbed)
+                found.points = list(taken(evidence.points, safe))
+                found.gradients = list(taken(evidence.gradients, safe))
         return found
 
     def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating | None:
-        inside = [distance <= self.request.delta for distance in distances_upper(points, x)]
+        inside = [distance <= self.request.delta for distance in distances(points, x)]
         if not any(inside):
             return None
         if not all(inside):
@@ -218,25 +224,30 @@ class Judge:
         request = self.request
         self.oracle.require_visible(x, request.delta)
         return Stating(
-            self.oracle, x, request.delta, points, gradients, request.seed, max(1, self.trials)
-        )
+            self.oracle, x, request.delta, points, gradients, request.seed, max(1, self.trials),
+            DRAWS_FOR_MANY,
+        )  # fmt: skip
 
     def _displaced(self, evidence: Evidence) -> tuple[list[int], Matrix, Matrix]:
         """Ask for all gradients at once, each a little aside, and again where one met a kink.
 
-        Returns which were to be had, their points and themselves.
+        Returns which were to be had, their points and themselves. In many variables the points of
+        the evidence are moved, not copied.
         """
         x, delta = evidence.x, self.request.delta
         rng = stream(self.request.seed, self.trials, "judge")
         shares = [HAIR if safe else JITTER for safe in evidence.perturbed.tolist()]
         wanted = list(range(len(shares)))
-        points, gradients = np.empty(evidence.points.shape), np.empty(evidence.points.shape)
+        points, gradients = evidence.points, np.empty(evidence.points.shape)
+        many = x.size >= MANY_VARIABLES
+        if not many:
+            points = np.empty(points.shape)
         asked: list[int] = []
         for _ in range(DRAWS):
-            reach = [shares[j] for j in wanted]
-            drawn = _displace(rng, taken(evidence.points, wanted), x, delta, reach)
-            points[wanted] = drawn
-            inside = [distance <= delta for distance in distances_upper(drawn, x)]
+            for part in [[j] for j in wanted] if many else [wanted]:
+                reach = [shares[j] for j in part]
+                points[part] = _displace(rng, taken(evidence.points, part), x, delta, reach)
+            inside = [distance <= delta for distance in distances(taken(points, wanted), x)]
             wanted = list(compress(wanted, inside))
             kinks = []
             for j, gradient in zip(wanted, self.oracle.gradients_at(taken(points, wanted))):

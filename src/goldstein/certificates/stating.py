@@ -19,6 +19,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.beside import SAME, beside, differ, hair, rounding_slack, survey
 from goldstein.checker.rounding import (
     combination_norm_upper,
+    distance_upper,
     distances_upper,
     norm_upper,
     norms_upper,
@@ -87,6 +88,21 @@ def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
     return rows if len(used) == len(rows) else rows[used]
 
 
+def distances(points: Matrix, x: Vector) -> list[float]:
+    """Return bounds of the distances from x; one by one where differences would take memory."""
+    if x.size < MANY_VARIABLES:
+        return distances_upper(points, x)
+    return [distance_upper(y, x) for y in points]
+
+
+def _brought_forward(rows: Matrix, used: Rows) -> Matrix:
+    """Return these rows without a copy: they change places with the first ones."""
+    for place, row in enumerate(used.tolist()):
+        if place != row:
+            rows[[place, row]] = rows[[row, place]]
+    return rows[: len(used)]
+
+
 def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
     """Return the mean length of gradients, and what rounding may add to their bound.
 
@@ -134,6 +150,8 @@ class Stating:
         Seed of the displacements.
     number : int
         Of this claim, among those that one run has tried.
+    draws : int
+        Draws beside every point in many variables; all that they find has to fit into memory.
     """
 
     def __init__(
@@ -145,10 +163,12 @@ class Stating:
         gradients: Matrix,
         seed: int,
         number: int = 1,
+        draws: int = checker.ROUNDS,
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         self.points, self.gradients = points, gradients
         self.seed = seed
+        self._draws = draws
         width = float(hair(x, delta).max())
         self._looks, self._near_looks = _looks(width, delta)
         self._near_looks += LOOKS_MORE * (number // MANY_CLAIMS).bit_length()
@@ -273,7 +293,8 @@ class Stating:
             return self._unseen(meta)
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
-        rows, points = taken(self.gradients, used), taken(self.points, used)
+        rows, points = _brought_forward(self.gradients, used), _brought_forward(self.points, used)
+        self._optimal.clear()  # rows have changed places
         mean, slack = scale_of(weights, rows)
         slack += SAME * mean
         asked = _Remembering(self.oracle, int(weights.argmax()))
@@ -285,8 +306,9 @@ class Stating:
             if not found <= goal:
                 seed = int(self.rng.integers(2**32))
                 found = survey(
-                    asked.gradient, self.x, self.delta, points, weights, goal, seed, self._optimise
-                ).eps
+                    asked.gradient, self.x, self.delta, points, weights, goal, seed,
+                    self._optimise, self._draws,
+                ).eps  # fmt: skip
         except OutOfCalls:
             return self._unseen(meta)
         if math.isinf(found):
@@ -295,13 +317,14 @@ class Stating:
         stated = up(found + MARGIN * (found - bound) + slack)
         if found + slack <= enough:
             stated = min(stated, enough)
-        heaviest = int(used[weights.argmax()])
+        heaviest = int(weights.argmax())
         if asked.answer is None or self._is_other(asked.answer, heaviest, stated):
             self._require_same(stated, heaviest)
-        distance = max(distances_upper(points, self.x))
+        longest = max(norm_upper(hair(y, self.delta)) for y in points)
+        radius = self._with_room(max(distances(points, self.x)), longest)
         return GoldsteinCertificate(
-            self.x, self._with_room(distance, hair(points, self.delta)), max(stated, bound), points,
-            rows, weights, meta=dict(meta or {}), descent=descent,
+            self.x, radius, max(stated, bound), points, rows, weights, meta=dict(meta or {}),
+            descent=descent,
         )  # fmt: skip
 
     def _beside_all(self, oracle: _Remembering, points: Matrix, weights: Vector) -> float:
@@ -337,14 +360,13 @@ class Stating:
     ) -> GoldsteinCertificate:
         points = taken(self.points, used)
         claim = strongest_claim(self.x, points, self._rows(used), weights, *self._best(used))
-        delta = self._with_room(claim["delta"], taken(self.hairs, used))
+        delta = self._with_room(claim["delta"], max(norms_upper(taken(self.hairs, used))))
         claim.update(eps=max(claim["eps"], eps), delta=delta)
         return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
-    def _with_room(self, radius: float, hairs: Matrix) -> float:
+    def _with_room(self, radius: float, hair: float) -> float:
         """The displacements need room too, where all points are next to x."""
-        room = 4.0 * max(norms_upper(hairs))
-        return max(radius, min(self.delta, up(radius + room)))
+        return max(radius, min(self.delta, up(radius + 4.0 * hair)))
 
     def _require_determinism(self, eps: float, mean: float, used: Rows, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.

@@ -145,6 +145,7 @@ def survey(
     goal: float,
     seed: int,
     optimise: Optimise,
+    rounds: int = ROUNDS,
 ) -> Survey:
     """Look for a combination of gradients beside the points that is at most `goal` long.
 
@@ -153,46 +154,47 @@ def survey(
     and among many points the weights would pick just that one; its twin finds it out.
     """
     found = Survey()
-    places: list[Vector] = []
-    rounds = max(2, min(ROUNDS, ROWS // len(points)))
+    # Of every row its draw and its point: the places are drawn again where they are needed again.
+    places: dict[int, tuple[int, int]] = {}
     crowded = len(points) * x.size > CROWDED
-    beside_point: list[list[int]] = [[] for _ in points]
-    rows = np.empty((len(points), x.size))
-    for draw in range(rounds):
+    rows = np.empty((2 * len(points), x.size))
+    for draw in range(max(2, min(rounds, ROWS // len(points)))):
         rng = np.random.default_rng([seed, draw])
         found.draws += 1
         fresh = []
-        for y, seen in zip(points, beside_point):
-            z = beside(rng, y, x, delta)
+        for j, y in enumerate(points):
             try:
-                g = gradient(z.copy())
+                g = gradient(beside(rng, y, x, delta))
             except KinkError:
                 found.kinks += 1
                 continue
             # Of a large claim, what was found beside a point before is replaced if it is the same.
-            same = (r for r in seen if crowded and _is_same(g, rows[r]))
+            before = places.items() if crowded else ()
+            same = (r for r, (_, i) in before if i == j and _is_same(g, rows[r]))
             row = next(same, len(places))
-            if row == len(places):
-                seen.append(row)
-                places.append(z)
             if row == len(rows):
                 rows = np.concatenate([rows, np.empty((8 + row // 8, x.size))])
-            rows[row], places[row] = g, z
+            rows[row], places[row] = g, (draw, j)
             fresh.append(row)
         if not fresh:
             continue
         # The stored weights belong to the points of one draw, if all of them answered.
-        known = np.zeros(len(places))
-        if len(fresh) == len(points):
-            known[fresh] = weights
-        matrix = rows[: len(places)]
-        bound, used = best_bound(matrix, optimise, known if known.any() else None)
+        whole = len(fresh) == len(points)
+        known = np.bincount(fresh, weights, len(places)).astype(np.float64) if whole else None
+        bound, used = best_bound(rows[: len(places)], optimise, known)
         if bound > goal:
             found.eps = min(found.eps, bound)
             continue
         support = np.flatnonzero(used > 0)
+        twins = np.empty((support.size, x.size))
+        wanted = {places[row]: k for k, row in enumerate(support.tolist())}
         try:
-            twins = np.array([gradient(_twin(rng, places[j], x, delta)) for j in support.tolist()])
+            for earlier in range(draw + 1):
+                again = np.random.default_rng([seed, earlier])
+                for j, y in enumerate(points):
+                    z = beside(again, y, x, delta)
+                    if (earlier, j) in wanted:
+                        twins[wanted[earlier, j]] = gradient(_twin(rng, z, x, delta))
         except KinkError:
             found.kinks += 1
             continue

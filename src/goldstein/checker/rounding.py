@@ -96,10 +96,11 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
     >>> combination_norm_upper(np.array([0.5, 0.5]), np.array([[1.0], [-1.0]]))
     0.0
     """
-    used = weights > 0
-    w, g = (weights, rows) if np.count_nonzero(used) == len(used) else (weights[used], rows[used])
-    if w.size == 0:
+    weights, used = np.maximum(weights, 0.0), weights > 0
+    if not used.any():
         return math.inf
+    # Rows without weight add zeros; of a large matrix they are not worth a copy.
+    w, g = (weights, rows) if used.all() or rows.size > _LARGE else (weights[used], rows[used])
     with np.errstate(over="ignore", invalid="ignore"):
         combo = w.dot(g)
         slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY

@@ -38,7 +38,7 @@ from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.partitioned import PartitionedSearch
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
-from goldstein.solvers.room import DEFAULT, plan
+from goldstein.solvers.room import DEFAULT, ELEMENTS, plan
 from goldstein.solvers.tuning import TUNING
 
 #: In many variables a proof that failed is tried again for an eps smaller by this factor, down to
@@ -98,6 +98,8 @@ class AutoState(BallState):
     sides: CoordinateSides | None = None
     #: The search for sums of elements, if f is one.
     partitioned: PartitionedSearch | None = None
+    #: Memory is short: the bundle makes room while its evidence is judged.
+    makes_room: bool = False
 
     @property
     def lipschitz(self) -> float:
@@ -151,6 +153,10 @@ class AutoState(BallState):
         assert self.rejected is not None
         for y, g in zip(*self.rejected):
             self.memory.add(y, g, perturbed=True)
+            if self.makes_room:
+                self.bundle.add(y.copy(), g, reach=self.working)
+        if self.makes_room:
+            self.offered = self.added
 
     def drop_unperturbed(self) -> None:
         self.bundle.drop_unperturbed()
@@ -292,14 +298,15 @@ class Auto(Solver):
             line=LINES.index(self.line),
             two_halves=self.newton,
             turn=NEWTON if self.newton else BUNDLE,
+            makes_room=not room.ample,
         )
         if self.sweep and d >= MANY_VARIABLES:
             own = stream(request.seed, 0, "sweep")
             state.sweep = CoordinateSweep(d, request.delta, fx, own)
         if self.elements and isinstance(oracle.plain, PartiallySeparable):
             own = stream(request.seed, 0, "partitioned")
-            allowed = self.max_memory or DEFAULT
-            state.partitioned = PartitionedSearch.of(oracle, allowed // 2, own)
+            allowed = int(ELEMENTS * (self.max_memory or DEFAULT))
+            state.partitioned = PartitionedSearch.of(oracle, allowed, own)
         state.newton.restart(state.x, fx)
         open_turn(state, oracle.calls)
         return state
@@ -352,6 +359,8 @@ class Auto(Solver):
             converse(oracle, state, bundle_half.begin(state), bundle_half.told, bundle_half.kinked)
         if state.proved:
             state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
+            if state.makes_room:
+                state.bundle.release()
         take_turns(state, oracle.calls)
         look_back(state)
         if stalled(state, oracle.calls):

@@ -15,13 +15,16 @@ DEFAULT = 2_000_000_000
 #: Up to this many variables the default leaves room for all that a search wants to keep.
 ROOMY = 20_000
 
-#: Vectors per point of the bundle: its gradient and itself; and when it is judged, its copy in the
-#: evidence, what is asked again, what is asked beside that, and a twin; and those of a certificate
-#: that is kept while the run goes on (11.5 were measured).
-PER_POINT = 12
+#: Vectors per point while it is judged, when the bundle itself has made room: the point, its
+#: gradient, those that two draws find beside it, and a twin; and those of a certificate that is
+#: kept while the run goes on.
+PER_POINT = 7
 
 #: Points that merged rows may remember, per row; all of them are judged.
-MERGED = 1.25
+MERGED = 1.1
+
+#: Part of the memory for the search that knows the elements of a sum: nothing is judged meanwhile.
+ELEMENTS = 0.55
 
 #: Vectors per row of the bundle.
 PER_ROW = PER_POINT * MERGED
@@ -49,6 +52,8 @@ class Room:
         Pairs of the limited metric, and linear pieces of its model, at most.
     matrix : bool
         There is room for a dense matrix.
+    ample : bool
+        Memory is no concern.
     """
 
     bundle: int
@@ -56,6 +61,7 @@ class Room:
     memory: int
     pairs: int
     matrix: bool
+    ample: bool = False
 
 
 @lru_cache(maxsize=64)
@@ -67,18 +73,18 @@ def plan(dim: int, max_memory: int | None) -> Room:
     >>> plan(10, None).bundle
     60
     >>> plan(100_000, 1_000_000_000).bundle
-    67
+    130
     >>> plan(100_000, 10_000_000)
     Traceback (most recent call last):
         ...
     goldstein.errors.InputError: max_memory=10,000,000 bytes is too little for 100,000 variables: \
-    the search needs 81,600,000 at least, 102 vectors.
+    the search needs 64,800,000 at least, 81 vectors.
     """
     if max_memory is None and dim < ROOMY:
         rows = max(TUNING.gather, 20_000_000 // dim)
         bundle = max(TUNING.gather, min(dim + 2, 1000, rows))
         memory = min(4 * min(dim, 200) + 100, rows)
-        return Room(bundle, 2 * max(bundle, rows), memory, TUNING.pairs, True)
+        return Room(bundle, 2 * max(bundle, rows), memory, TUNING.pairs, True, ample=True)
     allowed = DEFAULT if max_memory is None else max_memory
     vectors = allowed // (8 * dim)
     least = FIXED + 3 * FEWEST + math.ceil((PER_ROW + 2) * FEWEST) + 2

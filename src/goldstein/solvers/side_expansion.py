@@ -17,7 +17,8 @@ from goldstein.checker.arrays import Vector
 from goldstein.numerics.element_model import Mask
 
 #: Ratio of the weights of successive points; above 1/2 a side that was missed is made up for later.
-RATIO = 0.6
+#: Where there is room for few points, no less than the second number.
+RATIO, LEAST_RATIO = 0.6, 0.52
 
 #: What the points leave, over all kinks, against eps.
 MISSING = 0.1
@@ -41,6 +42,15 @@ class SideExpansion:
     eps : float
     most : int
         Points there is room for.
+    least_ratio : float
+        Ratio of the weights of successive points, at least.
+
+    Attributes
+    ----------
+    ratio : float
+        The one that was chosen.
+    threshold : float or ndarray
+        Kinks want their second side where this part of what is left is missing.
 
     Examples
     --------
@@ -54,9 +64,16 @@ class SideExpansion:
     True
     """
 
-    def __init__(self, share: Vector, jump: float, eps: float, most: int) -> None:
-        wanted = math.ceil(math.log(MISSING * eps / max(jump, eps)) / math.log(RATIO))
-        self._weights = expansion(max(2, min(POINTS, most, wanted)))
+    threshold: float | Vector = 0.5
+
+    def __init__(
+        self, share: Vector, jump: float, eps: float, most: int, least_ratio: float = LEAST_RATIO
+    ) -> None:
+        digits = math.log(MISSING * eps / max(jump, eps))
+        most = max(2, min(POINTS, most))
+        self.ratio = max(LEAST_RATIO, least_ratio, min(RATIO, math.exp(digits / most)))
+        wanted = math.ceil(digits / math.log(self.ratio))
+        self._weights = expansion(max(2, min(most, wanted)), self.ratio)
         self._missing, self._left = share.copy(), 1.0
         self._count = 0
 
@@ -71,16 +88,16 @@ class SideExpansion:
 
     def second(self) -> Mask:
         """Which kinks want their second side next?"""
-        return wants_second(self._missing, self._left)
+        return wants_second(self._missing, self._left, self.threshold)
 
-    def told(self, there: Mask) -> None:
-        """Take note of which ones had it."""
+    def told(self, there: Mask | Vector) -> None:
+        """Take note of which ones had it, or how much of it."""
         self._missing = self._missing - self.weight * there
         self._left -= self.weight
         self._count += 1
 
 
-def expansion(count: int) -> Vector:
+def expansion(count: int, ratio: float = RATIO) -> Vector:
     """Return the weights of so many points; the last one gets what is left.
 
     Examples
@@ -88,14 +105,14 @@ def expansion(count: int) -> Vector:
     >>> expansion(3).round(2)
     array([0.4 , 0.24, 0.36])
     """
-    weights: Vector = (1.0 - RATIO) * np.power(RATIO, np.arange(count, dtype=np.float64))
+    weights: Vector = (1.0 - ratio) * np.power(ratio, np.arange(count, dtype=np.float64))
     weights[-1] += 1.0 - weights.sum()
     return weights
 
 
-def wants_second(missing: Vector, left: float) -> Mask:
+def wants_second(missing: Vector, left: float, threshold: float | Vector = 0.5) -> Mask:
     """Which kinks need their second side next, of what is left in all?"""
-    wanted: Mask = missing >= 0.5 * left
+    wanted: Mask = missing >= threshold * left
     return wanted
 
 
