@@ -156,7 +156,6 @@ def survey(
     found = Survey()
     # Of every row its draw and its point: the places are drawn again where they are needed again.
     places: dict[int, tuple[int, int]] = {}
-    crowded = len(points) * x.size > CROWDED
     rows = np.empty((2 * len(points), x.size))
     for draw in range(max(2, min(rounds, ROWS // len(points)))):
         rng = np.random.default_rng([seed, draw])
@@ -169,7 +168,7 @@ def survey(
                 found.kinks += 1
                 continue
             # Of a large claim, what was found beside a point before is replaced if it is the same.
-            before = places.items() if crowded else ()
+            before = places.items() if len(points) * x.size > CROWDED else ()
             same = (r for r, (_, i) in before if i == j and _is_same(g, rows[r]))
             row = next(same, len(places))
             if row == len(rows):
