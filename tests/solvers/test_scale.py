@@ -91,8 +91,8 @@ def test_metric_comes_back_as_it_was(kind):
 def test_metric_grows_where_slope_is_left(share, factor):
     factors = []
     n = SimpleNamespace(
-        limited=False, scaled=True, has_model=True, attempt=0, best_trial=1.0, slope=-2.0,
-        slope_found=lambda: -2.0 * share, scale_metric=factors.append,
+        limited=False, scaled=True, has_model=True, steady=True, attempt=0, best_trial=1.0,
+        slope=-2.0, slope_found=lambda: -2.0 * share, scale_metric=factors.append,
     )  # fmt: skip
     scale._let_grow(n)
     assert factors == ([] if factor is None else [pytest.approx(factor)])

@@ -37,6 +37,7 @@ class QuasiNewton:
     jitter : how far from its points gradients are asked for
     null_steps : corrections of the model before a step is cut
     limited : its metric is, though there is room for a dense matrix
+    steady : there is no noise in its gradients
     gradients, levels, travel : slope of each linear piece, its value at x, and the length of the
         way from where it was taken to x
     y, trial, trial_value : the latest trial x + trial p, and f there
@@ -59,6 +60,7 @@ class QuasiNewton:
         self.capacity = min(dim + 10, most) if model else 1
         self.has_model = model
         self.limited = not dense
+        self.steady = True
         # With very many kinks it is no gain to go beyond the step of the model.
         self.extrapolates = model and dense
         self.gradients: Matrix = np.zeros((self.capacity, dim))

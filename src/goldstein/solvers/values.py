@@ -77,6 +77,7 @@ class Values(Auto):
         if not isinstance(oracle.inner, Differences):
             return
         newton = state.newton
+        newton.steady = not oracle.inner.stencil.noise
         if isinstance(newton.metric, SmallMetric):
             oracle.inner.stencil.fit(newton.metric.factor, newton.g if newton.known else None)
         if state.working <= max(CLOSE, 10.0 * state.delta) or state.rejected is not None:

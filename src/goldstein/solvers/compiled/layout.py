@@ -65,7 +65,7 @@ NEWTON = _record(
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
     " phase aside attempt looks first corrected trials best_slot pieces capacity null_steps"
-    " known moved stuck scaled noting has_model limited extrapolates"
+    " known moved stuck scaled noting has_model limited steady extrapolates"
     " too_far far_off homing came_back good_steps"
     # the piece whose products are next computed afresh
     " next_renewed",
@@ -205,7 +205,8 @@ def _blank() -> Words:
     search["newton"]["model_misses"] = search["newton"]["plain_misses"] = TUNING.guess
     search["newton_rate"] = search["bundle_rate"] = math.nan
     search["share"], search["close"], search["short"] = TUNING.share, TUNING.close, TUNING.short
-    search["newton"]["has_model"] = search["newton"]["extrapolates"] = 1
+    for name in ("has_model", "steady", "extrapolates"):
+        search["newton"][name] = 1
     return search.view(np.int64)
 
 

@@ -54,8 +54,8 @@ def _shrink(n: Any, sy: Any) -> None:
 
 
 def _has_scale(n: Any) -> bool:
-    """Not so before the first update, with the latest pairs only, and of plain BFGS."""
-    return bool(n.scaled and n.has_model and not n.limited)
+    """Not so before the first update, with the latest pairs only, of plain BFGS and in noise."""
+    return bool(n.scaled and n.has_model and n.steady and not n.limited)
 
 
 def _let_grow(n: Any) -> None:
