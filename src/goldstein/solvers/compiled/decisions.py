@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from numba.extending import overload, register_jitable
 
 from goldstein.numerics.cone import narrow
+from goldstein.solvers import logic
 from goldstein.solvers.compiled.jit import DECISIONS, share
-from goldstein.solvers.logic import (
-    algorithm_one,
-    bundle_half,
-    centre,
-    line_search,
-    newton_half,
-    progress,
-    scale,
-    turns,
-)
 from goldstein.solvers.schedules import steps_per_round
 
-for _module in (
-    algorithm_one,
-    bundle_half,
-    centre,
-    line_search,
-    newton_half,
-    progress,
-    scale,
-    turns,
-):
-    share(_module)
+for _found in iter_modules(logic.__path__):
+    share(import_module(f"{logic.__name__}.{_found.name}"))
 register_jitable(**DECISIONS)(narrow)
 
 

@@ -30,7 +30,7 @@ def adapt(n: Any, sy: Any) -> Any:
     """
     _note_fall(n)
     if n.homing:
-        return _home(n, sy)
+        return _home(n)
     _shrink(n, sy)
     _let_grow(n)
     _watch(n)
@@ -103,7 +103,7 @@ def _watch(n: Any) -> None:
         n.keep_metric()
 
 
-def _home(n: Any, sy: Any) -> Any:
+def _home(n: Any) -> Any:
     """Let the metric follow the gap; once that does not go well, never again."""
     fall, gap = n.fx - n.best_value, _gap(n)
     n.gap_share += TUNING.share_learn * (fall / (fall + gap) - n.gap_share)
