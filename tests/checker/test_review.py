@@ -68,7 +68,7 @@ def test_pseudo_huber_keeps_its_digits(x) -> None:
         return Near.prove(F, at, at, [[1.0, 1.0]], [1.0]).eps
 
     assert eps(gs.max(gs.pseudo_huber(x)), [1e-9, 2e-9]) == pytest.approx(2e-9)
-    assert eps(gs.sum(gs.pseudo_huber(x, 1e200)), [1.0, 2.0]) == pytest.approx(5**0.5)
+    assert eps(gs.sum(gs.pseudo_huber(x, 1e100)), [1.0, 2.0]) == pytest.approx(5**0.5)
     squared = gs.square(gs.sum(gs.pseudo_huber(x, 1e10)))
     assert eps(squared, [1.0, 2.0]) == pytest.approx(5 * 5**0.5)
 

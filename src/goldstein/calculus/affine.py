@@ -27,7 +27,7 @@ from goldstein.calculus.expression import (
 )
 from goldstein.calculus.stillness import Still, products
 from goldstein.checker.arrays import Vector
-from goldstein.checker.enclosures import Enclosure, scattered
+from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.rationals import common_denominator, fraction_upper
 from goldstein.checker.rounding import norm_upper
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
@@ -221,7 +221,7 @@ class Gather(_Affine):
     def _put(self, cotangent: Any) -> Any:
         if isinstance(cotangent, Enclosure):
             if not self._distinct:
-                flat = scattered(cotangent.reshape(-1), self.index.ravel(), self.args[0].size)
+                flat = cotangent.reshape(-1).scattered(self.index.ravel(), self.args[0].size)
                 return flat.reshape(self.args[0].shape)
             return Enclosure(self._put(cotangent.mid), self._put(cotangent.rad))
         out = np.zeros(self.args[0].size, dtype=cotangent.dtype)

@@ -13,12 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.checker.enclosures import Enclosure, enclose_function
-from goldstein.checker.rationals import Q as rational
+from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.rationals import flint, to_fraction
 from goldstein.errors import GoldsteinError
 
 Objects = NDArray[np.object_]
+
+
+def rational(value: Any) -> Any:
+    """Return a float, int or Fraction as an exact rational: of python-flint, or a Fraction."""
+    module = flint()
+    if module is None:
+        return Fraction(*value.as_integer_ratio())
+    return module.fmpq(*value.as_integer_ratio())
 
 
 class Irrational(GoldsteinError):
@@ -65,7 +72,7 @@ class EnclosureArithmetic(Arithmetic):
 
     def constant(self, value: Any) -> Any:
         if isinstance(value, Fraction):
-            return Enclosure.from_fractions([value]).reshape(())
+            return Enclosure.of([value]).reshape(())
         return value
 
     def one(self) -> Any:
@@ -96,6 +103,11 @@ class RationalArithmetic(Arithmetic):
     def shaped(self, value: Any, shape: tuple[int, ...]) -> Any:
         # NumPy unwraps object arrays without dimensions.
         return np.asarray(value, dtype=object).reshape(shape)
+
+
+def enclose_function(u: Enclosure, function: Any) -> Enclosure:
+    """Apply a function of one ball (python-flint's `arb`) to every entry, rigorously."""
+    return u.balls(function)
 
 
 FLOAT = FloatArithmetic()

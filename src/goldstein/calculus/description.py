@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,7 +35,7 @@ from goldstein.calculus.atoms.softmax import SoftmaxCrossEntropy
 from goldstein.calculus.atoms.transcendental import PseudoHuber, Softplus
 from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.stacking import Concatenate
-from goldstein.checker import kinked, nodes
+from goldstein.checker import nodes
 from goldstein.checker.sides import Program
 from goldstein.errors import InputTypeError, NotCertifiableError
 
@@ -53,9 +54,14 @@ class _Builder:
         self.nodes.append(kind(tuple(of), sizes, size, *data))
         return len(self.nodes) - 1
 
-    def same(self, kind: Callable[..., nodes.Node], of: int, *data: Any) -> int:
-        """Append a node with as many entries as its argument."""
-        return self.add(kind, [of], self.nodes[of].size, *data)
+    def affine(self, of: int, matrix: Any, columns: int = 1, *vectors: Any) -> int:
+        """Append (M u + offset) / divisor."""
+        size = matrix.shape[0] * columns
+        return self.add(nodes.Affine, [of], size, matrix, columns, *vectors)
+
+    def scaled(self, of: int, factor: Any) -> int:
+        """Append a rational times the argument."""
+        return self.polynomial(of, [], [[0, factor]])
 
     def polynomial(self, of: int, breakpoints: Sequence[Any], pieces: Sequence[Any]) -> int:
         width = max(len(piece) for piece in pieces)
@@ -63,7 +69,33 @@ class _Builder:
             tuple(Fraction(piece[k]) if k < len(piece) else Fraction(0) for k in range(width))
             for piece in pieces
         )
-        return self.same(kinked.Piecewise, of, tuple(map(Fraction, breakpoints)), table)
+        size = self.nodes[of].size
+        return self.add(nodes.Piecewise, [of], size, tuple(map(Fraction, breakpoints)), table)
+
+    def program(self, last: int) -> Program:
+        """Return the function whose value is this node, without nodes that it does not need."""
+        used = sorted({0, *_ancestors(self.nodes, last)})
+        number = {old: new for new, old in enumerate(used)}
+        kept = [replace(n, of=tuple(number[a] for a in n.of)) for n in map(self.nodes.__getitem__, used)]
+        if last == 0:
+            kept.append(nodes.Add((0,), (1,), 1))
+        return Program(kept)
+
+
+def _ancestors(nodes: Sequence[nodes.Node], k: int) -> set[int]:
+    seen, stack = {k}, [k]
+    while stack:
+        new = set(nodes[stack.pop()].of) - seen
+        seen |= new
+        stack += new
+    return seen
+
+
+def selection(index: Any, width: int, numbers: Any = None) -> sparse.csr_array:
+    """Return the matrix that picks entries, perhaps times numbers."""
+    index = np.asarray(index, dtype=np.intp)
+    data = np.ones(index.size) if numbers is None else np.asarray(numbers, dtype=np.float64)
+    return sparse.csr_array((data, index, np.arange(index.size + 1)), shape=(index.size, width))
 
 
 def program_of(root: Expression) -> Program:
@@ -78,7 +110,7 @@ def program_of(root: Expression) -> Program:
     --------
     >>> from goldstein.calculus import Variable, abs, sum
     >>> [node.name for node in program_of(sum(abs(Variable(2)))).nodes]
-    ['variable', 'piecewise', 'total']
+    ['variable', 'piecewise', 'affine']
     """
     tree = root.anew()
     made = _Builder(tree.variable.size)
@@ -90,10 +122,7 @@ def program_of(root: Expression) -> Program:
         if write is None:
             raise _refusal(node.name)
         made.at[id(node)] = write(made, node, [made.at[id(a)] for a in node.args])
-    last = made.at[id(tree)]
-    if last != len(made.nodes) - 1:
-        made.add(nodes.Take, [last], 1, np.zeros(1, dtype=np.intp))
-    return Program(made.nodes)
+    return made.program(made.at[id(tree)])
 
 
 class Undescribed(InputTypeError, NotCertifiableError):
@@ -115,22 +144,22 @@ def _linear(made: _Builder, node: Linear, of: list[int]) -> int:
     A = node.A
     if sparse.issparse(A):
         A = sparse.csr_array(A)
-    return made.add(nodes.Linear, of, node.size, A, math.prod(node.shape[1:]))
+    return made.affine(of[0], A, math.prod(node.shape[1:]))
 
 
 def _gather(made: _Builder, node: Gather, of: list[int]) -> int:
-    return made.add(nodes.Take, of, node.size, node.index.reshape(-1).astype(np.intp))
+    return made.affine(of[0], selection(node.index.reshape(-1), made.nodes[of[0]].size))
 
 
 def _scale(made: _Builder, node: Scale, of: list[int]) -> int:
-    return made.same(nodes.Scale, of[0], _entries(node.factor, node))
+    return made.affine(of[0], selection(np.arange(node.size), node.size, _entries(node.factor, node)))
 
 
 def _divide(made: _Builder, node: Divide, of: list[int]) -> int:
-    divisor = node.divisor
-    if not isinstance(divisor, Fraction):
-        divisor = _entries(divisor, node)
-    return made.same(nodes.Scale, of[0], divisor, True)
+    if isinstance(node.divisor, Fraction):
+        return made.scaled(of[0], 1 / node.divisor)
+    same = selection(np.arange(node.size), node.size)
+    return made.affine(of[0], same, 1, None, _entries(node.divisor, node))
 
 
 def _entries(values: Any, node: Expression) -> Any:
@@ -138,7 +167,10 @@ def _entries(values: Any, node: Expression) -> Any:
 
 
 def _shift(made: _Builder, node: Shift, of: list[int]) -> int:
-    return made.same(nodes.Shift, of[0], _entries(node.constant, node))
+    before, constant = made.nodes[of[0]], _entries(node.constant, node)
+    if isinstance(before, nodes.Affine) and before.offset is None and before.divisor is None:
+        return made.affine(before.of[0], before.matrix, before.columns, constant)
+    return made.affine(of[0], selection(np.arange(node.size), node.size), 1, constant)
 
 
 def _add(made: _Builder, node: Expression, of: list[int]) -> int:
@@ -146,44 +178,51 @@ def _add(made: _Builder, node: Expression, of: list[int]) -> int:
 
 
 def _sum(made: _Builder, node: Expression, of: list[int]) -> int:
-    return made.add(nodes.Total, of, 1)
+    return made.affine(of[0], np.ones((1, made.nodes[of[0]].size)))
 
 
 def _stack(made: _Builder, node: Expression, of: list[int]) -> int:
-    return made.add(nodes.Stack, of, node.size)
+    parts, start = [], 0
+    for argument in of:
+        size = made.nodes[argument].size
+        rows = np.arange(start, start + size)
+        data = (np.ones(size), (rows, np.arange(size)))
+        parts.append(made.affine(argument, sparse.csr_array(data, shape=(node.size, size))))
+        start += size
+    return made.add(nodes.Add, parts, node.size)
 
 
 def _multiply(made: _Builder, node: Expression, of: list[int]) -> int:
-    return made.add(nodes.Multiply, of, node.size)
+    return made.add(nodes.Product, of, node.size, node.size, 1)
 
 
 def _matmul(made: _Builder, node: MatMul, of: list[int]) -> int:
-    return made.add(nodes.Product, of, node.size, int(node.args[0].shape[-1]))
+    return made.add(nodes.Product, of, node.size, 1, int(node.args[0].shape[-1]))
 
 
 def _sum_squares(made: _Builder, node: SumSquares, of: list[int]) -> int:
-    return made.add(nodes.Total, [made.polynomial(of[0], [], [[0, 0, 1]])], 1)
+    return _sum(made, node, [made.polynomial(of[0], [], [[0, 0, 1]])])
 
 
 def _max(made: _Builder, node: Max, of: list[int]) -> int:
-    return made.add(kinked.Max, of, 1, node.args[0].size)
+    return made.add(nodes.Max, of, 1, node.args[0].size)
 
 
 def _row_max(made: _Builder, node: RowMax, of: list[int]) -> int:
-    return made.add(kinked.Max, of, node.size, node.columns)
+    return made.add(nodes.Max, of, node.size, node.columns)
 
 
 def _norm2(made: _Builder, node: Norm2, of: list[int]) -> int:
-    return made.add(kinked.Norm2, of, 1, node.args[0].size)
+    return made.add(nodes.Norm2, of, 1, node.args[0].size)
 
 
 def _softmax(made: _Builder, node: SoftmaxCrossEntropy, of: list[int]) -> int:
     n, classes = node.args[0].shape
-    logs = made.add(nodes.LogSumExp, of, n, classes)
-    index = (np.arange(n) * classes + node.labels).astype(np.intp)
-    minus = made.same(nodes.Scale, made.add(nodes.Take, of, n, index), np.full(n, -1.0))
-    terms = made.same(nodes.Scale, made.add(nodes.Add, [logs, minus], n), node.weights)
-    return made.add(nodes.Total, [terms], 1)
+    index, weights = np.arange(n) * classes + node.labels, np.asarray(node.weights, dtype=float)
+    logs = made.affine(made.add(nodes.LogSumExp, of, n, classes), weights[None])
+    right = np.zeros((1, n * classes))
+    right[0, index] = -weights
+    return made.add(nodes.Add, [logs, made.affine(of[0], right)], 1)
 
 
 def _elementwise(made: _Builder, node: Elementwise, of: list[int]) -> int:
@@ -199,19 +238,21 @@ def _polynomial(made: _Builder, function: PiecewisePolynomial, of: int, size: in
 
 def _softplus(made: _Builder, function: Softplus, of: int, size: int) -> int:
     """log(exp(0) + exp(sign u)), from rows (0, sign u)."""
-    twice = made.add(nodes.Take, [of], 2 * size, np.repeat(np.arange(size), 2))
-    rows = made.same(nodes.Scale, twice, np.tile([0.0, float(function.sign)], size))
-    return made.add(nodes.LogSumExp, [rows], size, 2)
+    numbers, ends = np.full(size, float(function.sign)), np.repeat(np.arange(size + 1), 2)[:-1]
+    rows = sparse.csr_array((numbers, np.arange(size), ends), shape=(2 * size, size))
+    return made.add(nodes.LogSumExp, [made.affine(of, rows)], size, 2)
 
 
 def _pseudo_huber(made: _Builder, function: PseudoHuber, of: int, size: int) -> int:
-    return made.same(nodes.PseudoHuber, of, Fraction(function.threshold))
+    """t^2 (sqrt(1 + (u/t)^2) - 1)."""
+    t = Fraction(function.threshold)
+    return made.scaled(made.add(nodes.Smooth, [made.scaled(of, 1 / t)], size, "pseudo_huber"), t * t)
 
 
 def _log_sum(made: _Builder, function: LogSum, of: int, size: int) -> int:
     """lam log(1 + |u|/eps): a logarithm of a function with one kink."""
     inner = made.polynomial(of, [0], [[1, -1 / function.eps], [1, 1 / function.eps]])
-    return made.same(nodes.Scale, made.same(nodes.Log, inner), Fraction(function.lam))
+    return made.scaled(made.add(nodes.Smooth, [inner], size, "log"), Fraction(function.lam))
 
 
 _FUNCTIONS: dict[type, Callable[..., int]] = {

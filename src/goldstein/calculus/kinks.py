@@ -44,8 +44,8 @@ from goldstein.calculus.expression import (
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosures import Enclosure
-from goldstein.checker.exact_vector import ExactVector
-from goldstein.checker.sides import RATIONAL_WORK, enclosed_point
+from goldstein.checker.fast.exact_vector import ExactVector
+from goldstein.checker.sides import RATIONAL_WORK
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 
 #: Longest row of integers that is kept: a long one takes more memory than time.
@@ -81,7 +81,7 @@ class Examination:
 
     def __post_init__(self) -> None:
         #: Enclosures of the nodes' values, on demand.
-        self.values = _Values(self, ENCLOSURE, enclosed_point(self.at))
+        self.values = _Values(self, ENCLOSURE, Enclosure.of(self.at.fractions) if self.at.others.size else Enclosure(self.at.floats))
         #: Which entries of the nodes do not change near the point, on demand.
         self.still = _Stillness(self.form.root, self.pieces, self.touched)
 

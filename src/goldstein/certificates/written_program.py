@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from goldstein.checker import kinked, nodes
+from goldstein.checker import nodes
 from goldstein.checker.sides import Program
 from goldstein.numerics.written import written
 
@@ -47,89 +47,61 @@ def written_nodes(program: Program) -> list[Written]:
     return _Writer(program).nodes
 
 
-def _take(out: _Writer, node: nodes.Take, of: list[int]) -> int:
-    return out.gather(of[0], node.sizes[0], node.index.reshape(-1, 1))
-
-
-def _linear(out: _Writer, node: nodes.Linear, of: list[int]) -> int:
-    A, width = node.matrix, node.matrix.shape[1]
+def _affine(out: _Writer, node: nodes.Affine, of: list[int]) -> int:
+    A, data = node.matrix, {}
     if sparse.issparse(A):
         spans = [slice(*ends) for ends in zip(A.indptr[:-1].tolist(), A.indptr[1:].tolist())]
-        rows = [[written(a) for a in A.data[span].tolist()] for span in spans]
-        at = [A.indices[span].tolist() for span in spans]
-        return out.affine(of[0], width, columns=node.columns, rows=rows, at=at)
-    dense = A if isinstance(A, np.ndarray) else A.toarray()
-    rows = [[written(a) for a in row] for row in dense.tolist()]
-    return out.affine(of[0], width, columns=node.columns, rows=rows)
-
-
-def _scale(out: _Writer, node: nodes.Scale, of: list[int]) -> int:
-    if isinstance(node.factor, Fraction):
-        factors: list[Any] = [node.factor] * node.size
+        table = [A.data[span].tolist() for span in spans]
+        data["at"] = [A.indices[span].tolist() for span in spans]
     else:
-        factors = node.factor.tolist()
-    if node.inverse:
-        factors = [1 / Fraction(factor) for factor in factors]
-    rows = [[written(factor)] for factor in factors]
-    return out.affine(of[0], node.size, rows=rows, at=[[i] for i in range(node.size)])
+        table = (A if isinstance(A, np.ndarray) else A.toarray()).tolist()
+    divisor = np.ones(node.size) if node.divisor is None else node.divisor
+    if node.columns > 1 and node.divisor is not None:
+        raise NotImplementedError("a table divided entry by entry")
+    if any(a != 1 for row in table for a in row) or node.divisor is not None or "at" not in data:
+        by = divisor[:: node.columns].tolist()
+        data["rows"] = [[_quotient(a, q) for a in row] for row, q in zip(table, by)]
+    if node.offset is not None:
+        data["offset"] = [_quotient(c, q) for c, q in zip(node.offset.tolist(), divisor.tolist())]
+    return out.affine(of[0], A.shape[1], columns=node.columns, **data)
 
 
-def _shift(out: _Writer, node: nodes.Shift, of: list[int]) -> int:
-    offset = [written(c) for c in node.constant.tolist()]
-    at = [[i] for i in range(node.size)]
-    return out.affine(of[0], node.size, at=at, offset=offset)
+def _quotient(a: float, q: float) -> str:
+    return written(a if q == 1 else Fraction(a) / Fraction(q))
 
 
 def _add(out: _Writer, node: nodes.Node, of: list[int]) -> int:
     return out.add("add", of)
 
 
-def _stack(out: _Writer, node: nodes.Node, of: list[int]) -> int:
-    parts, start = [], 0
-    for argument, size in zip(of, node.sizes):
-        groups = [[i - start] if 0 <= i - start < size else [] for i in range(node.size)]
-        parts.append(out.gather(argument, size, groups))
-        start += size
-    return out.add("add", parts)
-
-
-def _total(out: _Writer, node: nodes.Node, of: list[int]) -> int:
-    return out.gather(of[0], node.sizes[0], [range(node.sizes[0])])
-
-
-def _multiply(out: _Writer, node: nodes.Node, of: list[int]) -> int:
-    return out.add("multiply", of)
-
-
 def _product(out: _Writer, node: nodes.Product, of: list[int]) -> int:
-    k = node.inner
-    n, m = node.sizes[0] // k, node.sizes[1] // k
-    i, j, l = (a.ravel() for a in np.meshgrid(range(n), range(m), range(k), indexing="ij"))
-    left = out.gather(of[0], n * k, (i * k + l)[:, None])
-    right = out.gather(of[1], k * m, (l * m + j)[:, None])
-    terms = out.add("multiply", [left, right])
-    return out.gather(terms, n * m * k, np.arange(n * m * k).reshape(n * m, k))
+    if node.inner == 1 and node.sizes == (node.size, node.size):
+        return out.add("multiply", of)
+    # All products one by one, and their sums.
+    _, _, (left, right) = node.cut(np.arange(node.size), None)
+    sides = [
+        out.gather(argument, size, places[:, None])
+        for argument, size, places in zip(of, node.sizes, (left, right))
+    ]
+    terms = out.add("multiply", sides)
+    return out.gather(terms, left.size, np.arange(left.size).reshape(node.size, node.inner))
 
 
-def _piecewise(out: _Writer, node: kinked.Piecewise, of: list[int]) -> int:
+def _piecewise(out: _Writer, node: nodes.Piecewise, of: list[int]) -> int:
     breakpoints = [written(t) for t in node.breakpoints]
     pieces = [[written(c) for c in piece] for piece in node.pieces]
     return out.add("piecewise", of, breakpoints=breakpoints, pieces=pieces)
 
 
-def _log(out: _Writer, node: nodes.Node, of: list[int]) -> int:
-    return out.add("log", of)
-
-
-def _pseudo_huber(out: _Writer, node: nodes.PseudoHuber, of: list[int]) -> int:
-    """t |(t, u)| - t^2, from rows (t, u)."""
-    t, size = node.threshold, node.size
+def _smooth(out: _Writer, node: nodes.Smooth, of: list[int]) -> int:
+    if node.function != "pseudo_huber":
+        return out.add(node.function, of)
+    # |(1, u)| - 1, from rows (1, u).
+    size, places = node.size, [[i] for i in range(node.size)]
     at = [place for i in range(size) for place in ([], [i])]
-    offset = [written(c) for _ in range(size) for c in (t, Fraction(0))]
-    pairs = out.affine(of[0], size, at=at, offset=offset)
+    pairs = out.affine(of[0], size, at=at, offset=["1", "0"] * size)
     norms = out.add("norm2", [pairs], columns=2)
-    rows, places = [[written(t)]] * size, [[i] for i in range(size)]
-    return out.affine(norms, size, rows=rows, at=places, offset=[written(-t * t)] * size)
+    return out.affine(norms, size, at=places, offset=["-1"] * size)
 
 
 def _rowwise(out: _Writer, node: nodes.Rowwise, of: list[int]) -> int:
@@ -137,21 +109,14 @@ def _rowwise(out: _Writer, node: nodes.Rowwise, of: list[int]) -> int:
 
 
 _WRITERS: dict[type, Callable[..., int]] = {
-    nodes.Take: _take,
-    nodes.Linear: _linear,
-    nodes.Scale: _scale,
-    nodes.Shift: _shift,
+    nodes.Affine: _affine,
     nodes.Add: _add,
-    nodes.Stack: _stack,
-    nodes.Total: _total,
-    nodes.Multiply: _multiply,
     nodes.Product: _product,
-    nodes.Log: _log,
-    nodes.PseudoHuber: _pseudo_huber,
+    nodes.Smooth: _smooth,
     nodes.LogSumExp: _rowwise,
-    kinked.Piecewise: _piecewise,
-    kinked.Max: _rowwise,
-    kinked.Norm2: _rowwise,
+    nodes.Piecewise: _piecewise,
+    nodes.Max: _rowwise,
+    nodes.Norm2: _rowwise,
 }
 
 __all__ = ["written_nodes"]

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.checker.errors import MissingExtraError
+from goldstein.checker.errors import MissingExtraError, NotCertifiableError
+from goldstein.checker.exact import Exact
 from goldstein.checker.rationals import flint, nearest_float
 from goldstein.checker.rounding import UNIT, gamma
+from goldstein.checker.smooth import Function
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +61,7 @@ class Enclosure:
         )
 
     @classmethod
-    def from_fractions(cls, values: Sequence[Fraction]) -> Enclosure:
+    def of(cls, values: Sequence[Fraction | int]) -> Enclosure:
         """Return the tightest enclosures of some rationals; those that are floats stay exact."""
         near = [nearest_float(value) for value in values]
         mid = np.array(near, dtype=np.float64)
@@ -84,15 +86,20 @@ class Enclosure:
         return Enclosure(self.mid.T, self.rad.T)
 
     @property
+    def swapped(self) -> Enclosure:
+        """The last two axes exchanged."""
+        return Enclosure(self.mid.swapaxes(-1, -2), self.rad.swapaxes(-1, -2))
+
+    @property
     def magnitude(self) -> Floats:
         """Upper bound of the absolute values."""
         return _outward(np.abs(self.mid) + self.rad)
 
-    @property
-    def proven(self) -> NDArray[np.bool_]:
-        """Where the sign is proved to differ from 0."""
-        answer: NDArray[np.bool_] = np.abs(self.mid) > _outward(self.rad)
-        return answer
+    @np.errstate(all="ignore")
+    def signs(self) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the signs, and where they are proved (there is a 0 nowhere among these)."""
+        decided = np.abs(self.mid) > _outward(self.rad)
+        return np.where(decided, np.sign(self.mid), 0.0), decided
 
     @np.errstate(all="ignore")
     def ends(self) -> tuple[Floats, Floats]:
@@ -177,9 +184,67 @@ class Enclosure:
         return sum_of_parts([product_part(other, self, terms)], terms)
 
     @np.errstate(all="ignore")
-    def sum(self) -> Enclosure:
-        spread = (self.rad + gamma(self.size + 2) * np.abs(self.mid)).sum()
-        return _summed(self.mid.sum(), spread, self.size)
+    def sum(self, axis: int | None = None) -> Enclosure:
+        terms = self.size if axis is None else self.shape[axis]
+        spread = (self.rad + gamma(terms + 2) * np.abs(self.mid)).sum(axis=axis)
+        return _summed(self.mid.sum(axis=axis), spread, terms)
+
+    @np.errstate(all="ignore")
+    def scattered(self, places: NDArray[np.intp], size: int) -> Enclosure:
+        """Return a vector of zeros to whose entries these are added at their places.
+
+        Examples
+        --------
+        >>> Enclosure(np.array([1.0, 2.0, 4.0])).scattered(np.array([0, 1, 0]), 2).mid
+        array([5., 2.])
+        """
+        terms = int(np.bincount(places, minlength=1).max())
+        mid, spread = np.zeros(size), np.zeros(size)
+        if terms <= 1:  # nothing is added
+            mid[places], spread[places] = self.mid, self.rad
+            return Enclosure(mid, spread)
+        np.add.at(mid, places, self.mid)
+        np.add.at(spread, places, self.rad + gamma(terms + 2) * np.abs(self.mid))
+        return _summed(mid, spread, terms)
+
+    def replaced(self, places: slice, row: Enclosure | Exact) -> Enclosure:
+        """Return this vector with a row replaced by one of the given direction."""
+        mid, rad = self.mid.copy(), self.rad.copy()
+        if isinstance(row, Exact):
+            # Divided by the largest entry: its square does not underflow.
+            largest = max(map(abs, row.top.tolist()))
+            row = Enclosure.of([Fraction(a, largest) for a in row.top.tolist()])
+        mid[places], rad[places] = row.mid, row.rad
+        return Enclosure(mid, rad)
+
+    def require_positive(self, name: str) -> None:
+        if not (self.ends()[0] > 0).all():
+            raise NotCertifiableError(f"the argument of {name} is not proved to be positive.")
+
+    def apply(self, function: Function) -> Enclosure:
+        """Return a smooth function of every entry."""
+        function.require_domain(self)
+        answer: Enclosure = function.value(self)
+        return answer
+
+    def balls(self, function: str | Callable[[Any], Any]) -> Enclosure:
+        """Return a function of every entry by the ball arithmetic of python-flint."""
+        module = flint()
+        if module is None:
+            raise MissingExtraError(
+                "the enclosure of a transcendental function needs ball arithmetic (python-flint), "
+                'from the extra `exact`; in a clone of the project run: pip install ".[exact]"'
+            )
+        mid, rad = np.empty(self.size), np.empty(self.size)
+        pairs = zip(self.mid.ravel().tolist(), self.rad.ravel().tolist())
+        for place, (m, r) in enumerate(pairs):
+            ball = module.arb(m, r)
+            ball = getattr(ball, function)() if isinstance(function, str) else function(ball)
+            centre = float(ball.mid())
+            # `rad` of a ball is rounded up; the conversion of the centre errs by u |m|.
+            radius = float(ball.rad()) * (1.0 + 2.0**-20) + 2.0**-52 * abs(centre) + 2.0**-1000
+            mid[place], rad[place] = centre, radius
+        return Enclosure(mid.reshape(self.shape), rad.reshape(self.shape))
 
     def __repr__(self) -> str:
         return f"Enclosure({self.mid!r}, {self.rad!r})"
@@ -217,26 +282,6 @@ def sum_of_parts(parts: Sequence[tuple[Any, Any]], terms: int) -> Enclosure:
     return _summed(mid, spread, terms)
 
 
-@np.errstate(all="ignore")
-def scattered(values: Enclosure, places: NDArray[np.intp], size: int) -> Enclosure:
-    """Return a vector of the given size, to whose entries values are added at their places.
-
-    Examples
-    --------
-    >>> scattered(Enclosure(np.array([1.0, 2.0, 4.0])), np.array([0, 1, 0]), 2).mid
-    array([5., 2.])
-    """
-    terms = int(np.bincount(places, minlength=1).max())
-    if terms <= 1:  # nothing is added
-        alone = Enclosure(np.zeros(size), np.zeros(size))
-        alone.mid[places], alone.rad[places] = values.mid, values.rad
-        return alone
-    mid, spread = np.zeros(size), np.zeros(size)
-    np.add.at(mid, places, values.mid)
-    np.add.at(spread, places, values.rad + gamma(terms + 2) * np.abs(values.mid))
-    return _summed(mid, spread, terms)
-
-
 def _absolute_product(matrix: Any, vector: Floats) -> Any:
     """Return |matrix| @ vector; large dense data are taken block by block, without a copy."""
     if sparse.issparse(matrix) or matrix.ndim != 2 or matrix.size <= _BLOCK:
@@ -262,46 +307,8 @@ def enclose(value: Any) -> Enclosure:
     if isinstance(value, Enclosure):
         return value
     if isinstance(value, Fraction):
-        return Enclosure.from_fractions([value]).reshape(())
+        return Enclosure.of([value]).reshape(())
     return Enclosure(value)
 
 
-def enclose_function(u: Enclosure, function: Callable[[Any, Any], Any]) -> Enclosure:
-    """Apply a function of one ball (python-flint's `arb`) to every entry, rigorously.
-
-    Parameters
-    ----------
-    function : callable
-        Called as `function(flint_module, ball)`.
-    """
-    module = flint()
-    if module is None:
-        raise MissingExtraError(
-            "the enclosure of a transcendental function needs ball arithmetic (python-flint), from "
-            'the extra `exact`; in a clone of the project run: pip install ".[exact]"'
-        )
-    mid, rad = np.empty(u.size), np.empty(u.size)
-    pairs = zip(u.mid.ravel().tolist(), u.rad.ravel().tolist())
-    for place, (m, r) in enumerate(pairs):
-        ball = function(module, module.arb(m, r))
-        centre = float(ball.mid())
-        # `rad` of a ball is rounded up by python-flint; the conversion of the centre errs by u |m|.
-        radius = float(ball.rad()) * (1.0 + 2.0**-20) + 2.0**-52 * abs(centre) + 2.0**-1000
-        mid[place], rad[place] = centre, radius
-    return Enclosure(mid.reshape(u.shape), rad.reshape(u.shape))
-
-
-def joined(parts: Sequence[Enclosure]) -> Enclosure:
-    """Return vectors one after the other."""
-    return Enclosure(*(np.concatenate([getattr(v, end) for v in parts]) for end in ("mid", "rad")))
-
-
-__all__ = [
-    "Enclosure",
-    "enclose",
-    "enclose_function",
-    "joined",
-    "product_part",
-    "scattered",
-    "sum_of_parts",
-]
+__all__ = ["Enclosure", "enclose", "product_part", "sum_of_parts"]

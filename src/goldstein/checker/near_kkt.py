@@ -125,7 +125,7 @@ class Written:
         here = Point(self.program, list(point))
         last = len(self.program.nodes) - 1
         try:
-            (value,) = here.exact(last, [0])
+            (value,) = here.exact(last, [0]).fractions
             return value, value
         except NotCertifiableError:  # an irrational number: an interval around it
             box = here.value(last)

@@ -1,15 +1,13 @@
-"""Exact numbers: rationals, vectors of them, polynomials; roundings in a known direction.
+"""Exact numbers: rationals, vectors of them; roundings in a known direction.
 
-Stored float64 numbers are exact rationals. python-flint, where it is installed, only makes them
-faster: both kinds have the same values.
+Stored float64 numbers are exact rationals.
 """
 
 from __future__ import annotations
 
 import importlib
 import math
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -17,20 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
-from goldstein.checker.float_dot import float_dot
+from goldstein.checker.errors import InputError
 
 Rational = Fraction | float | int
 RationalVector = Sequence[Rational] | NDArray[Any]
-#: Coefficients of 1, t, t^2, ...
-Polynomial = list[Any]
-
-#: Polynomials of a higher degree are refused: their coefficients grow without bounds.
-MAX_DEGREE = 64
-
-#: Longer numbers are not multiplied, in bits: nested squares double them with every step.
-MAX_BITS = 2**19
-
 
 # --- numbers ---------------------------------------------------------------------------------
 
@@ -45,14 +33,16 @@ def to_fraction(value: Any) -> Fraction:
     """
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, int | np.integer):
+    if isinstance(value, np.integer):
         return Fraction(int(value))
     if hasattr(value, "p") and hasattr(value, "q"):  # a rational of python-flint
         return Fraction(int(value.p), int(value.q))
-    number = float(value)
-    if not math.isfinite(number):
-        raise InputError(f"got {number}, expected a finite number; exact arithmetic needs one.")
-    return Fraction(number)
+    try:
+        return Fraction(*value.as_integer_ratio())
+    except (AttributeError, OverflowError, ValueError):
+        raise InputError(
+            f"got {value!r}, expected a finite number; exact arithmetic needs one."
+        ) from None
 
 
 def to_fractions(values: RationalVector) -> list[Fraction]:
@@ -163,8 +153,6 @@ def exact_dot(left: RationalVector, right: RationalVector) -> Fraction:
     Fraction(1, 1)
     """
     same_length(len(left), len(right))
-    if are_floats(left) and are_floats(right):
-        return float_dot(np.asarray(left), np.asarray(right))
     left_top, left_bottom = common_denominator(left)
     right_top, right_bottom = common_denominator(right)
     return Fraction(integer_dot(left_top, right_top), left_bottom * right_bottom)
@@ -237,63 +225,9 @@ def same_length(got: int, expected: int) -> None:
         raise InputError(f"got vectors of lengths {got} and {expected}, expected equal lengths.")
 
 
-# --- numbers for long computations, and polynomials of them -------------------------------------
-
-
 def flint() -> ModuleType | None:
     """Return python-flint, or None where it is not installed."""
     try:
         return importlib.import_module("flint")
     except ImportError:
         return None
-
-
-def Q(value: Any) -> Any:
-    """Return a float, int or Fraction as an exact rational: of python-flint, or a Fraction."""
-    module = sys.modules.get("flint") or flint()
-    if module is None:
-        return Fraction(*value.as_integer_ratio())
-    return module.fmpq(*value.as_integer_ratio())
-
-
-def combined(terms: Iterable[tuple[Any, Polynomial]]) -> Polynomial:
-    """Return the sum of numbers times polynomials.
-
-    Examples
-    --------
-    >>> combined([(2, [1, 5]), (3, [1])])
-    [5, 10]
-    """
-    total: Polynomial = []
-    for factor, polynomial in terms:
-        for k, c in enumerate(polynomial):
-            if k == len(total):
-                total.append(factor * c)
-            else:
-                total[k] = total[k] + factor * c
-    return total or [Q(0)]
-
-
-def _bits(number: Any) -> int:
-    if isinstance(number, int | Fraction):
-        return max(number.numerator.bit_length(), number.denominator.bit_length())
-    return max(int(number.p).bit_length(), int(number.q).bit_length())
-
-
-def multiplied(left: Polynomial, right: Polynomial) -> Polynomial:
-    """Return the product of two polynomials.
-
-    Examples
-    --------
-    >>> multiplied([1, 1], [1, -1])
-    [1, 0, -1]
-    """
-    if len(left) + len(right) > MAX_DEGREE + 2:
-        raise NotCertifiableError("along a direction a polynomial has too high a degree.")
-    if max(map(_bits, [*left, *right])) > MAX_BITS:
-        raise Irrational("a number of too many digits")
-    total: Polynomial = [0] * (len(left) + len(right) - 1)
-    for i, a in enumerate(left):
-        for j, b in enumerate(right):
-            total[i + j] = total[i + j] + a * b
-    return total

@@ -8,44 +8,38 @@ that stays constant near y (or beside it) may sit on a kink for good: the kink i
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.arrays import Mask, Matrix, Vector
+from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
-from goldstein.checker.exact_vector import ExactVector
-from goldstein.checker.kinked import Max, Norm2, Piecewise
-from goldstein.checker.nodes import Linear, Node, Product, Shift, Still, Variable
+from goldstein.checker.exact import Exact
+from goldstein.checker.fast import common_part, long_sums
+from goldstein.checker.nodes import (
+    ZERO, Affine, Constancy, Max, Node, Norm2, Piecewise, Product, Series, Sums, Variable,
+)  # fmt: skip
 from goldstein.checker.rationals import (
-    Polynomial,
-    Q,
     nearest_float,
     sqrt_upper,
     squared_distance,
-    to_fraction,
     to_fractions,
 )
-from goldstein.checker.rounding import UNIT, norm_upper
+from goldstein.checker.rounding import norm_upper
 
 Pause = Callable[[], None]
+Point_ = Sequence[Any] | NDArray[Any]
 
 #: Above this many multiplications per gradient, or ten times as many for all gradients, enclosures
 #: replace rationals. The choice must not depend on what is installed.
 RATIONAL_WORK = 40_000
-
-#: Entries of the rows on kinks, or of the gradients, up to which they are written out.
-WRITTEN_OUT = 10**7
-
-#: Entries that are enclosed at a time.
-BLOCK = 2**14
 
 
 class Limits(NamedTuple):
@@ -88,13 +82,11 @@ class Program:
     @cached_property
     def work(self) -> int:
         """Multiplications of one gradient, about."""
-        matrices = (n for n in self.nodes if isinstance(n, Linear))
-        tables = (n for n in self.nodes if isinstance(n, Product))
-        return (
-            sum(int(np.prod(n.matrix.shape)) * n.columns for n in matrices)
-            + sum(n.size * n.inner for n in tables)
-            + sum(n.size for n in self.nodes)
-        )
+        terms = 0
+        for n in self.nodes:
+            terms += int(np.prod(n.matrix.shape)) * n.columns if isinstance(n, Affine) else 0
+            terms += n.size * (n.inner if isinstance(n, Product) else 1)
+        return terms
 
     def ancestors(self, k: int) -> list[int]:
         """Return a node and all it depends on, in order."""
@@ -106,71 +98,95 @@ class Program:
         return sorted(seen)
 
 
-class Line:
-    """Exact entries of nodes along y + t v, polynomials in t; at y itself without v."""
+class Part:
+    """What some entries of a node depend on, and nothing else: a small program for exact numbers.
 
-    def __init__(
-        self, program: Program, y: ExactVector, v: ExactVector | None, pieces: dict[int, Any]
-    ) -> None:
-        self.program, self.y, self.v, self.pieces = program, y, v, pieces
-        self.known: dict[int, dict[int, Polynomial]] = {}
+    Parameters
+    ----------
+    pieces : dict
+        The pieces of the nodes before it.
+    k, places
+        The node and its entries, in ascending order.
+    """
 
-    def at(self, k: int, places: Iterable[int]) -> list[Polynomial]:
-        """Return some entries of a node; what they depend on is computed, and nothing else."""
-        wanted = list(places)
-        needed: dict[int, set[int]] = {k: set(wanted)}
-        missing: dict[int, set[int]] = {}
-        ahead = [-k]  # the nodes to visit, the last ones first
-        while ahead:
-            b = -heapq.heappop(ahead)
-            node, known = self.program.nodes[b], self.known.setdefault(b, {})
-            missing[b] = {p for p in needed[b] if p not in known}
-            if not missing[b] or self._is_plain(node):
+    def __init__(self, program: Program, pieces: dict[int, Any], k: int, places: Any) -> None:
+        self.k, self.size = k, len(places)
+        wanted: dict[int, Indices] = {k: np.asarray(places, dtype=np.intp)}
+        steps = []
+        for b in reversed(program.ancestors(k)):
+            if b and b in wanted:
+                node, piece, needs = program.nodes[b].cut(wanted[b], pieces.get(b))
+                steps.append((b, node, piece, needs))
+                for a, some in zip(node.of, needs):
+                    if some.size:
+                        wanted[a] = np.union1d(wanted.get(a, some), some)
+        #: The entries of the variable.
+        self.places = wanted.get(0, np.zeros(0, dtype=np.intp))
+        self.steps = [
+            (b, node, piece, [np.searchsorted(wanted.get(a, some), some) for a, some in zip(node.of, needs)])
+            for b, node, piece, needs in reversed(steps)
+        ]
+        self.sizes = {a: some.size for a, some in wanted.items()}
+
+    def forward(self, *ends: Point_) -> dict[int, Series | Irrational]:
+        """Return the values at y, or the series along y + t v; or what is irrational."""
+        found: dict[int, Series | Irrational] = {0: [_exactly(end, self.places) for end in ends]}
+        for b, node, piece, at in self.steps:
+            try:
+                if isinstance(node, Sums) and node.of == (0,) and long_sums.pays(node):
+                    found[b] = long_sums.forward(node, self.places[at[0]], ends)
+                else:
+                    args = [_known(found, a, some) for a, some in zip(node.of, at)]
+                    found[b] = node.forward(args, piece)
+            except Irrational as what:
+                found[b] = what
+        return found
+
+    def series(self, *ends: Point_) -> Series:
+        """Return the same of the entries themselves."""
+        return _known(self.forward(*ends), self.k, np.arange(self.size))
+
+    def backward(self, start: Exact, values: dict[int, Series | Irrational]) -> Exact:
+        """Return the derivative, in the entries `places` of the variable, of start . entries."""
+        found = {self.k: start}
+        for b, node, piece, at in reversed(self.steps):
+            g = found.pop(b, None)
+            if g is None:
                 continue
-            for a, some in zip(node.of, node.needs(missing[b], self.pieces.get(b))):
-                if a not in needed:
-                    needed[a] = set()
-                    heapq.heappush(ahead, -a)
-                needed[a].update(some)
-        for b in sorted(missing):
-            if missing[b]:
-                self.known[b].update(self._entries(b, missing[b]))
-        return [self.known[k][p] for p in wanted]
+            args: list[Any] = [None] * len(node.of)
+            if not node.flat:
+                args = [_known(values, a, some)[0] for a, some in zip(node.of, at)]
+            for a, some, part in zip(node.of, at, node.backward(g, args, piece)):
+                if some.size:
+                    more = part.scattered(some, self.sizes[a])
+                    found[a] = found[a] + more if a in found else more
+        return found.get(0, Exact(np.zeros(self.places.size, dtype=object)))
 
-    def _is_plain(self, node: Node) -> bool:
-        """True for a matrix times the variable: its rows are multiplied as they are."""
-        return isinstance(node, Linear) and node.of == (0,) and node.columns == 1
 
-    def _entries(self, b: int, places: set[int]) -> dict[int, Polynomial]:
-        node = self.program.nodes[b]
-        ends = [self.y] if self.v is None else [self.y, self.v]
-        if isinstance(node, Variable):
-            return {p: [Q(end.fractions[p]) for end in ends] for p in places}
-        if self._is_plain(node):
-            assert isinstance(node, Linear)
-            if hasattr(node.matrix, "keep"):  # rows that are elsewhere, fetched together
-                node.matrix.keep(sorted(places))
-            rows = {p: node.row(p) for p in places}
-            return {p: [Q(end.dot(*row)) for end in ends] for p, row in rows.items()}
-        args = [self.known.get(a, {}) for a in node.of]
-        return node.entries(places, args, self.pieces.get(b))
+def _known(found: dict[int, Series | Irrational], a: int, places: Indices) -> Series:
+    """Return entries of the series of a node."""
+    if not places.size:
+        return [Exact(np.zeros(0, dtype=object))]
+    series = found[a]
+    if isinstance(series, Irrational):
+        raise series
+    return [c[places] for c in series]
 
 
 class Point:
     """What holds at a point: enclosed values, pieces, and the entries exactly on breakpoints."""
 
-    def __init__(self, program: Program, point: Sequence[Any] | NDArray[Any]) -> None:
-        self.program, self.y = program, ExactVector(point)
+    def __init__(self, program: Program, point: Point_) -> None:
+        self.program, self.y = program, _as_numbers(point)
         if len(self.y) != program.dim:
             raise InputError(f"got a point of length {len(self.y)}, expected {program.dim}.")
         self.pieces: dict[int, Any] = {}
         self.ties: dict[int, Any] = {}
-        self.line = Line(program, self.y, None, self.pieces)
-        self._values: dict[int, Enclosure] = {0: enclosed_point(self.y)}
+        self._values: dict[int, Enclosure] = {0: _enclosed(self.y)}
         for k, node in enumerate(program.nodes):
             if isinstance(node, Piecewise | Max | Norm2):
                 (arg,) = node.of
-                self.pieces[k], ties = node.decide(self.value(arg), partial(self.exact, arg))
+                self.pieces[k], ties = node.decide(self.value(arg), self._ask(arg))
                 if ties:
                     self.ties[k] = ties
 
@@ -179,29 +195,26 @@ class Point:
         if k not in self._values:
             for b in self.program.ancestors(k):
                 if b not in self._values:
-                    args = [self._values[a] for a in self.program.nodes[b].of]
-                    value = self.program.nodes[b].forward(args, self.pieces.get(b))
-                    self._values[b] = value
+                    args = [[self._values[a]] for a in self.program.nodes[b].of]
+                    (self._values[b],) = self.program.nodes[b].forward(args, self.pieces.get(b))
         return self._values[k]
 
-    def exact(self, k: int, places: Sequence[int]) -> list[Fraction]:
-        """Return exact values of some entries of a node."""
-        if not places:
-            return []
+    def _ask(self, k: int) -> Callable[[Sequence[int]], Exact]:
+        return lambda places: self.exact(k, places)
+
+    def exact(self, k: int, places: Sequence[int]) -> Exact:
+        """Return exact values of some entries of a node, given in ascending order."""
         try:
-            return [to_fraction(path[0]) for path in self.line.at(k, places)]
+            return Part(self.program, self.pieces, k, places).series(self.y)[0]  # type: ignore[no-any-return]
         except Irrational as what:
-            still = Side(self, None, []).still(k).zero
-            if still[list(places)].all():
-                return [Fraction(0)] * len(places)
+            if (Side(self, None, []).constant(k)[list(places)] == ZERO).all():
+                return Exact(np.zeros(len(places), dtype=object))
             raise NotCertifiableError(
                 "whether an argument of a kink is exactly on it cannot be decided: it contains "
                 f"{what}, and its enclosure straddles the kink."
             ) from None
 
-    def limits(
-        self, directions: Sequence[Sequence[Any]] | NDArray[Any], pause: Pause | None = None
-    ) -> Limits:
+    def limits(self, directions: Matrix, pause: Pause | None = None) -> Limits:
         """Return the limits of gradients along directions, each a subgradient at the point.
 
         Raises `NotCertifiableError` where a direction stays on a kink. `pause` is called between
@@ -211,90 +224,28 @@ class Point:
         work = self.program.work
         small = work <= RATIONAL_WORK and work * len(directions) <= 10 * RATIONAL_WORK
         if not small:
-            boxes = self._from_common_part(np.asarray(directions))
+            boxes = common_part.limits(self, np.asarray(directions), Side)
             if boxes is not None:
+                require_finite(*boxes)
                 return Limits(None, *boxes)
         sides = []
         for v in directions:
             pause()
-            sides.append(Side(self, ExactVector(v)))
+            sides.append(Side(self, v))
         if small:
-            try:
+            with suppress(Irrational):
                 exact = []
                 for side in sides:
                     pause()
                     exact.append(side.exact_gradient())
                 mid = np.array([[nearest_float(g) for g in row] for row in exact])
                 return Limits(exact, mid, np.zeros_like(mid))
-            except Irrational:
-                pass
         found = []
         for side in sides:
             pause()
             found.append(side.gradient())
         mids, rads = (np.array([getattr(g, end) for g in found]) for end in ("mid", "rad"))
         return Limits(None, mids, rads)
-
-    def _from_common_part(self, ways: Matrix) -> tuple[Matrix, Matrix] | None:
-        """Enclose limits along many directions in one pass, where only rows of a matrix are tied.
-
-        The tied entries belong to one node, a function of rows times the variable plus constants,
-        and what is above it is affine. Along every direction the rest adds the same; each tied row
-        adds, or not, the jump of its derivative times the row.
-        """
-        if len(self.ties) != 1 or len(ways) < 2 or ways.dtype != np.float64:
-            return None
-        ((k, ties),) = self.ties.items()
-        node = self.program.nodes[k]
-        rows = self._rows(k, list(ties))
-        if rows is None or not isinstance(node, Piecewise) or not self._affine_above(k):
-            return None
-        # An entry whose row is 0 is constant, and stays on its breakpoint for good.
-        moving: Mask = np.asarray(rows.any(axis=1))
-        ties = {i: level for (i, level), moves in zip(ties.items(), moving) if moves}
-        rows = rows[moving]
-        if not ties:
-            return None
-        jumps = [node.jumps[level] for level in ties.values()]
-        if max(len(ties), len(ways)) * self.program.dim > WRITTEN_OUT or not all(jumps):
-            return None
-        sides = signs_of_products(ways, rows)
-        if not sides.all():
-            return None  # a direction that stays on a kink: to be looked at one by one
-        base = Side(self, None, [])
-        slopes = base.cotangents()
-        weights = slopes[k][list(ties)] * Enclosure.from_fractions(jumps)
-        mid, rad = np.empty((len(ways), self.program.dim)), np.empty(self.program.dim)
-        above = Enclosure((sides > 0).astype(np.float64))
-        step = max(1, BLOCK // max(sides.shape))
-        for start in range(0, self.program.dim, step):
-            some = slice(start, start + step)
-            part = slopes[0][some] + above @ (Enclosure(rows[:, some]) * weights.reshape(-1, 1))
-            # One radius per coordinate, the largest, serves all directions.
-            mid[:, some], rad[some] = part.mid, part.rad.max(axis=0)
-        _require_finite(mid, rad)
-        return mid, np.broadcast_to(rad, mid.shape)
-
-    def _rows(self, k: int, entries: list[int]) -> Matrix | None:
-        """Return the rows that the entries of a node's argument are, plus constants; or None."""
-        node = self.program.nodes[self.program.nodes[k].of[0]]
-        while isinstance(node, Shift):
-            node = self.program.nodes[node.of[0]]
-        if not (isinstance(node, Linear) and node.of == (0,) and node.columns == 1):
-            return None
-        if len(entries) * self.program.dim > WRITTEN_OUT:
-            return None
-        rows = node.matrix[np.array(entries)]
-        return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
-
-    def _affine_above(self, k: int) -> bool:
-        above = {k}
-        for b in range(k + 1, len(self.program.nodes)):
-            if above.intersection(self.program.nodes[b].of):
-                if not self.program.nodes[b].affine:
-                    return False
-                above.add(b)
-        return True
 
 
 class Side:
@@ -311,76 +262,76 @@ class Side:
     """
 
     def __init__(
-        self, point: Point, v: ExactVector | None, nodes: Sequence[int] | None = None
+        self, point: Point, v: Point_ | None, nodes: Sequence[int] | None = None
     ) -> None:
         self.point, self.program = point, point.program
-        if v is not None and len(v) != self.program.dim:
-            raise InputError(f"got a direction of length {len(v)}, expected {self.program.dim}.")
-        self.v, self.pieces = v, dict(point.pieces)
-        self.line = Line(self.program, point.y, v, self.pieces)
+        self.v = None if v is None else _as_numbers(v)
+        if self.v is not None and len(self.v) != self.program.dim:
+            raise InputError(
+                f"got a direction of length {len(self.v)}, expected {self.program.dim}."
+            )
+        self.pieces = dict(point.pieces)
         self.loose: dict[int, Any] = dict(point.ties)
         self.felt: set[int] = set()
-        self._still = {0: Still(*(np.zeros(self.program.dim, bool) for _ in range(2)))}
+        self._constant: dict[int, Constancy] = {0: np.zeros(self.program.dim, dtype=np.int8)}
+        self._tangents: dict[int, Series] = {}
         for k in point.ties if nodes is None else nodes:
             node = self.program.nodes[k]
-            if isinstance(node, Piecewise):
-                self._piecewise(k, node)
-            elif isinstance(node, Max):
-                self._max(k, node)
-            elif isinstance(node, Norm2):
-                self._norm(k, node)
+            leave = {Piecewise: self._piecewise, Max: self._max, Norm2: self._norm}[type(node)]
+            leave(k, node)
 
-    def _paths(self, k: int, places: Sequence[int]) -> list[Polynomial]:
-        """Return the coefficients of t, t^2, ... of some entries of a node."""
-        if self.v is None:
-            return [[] for _ in places]
+    def _path(self, k: int, places: Sequence[int]) -> Series:
+        """Return the coefficients of t, t^2, ... of some entries of a node, in ascending order.
+
+        Exact ones, as far as they are needed; where there are none, an enclosure of the first.
+        """
+        if self.v is None or not places:
+            return []
         try:
-            return [path[1:] for path in self.line.at(k, places)]
-        except Irrational as what:
-            raise NotCertifiableError(f"{what} has no polynomial along a line.") from None
+            return Part(self.program, self.pieces, k, places).series(self.point.y, self.v)[1:]
+        except Irrational:
+            return [self._tangent(k)[np.asarray(places)]]
 
-    def _prepare(self, k: int, rows: dict[int, list[int]]) -> None:
-        """Compute the paths of all tied entries together, where there are any."""
-        with suppress(NotCertifiableError):
-            self._paths(k, [place for places in rows.values() for place in places])
+    def _tangent(self, k: int) -> Enclosure:
+        """Return an enclosure of the derivative of a node along v."""
+        if not self._tangents:
+            self._tangents[0] = [self.point.value(0), _enclosed(self.v)]  # type: ignore[arg-type]
+        for b in self.program.ancestors(k):
+            if b not in self._tangents:
+                args = [self._tangents[a] for a in self.program.nodes[b].of]
+                self._tangents[b] = self.program.nodes[b].forward(args, self.pieces.get(b))
+        series = self._tangents[k]
+        return series[1] if len(series) > 1 else Enclosure(np.zeros(self.program.nodes[k].size))
 
     def _piecewise(self, k: int, node: Piecewise) -> None:
         (arg,) = node.of
         ties: dict[int, int] = self.loose[k]
-        moving = ties
-        if not self.program.affine[arg]:
-            still = self.still(arg).constant
-            moving = {i: level for i, level in ties.items() if not still[i]}
-        try:
-            leads = [next((c for c in path if c), 0) for path in self._paths(arg, list(moving))]
-        except NotCertifiableError:
-            # On a smooth breakpoint either piece has the right derivative.
-            if any(node.jumps[level] for level in moving.values()):
-                raise
-            leads = [0] * len(moving)
+        moving = self._moving(arg, sorted(ties))
+        signs = np.zeros(len(moving), dtype=np.intp)
+        for c in self._path(arg, moving):
+            found, decided = c.signs() if isinstance(c, Enclosure) else (c.signs(), True)
+            kinks = np.array([bool(node.jumps[ties[i]]) for i in moving])
+            if not (decided | ~kinks).all():
+                raise NotCertifiableError("on which side of a kink a direction goes is undecided.")
+            signs = np.where(signs == 0, found, signs).astype(np.intp)
         piece = self.pieces[k].copy()
-        for (i, level), lead in zip(moving.items(), leads):
-            if lead:
-                piece[i] += lead > 0
-                self.felt.add(k)
-            elif node.jumps[level]:
-                self._require_constant(arg, [i])
-        left = {i for (i, _), lead in zip(moving.items(), leads) if lead}
+        piece[moving] += signs > 0
+        left = {i for i, sign in zip(moving, signs.tolist()) if sign}
+        if left:
+            self.felt.add(k)
+        # On a smooth breakpoint either piece has the right derivative.
+        self._require_constant(arg, [i for i in moving if i not in left and node.jumps[ties[i]]])
         self.pieces[k] = piece
         self.loose[k] = {i: level for i, level in ties.items() if i not in left}
 
     def _max(self, k: int, node: Max) -> None:
         (arg,) = node.of
-        piece, loose = self.pieces[k].copy(), {}
-        self._prepare(arg, self.loose[k])
+        piece, loose, path = self.pieces[k].copy(), {}, _Rows(self, arg, self.loose[k])
         for row, tied in self.loose[k].items():
-            if not self.program.affine[arg] and self.still(arg).constant[tied].all():
+            if path.still(row):
                 loose[row] = tied
                 continue
-            paths = self._paths(arg, tied)
-            padded = _padded(paths)
-            best = max(padded)
-            winner, *same = [i for i, path in zip(tied, padded) if path == best]
+            winner, *same = path.largest(row, tied)
             if same and not (self.program.affine[arg] and self._agree(arg, winner, same)):
                 self._require_constant(arg, tied)
                 loose[row] = tied
@@ -389,78 +340,69 @@ class Side:
             piece[row] = winner
         self.pieces[k], self.loose[k] = piece, loose
 
-    def _agree(self, k: int, one: int, others: Sequence[int]) -> bool:
-        """Are these affine entries, which have one value at y, one function?"""
-        return all(not self._derivative(k, {one: Q(1), other: Q(-1)}) for other in others)
-
     def _norm(self, k: int, node: Norm2) -> None:
         (arg,) = node.of
-        piece, loose = dict(self.pieces[k]), {}
-        self._prepare(arg, self.loose[k])
+        piece, loose, path = dict(self.pieces[k]), {}, _Rows(self, arg, self.loose[k])
         for row, places in self.loose[k].items():
-            still = not self.program.affine[arg] and self.still(arg).constant[places].all()
-            paths = self._paths(arg, places) if not still else [[] for _ in places]
-            steps = (list(step) for step in zip(*_padded(paths)))
-            way = next((step for step in steps if any(step)), None)
-            if way is not None:
+            direction = None if path.still(row) else path.first_step(row)
+            if direction is not None:
                 self.felt.add(k)
             else:
-                if not still:
+                if not path.still(row):
                     self._require_constant(arg, places)
                 loose[row] = places
-                way = [1, *[0] * (len(places) - 1)]  # nothing depends on it
-            piece[row] = [to_fraction(c) for c in way]
+                direction = Exact.of([1, *[0] * (len(places) - 1)])  # nothing depends on it
+            piece[row] = direction
         self.pieces[k], self.loose[k] = piece, loose
+
+    def _moving(self, k: int, places: list[int]) -> list[int]:
+        """Leave out the entries that are proved to be constant here, by their structure."""
+        if self.program.affine[k]:
+            return places
+        constant = self.constant(k)
+        return [i for i in places if not constant[i]]
+
+    def _agree(self, k: int, one: int, others: Sequence[int]) -> bool:
+        """Are these affine entries, which have one value at y, one function?"""
+        return not any(self._moves(k, {one: 1, other: -1}) for other in others)
 
     def _require_constant(self, k: int, places: Sequence[int]) -> None:
         """Refuse unless the entries are constant here: affine, with derivative 0."""
+        places = self._moving(k, list(places))
         flat = all(
             self.program.nodes[b].flat and b not in self.felt for b in self.program.ancestors(k)
         )
-        still = self.still(k).constant if not self.program.affine[k] else np.zeros(0)
-        for i in places:
-            if still.size and still[i]:
-                continue
-            if not flat or self._derivative(k, {i: Q(1)}):
-                what = "the point is on" if self.v is None else "the direction stays on"
-                raise NotCertifiableError(
-                    f"{what} a kink: it does not show a point of differentiability."
-                )
+        if places and not (flat and not any(self._moves(k, {i: 1}) for i in places)):
+            what = "the point is on" if self.v is None else "the direction stays on"
+            raise NotCertifiableError(
+                f"{what} a kink: it does not show a point of differentiability."
+            )
 
-    def still(self, k: int) -> Still:
-        """Return which entries of a node are proved to be constant here."""
-        if k not in self._still:
+    def _moves(self, k: int, factors: dict[int, int]) -> bool:
+        """Has a combination of entries, all of them affine here, a derivative other than 0?"""
+        places = sorted(factors)
+        part = Part(self.program, self.pieces, k, places)
+        return bool(part.backward(Exact.of([factors[i] for i in places]), {}).top.any())
+
+    def constant(self, k: int) -> Constancy:
+        """Return which entries of a node are proved to be constant here, and which to be 0."""
+        if k not in self._constant:
             for b in self.program.ancestors(k):
-                if b not in self._still:
+                if b not in self._constant:
                     node = self.program.nodes[b]
-                    args = [self._still[a] for a in node.of]
+                    args = [self._constant[a] for a in node.of]
                     loose = self.loose.get(b, {})
-                    self._still[b] = node.still(args, self.pieces.get(b), loose)
-        return self._still[k]
-
-    def _derivative(self, k: int, start: dict[int, Any]) -> dict[int, Any]:
-        """Return the exact derivative of a combination of entries of a node, without zeros."""
-        found: dict[int, dict[int, Any]] = {k: start}
-        for b in range(k, 0, -1):
-            g = found.pop(b, None)
-            if not g:
-                continue
-            node = self.program.nodes[b]
-            exact = [partial(self._exact, a) for a in node.of]
-            for a, part in zip(node.of, node.pull(g, exact, self.pieces.get(b))):
-                total = found.setdefault(a, {})
-                found[a] = _added(total, part)
-        return {p: c for p, c in found.get(0, {}).items() if c}
-
-    def _exact(self, k: int, places: Iterable[int]) -> list[Any]:
-        return [path[0] for path in self.point.line.at(k, places)]
+                    self._constant[b] = node.constant(args, self.pieces.get(b), loose)
+        return self._constant[k]
 
     def exact_gradient(self) -> list[Fraction]:
         """Return the limit of the gradients, exactly."""
-        found = self._derivative(len(self.program.nodes) - 1, {0: Q(1)})
-        return [
-            to_fraction(found[p]) if p in found else Fraction(0) for p in range(self.program.dim)
-        ]
+        part = Part(self.program, self.pieces, len(self.program.nodes) - 1, [0])
+        found = part.backward(Exact.of([1]), part.forward(self.point.y))
+        g = [Fraction(0)] * self.program.dim
+        for place, entry in zip(part.places.tolist(), found.fractions):
+            g[place] = entry
+        return g
 
     def cotangents(self) -> dict[int, Enclosure]:
         """Return enclosures of the derivatives of the function in the values of its nodes."""
@@ -469,7 +411,7 @@ class Side:
         for b in range(len(nodes) - 1, 0, -1):
             if b not in found:
                 continue
-            args = [] if nodes[b].affine else [self.point.value(a) for a in nodes[b].of]
+            args = [None if nodes[b].flat else self.point.value(a) for a in nodes[b].of]
             for a, part in zip(nodes[b].of, nodes[b].backward(found[b], args, self.pieces.get(b))):
                 found[a] = found[a] + part if a in found else part
         found.setdefault(0, Enclosure(np.zeros(self.program.dim)))
@@ -478,8 +420,50 @@ class Side:
     def gradient(self) -> Enclosure:
         """Return an enclosure of the limit of the gradients."""
         g = self.cotangents()[0]
-        _require_finite(g.mid, g.rad)
+        require_finite(g.mid, g.rad)
         return g
+
+
+class _Rows:
+    """The entries of an argument that are tied row by row, along a direction."""
+
+    def __init__(self, side: Side, arg: int, rows: dict[int, list[int]]) -> None:
+        moving = {row: side._moving(arg, places) for row, places in rows.items()}
+        self._rows = {row: rows[row] for row, some in moving.items() if some}
+        places = list(chain(*self._rows.values()))
+        self._path = side._path(arg, places)
+        ends = np.cumsum([0, *map(len, self._rows.values())]).tolist()
+        self._spans = dict(zip(self._rows, zip(ends, ends[1:])))
+
+    def still(self, row: int) -> bool:
+        """Are all tied entries of a row constant here, by their structure?"""
+        return row not in self._rows
+
+    def largest(self, row: int, tied: list[int]) -> list[int]:
+        """Return the tied entries that are the largest beside the point; they agree there."""
+        some = slice(*self._spans[row])
+        for c in self._path:
+            if isinstance(c, Enclosure):
+                low, high = c[some].ends()
+                best = int(low.argmax())
+                if not (np.delete(high, best) < low[best]).all():
+                    raise NotCertifiableError("which entry of a maximum rules is undecided.")
+                return [tied[best]]
+        steps = list(zip(*(c.top[some].tolist() for c in self._path))) or [()] * len(tied)
+        best_step = max(steps)
+        return [i for i, step in zip(tied, steps) if step == best_step]
+
+    def first_step(self, row: int) -> Any:
+        """Return the first coefficient of t that is not 0, or None."""
+        some = slice(*self._spans[row])
+        for c in self._path:
+            if isinstance(c, Enclosure):
+                if not c[some].signs()[1].any():
+                    raise NotCertifiableError("in which direction a norm leaves 0 is undecided.")
+                return c[some]
+            if c.top[some].any():
+                return c[some]
+        return None
 
 
 def limiting_gradients(
@@ -510,45 +494,8 @@ def gradient_gap(program: Program, y: Vector, stored: Vector, allowed: float) ->
     return least, least > allowed
 
 
-@np.errstate(all="ignore")
-def signs_of_products(left: Matrix, right: Matrix) -> NDArray[np.int8]:
-    """Return the exact signs of all inner products of a row of `left` and one of `right`."""
-    d = left.shape[1]
-    value = left @ right.T
-    sizes = [np.array([norm_upper(row) for row in rows]) for rows in (left, right)]
-    # Twice the bound of the rounding errors, for those of the bound itself; and underflow.
-    error = 2 * (d + 4) * UNIT * np.multiply.outer(*sizes) + (d + 2) * 2.0**-1000
-    decided = np.abs(value) > error  # False wherever something overflowed
-    signs = np.where(decided, np.sign(value), 0).astype(np.int8)
-    everywhere = np.arange(d)
-    for i, j in zip(*np.nonzero(~decided)):
-        exact = ExactVector(left[i]).dot(everywhere, right[j])
-        signs[i, j] = (exact > 0) - (exact < 0)
-    return signs
-
-
-def enclosed_point(exact: ExactVector) -> Enclosure:
-    """Enclose a rational point; coordinates that are floats stay exact."""
-    radius = np.zeros(len(exact))
-    rounded = exact.others
-    radius[rounded] = Enclosure.from_fractions([exact.fractions[k] for k in rounded.tolist()]).rad
-    return Enclosure(exact.floats, radius)
-
-
-def _padded(paths: list[Polynomial]) -> list[Polynomial]:
-    length = max(len(path) for path in paths)
-    return [[*path, *[Q(0)] * (length - len(path))] for path in paths]
-
-
-def _added(total: dict[int, Any], part: dict[int, Any]) -> dict[int, Any]:
-    if not total:
-        return dict(part)
-    for place, c in part.items():
-        total[place] = total[place] + c if place in total else c
-    return total
-
-
-def _require_finite(mid: Any, rad: Any) -> None:
+def require_finite(mid: Any, rad: Any) -> None:
+    """Refuse enclosures that say nothing."""
     if not (np.isfinite(mid).all() and np.isfinite(rad).all()):
         raise NotCertifiableError(
             "the gradient could not be enclosed: it overflows, or divides by an interval around 0. "
@@ -560,14 +507,26 @@ def _go_on() -> None:
     pass
 
 
-__all__ = [
-    "Limits",
-    "Pause",
-    "Point",
-    "Program",
-    "Side",
-    "enclosed_point",
-    "gradient_gap",
-    "limiting_gradients",
-    "signs_of_products",
-]
+def _as_numbers(values: Point_) -> Any:
+    """Return a vector of float64 numbers, or of Fractions where some are none; all finite."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
+        if not np.isfinite(values).all():
+            raise InputError("got a NaN or an infinity, expected finite numbers.")
+        return values.copy()
+    exact = to_fractions(values)
+    floats = np.array([nearest_float(q) for q in exact])
+    same = np.isfinite(floats).all() and all(map(Fraction.__eq__, exact, floats.tolist()))
+    return floats if same else exact
+
+
+def _exactly(vector: Any, places: Indices) -> Exact:
+    if isinstance(vector, np.ndarray):
+        return Exact.of(vector[places])
+    return Exact.of([vector[k] for k in places.tolist()])
+
+
+def _enclosed(vector: Any) -> Enclosure:
+    return Enclosure(vector) if isinstance(vector, np.ndarray) else Enclosure.of(vector)
+
+
+__all__ = ["Limits", "Part", "Pause", "Point", "Program", "Side", "require_finite"]

@@ -279,7 +279,7 @@ def _evaluate_in(
     if arithmetic is FLOAT:
         return _evaluate(np.array([[float(a) for a in c] for c in table]), u, piece)
     if arithmetic is ENCLOSURE:
-        rows = [Enclosure.from_fractions(c) for c in table]
+        rows = [Enclosure.of(c) for c in table]
         mid = np.array([r.mid for r in rows])
         rad = np.array(
             [
@@ -370,7 +370,7 @@ class Elementwise(KinkNode):
     def in_doubt(self, u: Enclosure) -> Indices:
         """Return the entries that `examine` will ask for."""
         gaps = [u.reshape(-1) - ENCLOSURE.constant(t) for t in self.function.breakpoints]
-        return np.flatnonzero(~np.logical_and.reduce([gap.proven for gap in gaps]))
+        return np.flatnonzero(~np.logical_and.reduce([gap.signs()[1] for gap in gaps]))
 
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
         levels = self.function.breakpoints
@@ -380,8 +380,9 @@ class Elementwise(KinkNode):
         bent: list[int] = []
         for k, t in enumerate(levels):
             gap = flat - ENCLOSURE.constant(t)
-            piece += gap.proven & (gap.mid > 0)
-            for i in np.flatnonzero(~gap.proven).tolist():
+            signs, decided = gap.signs()
+            piece += signs > 0
+            for i in np.flatnonzero(~decided).tolist():
                 value = exact(i)
                 piece[i] += value > t
                 if value == t and self.function.jumps[k]:

@@ -97,7 +97,7 @@ class Norm2(KinkNode):
         if arithmetic is RATIONAL:
             raise Irrational("norm2")
         if isinstance(piece, tuple):
-            u = Enclosure.from_fractions(piece).reshape(self.args[0].shape)
+            u = Enclosure.of(piece).reshape(self.args[0].shape)
         flat = u.reshape(-1)
         return (u * (cotangent * (flat * flat).sum().root().reciprocal()),)
 
@@ -108,7 +108,7 @@ class Norm2(KinkNode):
         return "away" if u.any() else tuple(np.ones(u.size))
 
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
-        if u.proven.any():
+        if u.signs()[1].any():
             return None, [], []
         entries = [exact(i) for i in range(u.size)]
         if any(entries):

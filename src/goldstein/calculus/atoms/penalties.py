@@ -115,7 +115,7 @@ class LogSum(ScalarFunction):
         if arithmetic is RATIONAL:
             raise Irrational("log_sum")
         ratio = u * (2.0 * piece - 1.0) / enclose(self.eps)
-        log = enclose_function(ratio, lambda flint, b: (1 + b).log())
+        log = enclose_function(ratio, lambda b: (1 + b).log())
         return log * enclose(self.lam)
 
     def slope_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:

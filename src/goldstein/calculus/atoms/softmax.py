@@ -56,9 +56,9 @@ class SoftmaxCrossEntropy(Expression):
         if arithmetic is RATIONAL:
             raise Irrational("softmax_cross_entropy")
         shift = z.mid.max(axis=1, keepdims=True)
-        powers = enclose_function(z - shift, lambda flint, b: b.exp())
+        powers = enclose_function(z - shift, lambda b: b.exp())
         totals = powers @ np.ones(z.shape[1])
-        logs = enclose_function(totals, lambda flint, b: b.log())
+        logs = enclose_function(totals, lambda b: b.log())
         totals = (logs + Enclosure(shift.ravel())) * self.weights
         return totals.sum() - (z * self._picked).sum()
 
@@ -70,7 +70,7 @@ class SoftmaxCrossEntropy(Expression):
             return (cotangent * (softmax(z, axis=1) * self.weights[:, None] - self._picked),)
         if arithmetic is RATIONAL:
             raise Irrational("softmax_cross_entropy")
-        powers = enclose_function(z - z.mid.max(axis=1, keepdims=True), lambda flint, b: b.exp())
+        powers = enclose_function(z - z.mid.max(axis=1, keepdims=True), lambda b: b.exp())
         totals = (powers @ np.ones(z.shape[1])).reshape(-1, 1)
         return (cotangent * (powers / totals * self.weights[:, None] - self._picked),)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus.arithmetic import RATIONAL, Arithmetic, Irrational, enclose_function
+from goldstein.calculus.arithmetic import RATIONAL, Arithmetic, Irrational, enclose_function, flint
 from goldstein.calculus.atoms.base import Elementwise, ScalarFunction, require_range
 from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
@@ -38,7 +38,8 @@ class _Smooth(ScalarFunction):
     def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
         if arithmetic is RATIONAL:
             raise Irrational(self.name)
-        return enclose_function(u, function)
+        module = flint()
+        return enclose_function(u, lambda ball: function(module, ball))
 
 
 class Softplus(_Smooth):
