@@ -7,20 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker import sides
-from goldstein.checker.sides import Point, Side
+from goldstein.checker import near_kkt
+from goldstein.checker.enclosed.point import EnclosedPoint, require_finite
+from goldstein.checker.sides import Side
 
 
 def limiting_gradients(
     fun: Any, point: Any, directions: Any
 ) -> list[tuple[list[Fraction], list[Fraction]]]:
     """Limits of gradients along directions: midpoints and radii, the radii 0 where exact."""
-    return sides.limiting_gradients(fun.program(), point, directions)
+    return near_kkt.limiting_gradients(fun.program(), point, directions)
 
 
 def gradient_enclosure(fun: Any, point: Any) -> tuple[np.ndarray, np.ndarray]:
     """The gradient at a point of differentiability: midpoints and radii."""
-    g = Side(Point(fun.program(), point), None).gradient()
+    g = Side(EnclosedPoint(fun.program(), point), None).gradient()
+    require_finite(g.mid, g.rad)
     return g.mid, g.rad
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from goldstein.calculus import Variable, logistic, softplus, square, sum
 from goldstein.certificates.near import NearCertificate
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import NotCertifiableError
 
 HUGE = 1.7e308

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import aslinearoperator
 from tests.limits import limiting_gradients
 
 import goldstein.calculus as gc
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)

@@ -25,7 +25,7 @@ from goldstein import calculus as c
 from goldstein.certificates import NearCertificate
 from goldstein.certificates.writing import npy
 from goldstein.checker import files
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.oracles.journal import seed_in
 

@@ -17,7 +17,7 @@ import goldstein as gs
 from goldstein.calculus.affine import Linear
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.models.base import Model
 
 AWAY = np.array([[1.0]])

@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 from goldstein.checker import enclosures
-from goldstein.checker.enclosures import (
+from goldstein.checker.enclosed.arrays import (
     Enclosure,
     enclose,
     enclose_function,

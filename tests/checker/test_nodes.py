@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 from goldstein.checker import nodes
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.kinked import Max, Norm2, Piecewise
 from goldstein.checker.nodes import Still
 from goldstein.checker.rationals import Q, to_fraction

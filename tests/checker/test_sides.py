@@ -11,7 +11,7 @@ from benchmarks.differential import random_function
 
 import goldstein as gs
 from goldstein.checker import nodes, sides
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.exact_vector import ExactVector
 from goldstein.checker.kinked import Max, Piecewise
 from goldstein.checker.sides import Point, Program, Side, enclosed_point, gradient_gap

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from goldstein.calculus import Variable
 from goldstein.calculus.affine import linear
 from goldstein.certificates.near import NearCertificate
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import InputTypeError, KinkError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.sklearn import RhoMarginSVC

@@ -27,7 +27,7 @@ from goldstein.calculus.expression import (
 )
 from goldstein.calculus.stillness import Still, products
 from goldstein.checker.arrays import Vector
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.rationals import common_denominator, fraction_upper
 from goldstein.checker.rounding import norm_upper
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError

@@ -22,7 +22,7 @@ from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.fast.exact_vector import ExactVector
+from goldstein.checker.enclosed.exact_vector import ExactVector
 from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm
 from goldstein.checker.rounding import gamma
 from goldstein.errors import NotCertifiableError

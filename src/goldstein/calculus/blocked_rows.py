@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 
 
 class BlockedRows(ABC):

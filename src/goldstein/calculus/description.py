@@ -36,6 +36,7 @@ from goldstein.calculus.atoms.transcendental import PseudoHuber, Softplus
 from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.stacking import Concatenate
 from goldstein.checker import nodes
+from goldstein.checker.enclosed.smooth import FUNCTIONS
 from goldstein.checker.sides import Program
 from goldstein.errors import InputTypeError, NotCertifiableError
 
@@ -246,13 +247,13 @@ def _softplus(made: _Builder, function: Softplus, of: int, size: int) -> int:
 def _pseudo_huber(made: _Builder, function: PseudoHuber, of: int, size: int) -> int:
     """t^2 (sqrt(1 + (u/t)^2) - 1)."""
     t = Fraction(function.threshold)
-    return made.scaled(made.add(nodes.Smooth, [made.scaled(of, 1 / t)], size, "pseudo_huber"), t * t)
+    return made.scaled(made.add(nodes.Smooth, [made.scaled(of, 1 / t)], size, FUNCTIONS["pseudo_huber"]), t * t)
 
 
 def _log_sum(made: _Builder, function: LogSum, of: int, size: int) -> int:
     """lam log(1 + |u|/eps): a logarithm of a function with one kink."""
     inner = made.polynomial(of, [0], [[1, -1 / function.eps], [1, 1 / function.eps]])
-    return made.scaled(made.add(nodes.Smooth, [inner], size, "log"), Fraction(function.lam))
+    return made.scaled(made.add(nodes.Smooth, [inner], size, FUNCTIONS["log"]), Fraction(function.lam))
 
 
 _FUNCTIONS: dict[type, Callable[..., int]] = {

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from goldstein.calculus.apriori.modulus import Domain
     from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
     from goldstein.calculus.kinks import KinkForm
-    from goldstein.checker.enclosures import Enclosure
+    from goldstein.checker.enclosed.arrays import Enclosure
     from goldstein.checker.sides import Program
 
 Pieces = dict[int, Any]

@@ -43,8 +43,8 @@ from goldstein.calculus.expression import (
 )
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
-from goldstein.checker.enclosures import Enclosure
-from goldstein.checker.fast.exact_vector import ExactVector
+from goldstein.checker.enclosed.arrays import Enclosure
+from goldstein.checker.enclosed.exact_vector import ExactVector
 from goldstein.checker.sides import RATIONAL_WORK
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 

@@ -25,7 +25,7 @@ from goldstein.calculus.arithmetic import (
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.kinks import Examination, Kink
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.errors import NotCertifiableError
 

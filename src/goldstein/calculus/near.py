@@ -20,7 +20,7 @@ from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import nearest_float, to_fractions
-from goldstein.checker.sides import Point
+from goldstein.checker.sides import point_at
 from goldstein.errors import NotCertifiableError, OutOfBudget
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull import min_norm_weights
@@ -205,7 +205,7 @@ class _Prover:
                 return None
             used = evidence.weights > 0
             ways, place = evidence.directions[used], tuple(pivot)
-            limits = Point(self.program, place).limits(ways, budget.spend)
+            limits = point_at(self.program, place, len(ways)).limits(ways, budget.spend)
             state = partial(NearCertificate.from_limits, self.search.x, place, ways, limits=limits)
             proof = state(evidence.weights[used])
             weights = self._better_weights(proof)

@@ -28,7 +28,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constraints import best_normal
 from goldstein.checker.near_kkt import ExactProblem, Limit
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
-from goldstein.checker.sides import limiting_gradients
+from goldstein.checker.near_kkt import limiting_gradients
 from goldstein.constrained.system import System, as_system
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.conic_hull import conic_weights

@@ -15,7 +15,7 @@ from goldstein.calculus.constants import exact_floats
 from goldstein.calculus.expression import Bound, Expression, Jet, holds_expressions
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import InputError, InputTypeError
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from goldstein.certificates.writing import replacing
 from goldstein.checker.beside import SAME, mean_length, rounding_slack
 from goldstein.checker.rationals import exact_combination, sqrt_upper, squared_norm
-from goldstein.checker.sides import Point
+from goldstein.checker.sides import point_at
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.written import written
 
@@ -104,7 +104,7 @@ def proved_eps(fun: Any, points: Any, gradients: Any, weights: Any, eps: float) 
     used = np.flatnonzero(weights > 0)
     try:
         program, direction = fun.program(), np.ones((1, points.shape[1]))
-        limits = [Point(program, points[j]).limits(direction) for j in used]
+        limits = [point_at(program, points[j]).limits(direction) for j in used]
         shares = [Fraction(a) for a in weights[used].tolist()]
         centres = [found.exact[0] if found.exact else found.mid[0] for found in limits]
         mid = exact_combination(shares, centres)

@@ -28,7 +28,7 @@ from goldstein.checker.rationals import (
     squared_distance,
     to_fractions,
 )
-from goldstein.checker.sides import Limits, Pause, Point, Program
+from goldstein.checker.sides import Limits, Pause, Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
@@ -145,7 +145,7 @@ class NearCertificate(Stored, PlottedCertificate):
             raise InputError(f"{fault}: x, directions and weights must be usable numbers.")
         if not shares.all():
             ways, shares = ways[shares > 0], shares[shares > 0]
-        limits = Point(program_of(fun), exact).limits(ways, pause)
+        limits = point_at(program_of(fun), exact, len(ways)).limits(ways, pause)
         return cls.from_limits(point, exact, ways, shares, limits, meta)
 
     @classmethod

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from goldstein.checker import nodes
+from goldstein.checker.enclosed.part import cut
 from goldstein.checker.sides import Program
 from goldstein.numerics.written import written
 
@@ -78,7 +79,7 @@ def _product(out: _Writer, node: nodes.Product, of: list[int]) -> int:
     if node.inner == 1 and node.sizes == (node.size, node.size):
         return out.add("multiply", of)
     # All products one by one, and their sums.
-    _, _, (left, right) = node.cut(np.arange(node.size), None)
+    _, _, (left, right) = cut(node, np.arange(node.size), None)
     sides = [
         out.gather(argument, size, places[:, None])
         for argument, size, places in zip(of, node.sizes, (left, right))
@@ -94,8 +95,8 @@ def _piecewise(out: _Writer, node: nodes.Piecewise, of: list[int]) -> int:
 
 
 def _smooth(out: _Writer, node: nodes.Smooth, of: list[int]) -> int:
-    if node.function != "pseudo_huber":
-        return out.add(node.function, of)
+    if node.function.name != "pseudo_huber":
+        return out.add(node.function.name, of)
     # |(1, u)| - 1, from rows (1, u).
     size, places = node.size, [[i] for i in range(node.size)]
     at = [place for i in range(size) for place in ([], [i])]

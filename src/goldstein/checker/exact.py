@@ -1,7 +1,7 @@
 """Arrays of exact rationals, with the operations that nodes need.
 
 One positive denominator serves a whole array: sums and products are those of Python's integers.
-`goldstein.checker.enclosures` has the same operations for intervals.
+`goldstein.checker.enclosed.arrays` has the same operations for intervals.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Indices
-from goldstein.checker.errors import Irrational, NotCertifiableError
+from goldstein.checker.errors import Irrational
 from goldstein.checker.rationals import common_denominator
 
 #: Longer numbers are not multiplied, in bits: nested squares double them with every step.
@@ -35,6 +35,9 @@ class Exact:
     [Fraction(3, 4), Fraction(4, 9)]
     """
 
+    #: Series may have any length: they are polynomials.
+    longest: int | None = None
+
     def __init__(self, top: NDArray[Any], den: int = 1) -> None:
         if den.bit_length() > _LONG:
             shared = math.gcd(den, *top.ravel().tolist())
@@ -46,9 +49,7 @@ class Exact:
     def of(cls, values: Sequence[Any] | NDArray[Any]) -> Exact:
         """Return numbers (floats, integers, Fractions) exactly."""
         tops, den = common_denominator(values)
-        array = np.empty(len(tops), dtype=object)
-        array[:] = tops
-        return cls(array, den)
+        return cls(_objects(tops), den)
 
     @property
     def fractions(self) -> list[Fraction]:
@@ -59,15 +60,24 @@ class Exact:
         gaps = self.top * level.denominator - level.numerator * self.den
         return np.array([(a > 0) - (a < 0) for a in gaps.ravel().tolist()], dtype=np.intp)
 
+    def largest(self, columns: int) -> list[list[int]]:
+        """Return, for every row of a table, the places of its largest entries."""
+        rows = enumerate(self.top.reshape(-1, columns).tolist())
+        tops = ((r * columns, row, max(row)) for r, row in rows)
+        return [[start + j for j, a in enumerate(row) if a == top] for start, row, top in tops]
+
     def __getitem__(self, index: Any) -> Exact:
         return Exact(self.top[index], self.den)
 
     def reshape(self, *shape: int) -> Exact:
         return Exact(self.top.reshape(*shape), self.den)
 
-    def __add__(self, other: Any) -> Exact:
-        if not isinstance(other, Exact):
-            other = Exact.of([other])
+    @property
+    def swapped(self) -> Exact:
+        """The last two axes exchanged."""
+        return Exact(self.top.swapaxes(-1, -2), self.den)
+
+    def __add__(self, other: Exact) -> Exact:
         den = math.lcm(self.den, other.den)
         return Exact(self.top * (den // self.den) + other.top * (den // other.den), den)
 
@@ -79,59 +89,55 @@ class Exact:
         _require_short(self, other)
         return Exact(self.top @ other.top, self.den * other.den)
 
+    def linear(self, node: Any) -> Exact:
+        """Return the matrix of an affine node times this vector."""
+        rows = node.rows
+        products = self[rows.indices] * Exact.of(rows.data)
+        terms, spans = products.top.tolist(), rows.indptr.tolist()
+        sums = [sum(terms[a:b]) for a, b in zip(spans, spans[1:])]
+        return Exact(_objects(sums), products.den)
+
+    def transposed(self, node: Any) -> Exact:
+        """Return the transposed matrix times this vector."""
+        rows = node.rows
+        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        return (self[owner] * Exact.of(rows.data)).scattered(rows.indices, rows.shape[1])
+
+    def scattered(self, places: Indices, size: int) -> Exact:
+        """Return a vector of zeros to whose entries these are added at their places."""
+        out = np.zeros(size, dtype=object)
+        np.add.at(out, places, self.top.ravel())
+        return Exact(out, self.den)
+
     def sum(self, axis: int) -> Exact:
         return Exact(np.asarray(self.top.sum(axis=axis), dtype=object), self.den)
 
     def reciprocal(self) -> Exact:
         if not self.top.all():
             raise Irrational("a quotient by 0")
-        shared = math.lcm(*self.top.ravel().tolist())
-        tops = np.empty(self.top.shape, dtype=object)
-        tops.flat = [shared // a * self.den for a in self.top.ravel().tolist()]
-        return Exact(tops, shared)
-
-    def segments(self, ends: Indices) -> Exact:
-        """Return the sums of consecutive entries; `ends` is where the sums begin and end."""
-        tops, spans = self.top.tolist(), ends.tolist()
-        sums = np.empty(len(spans) - 1, dtype=object)
-        sums[:] = [sum(tops[a:b]) for a, b in zip(spans, spans[1:])]
-        return Exact(sums, self.den)
-
-    def scattered(self, places: Indices, size: int) -> Exact:
-        """Return an array of zeros to whose entries these are added at their places."""
-        out = np.zeros(size, dtype=object)
-        np.add.at(out, places, self.top.ravel())
-        return Exact(out, self.den)
-
-    @property
-    def swapped(self) -> Exact:
-        """The last two axes exchanged."""
-        return Exact(self.top.swapaxes(-1, -2), self.den)
-
-    def replaced(self, places: slice, values: Any) -> Exact:
-        """Return this vector with a row replaced."""
-        if not isinstance(values, Exact):
-            raise Irrational("a direction that is enclosed only")
-        den = math.lcm(self.den, values.den)
-        top = self.top * (den // self.den)
-        top[places] = values.top * (den // values.den)
-        return Exact(top, den)
-
-    def root(self) -> Exact:
-        """Return the square roots, where all of them are rational."""
-        roots = np.empty(self.top.shape, dtype=object)
-        roots.flat = [math.isqrt(a * self.den) for a in self.top.ravel().tolist()]
-        if (roots * roots != self.top * self.den).any():
-            raise Irrational("norm2")
-        return Exact(roots, self.den)
-
-    def require_positive(self, name: str) -> None:
-        if not (self.signs() > 0).all():
-            raise NotCertifiableError(f"the argument of {name} is not positive.")
+        entries = self.top.ravel().tolist()
+        shared = math.lcm(*entries)
+        tops = _objects([shared // a * self.den for a in entries])
+        return Exact(tops.reshape(self.top.shape), shared)
 
     def apply(self, function: Any) -> Exact:
-        """A smooth function of a rational is irrational as a rule."""
+        """A smooth function of a rational is irrational as a rule; so are norms, and the rest."""
         raise Irrational(function.name)
+
+    def root(self) -> Exact:
+        raise Irrational("norm2")
+
+    def powers(self, node: Any) -> tuple[Exact, Exact]:
+        raise Irrational(node.name)
+
+    def replaced(self, places: slice, row: Any) -> Exact:
+        raise Irrational("norm2")
+
+
+def _objects(integers: list[int]) -> NDArray[Any]:
+    array = np.empty(len(integers), dtype=object)
+    array[:] = integers
+    return array
 
 
 def _require_short(*factors: Exact) -> None:

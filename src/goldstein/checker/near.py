@@ -26,7 +26,7 @@ from goldstein.checker.rationals import (
     squared_norm,
 )
 from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
-from goldstein.checker.sides import Limits, Point, Program
+from goldstein.checker.sides import Limits, Program, point_at
 from goldstein.checker.verification import Verification
 
 
@@ -109,7 +109,7 @@ def check_near(
     found.add("ball", inside, f"pivot at distance {found.delta:.6g}, claimed {delta:.6g}")
     used = weights > 0
     try:
-        limits = Point(program, pivot).limits(directions[used])
+        limits = point_at(program, pivot, int(used.sum())).limits(directions[used])
         found.eps = show(limits, weights[used]).eps
     except GoldsteinError as failure:
         found.add("subgradients", False, str(failure))

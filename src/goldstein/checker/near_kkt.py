@@ -38,10 +38,9 @@ from goldstein.checker.rationals import (
     sqrt_upper,
     squared_distance,
     squared_norm,
-    to_fraction,
     to_fractions,
 )
-from goldstein.checker.sides import Point, Program, limiting_gradients
+from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Label, Verification
 
 #: Exact midpoints and radii of a gradient.
@@ -122,18 +121,19 @@ class Written:
         self.is_affine = program.affine[-1]
 
     def between(self, point: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
-        here = Point(self.program, list(point))
-        last = len(self.program.nodes) - 1
-        try:
-            (value,) = here.exact(last, [0]).fractions
-            return value, value
-        except NotCertifiableError:  # an irrational number: an interval around it
-            box = here.value(last)
-            mid, rad = (to_fraction(float(side[0])) for side in (box.mid, box.rad))
-            return mid - rad, mid + rad
+        return point_at(self.program, list(point)).between()
 
     def limits(self, point: Sequence[Fraction], directions: Any) -> list[Limit]:
         return limiting_gradients(self.program, list(point), directions)
+
+
+def limiting_gradients(
+    program: Program, point: Sequence[Any], directions: Any
+) -> list[tuple[list[Fraction], list[Fraction]]]:
+    """Return the limits of gradients as rationals: midpoints, and radii, 0 where exact."""
+    exact, mids, rads = point_at(program, point, len(directions)).limits(directions)
+    rows = [to_fractions(mid) for mid in mids] if exact is None else exact
+    return [(row, to_fractions(rad)) for row, rad in zip(rows, rads, strict=True)]
 
 
 @dataclass(eq=False)

@@ -1,12 +1,11 @@
 """The language of functions: nine kinds of nodes, and the meaning of each.
 
 A function is a list of nodes. Each computes a vector from the vectors of earlier ones; the first is
-the variable, the last has one entry. The arithmetic is that of its arguments: `Enclosure` for all
-entries at once, `Exact` for the few on which a decision hangs. Every kind says the same things:
+the variable, the last has one entry. The numbers are exact (`Exact`), or enclosed where a function
+is irrational or large (`goldstein.checker.enclosed`). Every kind says the same few things:
 
 * `forward`: its value; of series in t, its series (enclosures: up to the first power of t);
 * `backward`: the derivatives in its arguments, the one in itself being given;
-* `cut`: the same node for some of its entries, and the entries of the arguments that these need;
 * `constant`: which entries do not change near a point.
 
 Three kinds have pieces. `decide` returns the piece of every entry at a point, and the entries that
@@ -17,7 +16,7 @@ left (`goldstein.checker.sides`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -28,20 +27,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.checker.arrays import Indices, Vector
-from goldstein.checker.enclosures import Enclosure
 from goldstein.checker.errors import InputError, NotCertifiableError
-from goldstein.checker.exact import Exact
-from goldstein.checker.smooth import FUNCTIONS
 
-#: An array of enclosures, or of exact numbers.
+#: An array of exact numbers, or of enclosures.
 Array = Any
 #: Coefficients of 1, t, t^2, ... along a line.
 Series = list[Array]
 #: 0: may change near the point; CONSTANT: does not; ZERO: is 0 and stays 0.
 Constancy = NDArray[np.int8]
 CONSTANT, ZERO = 1, 2
-#: Exact values of some entries of a node.
-Ask = Callable[[Sequence[int]], Exact]
 Coefficients = tuple[tuple[Fraction, ...], ...]
 
 #: Polynomials of a higher degree are refused: their coefficients grow without bounds.
@@ -56,10 +50,12 @@ class Node:
     sizes: tuple[int, ...]
     size: int
 
-    #: An affine function of its arguments: `backward` asks for no values.
+    #: An affine function of its arguments.
     affine = False
-    #: Made of affine pieces.
+    #: Made of affine pieces: `backward` asks for no values.
     flat = False
+    #: Of rational arguments its values are rational, and can be computed.
+    rational = True
 
     def __post_init__(self) -> None:
         if not self.fits():
@@ -68,6 +64,11 @@ class Node:
     @property
     def name(self) -> str:
         return type(self).__name__.lower()
+
+    @property
+    def work(self) -> int:
+        """Multiplications of one evaluation, about."""
+        return self.size
 
     def fits(self) -> bool:
         """Do the sizes and the data belong together?"""
@@ -78,15 +79,6 @@ class Node:
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         raise NotImplementedError
-
-    def cut(self, places: Indices, piece: Any) -> tuple[Node, Any, list[Indices]]:
-        """Return the node of these entries, its piece, and the places of the arguments."""
-        n = places.size
-        return self._sized(n, n), piece, [places for _ in self.of]
-
-    def _sized(self, size: int, *sizes: int) -> Any:
-        sizes = sizes if len(sizes) == len(self.of) else sizes * len(self.of)
-        return replace(self, sizes=sizes, size=size)
 
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
         """Say what is constant; `loose` are the entries that are left on a breakpoint."""
@@ -107,7 +99,7 @@ class Variable(Node):
 class Affine(Node):
     """(M u + offset) / divisor, all numbers float64; u is a table of `columns`, row by row.
 
-    The matrix is dense, sparse by rows, or stays elsewhere and offers `@`, `T @` and its rows.
+    The matrix is dense, sparse by rows, or stays elsewhere: then its products are enclosed.
     """
 
     matrix: Any
@@ -123,69 +115,45 @@ class Affine(Node):
         sizes = self.size == rows * self.columns, self.sizes == (width * self.columns,)
         return self.columns > 0 and all(sizes) and divisible and all(vectors)
 
+    @cached_property
+    def rows(self) -> sparse.csr_array:
+        """The matrix, row by row, one row for each entry."""
+        rows = sparse.csr_array(self.matrix)
+        if self.columns > 1:
+            rows = sparse.csr_array(sparse.kron(rows, sparse.eye_array(self.columns)))
+        return rows
+
+    @property
+    def rational(self) -> bool:  # type: ignore[override]
+        """Is the matrix in memory?"""
+        return sparse.issparse(self.matrix) or isinstance(self.matrix, np.ndarray)
+
+    @property
+    def work(self) -> int:
+        matrix = self.matrix
+        return (matrix.nnz if sparse.issparse(matrix) else int(np.prod(matrix.shape))) * self.columns
+
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         (u,) = args
-        out = [self._product(self.matrix, c) for c in u]
+        out = [c.linear(self) for c in u]
         if self.offset is not None:
-            out[0] = out[0] + Enclosure(self.offset)
-        return out if self.divisor is None else [c / Enclosure(self.divisor) for c in out]
+            out[0] = out[0] + type(u[0]).of(self.offset)
+        return [self._divided(c) for c in out]
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        g = g if self.divisor is None else g / Enclosure(self.divisor)
-        return [self._product(self.matrix.T, g)]
+        return [self._divided(g).transposed(self)]
 
-    def _product(self, matrix: Any, v: Enclosure) -> Enclosure:
-        answer: Enclosure = matrix @ (v if self.columns == 1 else v.reshape(-1, self.columns))
-        return answer.reshape(-1)
-
-    def cut(self, places: Indices, piece: Any) -> tuple[Node, Any, list[Indices]]:
-        row, column = np.divmod(places, self.columns)
-        some = sparse.csr_array(self.matrix[row])
-        some.eliminate_zeros()
-        counts = np.diff(some.indptr)
-        at = some.indices.astype(np.intp) * self.columns + np.repeat(column, counts)
-        offset, divisor = (None if v is None else v[places] for v in (self.offset, self.divisor))
-        sums = Sums(self.of, (at.size,), places.size, some.data, some.indptr, offset, divisor)
-        return sums, piece, [at]
+    def _divided(self, c: Array) -> Array:
+        return c if self.divisor is None else c * type(c).of(self.divisor).reciprocal()
 
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        if not (sparse.issparse(self.matrix) or isinstance(self.matrix, np.ndarray)):
+        if not self.rational:
             return np.zeros(self.size, dtype=np.int8)
         used = (self.matrix != 0).astype(np.float64)
         table = args[0].reshape(-1, self.columns)
         still, zero = (np.asarray(used @ (table < c) == 0).reshape(-1) for c in (CONSTANT, ZERO))
         zero &= True if self.offset is None else self.offset == 0
         return _constancy(still, zero)
-
-
-@dataclass(frozen=True, eq=False)
-class Sums(Node):
-    """Some entries of an affine node, exactly: sums of the argument's entries times numbers."""
-
-    numbers: Vector
-    ends: Indices
-    offset: Vector | None
-    divisor: Vector | None
-    affine = flat = True
-
-    def fits(self) -> bool:
-        return True
-
-    def forward(self, args: Sequence[Series], piece: Any) -> Series:
-        return self.finished([(c * Exact.of(self.numbers)).segments(self.ends) for c in args[0]])
-
-    def finished(self, sums: Series) -> Series:
-        """Add the offset to the values, and divide."""
-        if self.offset is not None:
-            sums[0] = sums[0] + Exact.of(self.offset)
-        return [self._divided(c) for c in sums]
-
-    def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        owner = np.repeat(np.arange(self.size), np.diff(self.ends))
-        return [self._divided(g)[owner] * Exact.of(self.numbers)]
-
-    def _divided(self, c: Exact) -> Exact:
-        return c if self.divisor is None else c * Exact.of(self.divisor).reciprocal()
 
 
 class Add(Node):
@@ -214,16 +182,21 @@ class Product(Node):
         block = self.batch * self.inner
         if len(self.sizes) != 2 or block < 1 or any(s < 1 or s % block for s in self.sizes):
             return False
-        n, m = self._shape
+        n, m = self.shape
         return self.size == self.batch * n * m
 
     @property
-    def _shape(self) -> tuple[int, int]:
+    def work(self) -> int:
+        return self.size * self.inner
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of every product."""
         left, right = (s // (self.batch * self.inner) for s in self.sizes)
         return left, right
 
     def _tables(self, left: Array, right: Array) -> tuple[Array, Array]:
-        n, m = self._shape
+        n, m = self.shape
         return left.reshape(self.batch, n, self.inner), right.reshape(self.batch, self.inner, m)
 
     def _times(self, left: Array, right: Array) -> Array:
@@ -235,23 +208,13 @@ class Product(Node):
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         left, right = self._tables(*args)
-        table = g.reshape(self.batch, *self._shape)
+        table = g.reshape(self.batch, *self.shape)
         return [(table @ right.swapped).reshape(-1), (left.swapped @ table).reshape(-1)]
-
-    def cut(self, places: Indices, piece: Any) -> tuple[Node, Any, list[Indices]]:
-        (n, m), k, count = self._shape, self.inner, places.size
-        block, i, j = np.unravel_index(places, (self.batch, n, m))
-        along = np.arange(k)
-        left = ((block * n + i)[:, None] * k + along).reshape(-1)
-        right = ((block[:, None] * k + along) * m + j[:, None]).reshape(-1)
-        cut = Product(self.of, (count * k, count * k), count, count, k)
-        return cut, piece, [left, right]
 
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
         def never(left: Any, right: Any) -> Any:
             """Is there no product in which both factors are marked?"""
-            a, b = self._tables(left.astype(np.float64), right.astype(np.float64))
-            return (a @ b == 0).reshape(-1)
+            return self._times(left.astype(np.float64), right.astype(np.float64)) == 0
 
         (a, b), (p, q) = ([arg < c for arg in args] for c in (CONSTANT, ZERO))
         return _constancy(never(a, q) & never(p, b), never(p, q))
@@ -297,28 +260,21 @@ class Piecewise(Node):
         steps = zip(self.breakpoints, pairwise(self.slopes))
         return [_at(right, t) - _at(left, t) for t, (left, right) in steps]
 
-    def decide(self, u: Enclosure, exact: Ask) -> tuple[Indices, dict[int, int]]:
+    def decide(self, u: Array) -> tuple[Indices, dict[int, int]]:
         piece, ties = np.zeros(self.size, dtype=np.intp), {}
         for k, t in enumerate(self.breakpoints):
-            signs, decided = (u - Enclosure.of([t])).signs()
+            signs = u.signs(t)
             piece += signs > 0
-            doubtful = np.flatnonzero(~decided)
-            if doubtful.size:
-                signs = exact(doubtful.tolist()).signs(t)
-                piece[doubtful] += signs > 0
-                ties.update(dict.fromkeys(doubtful[signs == 0].tolist(), k))
+            ties.update(dict.fromkeys(np.flatnonzero(signs == 0).tolist(), k))
         return piece, ties
 
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         return _horner(self.pieces, args[0], piece)
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        if self.flat:  # no value is needed, nor perhaps to be had
+        if self.flat:
             return [g * type(g).of([slope[0] for slope in self.slopes])[piece]]
         return [g * _horner(self.slopes, [args[0]], piece)[0]]
-
-    def cut(self, places: Indices, piece: Any) -> tuple[Node, Any, list[Indices]]:
-        return self._sized(places.size, places.size), piece[places], [places]
 
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
         strictly = np.ones(self.size, bool)
@@ -333,29 +289,20 @@ class Piecewise(Node):
 
 @dataclass(frozen=True, eq=False)
 class Smooth(Node):
-    """A smooth function of one number, entry by entry, by its name in `goldstein.checker.smooth`."""
+    """A smooth function of one number, entry by entry: of `goldstein.checker.enclosed.smooth`."""
 
-    function: str
-
-    def fits(self) -> bool:
-        return super().fits() and self.function in FUNCTIONS
-
-    @property
-    def name(self) -> str:
-        return self.function
+    function: Any
+    rational = False
 
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         u, *more = args[0]
-        value = u.apply(FUNCTIONS[self.function])
-        return [value, *(self.backward(c, [u], piece)[0] for c in more[:1])]
+        return [u.apply(self.function), *(self.backward(c, [u], piece)[0] for c in more[:1])]
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        function = FUNCTIONS[self.function]
-        function.require_domain(args[0])
-        return [g * function.slope(args[0])]
+        return [g * self.function.slope_of(args[0])]
 
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        return np.minimum(args[0], CONSTANT)
+        return np.minimum(args[0], ZERO if self.function.keeps_zero else CONSTANT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,6 +310,7 @@ class Rowwise(Node):
     """A function of each row of a table with `columns` entries per row."""
 
     columns: int
+    rational = False
 
     def fits(self) -> bool:
         return self.columns > 0 and self.sizes == (self.size * self.columns,)
@@ -375,9 +323,14 @@ class Rowwise(Node):
         """Return numbers of the rows, one for each of their entries."""
         return g[np.repeat(np.arange(self.size), self.columns)]
 
-    def cut(self, places: Indices, piece: Any) -> tuple[Node, Any, list[Indices]]:
-        needed = places[:, None] * self.columns + np.arange(self.columns)
-        return self._sized(places.size, needed.size), piece, [needed.reshape(-1)]
+    def forward(self, args: Sequence[Series], piece: Any) -> Series:
+        u, *more = args[0]
+        value = self.value(u)
+        (unit,) = self.backward(type(u).of([1] * self.size), [u], piece) if more else (None,)
+        return [value, *(self.rows(unit * c).sum(axis=1) for c in more[:1])]
+
+    def value(self, u: Array) -> Array:
+        raise NotImplementedError
 
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
         least: Constancy = self.rows(args[0]).min(axis=1)
@@ -387,50 +340,47 @@ class Rowwise(Node):
 class LogSumExp(Rowwise):
     """log(exp(u_1) + ... + exp(u_k)) of each row."""
 
-    def _powers(self, u: Array) -> tuple[Array, Array]:
-        """Return exp(u - m) by rows, m about the largest, and the m."""
-        if isinstance(u, Exact):
-            u.apply(self)  # says that it is irrational
-        top = u.mid.reshape(self.size, self.columns).max(axis=1)
-        return (u - self.along(Enclosure(top))).apply(FUNCTIONS["exp"]), Enclosure(top)
-
-    def forward(self, args: Sequence[Series], piece: Any) -> Series:
-        u, *more = args[0]
-        powers, top = self._powers(u)
-        value = self.rows(powers).sum(axis=1).apply(FUNCTIONS["log"]) + top
-        (unit,) = self.backward(Enclosure(np.ones(self.size)), [u], piece)
-        return [value, *(self.rows(unit * c).sum(axis=1) for c in more[:1])]
+    def value(self, u: Array) -> Array:
+        powers, top = u.powers(self)
+        return self.rows(powers).sum(axis=1).apply(u.functions["log"]) + top
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        powers, _ = self._powers(args[0])
+        powers, _ = args[0].powers(self)
         return [powers * self.along(g * self.rows(powers).sum(axis=1).reciprocal())]
 
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
         return np.minimum(super().constant(args, piece, loose), CONSTANT)
 
 
-@dataclass(frozen=True, eq=False)
+class Norm2(Rowwise):
+    """The Euclidean norm of each row; its kink is the origin.
+
+    A piece holds, by row, the directions in which rows leave the origin.
+    """
+
+    def decide(self, u: Array) -> tuple[dict[int, Any], dict[int, list[int]]]:
+        zero = np.flatnonzero(~self.rows(u.signs()).any(axis=1)).tolist()
+        return {}, {row: list(range(row * self.columns, (row + 1) * self.columns)) for row in zero}
+
+    def value(self, u: Array) -> Array:
+        return self.rows(u * u).sum(axis=1).root()
+
+    def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
+        u = args[0]
+        for row, direction in piece.items():
+            u = u.replaced(slice(row * self.columns, (row + 1) * self.columns), direction)
+        return [u * self.along(g * self.value(u).reciprocal())]
+
+
 class Max(Rowwise):
     """The largest entry of each row. A piece is the place of the entry that is the largest."""
 
-    flat = True
+    flat = rational = True
 
-    @np.errstate(all="ignore")
-    def decide(self, u: Enclosure, exact: Ask) -> tuple[Indices, dict[int, list[int]]]:
-        low, high = self.rows(u).ends()
-        # Written so that a NaN or an overflow counts as doubt.
-        rivals = ~(high < low.max(axis=1, keepdims=True))
-        start = np.arange(self.size) * self.columns
-        piece, ties = start + rivals.argmax(axis=1), {}
-        for row in np.flatnonzero(rivals.sum(axis=1) > 1).tolist():
-            places = (start[row] + np.flatnonzero(rivals[row])).tolist()
-            values = exact(places).top.tolist()
-            best = max(values)
-            tied = [place for place, value in zip(places, values) if value == best]
-            piece[row] = tied[0]
-            if len(tied) > 1:
-                ties[row] = tied
-        return piece, ties
+    def decide(self, u: Array) -> tuple[Indices, dict[int, list[int]]]:
+        tied = u.largest(self.columns)
+        piece = np.array([places[0] for places in tied], dtype=np.intp)
+        return piece, {row: places for row, places in enumerate(tied) if len(places) > 1}
 
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         return [c[piece] for c in args[0]]
@@ -438,56 +388,11 @@ class Max(Rowwise):
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         return [g.scattered(piece, self.sizes[0])]
 
-    def cut(self, places: Indices, piece: Any) -> tuple[Node, Any, list[Indices]]:
-        # The sum of one argument is the argument.
-        return Add(self.of, (places.size,), places.size), None, [piece[places]]
-
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
         answer: Constancy = args[0][piece]
         for row, tied in loose.items():
             answer[row] = args[0][tied].min()
         return answer
-
-
-@dataclass(frozen=True, eq=False)
-class Norm2(Rowwise):
-    """The Euclidean norm of each row; its kink is the origin.
-
-    A piece holds directions, by row: of rows too small to be told from 0 by enclosures, and those
-    in which rows leave the origin.
-    """
-
-    def decide(self, u: Enclosure, exact: Ask) -> tuple[dict[int, Any], dict[int, list[int]]]:
-        piece: dict[int, Any] = {}
-        ties: dict[int, list[int]] = {}
-        _, decided = self.rows(u).signs()
-        for row in np.flatnonzero(~decided.any(axis=1)).tolist():
-            places = list(range(row * self.columns, (row + 1) * self.columns))
-            values = exact(places)
-            if values.top.any():
-                piece[row] = values
-            else:
-                ties[row] = places
-        return piece, ties
-
-    def forward(self, args: Sequence[Series], piece: Any) -> Series:
-        u, *more = args[0]
-        value = self.rows(u * u).sum(axis=1).root()
-        if not more:
-            return [value]
-        (unit,) = self.backward(type(u).of([1] * self.size), [u], piece)
-        return [value, self.rows(unit * more[0]).sum(axis=1)]
-
-    def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        u = args[0]
-        for row, values in piece.items():
-            u = u.replaced(slice(row * self.columns, (row + 1) * self.columns), values)
-        length = self.rows(u * u).sum(axis=1).root()
-        return [u * self.along(g * length.reciprocal())]
-
-    def cut(self, places: Indices, piece: Any) -> tuple[Node, Any, list[Indices]]:
-        node, _, needed = super().cut(places, None)
-        return node, {k: piece[r] for k, r in enumerate(places.tolist()) if r in piece}, needed
 
 
 # --- series, polynomials ---------------------------------------------------------------------
@@ -501,10 +406,8 @@ def plus(a: Series, b: Series) -> Series:
 
 def times(a: Series, b: Series, product: Callable[[Array, Array], Array]) -> Series:
     """Return the product of two series; that of enclosures ends with the first power of t."""
-    length = len(a) + len(b) - 1
-    if isinstance(a[0], Enclosure):
-        length = min(length, 2)
-    elif length > MAX_DEGREE + 1:
+    length = min(len(a) + len(b) - 1, a[0].longest or MAX_DEGREE + 2)
+    if length > MAX_DEGREE + 1:
         raise NotCertifiableError("along a direction a polynomial has too high a degree.")
     out: list[Any] = [None] * length
     for i, p in enumerate(a):

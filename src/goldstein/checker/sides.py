@@ -9,7 +9,6 @@ that stays constant near y (or beside it) may sit on a kink for good: the kink i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -18,24 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.arrays import Indices, Matrix, Vector
-from goldstein.checker.enclosures import Enclosure
-from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
+from goldstein.checker.arrays import Matrix
+from goldstein.checker.errors import InputError, NotCertifiableError
 from goldstein.checker.exact import Exact
-from goldstein.checker.fast import common_part, long_sums
 from goldstein.checker.nodes import (
-    ZERO, Affine, Constancy, Max, Node, Norm2, Piecewise, Product, Series, Sums, Variable,
+    Array, Constancy, Max, Node, Norm2, Piecewise, Series, Variable,
 )  # fmt: skip
-from goldstein.checker.rationals import (
-    nearest_float,
-    sqrt_upper,
-    squared_distance,
-    to_fractions,
-)
-from goldstein.checker.rounding import norm_upper
+from goldstein.checker.rationals import nearest_float, to_fractions
 
+Numbers = Sequence[Any] | NDArray[Any]
 Pause = Callable[[], None]
-Point_ = Sequence[Any] | NDArray[Any]
 
 #: Above this many multiplications per gradient, or ten times as many for all gradients, enclosures
 #: replace rationals. The choice must not depend on what is installed.
@@ -48,7 +39,7 @@ class Limits(NamedTuple):
     Attributes
     ----------
     exact : list of lists of Fraction, or None
-        Where rationals are affordable.
+        Where they are known exactly.
     mid, rad : ndarray, shape (k, d)
         Midpoints and radii of enclosures; rounded, without radii, where `exact` is known.
     """
@@ -70,6 +61,7 @@ class Program:
         if not self.nodes or self.nodes[-1].size != 1:
             raise InputError("a function must have one number as its value.")
         self.dim = self.nodes[0].size
+        self.last = len(self.nodes) - 1
 
     @cached_property
     def affine(self) -> list[bool]:
@@ -82,11 +74,12 @@ class Program:
     @cached_property
     def work(self) -> int:
         """Multiplications of one gradient, about."""
-        terms = 0
-        for n in self.nodes:
-            terms += int(np.prod(n.matrix.shape)) * n.columns if isinstance(n, Affine) else 0
-            terms += n.size * (n.inner if isinstance(n, Product) else 1)
-        return terms
+        return sum(node.work for node in self.nodes)
+
+    def is_small(self, gradients: int = 1) -> bool:
+        """Are exact numbers affordable for so many gradients?"""
+        work = self.work
+        return work <= RATIONAL_WORK and work * gradients <= 10 * RATIONAL_WORK
 
     def ancestors(self, k: int) -> list[int]:
         """Return a node and all it depends on, in order."""
@@ -97,122 +90,74 @@ class Program:
             stack += new
         return sorted(seen)
 
+    def extend(self, series: dict[int, Series], pieces: dict[int, Any], k: int) -> Series:
+        """Compute the series of a node and of all that it depends on."""
+        for b in [] if k in series else self.ancestors(k):
+            if b not in series:
+                args = [series[a] for a in self.nodes[b].of]
+                series[b] = self.nodes[b].forward(args, pieces.get(b))
+        return series[k]
 
-class Part:
-    """What some entries of a node depend on, and nothing else: a small program for exact numbers.
-
-    Parameters
-    ----------
-    pieces : dict
-        The pieces of the nodes before it.
-    k, places
-        The node and its entries, in ascending order.
-    """
-
-    def __init__(self, program: Program, pieces: dict[int, Any], k: int, places: Any) -> None:
-        self.k, self.size = k, len(places)
-        wanted: dict[int, Indices] = {k: np.asarray(places, dtype=np.intp)}
-        steps = []
-        for b in reversed(program.ancestors(k)):
-            if b and b in wanted:
-                node, piece, needs = program.nodes[b].cut(wanted[b], pieces.get(b))
-                steps.append((b, node, piece, needs))
-                for a, some in zip(node.of, needs):
-                    if some.size:
-                        wanted[a] = np.union1d(wanted.get(a, some), some)
-        #: The entries of the variable.
-        self.places = wanted.get(0, np.zeros(0, dtype=np.intp))
-        self.steps = [
-            (b, node, piece, [np.searchsorted(wanted.get(a, some), some) for a, some in zip(node.of, needs)])
-            for b, node, piece, needs in reversed(steps)
-        ]
-        self.sizes = {a: some.size for a, some in wanted.items()}
-
-    def forward(self, *ends: Point_) -> dict[int, Series | Irrational]:
-        """Return the values at y, or the series along y + t v; or what is irrational."""
-        found: dict[int, Series | Irrational] = {0: [_exactly(end, self.places) for end in ends]}
-        for b, node, piece, at in self.steps:
-            try:
-                if isinstance(node, Sums) and node.of == (0,) and long_sums.pays(node):
-                    found[b] = long_sums.forward(node, self.places[at[0]], ends)
-                else:
-                    args = [_known(found, a, some) for a, some in zip(node.of, at)]
-                    found[b] = node.forward(args, piece)
-            except Irrational as what:
-                found[b] = what
+    def pull_back(
+        self, k: int, start: Array, pieces: dict[int, Any], value: Callable[[int], Array]
+    ) -> dict[int, Array]:
+        """Return the derivatives of start . node k in the nodes before it."""
+        found = {k: start}
+        for b in range(k, 0, -1):
+            if b in found:
+                node = self.nodes[b]
+                args = [None if node.flat else value(a) for a in node.of]
+                for a, part in zip(node.of, node.backward(found[b], args, pieces.get(b))):
+                    found[a] = found[a] + part if a in found else part
+        found.setdefault(0, type(start).of([0] * self.dim))
         return found
-
-    def series(self, *ends: Point_) -> Series:
-        """Return the same of the entries themselves."""
-        return _known(self.forward(*ends), self.k, np.arange(self.size))
-
-    def backward(self, start: Exact, values: dict[int, Series | Irrational]) -> Exact:
-        """Return the derivative, in the entries `places` of the variable, of start . entries."""
-        found = {self.k: start}
-        for b, node, piece, at in reversed(self.steps):
-            g = found.pop(b, None)
-            if g is None:
-                continue
-            args: list[Any] = [None] * len(node.of)
-            if not node.flat:
-                args = [_known(values, a, some)[0] for a, some in zip(node.of, at)]
-            for a, some, part in zip(node.of, at, node.backward(g, args, piece)):
-                if some.size:
-                    more = part.scattered(some, self.sizes[a])
-                    found[a] = found[a] + more if a in found else more
-        return found.get(0, Exact(np.zeros(self.places.size, dtype=object)))
-
-
-def _known(found: dict[int, Series | Irrational], a: int, places: Indices) -> Series:
-    """Return entries of the series of a node."""
-    if not places.size:
-        return [Exact(np.zeros(0, dtype=object))]
-    series = found[a]
-    if isinstance(series, Irrational):
-        raise series
-    return [c[places] for c in series]
 
 
 class Point:
-    """What holds at a point: enclosed values, pieces, and the entries exactly on breakpoints."""
+    """What holds at a point: values, pieces, and the entries exactly on breakpoints; all exact.
 
-    def __init__(self, program: Program, point: Point_) -> None:
-        self.program, self.y = program, _as_numbers(point)
-        if len(self.y) != program.dim:
-            raise InputError(f"got a point of length {len(self.y)}, expected {program.dim}.")
+    `goldstein.checker.enclosed.point` has the same for irrational and large functions.
+    """
+
+    def __init__(self, program: Program, y: Numbers) -> None:
+        self.program, self.y = program, finite_numbers(y, program.dim, "point")
         self.pieces: dict[int, Any] = {}
         self.ties: dict[int, Any] = {}
-        self._values: dict[int, Enclosure] = {0: _enclosed(self.y)}
+        self.values: dict[int, Series] = {0: [self.enclosed(self.y)]}
         for k, node in enumerate(program.nodes):
             if isinstance(node, Piecewise | Max | Norm2):
-                (arg,) = node.of
-                self.pieces[k], ties = node.decide(self.value(arg), self._ask(arg))
+                self.pieces[k], ties = node.decide(self.view(node.of[0]))
                 if ties:
                     self.ties[k] = ties
 
-    def value(self, k: int) -> Enclosure:
-        """Return an enclosure of the value of a node."""
-        if k not in self._values:
-            for b in self.program.ancestors(k):
-                if b not in self._values:
-                    args = [[self._values[a]] for a in self.program.nodes[b].of]
-                    (self._values[b],) = self.program.nodes[b].forward(args, self.pieces.get(b))
-        return self._values[k]
+    def enclosed(self, vector: Any) -> Array:
+        """Return a vector in the arithmetic of this point."""
+        return Exact.of(vector)
 
-    def _ask(self, k: int) -> Callable[[Sequence[int]], Exact]:
-        return lambda places: self.exact(k, places)
+    def value(self, k: int) -> Array:
+        """Return the value of a node."""
+        return self.program.extend(self.values, self.pieces, k)[0]
 
-    def exact(self, k: int, places: Sequence[int]) -> Exact:
-        """Return exact values of some entries of a node, given in ascending order."""
-        try:
-            return Part(self.program, self.pieces, k, places).series(self.y)[0]  # type: ignore[no-any-return]
-        except Irrational as what:
-            if (Side(self, None, []).constant(k)[list(places)] == ZERO).all():
-                return Exact(np.zeros(len(places), dtype=object))
-            raise NotCertifiableError(
-                "whether an argument of a kink is exactly on it cannot be decided: it contains "
-                f"{what}, and its enclosure straddles the kink."
-            ) from None
+    def view(self, k: int) -> Any:
+        """Return what decides about the signs of a node's entries."""
+        return self.value(k)
+
+    def between(self) -> tuple[Fraction, Fraction]:
+        """Return numbers that enclose the function's value; equal ones where it is exact."""
+        (value,) = self.value(self.program.last).fractions
+        return value, value
+
+    def path(self, side: Side, k: int, places: list[int]) -> Series:
+        """Return the coefficients of t, t^2, ... of entries of a node, along a direction."""
+        side.series.setdefault(0, [self.values[0][0], self.enclosed(side.v)])
+        return [c[places] for c in self.program.extend(side.series, side.pieces, k)[1:]]
+
+    def moves(self, side: Side, k: int, factors: dict[int, int]) -> bool:
+        """Has a combination of a node's entries, affine here, a derivative other than 0?"""
+        start = Exact.of(list(factors.values()))
+        start = start.scattered(np.array(list(factors)), self.program.nodes[k].size)
+        found = self.program.pull_back(k, start, side.pieces, self.value)[0]
+        return bool(found.top.any())
 
     def limits(self, directions: Matrix, pause: Pause | None = None) -> Limits:
         """Return the limits of gradients along directions, each a subgradient at the point.
@@ -220,32 +165,11 @@ class Point:
         Raises `NotCertifiableError` where a direction stays on a kink. `pause` is called between
         the steps, and may raise.
         """
-        pause = pause or _go_on
-        work = self.program.work
-        small = work <= RATIONAL_WORK and work * len(directions) <= 10 * RATIONAL_WORK
-        if not small:
-            boxes = common_part.limits(self, np.asarray(directions), Side)
-            if boxes is not None:
-                require_finite(*boxes)
-                return Limits(None, *boxes)
-        sides = []
+        exact = []
         for v in directions:
-            pause()
-            sides.append(Side(self, v))
-        if small:
-            with suppress(Irrational):
-                exact = []
-                for side in sides:
-                    pause()
-                    exact.append(side.exact_gradient())
-                mid = np.array([[nearest_float(g) for g in row] for row in exact])
-                return Limits(exact, mid, np.zeros_like(mid))
-        found = []
-        for side in sides:
-            pause()
-            found.append(side.gradient())
-        mids, rads = (np.array([getattr(g, end) for g in found]) for end in ("mid", "rad"))
-        return Limits(None, mids, rads)
+            exact.append(Side(self, v, pause).gradient().fractions)
+        mid = np.array([[nearest_float(g) for g in row] for row in exact])
+        return Limits(exact, mid, np.zeros_like(mid))
 
 
 class Side:
@@ -262,98 +186,97 @@ class Side:
     """
 
     def __init__(
-        self, point: Point, v: Point_ | None, nodes: Sequence[int] | None = None
+        self,
+        point: Point,
+        v: Numbers | None,
+        pause: Pause | None = None,
+        nodes: Sequence[int] | None = None,
     ) -> None:
         self.point, self.program = point, point.program
-        self.v = None if v is None else _as_numbers(v)
-        if self.v is not None and len(self.v) != self.program.dim:
-            raise InputError(
-                f"got a direction of length {len(self.v)}, expected {self.program.dim}."
-            )
-        self.pieces = dict(point.pieces)
-        self.loose: dict[int, Any] = dict(point.ties)
+        self.v = None if v is None else finite_numbers(v, self.program.dim, "direction")
+        self.pause = pause or (lambda: None)
+        self.pieces, self.loose = dict(point.pieces), dict(point.ties)
+        self.series: dict[int, Series] = {}
         self.felt: set[int] = set()
         self._constant: dict[int, Constancy] = {0: np.zeros(self.program.dim, dtype=np.int8)}
-        self._tangents: dict[int, Series] = {}
+        self.pause()
         for k in point.ties if nodes is None else nodes:
             node = self.program.nodes[k]
-            leave = {Piecewise: self._piecewise, Max: self._max, Norm2: self._norm}[type(node)]
-            leave(k, node)
+            if isinstance(node, Piecewise):
+                self._piecewise(k, node)
+            else:
+                self._rowwise(k, node)
 
-    def _path(self, k: int, places: Sequence[int]) -> Series:
-        """Return the coefficients of t, t^2, ... of some entries of a node, in ascending order.
+    def gradient(self) -> Array:
+        """Return the limit of the gradients, in the arithmetic of the point."""
+        self.pause()
+        return self.cotangents()[0]
 
-        Exact ones, as far as they are needed; where there are none, an enclosure of the first.
-        """
-        if self.v is None or not places:
-            return []
-        try:
-            return Part(self.program, self.pieces, k, places).series(self.point.y, self.v)[1:]
-        except Irrational:
-            return [self._tangent(k)[np.asarray(places)]]
+    def cotangents(self) -> dict[int, Array]:
+        """Return the derivatives of the function in the values of its nodes."""
+        start, point = self.point.enclosed(np.ones(1)), self.point
+        return self.program.pull_back(self.program.last, start, self.pieces, point.value)
 
-    def _tangent(self, k: int) -> Enclosure:
-        """Return an enclosure of the derivative of a node along v."""
-        if not self._tangents:
-            self._tangents[0] = [self.point.value(0), _enclosed(self.v)]  # type: ignore[arg-type]
-        for b in self.program.ancestors(k):
-            if b not in self._tangents:
-                args = [self._tangents[a] for a in self.program.nodes[b].of]
-                self._tangents[b] = self.program.nodes[b].forward(args, self.pieces.get(b))
-        series = self._tangents[k]
-        return series[1] if len(series) > 1 else Enclosure(np.zeros(self.program.nodes[k].size))
+    def _path(self, k: int, places: list[int]) -> Series:
+        return [] if self.v is None or not places else self.point.path(self, k, places)
 
     def _piecewise(self, k: int, node: Piecewise) -> None:
         (arg,) = node.of
         ties: dict[int, int] = self.loose[k]
         moving = self._moving(arg, sorted(ties))
+        kinks = [i for i in moving if node.jumps[ties[i]]]
         signs = np.zeros(len(moving), dtype=np.intp)
         for c in self._path(arg, moving):
-            found, decided = c.signs() if isinstance(c, Enclosure) else (c.signs(), True)
-            kinks = np.array([bool(node.jumps[ties[i]]) for i in moving])
-            if not (decided | ~kinks).all():
-                raise NotCertifiableError("on which side of a kink a direction goes is undecided.")
-            signs = np.where(signs == 0, found, signs).astype(np.intp)
-        piece = self.pieces[k].copy()
-        piece[moving] += signs > 0
+            signs = np.where(signs == 0, c.signs(), signs)
         left = {i for i, sign in zip(moving, signs.tolist()) if sign}
         if left:
             self.felt.add(k)
         # On a smooth breakpoint either piece has the right derivative.
-        self._require_constant(arg, [i for i in moving if i not in left and node.jumps[ties[i]]])
+        self._require_constant(arg, [i for i in kinks if i not in left])
+        piece = self.pieces[k].copy()
+        piece[moving] += signs > 0
         self.pieces[k] = piece
         self.loose[k] = {i: level for i, level in ties.items() if i not in left}
 
-    def _max(self, k: int, node: Max) -> None:
+    def _rowwise(self, k: int, node: Node) -> None:
+        """Leave the ties of a maximum, or the origin of a norm."""
         (arg,) = node.of
-        piece, loose, path = self.pieces[k].copy(), {}, _Rows(self, arg, self.loose[k])
-        for row, tied in self.loose[k].items():
-            if path.still(row):
-                loose[row] = tied
-                continue
-            winner, *same = path.largest(row, tied)
-            if same and not (self.program.affine[arg] and self._agree(arg, winner, same)):
-                self._require_constant(arg, tied)
-                loose[row] = tied
-            elif len(same) + 1 < len(tied):
-                self.felt.add(k)
-            piece[row] = winner
-        self.pieces[k], self.loose[k] = piece, loose
-
-    def _norm(self, k: int, node: Norm2) -> None:
-        (arg,) = node.of
-        piece, loose, path = dict(self.pieces[k]), {}, _Rows(self, arg, self.loose[k])
-        for row, places in self.loose[k].items():
-            direction = None if path.still(row) else path.first_step(row)
-            if direction is not None:
-                self.felt.add(k)
+        rows: dict[int, list[int]] = self.loose[k]
+        moving = {row: places for row, places in rows.items() if self._moving(arg, places)}
+        path = self._path(arg, list(chain(*moving.values())))
+        piece, ends = self.pieces[k].copy(), 0
+        self.loose[k] = {row: places for row, places in rows.items() if row not in moving}
+        for row, places in moving.items():
+            start, ends = ends, ends + len(places)
+            some = [c[start:ends] for c in path]
+            if isinstance(node, Max):
+                piece[row] = self._largest(k, arg, row, places, some)
             else:
-                if not path.still(row):
-                    self._require_constant(arg, places)
-                loose[row] = places
-                direction = Exact.of([1, *[0] * (len(places) - 1)])  # nothing depends on it
-            piece[row] = direction
-        self.pieces[k], self.loose[k] = piece, loose
+                piece[row] = self._direction(k, arg, row, places, some)
+        if isinstance(node, Norm2):  # nothing depends on these
+            piece |= {row: self.point.enclosed(_first(node.columns)) for row in self.loose[k]}
+        self.pieces[k] = piece
+
+    def _largest(self, k: int, arg: int, row: int, tied: list[int], path: Series) -> int:
+        best = list(range(len(tied)))
+        for c in path:
+            best = [best[j] for j in c[best].largest(len(best))[0]] if len(best) > 1 else best
+        winner, *same = (tied[j] for j in best)
+        if same and not (self.program.affine[arg] and self._agree(arg, winner, same)):
+            self._require_constant(arg, tied)
+            self.loose[k][row] = tied
+        elif len(best) < len(tied):
+            self.felt.add(k)
+        return winner
+
+    def _direction(self, k: int, arg: int, row: int, places: list[int], path: Series) -> Any:
+        for c in path:
+            if c.signs().any():
+                self.felt.add(k)
+                return c
+        self._require_constant(arg, places)
+        self.loose[k][row] = places
+        return self.point.enclosed(_first(len(places)))
 
     def _moving(self, k: int, places: list[int]) -> list[int]:
         """Leave out the entries that are proved to be constant here, by their structure."""
@@ -364,154 +287,40 @@ class Side:
 
     def _agree(self, k: int, one: int, others: Sequence[int]) -> bool:
         """Are these affine entries, which have one value at y, one function?"""
-        return not any(self._moves(k, {one: 1, other: -1}) for other in others)
+        return not any(self.point.moves(self, k, {one: 1, other: -1}) for other in others)
 
-    def _require_constant(self, k: int, places: Sequence[int]) -> None:
+    def _require_constant(self, k: int, places: list[int]) -> None:
         """Refuse unless the entries are constant here: affine, with derivative 0."""
-        places = self._moving(k, list(places))
-        flat = all(
-            self.program.nodes[b].flat and b not in self.felt for b in self.program.ancestors(k)
-        )
-        if places and not (flat and not any(self._moves(k, {i: 1}) for i in places)):
+        places = self._moving(k, places)
+        ancestors = self.program.ancestors(k) if places else []
+        flat = all(self.program.nodes[b].flat and b not in self.felt for b in ancestors)
+        if places and not (flat and not any(self.point.moves(self, k, {i: 1}) for i in places)):
             what = "the point is on" if self.v is None else "the direction stays on"
             raise NotCertifiableError(
                 f"{what} a kink: it does not show a point of differentiability."
             )
 
-    def _moves(self, k: int, factors: dict[int, int]) -> bool:
-        """Has a combination of entries, all of them affine here, a derivative other than 0?"""
-        places = sorted(factors)
-        part = Part(self.program, self.pieces, k, places)
-        return bool(part.backward(Exact.of([factors[i] for i in places]), {}).top.any())
-
     def constant(self, k: int) -> Constancy:
         """Return which entries of a node are proved to be constant here, and which to be 0."""
-        if k not in self._constant:
-            for b in self.program.ancestors(k):
-                if b not in self._constant:
-                    node = self.program.nodes[b]
-                    args = [self._constant[a] for a in node.of]
-                    loose = self.loose.get(b, {})
-                    self._constant[b] = node.constant(args, self.pieces.get(b), loose)
+        for b in [] if k in self._constant else self.program.ancestors(k):
+            if b not in self._constant:
+                node = self.program.nodes[b]
+                args, loose = [self._constant[a] for a in node.of], self.loose.get(b, {})
+                self._constant[b] = node.constant(args, self.pieces.get(b), loose)
         return self._constant[k]
 
-    def exact_gradient(self) -> list[Fraction]:
-        """Return the limit of the gradients, exactly."""
-        part = Part(self.program, self.pieces, len(self.program.nodes) - 1, [0])
-        found = part.backward(Exact.of([1]), part.forward(self.point.y))
-        g = [Fraction(0)] * self.program.dim
-        for place, entry in zip(part.places.tolist(), found.fractions):
-            g[place] = entry
-        return g
 
-    def cotangents(self) -> dict[int, Enclosure]:
-        """Return enclosures of the derivatives of the function in the values of its nodes."""
-        nodes = self.program.nodes
-        found = {len(nodes) - 1: Enclosure(np.ones(1))}
-        for b in range(len(nodes) - 1, 0, -1):
-            if b not in found:
-                continue
-            args = [None if nodes[b].flat else self.point.value(a) for a in nodes[b].of]
-            for a, part in zip(nodes[b].of, nodes[b].backward(found[b], args, self.pieces.get(b))):
-                found[a] = found[a] + part if a in found else part
-        found.setdefault(0, Enclosure(np.zeros(self.program.dim)))
-        return found
-
-    def gradient(self) -> Enclosure:
-        """Return an enclosure of the limit of the gradients."""
-        g = self.cotangents()[0]
-        require_finite(g.mid, g.rad)
-        return g
+def _first(size: int) -> list[int]:
+    return [1, *[0] * (size - 1)]
 
 
-class _Rows:
-    """The entries of an argument that are tied row by row, along a direction."""
-
-    def __init__(self, side: Side, arg: int, rows: dict[int, list[int]]) -> None:
-        moving = {row: side._moving(arg, places) for row, places in rows.items()}
-        self._rows = {row: rows[row] for row, some in moving.items() if some}
-        places = list(chain(*self._rows.values()))
-        self._path = side._path(arg, places)
-        ends = np.cumsum([0, *map(len, self._rows.values())]).tolist()
-        self._spans = dict(zip(self._rows, zip(ends, ends[1:])))
-
-    def still(self, row: int) -> bool:
-        """Are all tied entries of a row constant here, by their structure?"""
-        return row not in self._rows
-
-    def largest(self, row: int, tied: list[int]) -> list[int]:
-        """Return the tied entries that are the largest beside the point; they agree there."""
-        some = slice(*self._spans[row])
-        for c in self._path:
-            if isinstance(c, Enclosure):
-                low, high = c[some].ends()
-                best = int(low.argmax())
-                if not (np.delete(high, best) < low[best]).all():
-                    raise NotCertifiableError("which entry of a maximum rules is undecided.")
-                return [tied[best]]
-        steps = list(zip(*(c.top[some].tolist() for c in self._path))) or [()] * len(tied)
-        best_step = max(steps)
-        return [i for i, step in zip(tied, steps) if step == best_step]
-
-    def first_step(self, row: int) -> Any:
-        """Return the first coefficient of t that is not 0, or None."""
-        some = slice(*self._spans[row])
-        for c in self._path:
-            if isinstance(c, Enclosure):
-                if not c[some].signs()[1].any():
-                    raise NotCertifiableError("in which direction a norm leaves 0 is undecided.")
-                return c[some]
-            if c.top[some].any():
-                return c[some]
-        return None
-
-
-def limiting_gradients(
-    program: Program, point: Sequence[Any], directions: Any
-) -> list[tuple[list[Fraction], list[Fraction]]]:
-    """Return the limits of gradients as rationals: midpoints, and radii, 0 where exact."""
-    exact, mids, rads = Point(program, point).limits(directions)
-    rows = [to_fractions(mid) for mid in mids] if exact is None else exact
-    return [(row, to_fractions(rad)) for row, rad in zip(rows, rads, strict=True)]
-
-
-def gradient_gap(program: Program, y: Vector, stored: Vector, allowed: float) -> tuple[float, bool]:
-    """Return by how much a stored gradient at a point surely differs from the exact one.
-
-    0 where it is proved to differ by at most `allowed`. Where sums cancel, enclosures are wide, and
-    rationals decide, if they are affordable; if not, the second answer is False: undecided.
-    """
-    side = Side(Point(program, y), None)
-    g = side.gradient()
-    if norm_upper(np.abs(stored - g.mid) + g.rad) <= allowed:
-        return 0.0, True
-    if program.work <= RATIONAL_WORK:
-        with suppress(Irrational):
-            exact = side.exact_gradient()
-            return sqrt_upper(squared_distance(exact, to_fractions(stored))), True
-    gaps = np.abs(stored - g.mid) * (1.0 - 2.0**-50) - g.rad * (1.0 + 2.0**-50)
-    least = float(np.linalg.norm(np.maximum(gaps, 0.0))) * (1.0 - 2.0**-40)
-    return least, least > allowed
-
-
-def require_finite(mid: Any, rad: Any) -> None:
-    """Refuse enclosures that say nothing."""
-    if not (np.isfinite(mid).all() and np.isfinite(rad).all()):
-        raise NotCertifiableError(
-            "the gradient could not be enclosed: it overflows, or divides by an interval around 0. "
-            "Rescale the data."
-        )
-
-
-def _go_on() -> None:
-    pass
-
-
-def _as_numbers(values: Point_) -> Any:
+def finite_numbers(values: Numbers, size: int, name: str) -> Any:
     """Return a vector of float64 numbers, or of Fractions where some are none; all finite."""
+    if len(values) != size:
+        raise InputError(f"got a {name} of length {len(values)}, expected {size}.")
     if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
         if not np.isfinite(values).all():
-            raise InputError("got a NaN or an infinity, expected finite numbers.")
+            raise InputError(f"the {name} has a NaN or an infinity; expected finite numbers.")
         return values.copy()
     exact = to_fractions(values)
     floats = np.array([nearest_float(q) for q in exact])
@@ -519,14 +328,13 @@ def _as_numbers(values: Point_) -> Any:
     return floats if same else exact
 
 
-def _exactly(vector: Any, places: Indices) -> Exact:
-    if isinstance(vector, np.ndarray):
-        return Exact.of(vector[places])
-    return Exact.of([vector[k] for k in places.tolist()])
+def point_at(program: Program, y: Numbers, gradients: int = 1) -> Point:
+    """Return what holds at a point; exactly, unless the function is irrational or large."""
+    if program.is_small(gradients) and all(node.rational for node in program.nodes):
+        return Point(program, y)
+    from goldstein.checker.enclosed.point import EnclosedPoint
+
+    return EnclosedPoint(program, y)
 
 
-def _enclosed(vector: Any) -> Enclosure:
-    return Enclosure(vector) if isinstance(vector, np.ndarray) else Enclosure.of(vector)
-
-
-__all__ = ["Limits", "Part", "Pause", "Point", "Program", "Side", "require_finite"]
+__all__ = ["Limits", "Pause", "Point", "Program", "Side", "finite_numbers", "point_at"]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from goldstein.calculus.affine import row_norms
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.enclosures import Enclosure, product_part, sum_of_parts
+from goldstein.checker.enclosed.arrays import Enclosure, product_part, sum_of_parts
 from goldstein.errors import InputError, InputTypeError
 from goldstein.models.margin_problem import labelled_rows
 

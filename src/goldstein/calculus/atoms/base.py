@@ -30,7 +30,7 @@ from goldstein.calculus.expression import (
 from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Indices, Vector
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, InputTypeError
 
@@ -370,7 +370,7 @@ class Elementwise(KinkNode):
     def in_doubt(self, u: Enclosure) -> Indices:
         """Return the entries that `examine` will ask for."""
         gaps = [u.reshape(-1) - ENCLOSURE.constant(t) for t in self.function.breakpoints]
-        return np.flatnonzero(~np.logical_and.reduce([gap.signs()[1] for gap in gaps]))
+        return np.flatnonzero(~np.logical_and.reduce([gap.signs() != 0 for gap in gaps]))
 
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
         levels = self.function.breakpoints
@@ -380,9 +380,9 @@ class Elementwise(KinkNode):
         bent: list[int] = []
         for k, t in enumerate(levels):
             gap = flat - ENCLOSURE.constant(t)
-            signs, decided = gap.signs()
+            signs = gap.signs()
             piece += signs > 0
-            for i in np.flatnonzero(~decided).tolist():
+            for i in np.flatnonzero(signs == 0).tolist():
                 value = exact(i)
                 piece[i] += value > t
                 if value == t and self.function.jumps[k]:

@@ -23,7 +23,7 @@ from goldstein.calculus.expression import (
 )
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import InputError, NotCertifiableError
 
 
@@ -108,7 +108,7 @@ class Norm2(KinkNode):
         return "away" if u.any() else tuple(np.ones(u.size))
 
     def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
-        if u.signs()[1].any():
+        if u.signs().any():
             return None, [], []
         entries = [exact(i) for i in range(u.size)]
         if any(entries):

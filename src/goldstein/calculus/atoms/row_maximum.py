@@ -23,7 +23,7 @@ from goldstein.calculus.expression import (
 )
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import InputTypeError, NotCertifiableError
 
 

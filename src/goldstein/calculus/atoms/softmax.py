@@ -13,7 +13,7 @@ from scipy.special import logsumexp, softmax
 from goldstein.calculus.arithmetic import FLOAT, RATIONAL, Arithmetic, Irrational, enclose_function
 from goldstein.calculus.constants import own, own_integers
 from goldstein.calculus.expression import Bound, Expression, as_expression
-from goldstein.checker.enclosures import Enclosure
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import InputError, InputTypeError
 
 

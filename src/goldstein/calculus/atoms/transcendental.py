@@ -13,7 +13,7 @@ from goldstein.calculus.atoms.base import Elementwise, ScalarFunction, require_r
 from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Indices, Vector
-from goldstein.checker.enclosures import Enclosure, enclose
+from goldstein.checker.enclosed.arrays import Enclosure, enclose
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, NotCertifiableError
 

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.checker.errors import MissingExtraError, NotCertifiableError
+from goldstein.checker.enclosed.smooth import FUNCTIONS, Function
+from goldstein.checker.errors import MissingExtraError
 from goldstein.checker.exact import Exact
 from goldstein.checker.rationals import flint, nearest_float
 from goldstein.checker.rounding import UNIT, gamma
-from goldstein.checker.smooth import Function
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +53,9 @@ class Enclosure:
     """
 
     __array_ufunc__ = None
+    #: Series end with the first power of t.
+    longest: int | None = 2
+    functions = FUNCTIONS
 
     def __init__(self, mid: Any, rad: Any = None) -> None:
         self.mid: Floats = np.asarray(mid, dtype=np.float64)
@@ -61,8 +64,10 @@ class Enclosure:
         )
 
     @classmethod
-    def of(cls, values: Sequence[Fraction | int]) -> Enclosure:
+    def of(cls, values: Sequence[Fraction | int] | NDArray[Any]) -> Enclosure:
         """Return the tightest enclosures of some rationals; those that are floats stay exact."""
+        if isinstance(values, np.ndarray):
+            return cls(values)
         near = [nearest_float(value) for value in values]
         mid = np.array(near, dtype=np.float64)
         rounded = [math.isinf(m) or Fraction(m) != value for m, value in zip(near, values)]
@@ -96,10 +101,23 @@ class Enclosure:
         return _outward(np.abs(self.mid) + self.rad)
 
     @np.errstate(all="ignore")
-    def signs(self) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the signs, and where they are proved (there is a 0 nowhere among these)."""
-        decided = np.abs(self.mid) > _outward(self.rad)
-        return np.where(decided, np.sign(self.mid), 0.0), decided
+    def signs(self, level: Fraction = Fraction(0)) -> NDArray[np.intp]:
+        """Return the signs of the entries minus a level; 0 where they are not proved."""
+        gap = self - Enclosure.of([level]) if level else self
+        decided = np.abs(gap.mid) > _outward(gap.rad)
+        return np.where(decided, np.sign(gap.mid), 0.0).astype(np.intp)
+
+    @np.errstate(all="ignore")
+    def rivals(self, columns: int) -> NDArray[np.bool_]:
+        """Return, as a table, which entries may be the largest of their row."""
+        low, high = self.reshape(-1, columns).ends()
+        # Written so that a NaN or an overflow counts as doubt.
+        return np.asarray(~(high < low.max(axis=1, keepdims=True)))
+
+    def largest(self, columns: int) -> list[list[int]]:
+        """Return, for every row of a table, the places of what may be its largest entry."""
+        rows = enumerate(self.rivals(columns))
+        return [(r * columns + np.flatnonzero(row)).tolist() for r, row in rows]
 
     @np.errstate(all="ignore")
     def ends(self) -> tuple[Floats, Floats]:
@@ -217,9 +235,22 @@ class Enclosure:
         mid[places], rad[places] = row.mid, row.rad
         return Enclosure(mid, rad)
 
-    def require_positive(self, name: str) -> None:
-        if not (self.ends()[0] > 0).all():
-            raise NotCertifiableError(f"the argument of {name} is not proved to be positive.")
+    def linear(self, node: Any) -> Enclosure:
+        """Return the matrix of an affine node times this vector."""
+        return self._product(node.matrix, node.columns)
+
+    def transposed(self, node: Any) -> Enclosure:
+        """Return the transposed matrix times this vector."""
+        return self._product(node.matrix.T, node.columns)
+
+    def _product(self, matrix: Any, columns: int) -> Enclosure:
+        answer: Enclosure = matrix @ (self if columns == 1 else self.reshape(-1, columns))
+        return answer.reshape(-1)
+
+    def powers(self, node: Any) -> tuple[Enclosure, Enclosure]:
+        """Return exp(u - m) for rows u of a table, m about the largest entry, and the m."""
+        top = Enclosure(self.mid.reshape(-1, node.columns).max(axis=1))
+        return (self - node.along(top)).apply(FUNCTIONS["exp"]), top
 
     def apply(self, function: Function) -> Enclosure:
         """Return a smooth function of every entry."""

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix
-from goldstein.checker.enclosures import Enclosure
-from goldstein.checker.fast.exact_vector import ExactVector
+from goldstein.checker.enclosed.arrays import Enclosure
+from goldstein.checker.enclosed.exact_vector import ExactVector
 from goldstein.checker.nodes import Affine, Piecewise
 from goldstein.checker.rounding import UNIT, norm_upper
+from goldstein.checker.sides import Side
 
 if TYPE_CHECKING:
-    from goldstein.checker.sides import Point, Program, Side
+    from goldstein.checker.enclosed.point import EnclosedPoint
+    from goldstein.checker.sides import Program
 
 #: Entries of the rows on kinks, or of the gradients, up to which they are written out.
 WRITTEN_OUT = 10**7
@@ -28,13 +30,8 @@ WRITTEN_OUT = 10**7
 BLOCK = 2**14
 
 
-def limits(
-    point: Point, directions: Matrix, without: type[Side]
-) -> tuple[Matrix, Matrix] | None:
-    """Return midpoints and radii of the limits, or None where this is not the place for it.
-
-    `without(point, None, [])` is the side of no direction: the pieces at the point itself.
-    """
+def limits(point: EnclosedPoint, directions: Matrix) -> tuple[Matrix, Matrix] | None:
+    """Return midpoints and radii of the limits, or None where this is not the place for it."""
     program = point.program
     if len(point.ties) != 1 or len(directions) < 2 or directions.dtype != np.float64:
         return None
@@ -57,7 +54,7 @@ def limits(
     sides = signs_of_products(directions, rows)
     if not sides.all():
         return None  # a direction that stays on a kink: to be looked at one by one
-    slopes = without(point, None, []).cotangents()
+    slopes = Side(point, None, nodes=[]).cotangents()  # the pieces at the point itself
     weights = slopes[k][list(ties)] * Enclosure.of(jumps)
     mid, rad = np.empty((len(directions), program.dim)), np.empty(program.dim)
     above = Enclosure((sides > 0).astype(np.float64))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.fast.float_dot import float_dot
+from goldstein.checker.enclosed.float_dot import float_dot
 from goldstein.checker.rationals import (
     are_floats,
     common_denominator,

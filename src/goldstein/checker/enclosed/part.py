@@ -1,0 +1,169 @@
+"""A part of a program: what some entries of a node depend on, and nothing else, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from goldstein.checker.arrays import Indices
+from goldstein.checker.enclosed.exact_vector import ExactVector
+from goldstein.checker.errors import Irrational
+from goldstein.checker.exact import Exact
+from goldstein.checker.nodes import Add, Affine, Max, Node, Norm2, Product, Rowwise, Series
+from goldstein.checker.sides import Program
+
+#: With fewer terms than this, on average, sums of Python's integers are as fast.
+LONG = 64
+
+Cut = tuple[Node, Any, list[Indices]]
+
+
+def cut(node: Node, places: Indices, piece: Any) -> Cut:
+    """Return the node of some of its entries, its piece, and the entries of the arguments it needs."""
+    if isinstance(node, Affine):
+        return _cut_affine(node, places), piece, [_columns(node, places)]
+    if isinstance(node, Product):
+        return _cut_product(node, places)
+    if isinstance(node, Max):  # the sum of one argument is the argument
+        return Add(node.of, (places.size,), places.size), None, [piece[places]]
+    needed = places
+    if isinstance(node, Rowwise):
+        needed = (places[:, None] * node.columns + np.arange(node.columns)).reshape(-1)
+    if isinstance(node, Norm2):
+        piece = {k: piece[r] for k, r in enumerate(places.tolist()) if r in piece}
+    elif piece is not None:
+        piece = piece[places]
+    sizes = (needed.size,) * len(node.of)
+    return replace(node, sizes=sizes, size=places.size), piece, [needed for _ in node.of]
+
+
+def _rows(node: Affine, places: Indices) -> sparse.csr_array:
+    """Return the rows of an affine node's entries."""
+    row, column = np.divmod(places, node.columns)
+    if hasattr(node.matrix, "keep"):  # rows that are elsewhere, fetched together
+        node.matrix.keep(row.tolist())
+    some = sparse.csr_array(node.matrix[row])
+    some.eliminate_zeros()
+    at = some.indices.astype(np.intp) * node.columns + np.repeat(column, np.diff(some.indptr))
+    return sparse.csr_array((some.data, at, some.indptr), shape=(places.size, node.sizes[0]))
+
+
+def _columns(node: Affine, places: Indices) -> Indices:
+    return np.unique(_rows(node, places).indices).astype(np.intp)
+
+
+def _cut_affine(node: Affine, places: Indices) -> Affine:
+    rows, used = _rows(node, places), _columns(node, places)
+    at = np.searchsorted(used, rows.indices)
+    matrix = sparse.csr_array((rows.data, at, rows.indptr), shape=(places.size, used.size))
+    offset, divisor = (None if v is None else v[places] for v in (node.offset, node.divisor))
+    return Affine(node.of, (used.size,), places.size, matrix, 1, offset, divisor)
+
+
+def _cut_product(node: Product, places: Indices) -> Cut:
+    (n, m), k, count = node.shape, node.inner, places.size
+    block, i, j = np.unravel_index(places, (node.batch, n, m))
+    along = np.arange(k)
+    left = ((block * n + i)[:, None] * k + along).reshape(-1)
+    right = ((block[:, None] * k + along) * m + j[:, None]).reshape(-1)
+    return Product(node.of, (count * k, count * k), count, count, k), None, [left, right]
+
+
+class Part:
+    """The entries `places` of node k, in ascending order, as a small program.
+
+    Parameters
+    ----------
+    pieces : dict
+        The pieces of the nodes before it.
+    """
+
+    def __init__(self, program: Program, pieces: dict[int, Any], k: int, places: Any) -> None:
+        self.k = k
+        wanted: dict[int, Indices] = {k: np.asarray(places, dtype=np.intp)}
+        steps = []
+        for b in reversed(program.ancestors(k)):
+            if b and b in wanted:
+                node, piece, needs = cut(program.nodes[b], wanted[b], pieces.get(b))
+                steps.append((b, node, piece, needs))
+                for a, some in zip(node.of, needs):
+                    if some.size:
+                        wanted[a] = np.union1d(wanted.get(a, some), some)
+        self.wanted = wanted
+        #: The entries of the variable.
+        self.places = wanted.get(0, np.zeros(0, dtype=np.intp))
+        self.steps = [
+            (b, node, piece, [np.searchsorted(wanted.get(a, s), s) for a, s in zip(node.of, needs)])
+            for b, node, piece, needs in reversed(steps)
+        ]
+
+    def forward(self, *ends: Any) -> dict[int, Series | Irrational]:
+        """Return the values at y, or the series along y + t v; or what is irrational."""
+        found: dict[int, Series | Irrational] = {0: [_exactly(end, self.places) for end in ends]}
+        for b, node, piece, at in self.steps:
+            try:
+                if isinstance(node, Affine) and node.of == (0,) and _is_long(node):
+                    found[b] = [self._long(node, at[0], end, k == 0) for k, end in enumerate(ends)]
+                else:
+                    args = [_known(found, a, some) for a, some in zip(node.of, at)]
+                    found[b] = node.forward(args, piece)
+            except Irrational as what:
+                found[b] = what
+        return found
+
+    def _long(self, node: Affine, at: Indices, end: Any, first: bool) -> Exact:
+        """Return a matrix times a long vector without an integer per term."""
+        vector, rows, places = ExactVector(end), node.matrix, self.places[at]
+        spans = [slice(a, b) for a, b in pairwise(rows.indptr.tolist())]
+        sums = Exact.of([vector.dot(places[rows.indices[s]], rows.data[s]) for s in spans])
+        rest = replace(node, matrix=sparse.csr_array(sparse.eye_array(node.size)),
+                       sizes=(node.size,), offset=node.offset if first else None)  # fmt: skip
+        answer: Exact = rest.forward([[sums]], None)[0]
+        return answer
+
+    def series(self, *ends: Any) -> Series:
+        """Return the same of the entries themselves."""
+        return _known(self.forward(*ends), self.k, np.arange(self.wanted[self.k].size))
+
+    def backward(self, start: Exact, values: dict[int, Series | Irrational]) -> Exact:
+        """Return the derivative, in the entries `places` of the variable, of start . entries."""
+        found = {self.k: start}
+        for b, node, piece, at in reversed(self.steps):
+            g = found.pop(b, None)
+            if g is None:
+                continue
+            args: list[Any] = [None] * len(node.of)
+            if not node.flat:
+                args = [_known(values, a, some)[0] for a, some in zip(node.of, at)]
+            for a, some, part in zip(node.of, at, node.backward(g, args, piece)):
+                if some.size:
+                    more = part.scattered(some, self.wanted[a].size)
+                    found[a] = found[a] + more if a in found else more
+        return found.get(0, Exact(np.zeros(self.places.size, dtype=object)))
+
+
+def _known(found: dict[int, Series | Irrational], a: int, places: Indices) -> Series:
+    """Return entries of the series of a node."""
+    if not places.size:
+        return [Exact(np.zeros(0, dtype=object))]
+    series = found[a]
+    if isinstance(series, Irrational):
+        raise series
+    return [c[places] for c in series]
+
+
+def _is_long(node: Affine) -> bool:
+    return bool(node.matrix.nnz >= LONG * node.size)
+
+
+def _exactly(vector: Any, places: Indices) -> Exact:
+    if isinstance(vector, np.ndarray):
+        return Exact.of(vector[places])
+    return Exact.of([vector[k] for k in places.tolist()])
+
+
+__all__ = ["Part", "cut"]
