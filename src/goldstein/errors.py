@@ -5,55 +5,19 @@ A message says what was given, what was expected, and what to do about it.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from goldstein.checker.errors import (
     CertificateFileError,
+    Composed,
+    ContradictedError,
     GoldsteinError,
     InputError,
     InputTypeError,
     KinkError,
     MissingExtraError,
     NotCertifiableError,
+    OracleError,
+    UnresolvedError,
 )
-
-
-class _Composed(GoldsteinError):
-    """One whose message is made by its constructor; pools of processes must be able to send it."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self.args, vars(self))
-
-
-def _again(kind: type[GoldsteinError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:
-    error = kind.__new__(kind, *args)
-    error.args = args
-    vars(error).update(state)
-    return error
-
-
-class OracleError(_Composed):
-    """The user's function failed: an exception, a non-finite number or a wrong shape.
-
-    Attributes
-    ----------
-    point : ndarray
-        The point of the failing call.
-    call : int
-        Its number, counted over values and gradients together, starting at 1.
-    last_good : ndarray or None
-        The best point known before the failure, where a solver was running.
-    """
-
-    def __init__(self, message: str, point: np.ndarray, call: int) -> None:
-        super().__init__(message)
-        self.point = point
-        self.call = call
-        self.last_good: np.ndarray | None = None
-        #: The non-finite value, where that was the failure.
-        self.value: float | None = None
 
 
 class CheckpointError(InputError):
@@ -76,7 +40,7 @@ class OutOfTime(OutOfCalls):
     """The same for `max_time`: there is no time for another call."""
 
 
-class NotDeterministicError(_Composed):
+class NotDeterministicError(Composed):
     """The function gave two different gradients, or two different values, at one point."""
 
     def __init__(self, name: str, difference: float, what: str = "gradients") -> None:
@@ -88,7 +52,7 @@ class NotDeterministicError(_Composed):
         )
 
 
-class WrongGradientError(_Composed, ValueError):
+class WrongGradientError(Composed, ValueError):
     """Differences of values contradict the gradient."""
 
     def __init__(self, name: str, found: str = "") -> None:
@@ -109,6 +73,7 @@ __all__ = [
     "BallTooSmallError",
     "CertificateFileError",
     "CheckpointError",
+    "ContradictedError",
     "FunctionHangs",
     "GoldsteinError",
     "InputError",
@@ -121,5 +86,6 @@ __all__ = [
     "OutOfBudget",
     "OutOfCalls",
     "OutOfTime",
+    "UnresolvedError",
     "WrongGradientError",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from goldstein.checker import files
-from goldstein.checker.files import HEADER, digest, read_record
+from goldstein.certificates.files import HEADER, digest, read_record
 from goldstein.errors import CertificateFileError, InputError
 
 ARRAY = np.array([1.0, 2.0, 3.0])

@@ -20,7 +20,7 @@ from tests.forging import Forgery, bad_entries, bad_numbers
 from goldstein.certificates import KKTCertificate
 from goldstein.checker import kkt
 from goldstein.checker.beside import hair
-from goldstein.checker.box import Box
+from goldstein.checker.constrained.box import Box
 from goldstein.checker.kkt import (
     Asked,
     check_kkt,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldstein.checker.box import Box
+from goldstein.checker.constrained.box import Box
 from goldstein.checker.constraints import (
     best_normal,
     combined_upper,

@@ -17,7 +17,7 @@ from tests.forging import Forgery, bad_entries, bad_numbers
 
 import goldstein as gs
 from goldstein.certificates import NearKKTCertificate
-from goldstein.checker.box import Box
+from goldstein.checker.constrained.box import Box
 from goldstein.checker.near_kkt import (
     ExactProblem,
     Row,

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldstein.checker.box import Box
+from goldstein.checker.constrained.box import Box
 from goldstein.checker.constraints import qualification_of
 from goldstein.numerics.conic_hull import conic_weights
 

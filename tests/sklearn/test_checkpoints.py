@@ -387,7 +387,7 @@ def test_a_weaker_kind_does_not_pass_for_a_near_certificate(tmp_path: Path) -> N
 )
 def test_forged_searches_are_refused(name: str, lie: str, tmp_path: Path) -> None:
     from goldstein.certificates.writing import write_record
-    from goldstein.checker.files import read_record
+    from goldstein.certificates.files import read_record
 
     estimator, data, _ = CASES[name]
     fitted(estimator, data, tmp_path)

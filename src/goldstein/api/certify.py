@@ -47,7 +47,6 @@ from goldstein.display import Plotted
 from goldstein.errors import NotCertifiableError, OutOfCalls, WrongGradientError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.agreement import claim_is_contradicted, heaviest
 from goldstein.oracles.function import DIFFERENCES, as_values
 from goldstein.oracles.workers import Workers, mapped
 from goldstein.solvers.enrich import Enrichment
@@ -262,20 +261,9 @@ def certify(
         certificate = certificate_from(
             Enrichment(), point, float(delta), eps, counted, meta, deadline
         )
-    refuse_wrong_gradients(certificate, counted, seed)
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle, seed)
     return certificate
-
-
-def refuse_wrong_gradients(
-    certificate: GoldsteinCertificate, oracle: CountedOracle, seed: int
-) -> None:
-    """Differences of values overrule a gradient that belongs to another function."""
-    known = heaviest(certificate.weights, certificate.points, certificate.gradients)
-    with contextlib.suppress(OutOfCalls):
-        if claim_is_contradicted(oracle, certificate.x, certificate.delta, seed, known):
-            raise WrongGradientError(oracle.name)
 
 
 def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle, seed: int) -> None:

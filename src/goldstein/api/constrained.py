@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from goldstein.api.judge import Judge
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.kkt_check import check_kkt, wrong_gradients
+from goldstein.certificates.verifying import checked
 from goldstein.certificates.kkt_stating import Around, state_kkt
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.stating import NOISE
@@ -37,6 +37,7 @@ from goldstein.errors import (
     WrongGradientError,
 )
 from goldstein.numerics.streams import stream
+from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
@@ -285,7 +286,7 @@ class ConstrainedSearch:
         """Start near the ratio of the lengths of the gradients."""
         box, rng = self.problem.box, stream(self.request.seed, 0, "weights")
         jitter = 0.25 * self.request.delta * rng.standard_normal(x.size) / math.sqrt(x.size)
-        y = box.fold(x + jitter)
+        y = box.reflect(x + jitter)
         try:
             gradient, _, rows = self.problem.answers(y)
         except KinkError:
@@ -430,7 +431,7 @@ class ConstrainedSearch:
             return self._answer(x, _unproved(status), certificate)
         if certificate.degenerate:
             return self._answer(x, Status.DEGENERATE, certificate)
-        found = check_kkt(
+        found = checked(
             certificate, problem.objective, problem.box, problem.system,
             self.request.seed + 2, self.checked,
         )  # fmt: skip
@@ -608,8 +609,15 @@ def _unproved(status: Status) -> Status:
 def _jittered(rng: np.random.Generator, z: Vector, x: Vector, delta: float, box: Box) -> Vector:
     """Move a point a little at random, off faces and kinks, inside ball and box."""
     moved = z + 1e-4 * delta * rng.standard_normal(z.size) / math.sqrt(z.size)
-    pulled: Vector = box.clip(box.fold(x + 0.999 * (moved - x)))
+    pulled: Vector = box.clip(box.reflect(x + 0.999 * (moved - x)))
     return pulled
+
+
+def wrong_gradients(
+    functions: list[Oracle], box: Box, x: Vector, radius: float, seed: int
+) -> list[str]:
+    """Return the names of functions whose gradients differences of values contradict."""
+    return [f.name for f in functions if gradient_is_wrong(f, x, radius, seed, box)]
 
 
 def certify_constrained(

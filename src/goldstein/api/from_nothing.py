@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating, looks_beside
+from goldstein.certificates.stating import Stating, heaviest, looks_beside
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
-from goldstein.errors import InputError
+from goldstein.errors import ContradictedError, InputError, OutOfCalls, WrongGradientError
 from goldstein.oracles import CountedOracle
+from goldstein.oracles.agreement import resolution_of
 from goldstein.solvers.enrich import Enrichment, enrich
 
 #: How often the search goes on after a claim that would not have survived.
@@ -49,6 +51,7 @@ def certificate_from(
     oracle: CountedOracle,
     meta: dict[str, Any],
     deadline: float = math.inf,
+    check_gradient: bool = True,
 ) -> GoldsteinCertificate:
     """Gather gradients and state the strongest claim that survives its own check.
 
@@ -57,7 +60,7 @@ def certificate_from(
     """
     best: GoldsteinCertificate | None = None
     seed = int(meta["seed"])
-    goal = eps
+    goal, resolution = eps, 0.0
     for _ in range(SEARCHES):
         gathered(oracle, x, delta, goal, seed, found, deadline)
         oracle.require_visible(x, delta)
@@ -65,8 +68,13 @@ def certificate_from(
             break
         inside = [distance_upper(y, x) <= delta for y in found.points]
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
-        stating = Stating(oracle, x, delta, points, gradients, seed)
+        stating = Stating(oracle, x, delta, points, gradients, seed, resolution=resolution)
         claim = stating.claim(eps, *remarks(found, meta))
+        if claim is not None and check_gradient:
+            with contextlib.suppress(OutOfCalls):
+                resolution = require_agreement(oracle, claim, seed)
+                if resolution > stating.resolution:  # what happens nearer by is not believed
+                    continue
         if claim is not None and (best is None or claim.eps < best.eps):
             best = claim
         if best is not None and best.eps <= eps:
@@ -87,6 +95,14 @@ def certificate_from(
             "raise max_calls or delta."
         )
     return best
+
+
+def require_agreement(oracle: CountedOracle, claim: GoldsteinCertificate, seed: int) -> float:
+    """Return what f resolves near a claim; differences of values overrule a wrong gradient."""
+    try:
+        return resolution_of(oracle, claim.x, claim.delta, seed, heaviest(claim))
+    except ContradictedError:
+        raise WrongGradientError(oracle.name) from None
 
 
 def remarks(found: Enrichment, meta: dict[str, Any]) -> tuple[dict[str, Any], Vector | None]:

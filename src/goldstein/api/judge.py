@@ -12,21 +12,24 @@ import numpy as np
 
 from goldstein.api.from_nothing import certificate_from
 from goldstein.api.inputs import smallest_delta
-from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating, distances, taken
+from goldstein.certificates import GoldsteinCertificate, PlusCertificate
+from goldstein.certificates.stating import Stating, distances, heaviest, taken
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.blackbox.differences import SHORTEST
 from goldstein.errors import (
     BallTooSmallError,
+    ContradictedError,
     InputError,
     NotDeterministicError,
     OutOfCalls,
+    UnresolvedError,
     WrongGradientError,
 )
 from goldstein.numerics.ball import uniform_in_balls
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.agreement import claim_is_contradicted, heaviest
+from goldstein.oracles.agreement import gradient_is_wrong, resolution_of
 from goldstein.oracles.structure import Structure
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
@@ -87,6 +90,8 @@ class Judge:
         self.request = request
         self.meta = meta
         self.check_gradient = check_gradient
+        #: Steps that f was found to resolve.
+        self.resolution = 0.0
         self.trials = 0
 
     def __call__(
@@ -103,7 +108,11 @@ class Judge:
             certificate = self._now_and_then(evidence.x)
         if certificate is None or certificate.eps > eps:
             return None, fresh
-        self.doubt(evidence.x, certificate.delta, certificate)
+        if self.doubt(certificate) and stating is not None:
+            # f is coarser than was thought: what happens nearer by is not believed.
+            certificate = self._state_inside(evidence.x, *fresh).claim(eps, self.meta)
+            if certificate is None or certificate.eps > eps or self.doubt(certificate):
+                return None, fresh
         return certificate, None
 
     def _now_and_then(self, x: Vector) -> GoldsteinCertificate | None:
@@ -134,7 +143,10 @@ class Judge:
         if state.steps == 0:
             # f does not fall. Looked at where the ball may be too small.
             radius = max(radius, 1e-3 * max(1.0, float(np.abs(state.x).max())))
-        self.doubt(state.x, radius)
+        if self.check_gradient and gradient_is_wrong(
+            self.oracle, state.x, radius, self.request.seed
+        ):
+            raise WrongGradientError(self.oracle.name)
 
     def require_one_value(self, x: Vector) -> None:
         """Ask for f at one point twice: among noisy values no step can be judged."""
@@ -146,17 +158,23 @@ class Judge:
         if noise > max(rounding, self.request.eps * self.request.delta / 8):
             raise NotDeterministicError(self.oracle.name, noise, "values")
 
-    def doubt(
-        self, x: Vector, radius: float, certificate: GoldsteinCertificate | None = None
-    ) -> None:
-        """Refuse gradients that differences of values contradict."""
+    def doubt(self, claim: GoldsteinCertificate | PlusCertificate) -> bool:
+        """Refuse gradients that values contradict; say whether f turns out coarser than assumed."""
         if not self.check_gradient:
-            return
-        claim = certificate
-        known = [] if claim is None else heaviest(claim.weights, claim.points, claim.gradients)
+            return False
         with contextlib.suppress(OutOfCalls):
-            if claim_is_contradicted(self.oracle, x, radius, self.request.seed, known):
-                raise WrongGradientError(self.oracle.name)
+            try:
+                found = resolution_of(
+                    self.oracle, claim.x, claim.delta, self.request.seed, heaviest(claim)
+                )
+            except ContradictedError:
+                raise WrongGradientError(self.oracle.name) from None
+            except UnresolvedError as failure:
+                raise BallTooSmallError(str(failure)) from None
+            if found > max(self.resolution, SHORTEST * self.request.delta):
+                self.resolution = found
+                return True
+        return False
 
     def last_word(self, solver: Solver, outcome: Outcome) -> GoldsteinCertificate | None:
         """What a run that was cut short can prove of its last point, with the calls kept back."""
@@ -190,8 +208,9 @@ class Judge:
             claim = None if stating is None else stating.claim(self.request.eps, self.meta)
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
                 claim = _better(claim, self._afresh(state.x))
-            if claim is not None:
-                self.doubt(state.x, claim.delta, claim)
+            if claim is not None and self.doubt(claim):
+                stating = self._state(state.x, points, gradients)
+                claim = None if stating is None else stating.claim(self.request.eps, self.meta)
             return claim
         return None
 
@@ -225,7 +244,7 @@ class Judge:
         self.oracle.require_visible(x, request.delta)
         return Stating(
             self.oracle, x, request.delta, points, gradients, request.seed, max(1, self.trials),
-            DRAWS_FOR_MANY,
+            DRAWS_FOR_MANY, self.resolution,
         )  # fmt: skip
 
     def _displaced(self, evidence: Evidence) -> tuple[list[int], Matrix, Matrix]:

@@ -12,7 +12,8 @@ from goldstein.api.near import near_targets
 from goldstein.calculus.near_kkt import NearKKTSearch, search_near_kkt
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
-from goldstein.certificates.near_kkt_check import exact_parts
+from goldstein.checker.constrained.near import exact_problem
+from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
 from goldstein.errors import InputError, NotCertifiableError
@@ -29,7 +30,7 @@ _EMPTY = "qualification"
 def run_near(search: ConstrainedSearch, start: Vector) -> Answer:
     """Search until a KKT certificate moves to a pivot that is feasible and KKT exactly."""
     problem, request = search.problem, search.request
-    exact_parts(problem.system, start.size)  # a black box is refused before anything is asked
+    exact_problem(start, problem.box, problem.system, shortest_weights)  # a black box is refused before anything is asked
     x, whole, kept = start, None, None
     nearest, idle = math.inf, 0
     for stage, (eps, delta) in enumerate(
@@ -75,7 +76,7 @@ def certify_near_kkt(
     deadline: float,
 ) -> NearKKTCertificate:
     """Prove a near-KKT claim about a point without moving it; gradients at several radii hint."""
-    exact_parts(problem.system, x.size)
+    exact_problem(x, problem.box, problem.system, shortest_weights)
     best: NearKKTCertificate | None = None
     note = "no gradient was found"
     for wanted, radius in near_targets(eps, delta, smallest_delta(x)):

@@ -102,6 +102,7 @@ class PlusSearch:
         self.x = self.term.prox(start, 0.0)
         self._begin = time.perf_counter()
         self._notify = adapt_callback(self.callback)
+        self._judge = Judge(self.f, self.request, {}, self.checked)
         self._kinked = False
         status = Status.STALLED
         near: list[Vector] = []
@@ -271,9 +272,10 @@ class PlusSearch:
             self.certificate = claim
         if claim.eps > self.request.eps:
             return False
-        if self.checked:
-            tilted = Tilted(self.f, claim.subgradient)
-            Judge(CountedOracle(tilted), self.request, {}).doubt(self.x, self.request.delta)
+        if self._judge.doubt(claim):
+            # f is coarser than was thought: what happens nearer by is not believed.
+            self.certificate = None
+            return self._proved(near, turn)
         return True
 
     def _claim(self, near: list[Vector], turn: int) -> PlusCertificate | None:
@@ -306,8 +308,9 @@ class PlusSearch:
         if not share < request.eps:
             return None
         stating = Stating(
-            CountedOracle(Tilted(self.f, v)), x, request.delta, np.array(points), rows, request.seed
-        )
+            CountedOracle(Tilted(self.f, v)), x, request.delta, np.array(points), rows,
+            request.seed, resolution=self._judge.resolution,
+        )  # fmt: skip
         tilted = stating.claim(request.eps - 2.0 * share, self.meta, weights=weights)
         if tilted is None:
             return None

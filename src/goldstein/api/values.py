@@ -242,7 +242,7 @@ class ValuesSearch:
             return self.values.values_at(points, self.workers)
 
         def inside(points: Matrix) -> Matrix:
-            return self.box.clip(np.array([self.box.fold(z) for z in points]))
+            return self.box.clip(np.array([self.box.reflect(z) for z in points]))
 
         def late() -> bool:
             return time.perf_counter() > self.deadline

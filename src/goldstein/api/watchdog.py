@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from goldstein.constrained.system import Group
+from goldstein.checker.constrained.limits import Group
 from goldstein.errors import FunctionHangs, GoldsteinError
 from goldstein.oracles import CountedOracle
 
@@ -20,7 +20,7 @@ from goldstein.oracles import CountedOracle
 LEAST = 5.0
 
 #: Where the user's functions are called.
-_CALLS = {part.__code__ for part in (CountedOracle.value, CountedOracle._gradient, Group._ask)}
+_CALLS = {part.__code__ for part in (CountedOracle.value, CountedOracle._gradient, Group._numbers)}
 
 
 @contextlib.contextmanager

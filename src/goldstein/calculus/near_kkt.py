@@ -23,15 +23,15 @@ from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
-from goldstein.certificates.near_kkt_check import exact_problem, prove_near_kkt
+from goldstein.certificates.near_kkt import prove_near_kkt
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constraints import best_normal
-from goldstein.checker.near_kkt import ExactProblem, Limit
+from goldstein.checker.constrained.box import best_normal
+from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
-from goldstein.checker.near_kkt import limiting_gradients
+from goldstein.checker.sides import Program, point_at
 from goldstein.constrained.system import System, as_system
 from goldstein.errors import NotCertifiableError
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.conic_hull import conic_weights, shortest_weights
 
 #: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.
 RAISES, RAISE = 3, 8.0
@@ -81,7 +81,8 @@ def search_near_kkt(
             "the matrix, or write the function with atoms, to get a near certificate."
         )
     system = as_system(() if constraints is None else constraints, hint.x)
-    problem = exact_problem(fun, hint.x, bounds, system)
+    program = fun.program()
+    problem = exact_problem(hint.x, bounds, system, shortest_weights)
     penalty = _Penalty(fun, problem, system, hint)
 
     def pivot_of(expression: Expression) -> NearSearch:
@@ -93,7 +94,7 @@ def search_near_kkt(
     if penalty.flat:
         first = pivot_of(penalty.expression(flat=True)).certificate
         if first is not None and not _violated(problem, first.exact_pivot):
-            proof = _proved(problem, hint, first, eps)
+            proof = _proved(program, problem, hint, first, eps)
             if proof.note == "proved":
                 return proof
     for _ in range(1 + RAISES):
@@ -102,7 +103,7 @@ def search_near_kkt(
             return NearKKTSearch(None, found.note)
         violated = _violated(problem, found.certificate.exact_pivot)
         if not violated:
-            return _proved(problem, hint, found.certificate, eps)
+            return _proved(program, problem, hint, found.certificate, eps)
         penalty.rho[violated] *= RAISE
     name = problem.system.name(violated[0])
     return NearKKTSearch(None, f"not proved: {name} is violated at the pivots that were found")
@@ -228,11 +229,12 @@ def _over(expression: Any, variable: Variable) -> Expression:
 def _affine_piece(problem: ExactProblem, i: int, x: Vector) -> tuple[Vector, float] | None:
     """Return gradient and offset of a constraint's piece at x, if float64 holds them exactly."""
     part, point = problem.parts[i], to_fractions(x)
-    if part.is_affine:
+    if part.affine[-1]:
         return None
     try:
-        ((mid, rad),) = part.limits(point, np.ones((1, x.size)) + x[None])
-        value, high = part.between(point)
+        here = point_at(part, point)
+        ((mid, rad),) = as_rationals(here.limits(np.ones((1, x.size)) + x[None]))
+        value, high = here.between()
     except NotCertifiableError:
         return None
     offset = value - exact_dot(mid, point)
@@ -250,18 +252,19 @@ def _violated(problem: ExactProblem, pivot: Sequence[Fraction]) -> list[int]:
     """Return the components that the pivot does not satisfy for certain."""
     found = []
     for i, part in enumerate(problem.parts):
-        low, high = part.between(pivot)
+        low, high = point_at(part, pivot).between()
         if low < float(problem.system.lower[i]) or high > float(problem.system.upper[i]):
             found.append(i)
     return found
 
 
 def _proved(
-    problem: ExactProblem, hint: KKTCertificate, near: NearCertificate, eps: float
+    program: Program, problem: ExactProblem, hint: KKTCertificate, near: NearCertificate, eps: float
 ) -> NearKKTSearch:
     """Combine limits of gradients of f and of the constraints anew, and state what they show."""
     pivot, box = near.exact_pivot, problem.box
-    hull = _floats(limiting_gradients(problem.program, pivot, near.directions))
+    here = point_at(program, pivot, len(near.directions))
+    hull = _floats(as_rationals(here.limits(near.directions)))
     cone = list(_at_limits(problem, pivot, near.directions))
     low = np.array([q == b for q, b in zip(pivot, box.lower.tolist())])
     high = np.array([q == b for q, b in zip(pivot, box.upper.tolist())])
@@ -276,8 +279,9 @@ def _proved(
     used = np.flatnonzero(weights > 0)
     rows = [(i, v, sign * w) for w, (i, sign, v, _) in zip(shares.tolist(), cone) if w > 0]
     certificate = prove_near_kkt(
-        problem, hint.x, pivot, near.directions[used], weights[used], rows, normal, hint.meta
-    )
+        program, problem, hint.x, pivot, near.directions[used], weights[used], rows, normal,
+        hint.meta,
+    )  # fmt: skip
     if certificate.eps <= eps:
         return NearKKTSearch(certificate, "proved")
     return NearKKTSearch(
@@ -292,15 +296,17 @@ def _at_limits(
     """Yield gradients of the constraints that are exactly at a limit, times the sign of it."""
     system = problem.system
     for i, part in enumerate(problem.parts):
-        value, high = part.between(pivot)
+        here = point_at(part, pivot)
+        value, high = here.between()
         signs = [
             sign
             for sign, limit in ((1.0, system.upper[i]), (-1.0, system.lower[i]))
             if value == high == float(limit)
         ]
-        for direction in directions[:1] if part.is_affine else directions:
+        for direction in directions[:1] if part.affine[-1] else directions:
             try:
-                gradient = _floats(part.limits(pivot, direction[None]))[0] if signs else None
+                limits = as_rationals(here.limits(direction[None])) if signs else []
+                gradient = _floats(limits)[0] if signs else None
             except NotCertifiableError:  # along it the constraint stays on a kink
                 continue
             if gradient is not None and gradient.any():

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.writing import replacing
-from goldstein.checker.beside import SAME, mean_length, rounding_slack
+from goldstein.checker.blackbox.perturbed import SAME
 from goldstein.checker.rationals import exact_combination, sqrt_upper, squared_norm
+from goldstein.checker.rounding import mean_length, rounding_slack
 from goldstein.checker.sides import point_at
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.written import written

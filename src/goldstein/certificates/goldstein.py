@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import Stored, content_hash, hold, require_finite, settle
-from goldstein.certificates.near import Described
+from goldstein.certificates.kinds import Stored, array
+from goldstein.certificates.verifying import in_layout, settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import best_bound
-from goldstein.checker.goldstein import check_goldstein, check_rounding
-from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper
+from goldstein.checker.layout import Layout
+from goldstein.checker.rounding import combination_norm_upper, distances_upper
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
-from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.streams import seed_from
-from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.agreement import claim_is_contradicted, heaviest
-from goldstein.oracles.structure import Structure
-
-
-@runtime_checkable
-class Renewable(Protocol):
-    """A function that can be built again from its definition alone."""
-
-    def anew(self) -> Oracle: ...
+from goldstein.numerics.hull import best_bound
+from goldstein.oracles import Oracle
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,31 +50,23 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
 
     kind: ClassVar[str] = "goldstein"
 
-    x: Vector
+    x: Vector = array("d")
     delta: float
     eps: float
-    points: Matrix
-    gradients: Matrix
-    weights: Vector
+    points: Matrix = array("k d")
+    gradients: Matrix = array("k d")
+    weights: Vector = array("k")
     label: Label = "conditional"
     meta: dict[str, Any] = field(default_factory=dict)
-    descent: Vector | None = None
+    descent: Vector | None = array("d", default=None)
+    layout: Layout = field(default_factory=list)
     digest: str = ""
+    #: The layout is that of the user's own point, and need not be asked for again.
+    own_layout: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        hold(self, ("x", "points", "gradients", "weights"))
-        hold(self, () if self.descent is None else ("descent",))
-        k, d = self.weights.size, self.x.size
-        one_row = self.x.ndim == 1 and self.weights.ndim == 1
-        if not one_row or self.points.shape != (k, d) or self.gradients.shape != (k, d):
-            raise InputError(
-                f"a certificate needs x of shape (d,), points and gradients of shape (k, d) and "
-                f"weights of shape (k,); got {self.x.shape}, {self.points.shape}, "
-                f"{self.gradients.shape}, {self.weights.shape}."
-            )
-        if self.descent is not None and self.descent.shape != (d,):
-            raise InputError(f"descent has shape {self.descent.shape}, expected ({d},).")
-        settle(self)
+        settle_layout(self)
+        super().__post_init__()
 
     @classmethod
     def from_gradients(
@@ -103,7 +81,7 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
         """Make the strongest claim these gradients support, rounded up."""
-        optimal = best_bound(gradients, min_norm_weights)
+        optimal = best_bound(gradients)
         claim = strongest_claim(x, points, gradients, weights, *optimal)
         return cls(**claim, label=label, meta=dict(meta or {}), descent=descent)
 
@@ -133,52 +111,36 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
         jac: Callable[..., Any] | bool | None = None,
         args: Sequence[Any] = (),
         *,
+        like: Any = None,
         seed: int | None = None,
         check_values: bool = True,
     ) -> Verification:
         """Re-derive every number of the certificate from the function.
 
-        The gradients are asked for again, at the stored points and at tiny random displacements of
-        them within the ball: a stored point that sits exactly on a kink, where a program may return
+        The gradients are asked for again, at the stored points and at random displacements of them
+        within the ball: a stored point that sits exactly on a kink, where a program may return
         anything, does not survive the displacement. The weights are chosen anew there, because any
-        convex combination of gradients from the ball proves the claim.
+        convex combination of gradients from the ball proves the claim. Values must agree with
+        gradients, for steps that are short against the ball.
 
         Parameters
         ----------
         fun, jac, args
             As in `minimize`.
+        like : array, dict, list or tuple of arrays, optional
+            A point in the layout that `fun` is written for; a vector by default. The layout is
+            part of the claim.
         seed : int, optional
             Seed of the displacements. By default they are not predictable, so that nobody can
             prepare a certificate for them.
         check_values : bool
-            Compare a few differences of values with the gradients: a wrong gradient shows.
+            Compare differences of values with the gradients.
 
         Returns
         -------
         Verification
         """
-        layout = self.meta.get("structure")
-        structure = None if layout is None else Structure.read(layout)
-        oracle = as_oracle(fun, jac, args, structure)
-        if isinstance(oracle, Renewable):
-            oracle = oracle.anew()  # nothing that a search may have written is read
-        counted, drawn = CountedOracle(oracle), seed_from(seed)
-
-        def gradient(y: Vector) -> Vector:
-            answer = counted.gradient(y)
-            counted.require_visible(self.x, self.delta)
-            return answer
-
-        found = check_goldstein(self, gradient, counted.knows_kinks, drawn, min_norm_weights)
-        # What follows can only refuse.
-        if found.ok and check_values and counted.has_value:
-            _check_values(found, self, counted, drawn)
-        if self.descent is not None and found.delta < math.inf:
-            _check_descent(found, self, counted)
-        if found.ok and isinstance(oracle, Described):
-            with contextlib.suppress(NotCertifiableError):  # user code: nothing more is known
-                check_rounding(found, self, oracle.program())
-        return found
+        return verified(self, fun, jac, args, like=like, seed=seed, check_values=check_values)
 
     def export(self, path: str | Path, fun: Any) -> Path:
         """Write certificate and function to one readable file that `goldstein-check` decides.
@@ -199,45 +161,12 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
             path, fun, kind="goldstein", eps=eps, delta=self.delta, x=self.x, evidence=evidence
         )
 
-    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return (kind, arrays, JSON fields) for the file."""
-        arrays: dict[str, NDArray[Any]] = {
-            name: getattr(self, name) for name in ("x", "points", "gradients", "weights")
-        }
-        if self.descent is not None:
-            arrays["descent"] = self.descent
-        fields = {name: getattr(self, name) for name in ("delta", "eps", "label", "meta", "digest")}
-        return self.kind, arrays, fields
-
-    @classmethod
-    def from_record(
-        cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
-    ) -> GoldsteinCertificate:
-        """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
-        needed = {"x", "points", "gradients", "weights"}
-        if not needed <= set(arrays) <= needed | {"descent"}:
-            raise InputError(f"arrays {sorted(arrays)} are not those of a Goldstein certificate.")
-        if set(fields) != {"delta", "eps", "label", "meta", "digest"} or not fields["digest"]:
-            raise InputError(f"fields {sorted(fields)} are not those of a Goldstein certificate.")
-        require_finite(arrays, arrays)
-        everything: dict[str, Any] = {**arrays, **fields}
-        certificate = cls(**everything)
-        if not (math.isfinite(certificate.eps) and math.isfinite(certificate.delta)):
-            raise InputError("eps and delta must be finite.")
-        return certificate
-
-    def content_digest(self) -> str:
-        """Return a hash of every field but the digest itself."""
-        arrays = (self.x, self.points, self.gradients, self.weights, self.descent)
-        rest = [float(self.delta).hex(), float(self.eps).hex(), self.label, self.meta]
-        return content_hash(arrays, rest)
-
     def summary(self) -> str:
         """One line for people; what is not so comes first."""
         gradients = "1 gradient" if len(self.weights) == 1 else f"{len(self.weights)} gradients"
         claim = (
             f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, {gradients}, "
-            f"{self.label} (fun and jac are believed)"
+            f"{self.label} (fun and jac are believed){in_layout(self)}"
         )
         return f"{self._verdict()}; proved: {claim}" if self._verdict() else claim
 
@@ -257,10 +186,6 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
                 f"in a step of {step:.3g}"
             )
         return f"NOT proved stationary to eps = {asked:g}" if missed else ""
-
-    def __repr__(self) -> str:
-        return f"<GoldsteinCertificate {self.summary()}>"
-
 
 def of_sum_one(weights: Vector) -> Vector:
     """Return the weights divided by their sum; themselves where that changes nothing."""
@@ -297,38 +222,3 @@ def strongest_claim(
         "gradients": gradients,
         "weights": best,
     }
-
-
-def _check_values(
-    found: Verification, cert: GoldsteinCertificate, oracle: CountedOracle, seed: int
-) -> None:
-    """A gradient of another function proves nothing about this one."""
-    known = heaviest(cert.weights, cert.points, cert.gradients)
-    try:
-        wrong = claim_is_contradicted(oracle, cert.x, cert.delta, seed, known)
-    except GoldsteinError as failure:
-        found.add("values", False, f"the function could not be evaluated: {failure}")
-        return
-    found.add(
-        "values",
-        not wrong,
-        "differences of values contradict the gradients; look with gs.check_gradient"
-        if wrong
-        else "differences of values do not contradict the gradients",
-    )
-
-
-def _check_descent(found: Verification, cert: GoldsteinCertificate, oracle: Oracle) -> None:
-    """The direction is advice, not part of the claim; but what is stored must be true."""
-    assert cert.descent is not None
-    step: Any = cert.meta.get("descent_step")
-    length = norm_upper(cert.descent)
-    usable = isinstance(step, float) and 0 < step < math.inf and abs(length - 1.0) <= 1e-9
-    if not found.add("direction", usable, "unit length" if usable else "no unit direction or step"):
-        return
-    try:
-        here, there = oracle.value(cert.x.copy()), oracle.value(cert.x + step * cert.descent)
-    except GoldsteinError as failure:
-        found.add("descent", False, f"the function could not be evaluated: {failure}")
-        return
-    found.add("descent", there < here, f"f goes from {here:.6g} to {there:.6g} along it")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import importlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.writing import write_record
-from goldstein.checker.files import Arrays, read_record
+from goldstein.certificates.files import Arrays, read_record
+from goldstein.checker.rationals import exact_floats
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import InputError, InputTypeError
 
@@ -121,17 +123,49 @@ def certificate_kind(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def float_numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """Return a float64 copy."""
-    return np.array(values, dtype=np.float64)
+class Array:
+    """A field that holds an array of numbers, of a shape in letters: equal letters, equal sizes."""
+
+    def __init__(self, shape: str, dtype: type = np.float64, finite: bool = True) -> None:
+        self.shape, self.dtype, self.finite = shape.split(), np.dtype(dtype), finite
+
+    def held(self, name: str, value: Any) -> NDArray[Any]:
+        """Return a copy that nobody can write to."""
+        array = np.array(value) if self.dtype.kind == "i" else real_numbers(name, value)
+        if self.dtype.kind == "i" and array.size and array.dtype.kind not in "iu":
+            raise InputTypeError(f"{name} must hold integers.")
+        return closed(array.astype(self.dtype, copy=False))
+
+    def read(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of a file, or refuse what cannot have been written."""
+        if array.dtype != self.dtype or (self.finite and not np.isfinite(array).all()):
+            raise InputError(f"{name} must hold finite {self.dtype} numbers.")
+        return array
 
 
-def whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
-    """Return a copy of integers."""
-    index = np.array(values)
-    if index.size and index.dtype.kind not in "iu":
-        raise InputTypeError(f"{name} must hold integers.")
-    return index.astype(np.int64)
+class Text:
+    """A field that goes to a file as plain data, and is made of it again."""
+
+    def __init__(self, written: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
+        self.written, self.read = written, read
+
+
+def array(shape: str, dtype: type = np.float64, finite: bool = True, **options: Any) -> Any:
+    """Declare a field that is an array; see `Array`."""
+    return dataclasses.field(metadata={"array": Array(shape, dtype, finite)}, **options)
+
+
+def text(written: Callable[[Any], Any], read: Callable[[Any], Any], **options: Any) -> Any:
+    """Declare a field that is written as plain data; see `Text`."""
+    return dataclasses.field(metadata={"text": Text(written, read)}, **options)
+
+
+def real_numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """Return a float64 copy of real numbers, none of which is rounded."""
+    try:
+        return exact_floats(values, name)
+    except ValueError as failure:
+        raise InputTypeError(str(failure)) from failure
 
 
 def closed(array: NDArray[Any]) -> NDArray[Any]:
@@ -140,49 +174,95 @@ def closed(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def hold(
-    certificate: Any,
-    names: Iterable[str],
-    copied: Callable[[str, Any], NDArray[Any]] = float_numbers,
-) -> None:
-    """Let a certificate have its arrays for itself: copies that nobody can write to."""
-    for name in names:
-        object.__setattr__(certificate, name, closed(copied(name, getattr(certificate, name))))
-
-
-def require_shapes(certificate: Any, expected: dict[str, tuple[int, ...]]) -> None:
-    """Refuse arrays of a certificate that do not belong together."""
-    for name, shape in expected.items():
-        found = getattr(certificate, name).shape
-        if found != shape:
-            raise InputError(
-                f"{name} of a certificate of kind {certificate.kind} has shape {found}, expected "
-                f"{shape}."
-            )
-
-
-def require_finite(arrays: Arrays, names: Iterable[str]) -> None:
-    """Refuse arrays of a file that are not what `to_record` writes."""
-    for name in names:
-        if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
-            raise InputError(f"{name} must hold finite float64 numbers.")
-
-
-def settle(certificate: Any, numbers: Iterable[str] = ("delta", "eps")) -> None:
-    """Check what every kind has: numbers, label, meta; and make the digest where one is kept."""
-    for name in numbers:
-        object.__setattr__(certificate, name, as_number(name, getattr(certificate, name)))
-    if certificate.label not in LABELS:
-        raise InputError(f"label must be one of {', '.join(LABELS)}; got {certificate.label!r}.")
-    digest = getattr(certificate, "digest", "none")
-    if not (isinstance(certificate.meta, dict) and isinstance(digest, str)):
-        raise InputTypeError("meta must be a dict and digest a str.")
-    if not digest:
-        object.__setattr__(certificate, "digest", certificate.content_digest())
-
-
 class Stored:
-    """A certificate that goes to files, and comes out of pickles and copies as it was made."""
+    """A certificate: data by fields. It goes to files, and comes out of them as it was made.
+
+    A field is an array (`array(...)`), something that is written as plain data (`text(...)`), or
+    plain data itself; a float is a number of the claim.
+    """
+
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        sizes: dict[str, int] = {}
+        for name, codec in _codecs(type(self), "array"):
+            value = getattr(self, name)
+            if value is None:  # a field that may be missing
+                continue
+            found = codec.held(name, value)
+            object.__setattr__(self, name, found)
+            expected = tuple(sizes.setdefault(s, n) for s, n in zip(codec.shape, found.shape))
+            if found.ndim != len(codec.shape) or found.shape != expected:
+                raise InputError(
+                    f"{name} of a {self.kind} certificate has shape {found.shape}, expected "
+                    f"({', '.join(codec.shape)}) with {sizes}."
+                )
+        for name in _numbers(type(self)):
+            object.__setattr__(self, name, as_number(name, getattr(self, name)))
+        state: Any = vars(self)
+        if state["label"] not in LABELS:
+            raise InputError(f"label must be one of {', '.join(LABELS)}; got {state['label']!r}.")
+        if not isinstance(state["meta"], dict) or not isinstance(state.get("digest", ""), str):
+            raise InputTypeError("meta must be a dict and digest a str.")
+        if state.get("digest") == "":
+            object.__setattr__(self, "digest", self.content_digest())
+
+    def to_record(self) -> tuple[str, Arrays, dict[str, Any]]:
+        """Return the kind, arrays and JSON fields for a file."""
+        arrays = {
+            name: getattr(self, name)
+            for name, _ in _codecs(type(self), "array")
+            if getattr(self, name) is not None
+        }
+        digest = getattr(self, "digest", None) or self.content_digest()
+        return self.kind, arrays, {**self._plain(), "digest": digest}
+
+    @classmethod
+    def from_record(cls, arrays: Arrays, fields: dict[str, Any]) -> Self:
+        """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
+        codecs = dict(_codecs(cls, "array"))
+        optional = {f.name for f in dataclasses.fields(cls) if f.default is None}  # type: ignore[arg-type]
+        plain = {name for name in _names(cls) if name not in codecs} | {"digest"}
+        if not set(codecs) - optional <= set(arrays) <= set(codecs) or set(fields) != plain:
+            raise InputError(f"the entries of the file are not those of a {cls.kind} certificate.")
+        everything = {**fields, **{name: codecs[name].read(name, a) for name, a in arrays.items()}}
+        digest = everything["digest"]
+        if not isinstance(digest, str) or not digest:
+            raise InputError("the digest is missing.")
+        for name, codec in _codecs(cls, "text"):
+            everything[name] = codec.read(everything[name])
+        if "digest" not in _names(cls):
+            del everything["digest"]
+        certificate = cls(**everything)
+        for name in _numbers(cls):
+            if not np.isfinite(getattr(certificate, name)):
+                raise InputError(f"{name} must be finite.")
+        if "digest" not in _names(cls) and certificate.content_digest() != digest:
+            raise InputError("the certificate was changed after it was made.")
+        return certificate
+
+    def content_digest(self) -> str:
+        """Return a hash of every field but the digest itself."""
+        h = hashlib.sha256()
+        for name, _ in _codecs(type(self), "array"):
+            array = getattr(self, name)
+            h.update(repr(None if array is None else array.shape).encode())
+            h.update(b"" if array is None else np.ascontiguousarray(array).data)
+        plain = {k: v.hex() if isinstance(v, float) else v for k, v in self._plain().items()}
+        try:
+            h.update(_written(plain).encode())
+        except (TypeError, ValueError, RecursionError) as failure:
+            raise InputTypeError(
+                f"meta must hold plain numbers, strings, lists and dicts: {failure}."
+            ) from failure
+        return h.hexdigest()
+
+    def _plain(self) -> dict[str, Any]:
+        """Everything but arrays and digest, as plain data."""
+        codecs = {name for name, _ in _codecs(type(self), "array")} | {"digest"}
+        texts = dict(_codecs(type(self), "text"))
+        fields = {name: getattr(self, name) for name in _names(type(self)) if name not in codecs}
+        return {k: texts[k].written(v) if k in texts else v for k, v in fields.items()}
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate to one file that is safe to hand to a stranger."""
@@ -198,26 +278,30 @@ class Stored:
                 "Files of `certificate.save` are read by later versions."
             )
         vars(self).update({name: state[name] for name in names})
-        self.__post_init__()  # type: ignore[attr-defined]
+        self.__post_init__()
+
+    def summary(self) -> str:
+        """One line for people."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.summary()}>"
 
 
-def content_hash(
-    arrays: Iterable[NDArray[Any] | None], rest: list[Any], texts: Iterable[str] = ()
-) -> str:
-    """Return a hash of what a certificate holds: arrays, exact numbers as texts, and the rest."""
-    h = hashlib.sha256()
-    for array in arrays:
-        h.update(repr(None if array is None else array.shape).encode())
-        h.update(b"" if array is None else np.ascontiguousarray(array).data)
-    for text in texts:
-        h.update(text.encode())
-    try:
-        h.update(_written(rest).encode())
-    except (TypeError, ValueError, RecursionError) as failure:
-        raise InputTypeError(
-            f"meta must hold plain numbers, strings, lists and dicts: {failure}."
-        ) from failure
-    return h.hexdigest()
+@functools.cache
+def _codecs(cls: Any, kind: str) -> list[tuple[str, Any]]:
+    return [(f.name, f.metadata[kind]) for f in dataclasses.fields(cls) if kind in f.metadata]
+
+
+@functools.cache
+def _numbers(cls: Any) -> list[str]:
+    return [f.name for f in dataclasses.fields(cls) if f.type == "float"]
+
+
+@functools.cache
+def _names(cls: Any) -> list[str]:
+    """The fields that belong to the claim; what a run remembers of its own does not."""
+    return [f.name for f in dataclasses.fields(cls) if f.compare]
 
 
 def save_certificate(certificate: Certificate, path: str | Path) -> Path:
@@ -242,15 +326,12 @@ def load_certificate(path: str | Path) -> Any:
 __all__ = [
     "Certificate",
     "Stored",
+    "array",
     "certificate_kind",
-    "content_hash",
-    "hold",
+    "closed",
     "limits_for",
     "load_certificate",
     "register",
-    "require_finite",
-    "require_shapes",
     "save_certificate",
-    "settle",
-    "whole_numbers",
+    "text",
 ]

@@ -11,32 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import (
-    Stored,
-    content_hash,
-    hold,
-    require_finite,
-    require_shapes,
-    settle,
-    whole_numbers,
-)
+from goldstein.certificates.kinds import Stored, array
 from goldstein.certificates.multipliers import Qualified
+from goldstein.certificates.verifying import settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constraints import Rows, combined_upper
-from goldstein.checker.kkt import convex_gap
+from goldstein.checker.constrained.limits import Limits, as_groups
+from goldstein.checker.layout import Layout
+from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification, as_number
-from goldstein.constrained.system import as_system
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError
 from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, as_oracle
 
-_FLOATS = (
-    "x", "points", "gradients", "weights", "constraint_points", "constraint_gradients",
-    "constraint_weights", "normal", "multipliers",
-)  # fmt: skip
-_NUMBERS = ("delta", "eps", "feasibility", "qualification")
+Rows = NDArray[np.int64]
 
 #: Multipliers that a summary spells out.
 LISTED = 6
@@ -89,38 +77,29 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
 
     kind: ClassVar[str] = "kkt"
 
-    x: Vector
+    x: Vector = array("d")
     delta: float
     eps: float
     feasibility: float
-    points: Matrix
-    gradients: Matrix
-    weights: Vector
-    constraint_points: Matrix
-    constraint_index: Rows
-    constraint_gradients: Matrix
-    constraint_weights: Vector
-    normal: Vector
-    multipliers: Vector
+    points: Matrix = array("k d")
+    gradients: Matrix = array("k d")
+    weights: Vector = array("k")
+    constraint_points: Matrix = array("r d")
+    constraint_index: Rows = array("r", np.int64)
+    constraint_gradients: Matrix = array("r d")
+    constraint_weights: Vector = array("r")
+    normal: Vector = array("d")
+    multipliers: Vector = array("m")
     qualification: float
     label: Label = "conditional"
     meta: dict[str, Any] = field(default_factory=dict)
+    layout: Layout = field(default_factory=list)
     digest: str = ""
+    own_layout: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        hold(self, ("constraint_index",), whole_numbers)
-        hold(self, _FLOATS)
-        self._check_shapes()
-        settle(self, _NUMBERS)
-
-    def _check_shapes(self) -> None:
-        d, k, r = self.x.size, self.weights.size, self.constraint_weights.size
-        require_shapes(self, {
-            "x": (d,), "points": (k, d), "gradients": (k, d), "weights": (k,),
-            "constraint_points": (r, d), "constraint_gradients": (r, d),
-            "constraint_index": (r,), "constraint_weights": (r,), "normal": (d,),
-            "multipliers": (self.multipliers.size,),
-        })  # fmt: skip
+        settle_layout(self)
+        super().__post_init__()
 
     def verify(
         self,
@@ -130,6 +109,7 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
         *,
         bounds: Any = None,
         constraints: Any = (),
+        like: Any = None,
         seed: int | None = None,
         check_values: bool = True,
     ) -> Verification:
@@ -146,10 +126,10 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
         check_values : bool
             Compare differences of values with the gradients, of f and of each constraint used.
         """
-        from goldstein.certificates.kkt_check import check_kkt
-
-        oracle = as_oracle(fun, jac, args)
-        return check_kkt(self, oracle, bounds, constraints, seed_from(seed), check_values)
+        return verified(
+            self, fun, jac, args, like=like, seed=seed, check_values=check_values,
+            bounds=bounds, constraints=constraints,
+        )  # fmt: skip
 
     def gap(
         self,
@@ -180,7 +160,8 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
         """
         if not (as_number("radius", radius) >= 0 and math.isfinite(radius)):
             raise InputError(f"radius must be finite and not negative, got {radius!r}.")
-        oracle, system = as_oracle(fun, jac, args), as_system(constraints, self.x)
+        oracle = as_oracle(fun, jac, args)
+        system = Limits(as_groups(constraints, self.x.size), self.x)
         return convex_gap(self, oracle.value, system, float(radius))
 
     def reduce(self) -> KKTCertificate:
@@ -193,31 +174,6 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
         )  # fmt: skip
         eps = max(self.eps, residual_upper(smaller))
         return replace(smaller, eps=eps, digest="" if eps != self.eps else smaller.digest)
-
-    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return (kind, arrays, JSON fields) for the file."""
-        arrays = {name: getattr(self, name) for name in (*_FLOATS, "constraint_index")}
-        return self.kind, arrays, {name: getattr(self, name) for name in _fields()}
-
-    @classmethod
-    def from_record(cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> KKTCertificate:
-        """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
-        if set(arrays) != {*_FLOATS, "constraint_index"}:
-            raise InputError(f"arrays {sorted(arrays)} are not those of a KKT certificate.")
-        if set(fields) != set(_fields()) or not fields["digest"]:
-            raise InputError(f"fields {sorted(fields)} are not those of a KKT certificate.")
-        require_finite(arrays, _FLOATS)
-        everything: dict[str, Any] = {**arrays, **fields}
-        certificate = cls(**everything)
-        if not all(math.isfinite(getattr(certificate, name)) for name in _NUMBERS):
-            raise InputError(f"{', '.join(_NUMBERS)} must be finite.")
-        return certificate
-
-    def content_digest(self) -> str:
-        """Return a hash of every field but the digest itself."""
-        arrays = [getattr(self, name) for name in (*_FLOATS, "constraint_index")]
-        rest = [*(float(getattr(self, name)).hex() for name in _NUMBERS), self.label, self.meta]
-        return content_hash(arrays, rest)
 
     def summary(self) -> str:
         """A few words for people; what is not so comes first."""
@@ -239,13 +195,6 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
             parts.insert(0, f"NOT proved KKT to eps = {asked:g}")
         return "; ".join(parts)
 
-    def __repr__(self) -> str:
-        return f"<KKTCertificate {self.summary()}>"
-
-
-def _fields() -> tuple[str, ...]:
-    return (*_NUMBERS, "label", "meta", "digest")
-
 
 def listed(multipliers: Vector, names: Any = None) -> str:
     """Write the multipliers that are not 0, the first few of them, by name if names are known."""
@@ -261,6 +210,44 @@ def listed(multipliers: Vector, names: Any = None) -> str:
 def residual_upper(certificate: KKTCertificate) -> float:
     """Return an upper bound of the length in the claim, for the stored gradients."""
     c = certificate
-    return combined_upper(
-        c.weights, c.gradients, c.constraint_weights, c.constraint_gradients, c.normal
-    )
+    rows = np.concatenate([
+        c.gradients, np.sign(c.constraint_weights)[:, None] * c.constraint_gradients, c.normal[None]
+    ])  # fmt: skip
+    factors = np.concatenate([c.weights, np.abs(c.constraint_weights), [1.0]])
+    mean = combination_norm_upper(factors, rows)
+    with np.errstate(over="ignore"):
+        return up(mean * up(math.fsum(factors.tolist()))) if mean else 0.0
+
+
+def convex_gap(
+    cert: KKTCertificate, value: Callable[[Vector], float], system: Limits, radius: float
+) -> float:
+    """Bound f(x) - f(z) for feasible z within `radius` of x, rounded up; f and c are convex.
+
+    sum_j mu_j e_j + sum_i |multiplier_i| slack_i + eps radius, e_j the error at x of the
+    linearisation at stored point j. The certificate itself is to be verified besides.
+    """
+
+    def error(at_x: float, at_y: float, y: Vector, g: Vector) -> float:
+        """at_x - at_y - <g, x - y>, with room for the rounding of its terms."""
+        size = abs(at_x) + abs(at_y) + norm_upper(g) * distance_upper(y, cert.x)
+        return at_x - at_y - float(g @ (cert.x - y)) + 4 * (cert.x.size + 4) * UNIT * size
+
+    here = float(value(cert.x.copy()))
+    terms = [
+        w * error(here, float(value(y.copy())), y, g)
+        for w, y, g in zip(cert.weights.tolist(), cert.points, cert.gradients)
+        if w > 0
+    ]
+    values = system.values(cert.x)
+    for r in np.flatnonzero(cert.constraint_weights).tolist():
+        i, y = int(cert.constraint_index[r]), cert.constraint_points[r]
+        weight = float(cert.constraint_weights[r])
+        sign = math.copysign(1.0, weight)
+        there = float(system.values(y)[i])
+        g = sign * cert.constraint_gradients[r]
+        terms.append(abs(weight) * error(sign * float(values[i]), sign * there, y, g))
+    slack = np.where(cert.multipliers > 0, system.upper - values, values - system.lower)
+    for i in np.flatnonzero(cert.multipliers).tolist():
+        terms.append(abs(float(cert.multipliers[i])) * max(0.0, float(slack[i])))
+    return up(max(0.0, math.fsum(terms)) + up(cert.eps * radius), 64 * UNIT)

@@ -9,24 +9,28 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
-from goldstein.certificates.kkt_check import asked_of
-from goldstein.certificates.stating import MARGIN, scale_of
+from goldstein.certificates.stating import MARGIN, heaviest, scale_of
 from goldstein.checker.arrays import Mask, Matrix, Vector
-from goldstein.checker.beside import hair
-from goldstein.checker.constraints import best_normal, tolerances
-from goldstein.checker.kkt import CLOSE, displaced, qualification, survey_kkt
+from goldstein.checker.blackbox.differences import SHORTEST
+from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
+from goldstein.checker.constrained.box import best_normal
+from goldstein.checker.constrained.multipliers import CLOSE, qualification
+from goldstein.checker.sampled import Problem as Checked
+from goldstein.checker.sampled import Rows
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.constrained.problem import Problem
-from goldstein.errors import KinkError, OutOfCalls
+from goldstein.errors import ContradictedError, KinkError, OutOfCalls, UnresolvedError
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.conic_hull import conic_weights, shortest_weights
 from goldstein.numerics.streams import stream
+from goldstein.oracles.agreement import resolution_of
 
 #: The combination is sought so much shorter than the claim, which has to survive beside it.
 SPARE = 0.9
@@ -39,6 +43,12 @@ BESIDE = 1e-3
 
 #: Columns of nonlinear constraints in one combination.
 COLUMNS = 3000
+
+
+def checked_of(problem: Problem) -> Checked:
+    """Return a problem as the checker asks it."""
+    f: Any = problem.objective
+    return Checked(f, problem.box, shortest_weights, [], None, problem.system)
 
 
 @dataclass
@@ -70,6 +80,9 @@ class Around:
 
     def __init__(self, problem: Problem, x: Vector, delta: float, seed: int) -> None:
         self.problem, self.x, self.delta, self.seed = problem, x, delta, seed
+        self.resolution = SHORTEST * delta
+        self.place = Neighbourhood(x, delta, problem.box, self.resolution)
+        self.checked = checked_of(problem)
         self.points: list[Vector] = []
         self.gradients: list[Vector] = []
         self.rows: list[Matrix] = []
@@ -80,7 +93,7 @@ class Around:
         values = system.values(x)
         #: Equalities that hold at x.
         self._excess = np.abs(system.excess(values))
-        self._holds = self._excess <= tolerances(system)
+        self._holds = self._excess <= system.tolerances()
         self._looked: set[tuple[int, float]] = set()
         #: Points whose gradients are known but not used yet, the nearest last.
         self._kept: list[tuple[Vector, Vector]] = []
@@ -228,7 +241,7 @@ class Around:
     def enrich(self, eps: float, patience: int, deadline: float = math.inf) -> Combination | None:
         """Add points against the current vector until it is short, or nothing is gained."""
         rng = stream(self.seed, len(self.points), "kkt")
-        fold = self.problem.box.fold
+        fold = self.problem.box.reflect
         milestone, since = math.inf, 0
         found: Combination | None = None
         try:
@@ -262,9 +275,11 @@ class Around:
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
         _, slack = scale_of(factors, rows)
         try:
-            near = survey_kkt(
-                certificate, asked_of(self.problem), certificate.eps + slack, self.seed + 1
-            )
+            used = Rows(certificate, self.checked)
+            near = resample(
+                used.ask, self.place, used.points, used.owners, used.weights, used.bound,
+                certificate.eps + slack, self.seed + 1,
+            )  # fmt: skip
         except OutOfCalls:
             near = certificate.eps
         if math.isfinite(near):
@@ -272,6 +287,19 @@ class Around:
             eps = up(max(certificate.eps, near) + MARGIN * change + slack)
             certificate = replace(certificate, eps=eps, digest="")
         return certificate
+
+    def is_coarse(self, claim: KKTCertificate) -> bool:
+        """Say whether f turns out coarser than was assumed: then one looks farther away."""
+        try:
+            known = resolution_of(
+                self.problem.objective, self.x, claim.delta, self.seed, heaviest(claim),
+                self.problem.box,
+            )  # fmt: skip
+        except (ContradictedError, UnresolvedError, OutOfCalls):
+            return False  # whoever checks the claim will say so
+        coarser = known > self.resolution
+        self.resolution = self.place.resolution = max(known, self.resolution)
+        return coarser
 
     def _plain(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
         problem, x = self.problem, self.x
@@ -288,16 +316,17 @@ class Around:
         rows += self._witnesses(multipliers)
         points = np.array([self.points[j] for j in used])
         places = [*points, *(y for y, _, _, _ in rows)]
-        room = max(4.0 * norm_upper(hair(y, self.delta)) for y in places)
+        room = max(4.0 * norm_upper(radius(y, self.delta, self.resolution)) for y in places)
         widest = max(distance_upper(y, x) for y in places)
         dim = x.size
         index = np.array([i for _, i, _, _ in rows], dtype=np.int64)
         stacked = np.array([g for _, _, g, _ in rows]).reshape(-1, dim)
         heavy = [(i, g) for _, i, g, w in rows if w != 0.0]
         rng = stream(self.seed, 0, "centre")
-        q = qualification(
-            multipliers, found.normal, heavy, asked_of(problem), x, self.delta, rng, CENTRE_PAIRS
+        claim = SimpleNamespace(
+            x=x, delta=self.delta, normal=found.normal, multipliers=multipliers
         )
+        q = qualification(claim, self.checked, heavy, rng, CENTRE_PAIRS)
         certificate = KKTCertificate(
             x=x,
             delta=max(widest, min(self.delta, up(widest + room))),
@@ -361,6 +390,8 @@ def state_kkt(
             break
         around.look_for_limits()
         certificate = around.state(found, meta)
+        if certificate.eps <= eps and around.is_coarse(certificate):
+            continue
         if best is None or certificate.eps < best.eps:
             best = certificate
         if best.eps <= eps or found.length > eps or time.perf_counter() > deadline:
@@ -369,7 +400,7 @@ def state_kkt(
         rng = stream(around.seed, attempt, "again")
         heavy = set(np.flatnonzero(found.weights > 0).tolist())
         kept = [j for j in range(len(around.points)) if j not in heavy]
-        moved = [displaced(rng, around.points[j], best, around.problem.box, 256.0) for j in heavy]
+        moved = [around.place.perturbed(rng, around.points[j], 256.0) for j in heavy]
         around.points = [around.points[j] for j in kept]
         around.gradients = [around.gradients[j] for j in kept]
         around.rows = [around.rows[j] for j in kept]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constraints import DEGENERATE
+from goldstein.checker.constrained.multipliers import DEGENERATE
 
 
 class WithMultipliers:

@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import Stored, closed, content_hash, hold, require_finite, settle
+from goldstein.certificates.kinds import Stored, array, closed, real_numbers, text
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.near import check_near, combined_upper, nearest, show, unusable
+from goldstein.checker import near
+from goldstein.checker.near import combined_upper, show, unusable
 from goldstein.checker.rationals import (
+    nearest_float,
     sqrt_upper,
     squared_distance,
     to_fractions,
@@ -38,6 +38,51 @@ from goldstein.numerics.caratheodory import sparse_weights
 #: length takes seconds), and coordinates over one denominator take this many bits of memory.
 _LONGEST = 1_000_000
 _LONGEST_SHARED = 2**30
+
+
+def written_pivot(pivot: Sequence[Fraction]) -> list[str]:
+    """Write the pivot's coordinates for a file.
+
+    Hexadecimal: converting long integers to decimal digits takes quadratic time.
+    """
+    return [f"{hex(q.numerator)}/{hex(q.denominator)}" for q in pivot]
+
+
+def parse_pivot(texts: Any) -> tuple[Fraction, ...]:
+    """Read the pivot's coordinates; refuse what would take minutes or gigabytes to compute with."""
+    if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+        raise InputError("the pivot must be a list of rationals in hexadecimal.")
+    if sum(len(text) ** 2 for text in texts) > _LONGEST**2:
+        raise InputError("the coordinates of the pivot have too many digits.")
+    pivot = tuple(_parse(text) for text in texts)
+    shared = 1
+    for q in pivot:
+        shared = math.lcm(shared, q.denominator)
+        if shared.bit_length() * len(pivot) > _LONGEST_SHARED:
+            raise InputError("the common denominator of the pivot has too many digits.")
+    return pivot
+
+
+def _parse(text: str) -> Fraction:
+    top, _, bottom = text.partition("/")
+    try:
+        return Fraction(int(top, 16), int(bottom, 16))
+    except (ValueError, ZeroDivisionError):
+        raise InputError("a coordinate of the pivot is not a rational in hexadecimal.") from None
+
+
+def settle_pivot(certificate: Any) -> None:
+    """Let a certificate hold its pivot as rationals, as many as x has entries."""
+    try:
+        pivot = tuple(to_fractions(certificate.exact_pivot))
+    except (TypeError, ValueError, OverflowError) as failure:
+        if isinstance(failure, InputError):
+            raise
+        raise InputTypeError(f"the pivot must be a vector of rationals: {failure}.") from failure
+    if len(pivot) != np.size(certificate.x):
+        size = np.size(certificate.x)
+        raise InputError(f"the pivot has {len(pivot)} coordinates, x has shape ({size},).")
+    object.__setattr__(certificate, "exact_pivot", pivot)
 
 
 #: Enclosures may come out differently on another machine, by their radii: claims allow for it.
@@ -87,30 +132,20 @@ class NearCertificate(Stored, PlottedCertificate):
 
     kind: ClassVar[str] = "near"
 
-    x: Vector
-    exact_pivot: tuple[Fraction, ...]
+    x: Vector = array("d")
+    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
     delta: float
     eps: float
-    directions: Matrix
-    weights: Vector
-    gradients: Matrix
-    errors: Vector
+    directions: Matrix = array("k d")
+    weights: Vector = array("k")
+    gradients: Matrix = array("k d")
+    errors: Vector = array("k")
     label: Label = "certified"
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        hold(self, ("x", "directions", "weights", "gradients", "errors"), _numbers)
-        object.__setattr__(self, "exact_pivot", _rationals(self.exact_pivot))
-        k, d = self.weights.size, self.x.size
-        shapes = [a.shape for a in (self.directions, self.gradients, self.weights, self.errors)]
-        wanted = [(k, d), (k, d), (k,), (k,)]
-        if self.x.ndim != 1 or len(self.exact_pivot) != d or shapes != wanted:
-            raise InputError(
-                f"a near certificate needs x and pivot of length d, directions and gradients of "
-                f"shape (k, d), weights and errors of shape (k,); got {self.x.shape}, "
-                f"{len(self.exact_pivot)}, {shapes}."
-            )
-        settle(self)
+        settle_pivot(self)
+        super().__post_init__()
 
     @classmethod
     def prove(
@@ -132,9 +167,9 @@ class NearCertificate(Stored, PlottedCertificate):
         NotCertifiableError
             When the directions do not show elements of the subdifferential.
         """
-        point, shares = _numbers("x", x), _numbers("weights", weights)
-        ways = np.atleast_2d(_numbers("directions", directions))
-        exact = _rationals(pivot)
+        point, shares = real_numbers("x", x), real_numbers("weights", weights)
+        ways = np.atleast_2d(real_numbers("directions", directions))
+        exact = tuple(to_fractions(pivot))
         if ways.shape != (shares.size, point.size) or len(exact) != point.size:
             raise InputError(
                 f"x and pivot must have the same length d, directions shape (k, d) and weights "
@@ -175,7 +210,7 @@ class NearCertificate(Stored, PlottedCertificate):
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return closed(nearest(self.exact_pivot))
+        return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
 
     def verify(self, fun: Described) -> Verification:
         """Re-derive the distance, the subgradients and their combination in exact arithmetic.
@@ -189,10 +224,7 @@ class NearCertificate(Stored, PlottedCertificate):
         -------
         Verification
         """
-        return check_near(
-            program_of(fun), self.x, self.exact_pivot, self.directions, self.weights,
-            self.eps, self.delta, self.label,
-        )  # fmt: skip
+        return near.check(self, program_of(fun))
 
     def reduce(self) -> NearCertificate:
         """Return an equivalent certificate with at most d + 1 directions (Caratheodory).
@@ -239,105 +271,11 @@ class NearCertificate(Stored, PlottedCertificate):
             path, fun, kind="near", eps=self.eps, delta=self.delta, x=self.x, evidence=evidence
         )
 
-    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return (kind, arrays, JSON fields) for the file."""
-        arrays: dict[str, NDArray[Any]] = {
-            name: getattr(self, name)
-            for name in ("x", "directions", "weights", "gradients", "errors")
-        }
-        fields = {
-            "pivot": written_pivot(self.exact_pivot), "delta": self.delta, "eps": self.eps,
-            "label": self.label, "meta": self.meta, "digest": self.content_digest(),
-        }  # fmt: skip
-        return self.kind, arrays, fields
-
-    @classmethod
-    def from_record(
-        cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
-    ) -> NearCertificate:
-        """Rebuild from what `to_record` gave."""
-        if set(fields) != {"pivot", "delta", "eps", "label", "meta", "digest"}:
-            raise InputError(f"fields {sorted(fields)} are not those of a near certificate.")
-        if set(arrays) != {"x", "directions", "weights", "gradients", "errors"}:
-            raise InputError(f"arrays {sorted(arrays)} are not those of a near certificate.")
-        require_finite(arrays, arrays)
-        rest = dict(fields)
-        digest = rest.pop("digest")
-        pivot = parse_pivot(rest.pop("pivot"))
-        content: dict[str, Any] = {**arrays, **rest}
-        certificate = cls(exact_pivot=pivot, **content)
-        if not (math.isfinite(certificate.eps) and math.isfinite(certificate.delta)):
-            raise InputError("eps and delta must be finite.")
-        if certificate.content_digest() != digest:
-            raise InputError("the near certificate was changed after it was made.")
-        return certificate
-
-    def content_digest(self) -> str:
-        """Return a hash of every field."""
-        arrays = (self.x, self.directions, self.weights, self.gradients, self.errors)
-        rest = [float(self.delta).hex(), float(self.eps).hex(), self.label, self.meta]
-        return content_hash(arrays, rest, (f"{q};" for q in written_pivot(self.exact_pivot)))
-
     def summary(self) -> str:
         """One line for people."""
         found = "1 subgradient" if len(self.weights) == 1 else f"{len(self.weights)} subgradients"
         claim = f"({self.eps:.3g}, {self.delta:.3g})-near stationary"
         return f"{claim}, {found} at the pivot, {self.label}"
-
-    def __repr__(self) -> str:
-        return f"<NearCertificate {self.summary()}>"
-
-
-def _numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """Return a float64 copy of real numbers."""
-    try:
-        array = np.asarray(values)
-        rational = array.dtype == object and all(isinstance(v, Real) for v in array.flat)
-        if array.dtype.kind not in "fiub" and not rational:
-            raise TypeError(f"got {array.dtype}")
-        return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as failure:
-        raise InputTypeError(f"{name} must be an array of real numbers: {failure}.") from failure
-
-
-def _rationals(pivot: Any) -> tuple[Fraction, ...]:
-    try:
-        return tuple(to_fractions(pivot))
-    except (TypeError, ValueError, OverflowError) as failure:
-        if isinstance(failure, InputError):
-            raise
-        raise InputTypeError(f"the pivot must be a vector of rationals: {failure}.") from failure
-
-
-def written_pivot(pivot: Sequence[Fraction]) -> list[str]:
-    """Write the pivot's coordinates for a file.
-
-    Hexadecimal: converting long integers to decimal digits takes quadratic time.
-    """
-    return [f"{hex(q.numerator)}/{hex(q.denominator)}" for q in pivot]
-
-
-def parse_pivot(texts: Any) -> tuple[Fraction, ...]:
-    """Read the pivot's coordinates; refuse what would take minutes or gigabytes to compute with."""
-    if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
-        raise InputError("the pivot must be a list of rationals in hexadecimal.")
-    if sum(len(text) ** 2 for text in texts) > _LONGEST**2:
-        raise InputError("the coordinates of the pivot have too many digits.")
-    pivot = tuple(_parse(text) for text in texts)
-    shared = 1
-    for q in pivot:
-        shared = math.lcm(shared, q.denominator)
-        if shared.bit_length() * len(pivot) > _LONGEST_SHARED:
-            raise InputError("the common denominator of the pivot has too many digits.")
-    return pivot
-
-
-def _parse(text: str) -> Fraction:
-    top, _, bottom = text.partition("/")
-    try:
-        return Fraction(int(top, 16), int(bottom, 16))
-    except (ValueError, ZeroDivisionError):
-        raise InputError("a coordinate of the pivot is not a rational in hexadecimal.") from None
 
 
 def program_of(fun: Any) -> Program:

@@ -13,33 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import (
-    Stored,
-    closed,
-    content_hash,
-    hold,
-    require_finite,
-    require_shapes,
-    settle,
-    whole_numbers,
-)
+from goldstein.certificates.kinds import Stored, array, closed, text
 from goldstein.certificates.multipliers import WithMultipliers
-from goldstein.certificates.near import Described, parse_pivot, written_pivot
+from goldstein.certificates.near import (
+    CHANGE_OF_MACHINE, Described, parse_pivot, program_of, settle_pivot, written_pivot,
+)  # fmt: skip
+from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.near import nearest
-from goldstein.checker.rationals import to_fractions
+from goldstein.checker.constrained.near import ExactProblem, exact_problem
+from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_distance
+from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
-from goldstein.errors import InputError, InputTypeError
+from goldstein.errors import GoldsteinError
+from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from
 
 Rows = NDArray[np.int64]
-
-_FLOATS = (
-    "x", "directions", "weights", "constraint_directions", "constraint_weights", "normal",
-    "multipliers",
-)  # fmt: skip
-_NUMBERS = ("delta", "eps")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,45 +80,29 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
 
     kind: ClassVar[str] = "near-kkt"
 
-    x: Vector
-    exact_pivot: tuple[Fraction, ...]
+    x: Vector = array("d")
+    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
     delta: float
     eps: float
-    directions: Matrix
-    weights: Vector
-    constraint_directions: Matrix
-    constraint_index: Rows
-    constraint_weights: Vector
-    normal: Vector
-    multipliers: Vector
+    directions: Matrix = array("k d")
+    weights: Vector = array("k")
+    constraint_directions: Matrix = array("r d")
+    constraint_index: Rows = array("r", np.int64)
+    constraint_weights: Vector = array("r")
+    normal: Vector = array("d")
+    multipliers: Vector = array("m")
     label: Label = "certified"
     meta: dict[str, Any] = field(default_factory=dict)
     digest: str = ""
 
     def __post_init__(self) -> None:
-        hold(self, ("constraint_index",), whole_numbers)
-        hold(self, _FLOATS)
-        try:
-            object.__setattr__(self, "exact_pivot", tuple(to_fractions(list(self.exact_pivot))))
-        except (TypeError, ValueError, OverflowError) as failure:
-            raise InputTypeError(f"the pivot must hold rationals: {failure}.") from failure
-        self._check_shapes()
-        settle(self, _NUMBERS)
-
-    def _check_shapes(self) -> None:
-        d, k, r = self.x.size, self.weights.size, self.constraint_weights.size
-        require_shapes(self, {
-            "x": (d,), "directions": (k, d), "weights": (k,), "constraint_directions": (r, d),
-            "constraint_index": (r,), "constraint_weights": (r,), "normal": (d,),
-            "multipliers": (self.multipliers.size,),
-        })  # fmt: skip
-        if len(self.exact_pivot) != d:
-            raise InputError(f"the pivot has {len(self.exact_pivot)} coordinates, x has {d}.")
+        settle_pivot(self)
+        super().__post_init__()
 
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return closed(nearest(self.exact_pivot))
+        return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
 
     def verify(
         self,
@@ -149,39 +123,14 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
             Seed of the directions in which the constraints are looked at besides, to see whether
             they are degenerate; by default nobody can foresee them.
         """
-        from goldstein.certificates.near_kkt_check import check_near_kkt
-
-        return check_near_kkt(self, fun, bounds, constraints, seed_from(seed))
-
-    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return (kind, arrays, JSON fields) for the file."""
-        arrays = {name: getattr(self, name) for name in (*_FLOATS, "constraint_index")}
-        fields = {name: getattr(self, name) for name in (*_NUMBERS, "label", "meta", "digest")}
-        return self.kind, arrays, {**fields, "pivot": written_pivot(self.exact_pivot)}
-
-    @classmethod
-    def from_record(
-        cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]
-    ) -> NearKKTCertificate:
-        """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
-        if set(arrays) != {*_FLOATS, "constraint_index"}:
-            raise InputError(f"arrays {sorted(arrays)} are not those of a near-KKT certificate.")
-        if set(fields) != {*_NUMBERS, "label", "meta", "digest", "pivot"} or not fields["digest"]:
-            raise InputError(f"fields {sorted(fields)} are not those of a near-KKT certificate.")
-        require_finite(arrays, _FLOATS)
-        rest = dict(fields)
-        pivot = parse_pivot(rest.pop("pivot"))
-        everything: dict[str, Any] = {**arrays, **rest}
-        certificate = cls(exact_pivot=pivot, **everything)
-        if not all(math.isfinite(getattr(certificate, name)) for name in _NUMBERS):
-            raise InputError("eps and delta must be finite.")
-        return certificate
-
-    def content_digest(self) -> str:
-        """Return a hash of every field but the digest itself."""
-        arrays = [getattr(self, name) for name in (*_FLOATS, "constraint_index")]
-        rest = [*(float(getattr(self, name)).hex() for name in _NUMBERS), self.label, self.meta]
-        return content_hash(arrays, rest, [";".join(written_pivot(self.exact_pivot))])
+        program = program_of(fun)
+        try:
+            problem = exact_problem(self.x, bounds, constraints, shortest_weights)
+        except GoldsteinError as failure:
+            found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+            found.add("problem", False, f"function, bounds or constraints do not fit: {failure}")
+            return found
+        return near.check(self, program, problem, seed_from(seed))
 
     def summary(self) -> str:
         """One line for people."""
@@ -196,8 +145,41 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
             parts.append(f"{on_bounds} active bound{'s' if on_bounds > 1 else ''}")
         return "; ".join(parts)
 
-    def __repr__(self) -> str:
-        return f"<NearKKTCertificate {self.summary()}>"
+
+def prove_near_kkt(
+    program: Program,
+    problem: ExactProblem,
+    x: Vector,
+    pivot: Sequence[Fraction],
+    directions: Matrix,
+    weights: Vector,
+    rows: list[tuple[int, Vector, float]],
+    normal: Vector,
+    meta: dict[str, Any],
+) -> NearKKTCertificate:
+    """Derive eps and delta, and state them; `rows` are (component, direction, signed weight).
+
+    Raises
+    ------
+    NotCertifiableError
+        When a direction does not show an element of a subdifferential.
+    """
+    multipliers = np.zeros(problem.system.size)
+    for i in {i for i, _, _ in rows}:
+        multipliers[i] = math.fsum(w for k, _, w in rows if k == i)
+    claim: dict[str, Any] = {
+        "x": x, "exact_pivot": tuple(pivot), "directions": directions, "weights": weights,
+        "constraint_directions": np.array([v for _, v, _ in rows]).reshape(-1, x.size),
+        "constraint_index": np.array([i for i, _, _ in rows], dtype=np.int64),
+        "constraint_weights": np.array([w for _, _, w in rows]),
+        "normal": normal, "multipliers": multipliers, "meta": dict(meta),
+        "delta": sqrt_upper(squared_distance(tuple(pivot), x)),
+    }  # fmt: skip
+    used = weights > 0
+    limits = point_at(program, pivot, int(used.sum())).limits(directions[used])
+    plain = NearKKTCertificate(**claim, eps=0.0)
+    eps = problem.residual(plain, limits, weights[used], CHANGE_OF_MACHINE)
+    return NearKKTCertificate(**claim, eps=eps)
 
 
-__all__: Sequence[str] = ["NearKKTCertificate"]
+__all__: Sequence[str] = ["NearKKTCertificate", "prove_near_kkt"]

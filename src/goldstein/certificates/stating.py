@@ -14,19 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.goldstein import GoldsteinCertificate, of_sum_one, strongest_claim
-from goldstein.checker import beside as checker
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import SAME, beside, differ, hair, rounding_slack, survey
+from goldstein.checker.blackbox.differences import SHORTEST
+from goldstein.checker.blackbox.perturbed import ROUNDS, SAME, Neighbourhood, radius, resample
 from goldstein.checker.rounding import (
     combination_norm_upper,
     distance_upper,
     distances_upper,
     norm_upper,
     norms_upper,
+    rounding_slack,
     up,
 )
+from goldstein.constrained.box import as_box
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
-from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
+from goldstein.numerics.hull import MANY_VARIABLES, best_bound
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 
@@ -74,13 +76,19 @@ ATTEMPTS = 4
 
 def looks_beside(x: Vector, delta: float) -> int:
     """How often a claim about x looks beside each of its points, if none of them is dropped."""
-    return sum(_looks(float(hair(x, delta).max()), delta))
+    return sum(_looks(float(radius(x, delta, SHORTEST * delta).max()), delta))
 
 
 def _looks(width: float, delta: float) -> tuple[int, int]:
     """Return how often one looks far and how often near by, where a hair is so wide."""
     far = COARSE_LOOKS if width > COARSE * delta else 1
     return far, NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
+
+
+def heaviest(claim: Any) -> list[tuple[Vector, Vector]]:
+    """Return the points of a claim with their gradients, those on which it rests most first."""
+    order = np.argsort(-claim.weights, kind="stable")
+    return [(claim.points[j], claim.gradients[j]) for j in order if claim.weights[j] > 0]
 
 
 def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
@@ -101,6 +109,15 @@ def _brought_forward(rows: Matrix, used: Rows) -> Matrix:
         if place != row:
             rows[[place, row]] = rows[[row, place]]
     return rows[: len(used)]
+
+
+def differ(weights: Vector, rows: Matrix, others: Matrix, allowed: float) -> bool:
+    """Do gradients asked for again differ by more than is allowed: by more than rounding explains?
+
+    That is a part of their mean length and, where they nearly vanish, a part of the bound.
+    """
+    gap = math.fsum(w * n for w, n in zip(weights.tolist(), distances_upper(rows, others)))
+    return not gap <= allowed < math.inf
 
 
 def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
@@ -152,6 +169,8 @@ class Stating:
         Of this claim, among those that one run has tried.
     draws : int
         Draws beside every point in many variables; all that they find has to fit into memory.
+    resolution : float
+        Steps that the function resolves.
     """
 
     def __init__(
@@ -163,13 +182,17 @@ class Stating:
         gradients: Matrix,
         seed: int,
         number: int = 1,
-        draws: int = checker.ROUNDS,
+        draws: int = ROUNDS,
+        resolution: float = 0.0,
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
+        #: What the function resolves; a check displaces points by no less.
+        self.resolution = max(resolution, SHORTEST * delta)
+        self.place = Neighbourhood(x, delta, as_box(None, x.size), self.resolution)
         self.points, self.gradients = points, gradients
         self.seed = seed
         self._draws = draws
-        width = float(hair(x, delta).max())
+        width = float(radius(x, delta, self.resolution).max())
         self._looks, self._near_looks = _looks(width, delta)
         self._near_looks += LOOKS_MORE * (number // MANY_CLAIMS).bit_length()
         self._hairs = min(max(1.0, FARTHEST * delta / width), HAIRS)
@@ -191,7 +214,7 @@ class Stating:
     @cached_property
     def hairs(self) -> Matrix:
         """How far the points are displaced, entry by entry."""
-        return hair(self.points, self.delta)
+        return radius(self.points, self.delta, self.resolution)
 
     def bound(self) -> float:
         """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
@@ -267,7 +290,7 @@ class Stating:
         """Return a bound of the shortest vector and its weights; the problem is solved once."""
         key = rows.tobytes()
         if key not in self._optimal:
-            self._optimal[key] = checker.best_bound(self._rows(rows), min_norm_weights)
+            self._optimal[key] = best_bound(self._rows(rows))
         return self._optimal[key]
 
     def _rows(self, rows: Rows) -> Matrix:
@@ -288,7 +311,7 @@ class Stating:
         combination is found again: that is what a check does, and what is done here.
         """
         try:
-            bound, weights = checker.best_bound(self.gradients, self._optimise, weights)
+            bound, weights = best_bound(self.gradients, weights, self._deadline)
         except OutOfTime:
             return self._unseen(meta)
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
@@ -305,10 +328,11 @@ class Stating:
                 found = self._beside_all(asked, points, weights)
             if not found <= goal:
                 seed = int(self.rng.integers(2**32))
-                found = survey(
-                    asked.gradient, self.x, self.delta, points, weights, goal, seed,
-                    self._optimise, self._draws,
-                ).eps  # fmt: skip
+                found = resample(
+                    lambda _, y: asked.gradient(y), self.place, points,
+                    np.zeros(len(points), dtype=np.intp), weights, self._bound, goal, seed,
+                    self._draws,
+                )  # fmt: skip
         except OutOfCalls:
             return self._unseen(meta)
         if math.isinf(found):
@@ -320,7 +344,7 @@ class Stating:
         heaviest = int(weights.argmax())
         if asked.answer is None or self._is_other(asked.answer, heaviest, stated):
             self._require_same(stated, heaviest)
-        longest = max(norm_upper(hair(y, self.delta)) for y in points)
+        longest = max(norm_upper(radius(y, self.delta, self.resolution)) for y in points)
         radius = self._with_room(max(distances(points, self.x)), longest)
         return GoldsteinCertificate(
             self.x, radius, max(stated, bound), points, rows, weights, meta=dict(meta or {}),
@@ -333,13 +357,17 @@ class Stating:
         The points themselves are twins of those displaced ones, and their bound is known.
         """
         try:
-            rows = [oracle.gradient(beside(self.rng, y, self.x, self.delta)) for y in points]
+            rows = [oracle.gradient(self.place.perturbed(self.rng, y)) for y in points]
         except KinkError:
             return math.inf
-        return checker.best_bound(np.array(rows), self._optimise, weights)[0]
+        return best_bound(np.array(rows), weights, self._deadline)[0]
 
-    def _optimise(self, rows: Matrix) -> Vector:
-        return min_norm_weights(rows, getattr(self.oracle, "deadline", math.inf))
+    @property
+    def _deadline(self) -> float:
+        return getattr(self.oracle, "deadline", math.inf)
+
+    def _bound(self, rows: Matrix, _: Rows, weights: Vector | None) -> tuple[float, Vector]:
+        return best_bound(rows, weights, self._deadline)
 
     def _unseen(self, meta: dict[str, Any] | None) -> GoldsteinCertificate:
         """No call is left to look beside a point: drawn at random, one is hardly on a kink.
@@ -413,7 +441,7 @@ class Stating:
         near = self._near_looks + min(len(self.unsteady), MORE_LOOKS)
         hairs = [self._hairs] * self._looks + [min(self._hairs, NEAR_HAIRS)] * near
         places = [
-            beside(self.rng, self.points[j], self.x, self.delta, far) for j in rows for far in hairs
+            self.place.perturbed(self.rng, self.points[j], far) for j in rows for far in hairs
         ]
         answers = self.oracle.gradients_at(np.array(places))
         for j in rows:
@@ -441,7 +469,7 @@ class Stating:
         And the mean length of the gradients.
         """
         others = [
-            checker.best_bound(rows, min_norm_weights, weights)[0] for rows in self._beside(used)
+            best_bound(rows, weights)[0] for rows in self._beside(used)
         ]
         change = max(abs(other - bound) for other in others)
         mean, slack = scale_of(weights, self._rows(used))

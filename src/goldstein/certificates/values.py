@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,10 @@ from numpy.typing import NDArray
 from goldstein.certificates.confidence import sampling_slack
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.grain import DIGITS, Many, grain_of
-from goldstein.certificates.kinds import (
-    Stored,
-    content_hash,
-    float_numbers,
-    hold,
-    require_shapes,
-    settle,
-    whole_numbers,
-)
+from goldstein.certificates.kinds import Stored, array
+from goldstein.certificates.verifying import check_layout, layout_of, settle_layout
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.layout import Layout, is_vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification
 from goldstein.constrained.box import Box, as_box
@@ -110,48 +104,36 @@ class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
     """
 
     kind: ClassVar[str] = "values"
-    _arrays: ClassVar[tuple[str, ...]] = (
-        "x", "points", "weights", "widths", "slopes", "mean", "lower", "upper",
-    )  # fmt: skip
-    _numbers: ClassVar[tuple[str, ...]] = ("delta", "eps", "confidence", "grain")
 
-    x: Vector
+    x: Vector = array("d")
     delta: float
     eps: float
-    points: Matrix
-    weights: Vector
-    widths: Vector
-    slopes: Vector
+    points: Matrix = array("k d")
+    weights: Vector = array("k")
+    widths: Vector = array("d")
+    slopes: Vector = array("d")
     confidence: float
     samples: int
-    mean: Vector
+    mean: Vector = array("d")
     grain: float
-    lower: Vector
-    upper: Vector
+    lower: Vector = array("d", finite=False)
+    upper: Vector = array("d", finite=False)
     label: Label = "estimated"
     meta: dict[str, Any] = field(default_factory=dict)
+    layout: Layout = field(default_factory=list)
     digest: str = ""
+    own_layout: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in self._arrays:
-            hold(self, (name,), whole_numbers if self._type_of(name) is np.int64 else float_numbers)
-        require_shapes(self, self._shapes())
-        if not (self.weights.size and self.x.size):
-            raise InputError("a certificate from values needs variables, and points with weights.")
+        settle_layout(self)
         if isinstance(self.samples, bool) or not isinstance(self.samples, int | np.integer):
             raise InputTypeError(f"samples must be an integer, got {self.samples!r}.")
         object.__setattr__(self, "samples", int(self.samples))
         if self.label != "estimated":
             raise InputError(f"values alone support the label 'estimated', not {self.label!r}.")
-        settle(self, self._numbers)
-
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        k, d = self.weights.size, self.x.size
-        return dict.fromkeys(ValuesCertificate._arrays, (d,)) | {"points": (k, d), "weights": (k,)}
-
-    @staticmethod
-    def _type_of(name: str) -> type:
-        return np.int64 if name.endswith("index") else np.float64
+        super().__post_init__()
+        if not (self.weights.size and self.x.size):
+            raise InputError("a certificate from values needs variables, and points with weights.")
 
     @property
     def normal(self) -> Vector:
@@ -167,6 +149,7 @@ class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
         args: Sequence[Any] = (),
         *,
         bounds: Any = None,
+        like: Any = None,
         seed: int | None = None,
         workers: Workers = None,
     ) -> Verification:
@@ -186,35 +169,10 @@ class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
         Verification
             `eps` is the bound that the fresh samples give at this confidence.
         """
-        layout = self.meta.get("structure")
-        oracle = as_values(fun, args, None if layout is None else Structure.read(layout))
+        layout = layout_of(self, like)
+        oracle = as_values(fun, args, None if is_vector(layout) else Structure(layout))
         with mapped(workers) as ask:
-            return check_values(self, CountedOracle(oracle), bounds, seed_from(seed), ask)
-
-    def to_record(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return (kind, arrays, JSON fields) for the file."""
-        names = (*self._numbers, "samples", "label", "meta", "digest")
-        arrays = {name: getattr(self, name) for name in self._arrays}
-        return self.kind, arrays, {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def from_record(cls, arrays: dict[str, NDArray[Any]], fields: dict[str, Any]) -> Self:
-        """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
-        expected = {*cls._numbers, "samples", "label", "meta", "digest"}
-        if set(arrays) != set(cls._arrays) or set(fields) != expected or not fields["digest"]:
-            raise InputError("the entries of the file are not those of a certificate from values.")
-        for name, array in arrays.items():
-            bad = np.isnan(array) if name in ("lower", "upper") else ~np.isfinite(array)
-            if array.dtype != cls._type_of(name) or bad.any():
-                raise InputError(f"{name} must hold finite {cls._type_of(name).__name__} numbers.")
-        everything: dict[str, Any] = {**arrays, **fields}
-        return cls(**everything)
-
-    def content_digest(self) -> str:
-        """Return a hash of every field but the digest itself."""
-        numbers = [float(getattr(self, name)).hex() for name in self._numbers]
-        arrays = [getattr(self, name) for name in self._arrays]
-        return content_hash(arrays, [*numbers, self.samples, self.label, self.meta])
+            return check_values(self, CountedOracle(oracle), bounds, seed_from(seed), layout, ask)
 
     def summary(self) -> str:
         """One line for people."""
@@ -223,9 +181,6 @@ class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
             f"{self.confidence:g}, {self.samples} samples of differences, estimated (statistics; "
             f"slopes up to {float(self.slopes.max(initial=0.0)):.3g} are believed)"
         )
-
-    def __repr__(self) -> str:
-        return f"<ValuesCertificate {self.summary()}>"
 
 
 @dataclass(frozen=True)
@@ -365,13 +320,14 @@ class OfFunction:
 
 
 def check_values(
-    cert: ValuesCertificate, oracle: CountedOracle, bounds: Any, seed: int, workers: Map = map
-) -> Verification:
+    cert: ValuesCertificate, oracle: CountedOracle, bounds: Any, seed: int, layout: Layout,
+    workers: Map = map,
+) -> Verification:  # fmt: skip
     """Return what fresh draws say; the checks stop where a later one would mean nothing."""
     found = Verification(math.inf, math.inf, "estimated")
     box = as_box(bounds, cert.x.size)
     places = Places(cert.points, cert.weights, cert.widths)
-    if plain_checks(found, cert, box, places.cost):
+    if plain_checks(found, cert, box, places.cost) and check_layout(found, cert, layout):
         source = OfFunction(lambda points: oracle.values_at(points, workers), places)
         check_fresh(found, cert, box, source, seed)
     return found
@@ -410,8 +366,9 @@ def check_fresh(
 
 def plain_checks(found: Verification, cert: ValuesCertificate, box: Box, cost: int) -> bool:
     """Whatever needs no question to the function."""
-    arrays = [getattr(cert, name) for name in cert._arrays if name not in ("lower", "upper")]
-    numbers = [getattr(cert, name) for name in cert._numbers]
+    _, stored, fields = cert.to_record()
+    arrays = [array for name, array in stored.items() if name not in ("lower", "upper")]
+    numbers = [value for value in fields.values() if isinstance(value, float)]
     finite = all(np.isfinite(a).all() for a in arrays) and all(map(math.isfinite, numbers))
     whole = cert.samples >= FEWEST and cert.samples * max(cost, 1) <= EFFORT
     sane = 0.0 < cert.confidence < 1.0 and min(numbers) >= 0.0 and whole

@@ -39,12 +39,15 @@ constraints in use cancel each other the claim says nothing about f (`qualificat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.certificates.grain import Many, grain_of
+from goldstein.certificates.kinds import array
 from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.values import (
     Draws,
@@ -54,14 +57,15 @@ from goldstein.certificates.values import (
     plain_checks,
 )
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constraints import DEGENERATE, Rows, fits, signs_fit, tolerances
-from goldstein.checker.kkt import LESS, PAIRS, Asked, qualification
+from goldstein.checker.constrained.multipliers import (
+    DEGENERATE, LESS, PAIRS, check_signs, qualification,
+)  # fmt: skip
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
 from goldstein.constrained.box import Box, as_box
 from goldstein.constrained.system import System, Values, as_system
 from goldstein.errors import GoldsteinError
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.counted import Map
@@ -69,13 +73,15 @@ from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
 from goldstein.oracles.workers import Workers, mapped
 
+Rows = NDArray[np.int64]
+
 
 def _none() -> Vector:
     return np.zeros(0)
 
 
 def _no_index() -> Rows:
-    return np.zeros(0, dtype=np.intp)
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,29 +131,15 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """
 
     kind: ClassVar[str] = "values-kkt"
-    _arrays: ClassVar[tuple[str, ...]] = (
-        *ValuesCertificate._arrays, "constraint_weights", "constraint_index", "point_index",
-        "multipliers", "witnesses", "witness_index",
-    )  # fmt: skip
-    _numbers: ClassVar[tuple[str, ...]] = (
-        *ValuesCertificate._numbers, "feasibility", "qualification",
-    )  # fmt: skip
 
-    constraint_weights: Vector = field(default_factory=_none)
-    constraint_index: Rows = field(default_factory=_no_index)
-    point_index: Rows = field(default_factory=_no_index)
-    multipliers: Vector = field(default_factory=_none)
-    witnesses: Matrix = field(default_factory=_none)
-    witness_index: Rows = field(default_factory=_no_index)
+    constraint_weights: Vector = array("r", default_factory=_none)
+    constraint_index: Rows = array("r", np.int64, default_factory=_no_index)
+    point_index: Rows = array("r", np.int64, default_factory=_no_index)
+    multipliers: Vector = array("m", default_factory=_none)
+    witnesses: Matrix = array("t d", default_factory=lambda: np.zeros((0, 0)))
+    witness_index: Rows = array("t", np.int64, default_factory=_no_index)
     feasibility: float = 0.0
     qualification: float = 1.0
-
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        r, t, d = self.constraint_weights.size, self.witness_index.size, self.x.size
-        return super()._shapes() | {
-            "constraint_weights": (r,), "constraint_index": (r,), "point_index": (r,),
-            "multipliers": (self.multipliers.size,), "witnesses": (t, d), "witness_index": (t,),
-        }  # fmt: skip
 
     def verify(
         self,
@@ -184,9 +176,6 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
             f"{self.multipliers.size} constraints in use{degenerate}, {self.samples} samples of "
             "differences, estimated (statistics)"
         )
-
-    def __repr__(self) -> str:
-        return f"<ValuesKKTCertificate {self.summary()}>"
 
 
 @dataclass(frozen=True)
@@ -283,7 +272,7 @@ def reached(
     values = np.array([here[i], *(system.values(z)[i] for z in witnesses)])
     above, below = bool((values >= system.upper[i]).any()), bool((values <= system.lower[i]).any())
     if system.equal[i]:
-        return bool(abs(here[i] - system.upper[i]) <= tolerances(system)[i]) or (above and below)
+        return bool(abs(here[i] - system.upper[i]) <= system.tolerances()[i]) or (above and below)
     return above if multiplier > 0 else below
 
 
@@ -295,16 +284,16 @@ def measured_qualification(
 
     Differences stand in for gradients; `mean` shows which bounds are in use.
     """
-    asked = Asked(np.zeros_like, box, system, conic_weights)
     rows = [
         (int(i), system.rows(multiples.points[j])[i].copy())
         for i, j in zip(multiples.constraint_index.tolist(), multiples.point_index.tolist())
     ]
     below, above = box.normal_signs(x)
     normal = np.where((below & (mean > 0)) | (above & (mean < 0)), -mean, 0.0)
-    return qualification(
-        multiples.multipliers(system.size), normal, rows, asked, x, delta, rng, pairs
-    )
+    multipliers = multiples.multipliers(system.size)
+    claim = SimpleNamespace(x=x, delta=delta, normal=normal, multipliers=multipliers)
+    problem = SimpleNamespace(box=box, system=system, propose=shortest_weights)
+    return qualification(claim, problem, rows, rng, pairs)
 
 
 def check_values_kkt(
@@ -351,9 +340,9 @@ def _check_witnesses(found: Verification, cert: ValuesKKTCertificate, box: Box) 
 
 def _check_constraints(found: Verification, cert: ValuesKKTCertificate, system: System) -> bool:
     """Signs, feasibility and activity: all by values, nothing by chance."""
-    if not found.add("constraints", *fits(cert, system)):
+    check_signs(found, cert, system, Box(cert.lower, cert.upper))
+    if not found.ok:
         return False
-    found.add("multipliers", *signs_fit(cert, system))
     here = system.values(cert.x).copy()
     again = Values(system.groups)(cert.x)
     steady = bool((again == here).all())

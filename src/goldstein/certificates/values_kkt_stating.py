@@ -12,13 +12,13 @@ from goldstein.certificates.values import Places
 from goldstein.certificates.values_kkt import (
     Multiples,
     OfMultiples,
+    Rows,
     ValuesKKTCertificate,
     measured_qualification,
     reached,
 )
 from goldstein.certificates.values_stating import Statistics, claimed, look, places_around
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constraints import Rows
 from goldstein.constrained.box import Box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import System

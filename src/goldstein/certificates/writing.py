@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.files import HEADER, SCHEMA, Arrays, digest
+from goldstein.certificates.files import HEADER, SCHEMA, Arrays, digest
 
 
 def write_record(path: str | Path, kind: str, arrays: Arrays, fields: dict[str, Any]) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -61,3 +63,59 @@ class KinkError(GoldsteinError):
     def __init__(self, message: str, point: np.ndarray | None = None) -> None:
         super().__init__(message)
         self.point = point
+
+
+class ContradictedError(GoldsteinError):
+    """Differences of values contradict the gradients."""
+
+    __module__ = "goldstein.errors"
+
+
+class UnresolvedError(GoldsteinError):
+    """The values of a function do not resolve steps that are short against a ball."""
+
+    __module__ = "goldstein.errors"
+
+    def __init__(self, step: float) -> None:
+        super().__init__(
+            f"f does not resolve steps of {step:.2g}: its values do not follow its gradients "
+            "there. Ask for a larger delta, or compute f with more digits."
+        )
+
+
+class Composed(GoldsteinError):
+    """One whose message is made by its constructor; pools of processes must be able to send it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[GoldsteinError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(state)
+    return error
+
+
+class OracleError(Composed):
+    """The user's function failed: an exception, a non-finite number or a wrong shape.
+
+    Attributes
+    ----------
+    point : ndarray
+        The point of the failing call.
+    call : int
+        Its number, counted over values and gradients together, starting at 1.
+    last_good : ndarray or None
+        The best point known before the failure, where a solver was running.
+    """
+
+    __module__ = "goldstein.errors"
+
+    def __init__(self, message: str, point: np.ndarray, call: int) -> None:
+        super().__init__(message)
+        self.point = point
+        self.call = call
+        self.last_good: np.ndarray | None = None
+        #: The non-finite value, where that was the failure.
+        self.value: float | None = None

@@ -100,8 +100,7 @@ class Exact:
     def transposed(self, node: Any) -> Exact:
         """Return the transposed matrix times this vector."""
         rows = node.rows
-        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        return (self[owner] * Exact.of(rows.data)).scattered(rows.indices, rows.shape[1])
+        return (self[node.owners] * Exact.of(rows.data)).scattered(rows.indices, rows.shape[1])
 
     def scattered(self, places: Indices, size: int) -> Exact:
         """Return a vector of zeros to whose entries these are added at their places."""

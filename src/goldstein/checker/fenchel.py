@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.beside import mean_length
-from goldstein.checker.rounding import UNIT, gamma, norm_upper, up
+from goldstein.checker.rounding import UNIT, gamma, mean_length, norm_upper, up
 
 Record = Mapping[str, Any]
 
@@ -43,6 +42,9 @@ def fenchel_gap(term: Record, x: Vector, v: Vector) -> tuple[float, float]:
     The names and parameters are those of `goldstein.prox`; of a number there may be one for all.
     """
     name = term["name"]
+    sizes = [np.asarray(term.get(key, 1.0), dtype=np.float64) for key in ("weight", "total")]
+    if not all((size >= 0).all() and np.isfinite(size).all() for size in sizes):
+        return math.inf, 0.0  # no convex function
     if name in ("l1", "box", "l1_box"):
         sides = term.get("weight", 0.0), term.get("lower", -math.inf), term.get("upper", math.inf)
         return l1_box_gap(x, v, *(_each(side, x.size) for side in sides)), 0.0

@@ -2,7 +2,8 @@
 
 The evidence is a rational pivot y, directions v_j and weights a_j >= 0. The limits g_j of gradients
 along the directions belong to the subdifferential at y, which is convex: |sum a_j g_j| / sum a_j
-bounds its distance from 0. Nothing that is stored is believed.
+bounds its distance from 0. Nothing that is stored is believed. Bounds and constraints add rows
+(`goldstein.checker.constrained.near`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,8 @@ import numpy as np
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
 from goldstein.checker.rationals import (
-    exact_combination,
-    fraction_upper,
-    nearest_float,
-    sqrt_upper,
-    squared_distance,
-    squared_norm,
-)
+    exact_combination, fraction_upper, sqrt_upper, squared_distance, squared_norm,
+)  # fmt: skip
 from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
 from goldstein.checker.sides import Limits, Program, point_at
 from goldstein.checker.verification import Verification
@@ -61,16 +57,8 @@ def show(limits: Limits, weights: Vector, allowance: int = 1) -> Shown:
         raise NotCertifiableError(
             "a gradient at the pivot is beyond the range of float64; rescale the data."
         )
-    errors = [
-        # Both ratios are in lowest terms: equal ones are the same number.
-        max(
-            Fraction(0)
-            if f.as_integer_ratio() == (g.numerator, g.denominator)
-            else abs(Fraction(f) - g)
-            for f, g in zip(row, limit, strict=True)
-        )
-        for row, limit in zip(mid.tolist(), exact, strict=True)
-    ]
+    rows = zip(mid.tolist(), exact, strict=True)
+    errors = [max(abs(Fraction(f) - g) for f, g in zip(row, limit)) for row, limit in rows]
     return Shown(combined_upper(weights, exact), mid, np.array([fraction_upper(e) for e in errors]))
 
 
@@ -83,43 +71,49 @@ def combined_upper(weights: Vector, limits: Sequence[Sequence[Fraction]]) -> flo
     return sqrt_upper(squared_norm(exact_combination(shares, limits)) / (total * total))
 
 
-def check_near(
-    program: Program,
-    x: Vector,
-    pivot: Sequence[Fraction],
-    directions: Matrix,
-    weights: Vector,
-    eps: float,
-    delta: float,
-    label: str,
-) -> Verification:
-    """Decide a near claim, with a sentence for everything that was looked at."""
+def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Verification:
+    """Decide a near claim, with a sentence for everything that was looked at.
+
+    With a `problem` it is a claim about bounds and constraints, too.
+    """
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-    fault = unusable(x, directions, weights)
-    if not (eps >= 0 and delta >= 0):
-        fault = f"eps = {eps:g} and delta = {delta:g} must not be negative"
+    fault = unusable(cert.x, cert.directions, cert.weights)
+    if not (0 <= cert.eps and 0 <= cert.delta):
+        fault = f"eps = {cert.eps:g} and delta = {cert.delta:g} must not be negative"
     if not found.add("numbers", not fault, fault or "finite, weights nonnegative"):
         return found
-    fits = program.dim == x.size == len(pivot)
-    if not found.add("dimension", fits, f"{x.size}, the function has {program.dim}"):
+    fits = program.dim == cert.x.size == len(cert.exact_pivot)
+    if not found.add("dimension", fits, f"{cert.x.size}, the function has {program.dim}"):
         return found
-    square = squared_distance(pivot, x)
+    square = squared_distance(cert.exact_pivot, cert.x)
     found.delta = sqrt_upper(square)
-    inside = math.isinf(delta) or square <= Fraction(delta) ** 2
-    found.add("ball", inside, f"pivot at distance {found.delta:.6g}, claimed {delta:.6g}")
-    used = weights > 0
+    inside = math.isinf(cert.delta) or square <= Fraction(cert.delta) ** 2
+    found.add("ball", inside, f"pivot at distance {found.delta:.6g}, claimed {cert.delta:.6g}")
+    used = cert.weights > 0
     try:
-        limits = point_at(program, pivot, int(used.sum())).limits(directions[used])
-        found.eps = show(limits, weights[used]).eps
+        if problem is not None:
+            problem.check_place(found, cert)
+        if not found.ok:
+            return found
+        point = point_at(program, cert.exact_pivot, int(used.sum()))
+        limits, weights = point.limits(cert.directions[used]), cert.weights[used]
+        if problem is None:
+            found.eps = show(limits, weights).eps
+        else:
+            found.eps = problem.residual(cert, limits, weights)
+            problem.check_qualification(found, cert, seed)
     except GoldsteinError as failure:
         found.add("subgradients", False, str(failure))
         return found
-    found.add("subgradients", True, f"{weights.size} limits of gradients at the pivot")
-    found.add("bound", found.eps <= eps, f"recomputed eps {found.eps:.6g}, claimed {eps:.6g}")
+    how = f" ({point.arithmetic})"
+    found.add("subgradients", True, f"{int(used.sum())} limits of gradients at the pivot{how}")
+    found.add(
+        "bound", found.eps <= cert.eps, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}"
+    )
     if found.ok:
         found.label = "certified"
-    supported = label in ("certified", "conditional", "estimated")
-    found.add("label", supported, f"claimed {label}, this check proves {found.label}")
+    supported = cert.label in ("certified", "conditional", "estimated")
+    found.add("label", supported, f"claimed {cert.label}, this check proves {found.label}")
     return found
 
 
@@ -130,9 +124,4 @@ def _of_size_one(weights: Vector) -> Vector:
     return scaled if np.array_equal(np.ldexp(scaled, exponent), weights) else weights
 
 
-def nearest(pivot: Sequence[Any]) -> Vector:
-    """Return a rational point rounded to float64."""
-    return np.array([nearest_float(q) for q in pivot])
-
-
-__all__ = ["Shown", "check_near", "combined_upper", "nearest", "show", "unusable"]
+__all__ = ["Shown", "check", "combined_upper", "show", "unusable"]

@@ -123,6 +123,11 @@ class Affine(Node):
             rows = sparse.csr_array(sparse.kron(rows, sparse.eye_array(self.columns)))
         return rows
 
+    @cached_property
+    def owners(self) -> Indices:
+        """The row of each number in `rows`."""
+        return np.repeat(np.arange(self.size), np.diff(self.rows.indptr))
+
     @property
     def rational(self) -> bool:  # type: ignore[override]
         """Is the matrix in memory?"""
@@ -149,11 +154,11 @@ class Affine(Node):
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
         if not self.rational:
             return np.zeros(self.size, dtype=np.int8)
-        used = (self.matrix != 0).astype(np.float64)
-        table = args[0].reshape(-1, self.columns)
-        still, zero = (np.asarray(used @ (table < c) == 0).reshape(-1) for c in (CONSTANT, ZERO))
-        zero &= True if self.offset is None else self.offset == 0
-        return _constancy(still, zero)
+        rows, used = self.rows, self.rows.data != 0
+        still, zero = np.ones((2, self.size), bool)
+        for answer, level in ((still, CONSTANT), (zero, ZERO)):
+            answer[self.owners[used & (args[0][rows.indices] < level)]] = False
+        return _constancy(still, zero & (self.offset is None or self.offset == 0))
 
 
 class Add(Node):

@@ -74,6 +74,19 @@ def _scaled(v: Vector) -> float:
         return math.inf
 
 
+def mean_length(weights: Vector, rows: Matrix) -> float:
+    """Return sum_j w_j |g_j|, rounded up: the scale of a combination.
+
+    A steep gradient of no weight adds nothing.
+    """
+    return math.fsum(w * n for w, n in zip(weights.tolist(), norms_upper(rows)) if w > 0)
+
+
+def rounding_slack(count: int, mean: float) -> float:
+    """What rounding may add to the bound of so many rows: another machine sums in another order."""
+    return 64 * gamma(count + 8) * mean
+
+
 def distance_upper(y: Vector, x: Vector) -> float:
     """Return an upper bound of |y - x|; the rounding of the subtraction is covered."""
     return distances_upper(y[None], x)[0]
@@ -105,7 +118,7 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
         combo = w.dot(g)
         slack = gamma(w.size + 1) * _mean_moduli(w, g) + w.size * _TINY
         widest, blur, length = norms_upper(np.array([np.abs(combo) + slack, slack, combo]))
-        bound = up(widest / _sum_lower(w))
+        bound = up(widest / sum_lower(w))
         if blur > 1e-3 * length and g.size <= _LARGE:
             return min(bound, _combination_norm_exact(w, g))
     return bound
@@ -137,10 +150,10 @@ def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     except OverflowError:
         return math.inf
     combo += lost.sum(axis=0) * (UNIT * _SMALL_PRODUCT)
-    return up(norm_upper(combo) / _sum_lower(w), 8 * UNIT) if combo.any() else 0.0
+    return up(norm_upper(combo) / sum_lower(w), 8 * UNIT) if combo.any() else 0.0
 
 
-def _sum_lower(w: Vector) -> float:
+def sum_lower(w: Vector) -> float:
     """A positive lower bound of the sum of positive numbers (fsum is correctly rounded)."""
     return math.nextafter(math.fsum(w.tolist()), 0.0) or math.fsum(w.tolist())
 

@@ -119,6 +119,8 @@ class Point:
     `goldstein.checker.enclosed.point` has the same for irrational and large functions.
     """
 
+    arithmetic = "exactly"
+
     def __init__(self, program: Program, y: Numbers) -> None:
         self.program, self.y = program, finite_numbers(y, program.dim, "point")
         self.pieces: dict[int, Any] = {}

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constraints import tolerances
 from goldstein.constrained.box import Box, as_box
 from goldstein.constrained.system import System, as_system, system_identity
 from goldstein.errors import InputTypeError
@@ -66,4 +65,4 @@ class Problem:
         """Whether x satisfies everything, up to FEASIBLE."""
         system = self.system
         excess = np.abs(system.excess(system.values(x)))
-        return self.box.contains(x) and bool((excess <= tolerances(system)).all())
+        return self.box.contains(x) and bool((excess <= system.tolerances()).all())

@@ -243,10 +243,10 @@ class Folded(Oracle):
         return self.inner.name
 
     def value(self, x: Vector) -> float:
-        return self.inner.value(self.box.fold(x))
+        return self.inner.value(self.box.reflect(x))
 
     def gradient(self, y: Vector) -> Vector:
-        inside = self.box.fold(y)
+        inside = self.box.reflect(y)
         signs = np.where(inside == y, 1.0, -1.0)
         # Reflected and still on a bound: narrower than the way, where nothing changes any more.
         stuck = (inside != y) & ((inside == self.box.lower) | (inside == self.box.upper))

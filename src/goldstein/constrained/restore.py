@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constraints import tolerances
 from goldstein.constrained.problem import Problem
 from goldstein.errors import KinkError
 from goldstein.numerics.streams import stream
@@ -29,7 +28,7 @@ def restored(
     system, box = problem.system, problem.box
     if not system.size:
         return x
-    allowed = tolerances(system)
+    allowed = system.tolerances()
     beyond = BEYOND * allowed
     best, least, idle = x, np.inf, 0
     y = x
@@ -47,7 +46,7 @@ def restored(
         rng = stream(seed, step, "restore")
         speck = 1e-9 * max(reach, 1e-12) * rng.standard_normal(y.size)
         try:
-            rows = system.rows(box.clip(box.fold(y + speck)))
+            rows = system.rows(box.clip(box.reflect(y + speck)))
         except KinkError:
             continue
         aim = excess + np.where(system.equal, 0.0, np.sign(excess) * beyond)

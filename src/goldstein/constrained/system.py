@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constraints import excess
-from goldstein.errors import GoldsteinError, InputError, InputTypeError, OracleError
+from goldstein.checker.constrained.limits import Group, Limits, as_groups
+from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil, slopes_along
-from goldstein.oracles.function import DIFFERENCES
 from goldstein.oracles.journal import Journal
 from goldstein.oracles.workers import Attempt
-
-_EXPECTED = (
-    "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "
-    "fun(x) >= 0, 'eq'), 'fun' and 'jac', or a list of them"
-)
-
 
 #: Numbers remembered of points asked for lately, and points in any case.
 REMEMBERED, AT_LEAST = 100_000, 16
@@ -61,71 +53,6 @@ class Comparison:
 
 
 @dataclass(eq=False)
-class Group:
-    """One constraint as the user gave it; `size` components once it has been asked.
-
-    `parts` are its components where they are known exactly: expressions, or rows of numbers. Where
-    `jac` is None there are only values.
-    """
-
-    name: str
-    fun: Callable[[Vector], Any]
-    jac: Callable[[Vector], Any] | None
-    lower: Any
-    upper: Any
-    linear: bool = False
-    parts: tuple[Oracle | Vector, ...] = ()
-    size: int = 0
-
-    def values(self, x: Vector) -> Vector:
-        raw = self._ask(self.fun, x, "value")
-        found = np.array(raw, dtype=np.float64)
-        found = np.atleast_1d(found)
-        if found.ndim != 1:
-            raise self._error(f"value has shape {found.shape}, expected a number or a vector", x)
-        if self.size and found.size != self.size:
-            raise self._error(
-                f"value has {found.size} components here and {self.size} promised (by its bounds, "
-                "or by its first answer); return one for each",
-                x,
-            )
-        if not np.isfinite(found).all():
-            raise self._error(f"value is {found[~np.isfinite(found)][0]}, expected finite", x)
-        return found
-
-    def rows(self, x: Vector) -> Matrix:
-        assert self.jac is not None
-        raw = self._ask(self.jac, x, "Jacobian")
-        raw = raw.toarray() if hasattr(raw, "toarray") else raw
-        found = np.array(raw, dtype=np.float64)
-        if found.shape == (x.size,) and self.size == 1:
-            found = found[None]
-        if self.size == 1 and found.size == 1 == x.size:
-            found = found.reshape(1, 1)
-        if found.shape != (self.size, x.size):
-            raise self._error(
-                f"Jacobian has shape {found.shape}, expected {(self.size, x.size)}: one row for "
-                "each component, one column for each variable",
-                x,
-            )
-        if not np.isfinite(found).all():
-            raise self._error("Jacobian has an entry that is not finite", x)
-        return found
-
-    def _ask(self, question: Callable[[Vector], Any], x: Vector, what: str) -> Any:
-        try:
-            return question(x.copy())
-        except GoldsteinError:
-            raise
-        except Exception as failure:
-            raise self._error(f"{what} raised {type(failure).__name__}: {failure}", x) from failure
-
-    def _error(self, what: str, x: Vector) -> OracleError:
-        shown = np.array2string(x, threshold=8, edgeitems=3, precision=6)
-        return OracleError(f"{self.name}: {what} (at x = {shown}).", x.copy(), 0)
-
-
-@dataclass(eq=False)
 class KeptGroup(Group):
     """A constraint whose answers are kept in a journal, under its number."""
 
@@ -142,23 +69,14 @@ class KeptGroup(Group):
         return self.journal.asked(what, x, super().rows).reshape(self.size, x.size)
 
 
-class System:
-    """All constraints together, each evaluated once per point.
-
-    Attributes
-    ----------
-    size : int
-        Components m of all constraints.
-    lower, upper : ndarray, shape (m,)
-    equal, linear : ndarray of bool, shape (m,)
-    """
+class System(Limits):
+    """All constraints together, each evaluated once per point."""
 
     def __init__(
         self, groups: Sequence[Group], x: Vector, stencil: Stencil | None = None, workers: Map = map
     ) -> None:
-        self.groups = tuple(groups)
         self._stencil, self._workers = stencil, workers
-        for group in self.groups:
+        for group in groups:
             if group.jac is None and stencil is None:
                 raise InputTypeError(
                     f"{group.name} has no gradient. Pass jac=the function that returns its "
@@ -166,32 +84,11 @@ class System:
                     "methods 'auto' and 'values' take differences of its values, and what they "
                     "claim is then statistical."
                 )
-        lower, upper, linear = [], [], []
-        for group in self.groups:
-            group.size = _stated_size(group)
-            group.size = group.values(x).size
-            low, high = _limits(group)
-            lower.append(low)
-            upper.append(high)
-            linear.append(np.full(group.size, group.linear))
-        none = np.zeros(0)
-        self.lower: Vector = np.concatenate([none, *lower])
-        self.upper: Vector = np.concatenate([none, *upper])
-        self.linear: NDArray[np.bool_] = np.concatenate([none.astype(bool), *linear])
-        self.equal: NDArray[np.bool_] = self.lower == self.upper
-        self.size = self.lower.size
+        super().__init__(groups, x)
         #: Points at which values and Jacobians were asked for.
         self.nfev = self.njev = 0
         self._known: dict[bytes, Vector] = {}
-        self._rows_at: tuple[bytes, Matrix] = (b"", none[None])
-
-    def name(self, i: int) -> str:
-        """How messages call component i."""
-        for group in self.groups:
-            if i < group.size:
-                return group.name if group.size == 1 else f"{group.name}, component {i}"
-            i -= group.size
-        raise IndexError(i)
+        self._rows_at: tuple[bytes, Matrix] = (b"", np.zeros((1, 0)))
 
     def values(self, x: Vector) -> Vector:
         key = x.tobytes()
@@ -247,10 +144,6 @@ class System:
         slopes = slopes_along(ways, rises)
         yield from np.split(slopes, np.cumsum([group.size for group in blind])[:-1])
 
-    def excess(self, values: Vector) -> Vector:
-        """Return by how much each component is violated: positive above ub, negative below lb."""
-        return excess(self, values)
-
     def violation(self, x: Vector) -> float:
         """Return the largest violation at x; 0 where all constraints hold."""
         return float(np.abs(self.excess(self.values(x))).max(initial=0.0))
@@ -280,7 +173,7 @@ def as_system(
     """
     if isinstance(constraints, System):
         return constraints
-    groups = _groups(constraints, x.size)
+    groups = as_groups(constraints, x.size)
     if journal is not None:
         groups = [
             group if group.linear else KeptGroup(**vars(group), journal=journal, number=k)
@@ -295,16 +188,13 @@ def lacks_gradient(constraints: Any) -> bool:
         return False
     # The number of variables matters for matrices only, and these have gradients.
     several = constraints if isinstance(constraints, list | tuple) else [constraints]
-    return any(
-        _group(one, f"constraints[{k}]", 0).jac is None
-        for k, one in enumerate(several)
-        if not hasattr(one, "A")
-    )
+    groups = as_groups([one for one in several if not hasattr(one, "A")], 0)
+    return any(group.jac is None for group in groups)
 
 
 def system_identity(constraints: Any, dim: int) -> list[Any]:
     """Describe constraints, without asking them, for a checkpoint."""
-    return [[group.name, _digest_of_numbers(group)] for group in _groups(constraints, dim)]
+    return [[group.name, _digest_of_numbers(group)] for group in as_groups(constraints, dim)]
 
 
 def _digest_of_numbers(group: Group) -> str:
@@ -313,109 +203,8 @@ def _digest_of_numbers(group: Group) -> str:
     return hashlib.blake2b(repr(limits).encode() + matrix, digest_size=8).hexdigest()
 
 
-def _groups(constraints: Any, dim: int) -> list[Group]:
-    given = constraints if isinstance(constraints, list | tuple) else [constraints]
-    return [_group(one, f"constraints[{k}]", dim) for k, one in enumerate(given)]
-
-
 def given(constraints: Any) -> bool:
     """Whether there are any: None and an empty list mean none."""
     return constraints is not None and not (
         isinstance(constraints, list | tuple) and not constraints
     )
-
-
-def _group(one: Any, name: str, dim: int) -> Group:
-    if isinstance(one, dict):
-        return _from_dict(one, name)
-    if hasattr(one, "A") and hasattr(one, "lb"):
-        return _linear(one, name, dim)
-    if hasattr(one, "fun") and hasattr(one, "lb"):
-        called = getattr(one.fun, "__name__", "")
-        label = f"{name} ({called})" if called and called != "<lambda>" else name
-        fun, jac = _pair(one.fun, getattr(one, "jac", None), (), label)
-        parts = one.parts if isinstance(one, Comparison) else _known(one.fun)
-        return Group(label, fun, jac, one.lb, one.ub, parts=parts)
-    raise InputTypeError(f"{name} is {type(one).__name__}, expected {_EXPECTED}.")
-
-
-def _from_dict(one: dict[str, Any], name: str) -> Group:
-    unknown = set(one) - {"type", "fun", "jac", "args"}
-    if unknown or "fun" not in one or one.get("type") not in ("ineq", "eq"):
-        raise InputError(
-            f"{name} is a dict with keys {sorted(map(str, one))} and type {one.get('type')!r}; "
-            "expected 'type' ('ineq' for fun(x) >= 0, or 'eq'), 'fun', 'jac' and perhaps 'args'."
-        )
-    args = one.get("args", ())
-    args = args if isinstance(args, tuple | list) else (args,)
-    fun, jac = _pair(one["fun"], one.get("jac"), tuple(args), name)
-    upper = np.inf if one["type"] == "ineq" else 0.0
-    return Group(name, fun, jac, 0.0, upper, parts=_known(one["fun"]))
-
-
-def _known(fun: Any) -> tuple[Oracle | Vector, ...]:
-    """A function whose kinks are known is a part; of a black box there are none."""
-    return (fun,) if isinstance(fun, Oracle) and hasattr(fun, "kink_form") else ()
-
-
-def _linear(one: Any, name: str, dim: int) -> Group:
-    matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
-    matrix = np.atleast_2d(np.array(matrix, dtype=np.float64))
-    if matrix.shape[1] != dim or not np.isfinite(matrix).all():
-        raise InputError(
-            f"{name}: the matrix A has shape {matrix.shape}; expected {dim} columns, one for each "
-            "variable, and finite entries."
-        )
-    matrix.setflags(write=False)
-    return Group(
-        name, lambda x: matrix @ x, lambda x: matrix, one.lb, one.ub, linear=True,
-        parts=tuple(matrix),
-    )  # fmt: skip
-
-
-def _pair(
-    fun: Any, jac: Any, args: tuple[Any, ...], name: str
-) -> tuple[Callable[[Vector], Any], Callable[[Vector], Any] | None]:
-    """Return value and Jacobian of a constraint as functions of x alone; None for no Jacobian."""
-    if isinstance(fun, Oracle):
-        return fun.value, fun.gradient
-    if not callable(fun):
-        raise InputTypeError(f"{name}: fun must be callable, got {type(fun).__name__}.")
-    if jac is True:
-        return lambda x: fun(x, *args)[0], lambda x: fun(x, *args)[1]
-    if callable(jac):
-        return lambda x: fun(x, *args), lambda x: jac(x, *args)
-    if jac not in (None, False, *DIFFERENCES, "cs"):
-        raise InputTypeError(
-            f"{name}: jac is {jac!r}, expected a function that returns the Jacobian, True if fun "
-            "returns both, or '2-point' for differences of values."
-        )
-    return lambda x: fun(x, *args), None
-
-
-def _stated_size(group: Group) -> int:
-    """The number of components that the limits promise; 0 where they are single numbers."""
-    return max((np.size(side) for side in (group.lower, group.upper) if np.ndim(side)), default=0)
-
-
-def _limits(group: Group) -> tuple[Vector, Vector]:
-    try:
-        low, high = (
-            np.broadcast_to(np.array(side, dtype=np.float64), (group.size,)).copy()
-            for side in (group.lower, group.upper)
-        )
-    except (TypeError, ValueError) as failure:
-        raise InputError(
-            f"{group.name}: lb and ub must be numbers, or vectors with one entry for each of its "
-            f"{group.size} components: {failure}."
-        ) from failure
-    if np.isnan(low).any() or np.isnan(high).any():
-        raise InputError(f"{group.name}: lb or ub is nan; write an infinity for no limit.")
-    bad = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
-    if bad.size:
-        k = int(bad[0])
-        raise InputError(
-            f"{group.name}: component {k} has lb = {low[k]:g} and ub = {high[k]:g}, which no value "
-            "satisfies; exchange or mend them."
-        )
-    return low, high

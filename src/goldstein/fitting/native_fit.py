@@ -13,7 +13,7 @@ from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.checker.files import Arrays
+from goldstein.certificates.files import Arrays
 from goldstein.errors import KinkError
 from goldstein.fitting.fit import Fit
 from goldstein.fitting.near_proof import (

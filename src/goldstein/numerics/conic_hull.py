@@ -13,6 +13,12 @@ import numpy as np
 from scipy.optimize import nnls
 
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.numerics.hull import min_norm_weights
+
+
+def shortest_weights(hull: Matrix, cone: Matrix) -> tuple[Vector, Vector]:
+    """Return weights of the shortest vector of a hull plus a cone, which may be empty."""
+    return conic_weights(hull, cone) if len(cone) else (min_norm_weights(hull), np.zeros(0))
 
 
 def conic_weights(hull: Matrix, cone: Matrix) -> tuple[Vector, Vector]:

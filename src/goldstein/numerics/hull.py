@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dgelsy, dgeqrf, dposv
 
+from goldstein.checker.rounding import combination_norm_upper
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.numerics.active_inverse import RIDGE, ActiveInverse
@@ -114,6 +115,19 @@ def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector
     point = weights.dot(rows)
     shortest = int(squared.argmin())
     return weights if point.dot(point) <= squared.item(shortest) else _vertex(count, shortest)
+
+
+def best_bound(
+    rows: Matrix, weights: Vector | None = None, deadline: float = math.inf
+) -> tuple[float, Vector]:
+    """Return a bound of the shortest vector of the hull, and its weights (these, or better)."""
+    best = np.maximum(min_norm_weights(rows, deadline), 0.0)
+    bound = combination_norm_upper(best, rows)
+    if weights is not None:
+        given = combination_norm_upper(weights, rows)
+        if given <= bound:
+            return given, weights
+    return bound, best
 
 
 class Hull:

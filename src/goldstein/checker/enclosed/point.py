@@ -26,6 +26,8 @@ from goldstein.checker.sides import Limits, Pause, Point, Side
 class EnclosedPoint(Point):
     """A point with enclosed values; what is decided about it is exact."""
 
+    arithmetic = "enclosed in float64"
+
     def enclosed(self, vector: Any) -> Enclosure:
         return Enclosure.of(vector)
 

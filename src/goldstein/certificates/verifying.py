@@ -1,0 +1,85 @@
+"""From a certificate and what the user gives to the checker, which reads and decides."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from goldstein.checker import sampled
+from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import Limits, as_groups
+from goldstein.checker.layout import Layout, is_layout, is_vector, shown, taken_apart
+from goldstein.checker.sampled import check_layout
+from goldstein.checker.verification import Verification
+from goldstein.errors import GoldsteinError, InputError
+from goldstein.numerics.conic_hull import shortest_weights
+from goldstein.numerics.streams import seed_from
+
+
+def settle_layout(certificate: Any) -> None:
+    """Give a certificate that says nothing of its layout that of a vector; refuse what is none."""
+    if not certificate.layout:
+        object.__setattr__(certificate, "layout", [int(np.size(certificate.x))])
+    if not is_layout(certificate.layout):
+        raise InputError("the layout of the point in this certificate is not one of ours.")
+
+
+def in_layout(certificate: Any) -> str:
+    """Say in a summary how the function is called, where that is not with a vector."""
+    plain = is_vector(certificate.layout)
+    return "" if plain else f", f is called with {shown(certificate.layout)}"
+
+
+def layout_of(certificate: Any, like: Any) -> Layout:
+    """Return the layout in which the verifier's function is called.
+
+    That of `like`, or a vector; what a certificate says of it is a claim. Only where it was made
+    here, of the user's own point, that layout need not be given again.
+    """
+    if like is not None:
+        return taken_apart(like, "like")[0]
+    return certificate.layout if certificate.own_layout else [certificate.x.size]
+
+
+def verified(
+    certificate: Any,
+    fun: Any,
+    jac: Any = None,
+    args: Any = (),
+    *,
+    like: Any = None,
+    seed: int | None = None,
+    check_values: bool = True,
+    plus: Any = None,
+    **limits: Any,
+) -> Verification:
+    """Decide a claim that rests on gradients near x; `limits` are bounds and constraints."""
+    layout = layout_of(certificate, like)
+    x, f = np.nan_to_num(certificate.x), sampled.asked(fun, jac, args, layout)
+    try:
+        box = as_box(limits.get("bounds"), x.size)
+        system = None
+        if limits:
+            # Constraints are asked for their sizes, at a point inside, whatever x is.
+            system = Limits(as_groups(limits.get("constraints", ()), x.size), box.clip(x))
+        problem = sampled.Problem(f, box, shortest_weights, layout, plus, system)
+    except GoldsteinError as failure:
+        found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+        found.add("problem", False, f"function, bounds or constraints do not fit: {failure}")
+        return found
+    return sampled.check(certificate, problem, seed_from(seed), check_values)
+
+
+def checked(
+    certificate: Any, oracle: Any, box: Any, system: Any, seed: int, check_values: bool
+) -> Verification:
+    """Decide a claim as `verify` will, with a function that counts."""
+    plain = oracle.plain
+    f = sampled.asked(plain) if hasattr(plain, "program") else sampled.Asked(oracle)
+    problem = sampled.Problem(f, box, shortest_weights, certificate.layout, None, system)
+    return sampled.check(certificate, problem, seed, check_values)
+
+
+__all__ = ["check_layout", "checked", "in_layout", "layout_of", "settle_layout", "verified"]

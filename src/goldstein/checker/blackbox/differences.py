@@ -1,0 +1,215 @@
+"""Do gradients and values belong to one function, and how fine is it? Differences of values say.
+
+A gradient may be wrong, everywhere or at the one place that a claim rests on. And a function may not
+see short steps: (x + 1e9) - 1e9 does not, nor what computes in single precision; there every point
+of a small ball is rounded to a few, which may be kinks. So somewhere near x a difference of values
+must agree with a gradient, for a step that is short against the ball; what happens at shorter
+distances is not believed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from goldstein.checker.arrays import Mask, Vector
+from goldstein.checker.constrained.box import Box
+from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
+
+#: Steps relative to delta: the shortest, the longest, the longest that still resolves the ball; and
+#: how much longer the next one is: to see a mistake twice, and to find what is resolved.
+SHORTEST, LONGEST, COARSEST, TWICE, NEXT = 2.0**-24, 2.0**-10, 2.0**-4, 2.0**6, 2.0**4
+
+#: Rounding of values, which are long sums as a rule, and the part of a slope it may blur at first,
+#: and at most.
+ROUNDING, CLEAR, BLURRED = 2.0**-46, 1e-2, 0.05
+
+#: Disagreement relative to |g|.|v|, beyond the rounding of the values: none, and a mistake.
+TOLERANCE, MISTAKE = 1e-3, 5e-3
+
+#: Points of a claim that are looked at; random ones; and how many of these must contradict.
+HEAVY, POINTS, NEEDED = 4, 4, 2
+
+#: Points beside one that a claim rests on: how many are looked at, how far away they are relative to
+#: delta (much farther than the longest step: their own kinks are not met), which difference of
+#: gradients, relative, is no kink, and how many must contradict: noise in values does, rarely.
+BESIDE, NEAR, ALIKE, SEVERAL = 12, 2.0**-6, 0.1, 3
+
+#: How far outside the ball one looks, and in which steps, where f is flat in it.
+FAR, FARTHER = 2.0**24, 2.0**3
+
+
+class Differences:
+    """Differences of values around x; `f` answers `value` and `gradient`, inside the box."""
+
+    def __init__(self, f: Any, x: Vector, delta: float, box: Box, seed: int) -> None:
+        self.f, self.x, self.delta, self.box = f, x, delta, box
+        self.rng = np.random.default_rng([seed, 2**20])
+        self._size, self._coarsest = abs(f.value(x)), COARSEST * delta
+
+    def resolution(
+        self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST
+    ) -> float:
+        """Return a step that f resolves near x, at most `coarsest` of delta.
+
+        Parameters
+        ----------
+        known : sequence of (point, gradient)
+            What a claim rests on, the heaviest first.
+
+        Raises
+        ------
+        ContradictedError
+            When differences of values contradict the gradients.
+        UnresolvedError
+            When no such step is resolved.
+        """
+        self._coarsest = coarsest * self.delta
+        rows = [(y, g) for y, g in known[:HEAVY] if g.any()]
+        steps = [self._finest(y, g) for y, g in rows]
+        if not all(steps):  # a kink is everywhere near, or f is too coarse
+            steps.append(self.at_random())
+        silent = np.logical_and.reduce([g == 0.0 for _, g in known])
+        if silent.any():
+            steps.append(self._outside(silent))
+        return max([SHORTEST * self.delta, *steps])
+
+    def _finest(self, y: Vector, g: Vector) -> float:
+        """Return the shortest step with which the values around y agree, or 0.
+
+        Where they contradict the gradient there may be a kink next to y, so they are asked for
+        around points beside it, too, whose gradients are like its own: where the gradient is right
+        one of them agrees; where several of them contradict, and none agrees, it is not.
+        """
+        verdict, step = self._compare(y, g)
+        contradictions = 0
+        for _ in range(BESIDE if verdict is False else 0):
+            z = self._near(y, NEAR * self.delta)
+            h = self._gradient(z)
+            if h is None or np.linalg.norm(h - g) > ALIKE * np.linalg.norm(g):
+                continue  # beyond a kink
+            beside, other = self._compare(z, h)
+            if beside:
+                return other
+            contradictions += beside is False
+        if contradictions >= SEVERAL:
+            raise ContradictedError
+        return step if verdict else self._longer(y, g, step)
+
+    def _longer(self, y: Vector, g: Vector, step: float) -> float:
+        while (step := step * NEXT) <= self._coarsest:
+            if self._miss(y, g, step * self._direction())[0]:
+                return step
+        return 0.0
+
+    def at_random(self) -> float:
+        """Return the shortest step that agrees at a random point of the ball; one acquits."""
+        contradictions, places = 0, []
+        for _ in range(POINTS):
+            z = self._near(self.x, 0.5 * self.delta)
+            g = self._gradient(z)
+            if g is not None:
+                verdict, step = self._compare(z, g)
+                if verdict:
+                    return step
+                contradictions += verdict is False
+                places.append((z, g, step))
+        if contradictions >= NEEDED:
+            raise ContradictedError
+        for place in places:
+            if step := self._longer(*place):
+                return step
+        raise UnresolvedError(self._coarsest)
+
+    def _outside(self, silent: Mask) -> float:
+        """Return what is resolved along coordinates in which f is flat near x; 0 if nobody knows.
+
+        It may be flat because the ball is too small: then one sees that farther away.
+        """
+        for _ in range(POINTS):
+            reach, g = self.delta, None
+            while g is None or not g[silent].any():
+                reach *= FARTHER
+                if reach > FAR * self.delta:
+                    return 0.0
+                z = self.box.reflect(self.x + np.where(silent, reach * self._direction(), 0.0))
+                g = self._gradient(z)
+            step, clear = SHORTEST * self.delta, False
+            while (step := step * NEXT) <= self._coarsest:
+                along = np.where(silent, step * self._direction(), 0.0)
+                verdict, _, blur = self._miss(z, g, along, constant=True)
+                if verdict:
+                    return step
+                clear |= blur > 0.0
+            if not clear:
+                return 0.0
+        raise UnresolvedError(self._coarsest)
+
+    def _compare(self, y: Vector, g: Vector) -> tuple[bool | None, float]:
+        """True or False where the values around y are clear, None where not; and the step taken."""
+        v = self._direction()
+        steep = float(np.abs(g) @ np.abs(v))
+        digits = ROUNDING * self._size / (CLEAR * steep) if steep > 0 else math.inf
+        spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
+        step = max(SHORTEST * self.delta, min(digits, LONGEST * self.delta), spacing)
+        if spacing > LONGEST * self.delta:
+            return None, step  # steps of few units in the last place show what rounding loses
+        longer = min(TWICE * step, LONGEST * self.delta)
+        step = min(step, longer / 8.0)  # two steps alike would show the same noise
+        first, slope, blur = self._miss(y, g, step * v)
+        if first is not False:
+            return first, step
+        second, other, more = self._miss(y, g, longer * v)
+        # Two steps that miss by the same slope show a mistake; a kink or curvature changes with them.
+        same = abs(slope - other) <= 0.25 * abs(other) + blur + more
+        return (second if second is not False else False if same else None), step
+
+    def _miss(
+        self, y: Vector, g: Vector, step: Vector, constant: bool = False
+    ) -> tuple[bool | None, float, float]:
+        """Compare a central difference with <g, step>: verdict, missed slope, blur of the slope.
+
+        Values that do not change say nothing; or, if they are `constant`, that they should not be.
+        """
+        step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
+        y = self.box.clip(y, np.abs(step))
+        ahead, behind = y + step, y - step
+        high, low, way = self.f.value(ahead), self.f.value(behind), ahead - behind
+        rise, most = high - low, float(np.abs(g) @ np.abs(way))
+        size, blur = max(most, abs(rise)), ROUNDING * max(abs(high), abs(low))
+        clear = math.isfinite(rise) and 0.0 < size and blur <= BLURRED * size
+        if not clear or (rise == 0.0 and not constant):
+            return None, 0.0, 0.0
+        miss, length = rise - float(g @ way), float(np.linalg.norm(way))
+        gap = abs(miss) - blur
+        verdict = True if gap <= TOLERANCE * size else None if gap <= MISTAKE * size else False
+        return verdict, miss / length, (blur + 2.0**-1000) / length
+
+    def _direction(self) -> Vector:
+        """Draw a direction of about unit length.
+
+        No entry is small, so that no coordinate goes unnoticed; none is like another, so that
+        mistakes do not cancel: up to a factor their sizes are uniform between 0.5 and 1.5.
+        """
+        drawn: Vector = self.rng.uniform(-1.0, 1.0, self.x.size)
+        drawn += np.copysign(0.5, drawn)
+        return drawn / math.sqrt(self.x.size)
+
+    def _near(self, y: Vector, radius: float) -> Vector:
+        """Draw a point about so far from y, within the ball and the box."""
+        z = self.box.reflect(y + self.rng.uniform(0.1, 0.7) * radius * self._direction())
+        away = max(float(np.linalg.norm(z - self.x)), self.delta)
+        return self.box.clip(self.x + (z - self.x) * (self.delta / away))
+
+    def _gradient(self, z: Vector) -> Vector | None:
+        try:
+            found: Vector = self.f.gradient(z)
+            return found
+        except KinkError:
+            return None
+
+
+__all__ = ["COARSEST", "Differences"]

@@ -1,0 +1,154 @@
+"""Gradients at perturbed points: what may be believed of a black box.
+
+At a kink a program may return anything (automatic differentiation says 0 for relu(x) - relu(-x) at
+0, whose derivative is 1), and where a kink is, a black box does not say. Points displaced at random
+are almost surely not on one, so a claim is believed for the gradients there, and for those only.
+Any convex combination of gradients from the ball proves the claim: the weights may be chosen anew,
+or a function that is merely curved would be refused.
+
+Displacements are no shorter than what the values of f resolve (`goldstein.checker.resolution`):
+nearer by, (x + 1e9) - 1e9 is on its kink wherever x is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from goldstein.checker import rounding
+from goldstein.checker.arrays import Indices, Matrix, Vector
+from goldstein.checker.constrained.box import Box
+from goldstein.checker.errors import KinkError
+
+#: Draws beside every point before a claim is given up, and the rows they may add up to.
+ROUNDS, ROWS = 8, 2000
+
+#: Gradients asked for again are the same up to this part of their length.
+SAME = 1e-9
+
+#: A twin is this part of a perturbation away: some units in the last place.
+TWIN = 2.0**-6
+
+#: Asks for a gradient of the function with this number at a point; a known kink is a `KinkError`.
+Ask = Callable[[int, Vector], Vector]
+#: Bounds a combination of rows of these functions: with the known weights, and with better ones.
+Bound = Callable[[Matrix, Indices, Vector | None], tuple[float, Vector]]
+
+
+def has_room(x: Vector, delta: float) -> bool:
+    """Does the ball around x hold enough floats to look beside its points?"""
+    return delta > 2.0**-44 * float(np.abs(x).max(initial=0.0)) and delta > 0.0
+
+
+def radius(y: Vector, delta: float, resolution: float = 0.0) -> Vector:
+    """Return how far the entries of a point are displaced: a speck of the ball, and of each entry.
+
+    The speck of the ball is what moves an entry 0 off a kink of a function that adds constants to
+    it; some hundred units in the last place move the large entries. Constants of size 1 are met
+    most often, so a small entry moves as far as one of size 1 if the ball has room for it.
+    """
+    room = max(min(2.0**-30 * delta, 2.0**-44), 2.0**-144, resolution / math.sqrt(y.shape[-1]))
+    width: Vector = 2.0**-36 * delta + np.maximum(2.0**-44 * np.abs(y), room)
+    return width
+
+
+class Neighbourhood:
+    """The part of the ball around x that is inside the bounds, and how f resolves it."""
+
+    def __init__(self, x: Vector, delta: float, box: Box, resolution: float = 0.0) -> None:
+        self.x, self.delta, self.box, self.resolution = x, delta, box, resolution
+
+    def perturbed(self, rng: np.random.Generator, y: Vector, times: float = 1.0) -> Vector:
+        """Displace y at random by its perturbation radius, or some of them."""
+        step = times * radius(y, self.delta, self.resolution)
+        return self.inside(y + step * rng.standard_normal(y.size))
+
+    def twin(self, rng: np.random.Generator, z: Vector) -> Vector:
+        """Move z by a few units in the last place: a kink it sits on is left behind."""
+        step = rng.choice([-1.0, 1.0], z.size) * rng.uniform(1.0, 2.0, z.size)
+        return self.inside(z + TWIN * radius(z, self.delta, self.resolution) * step)
+
+    def inside(self, z: Vector) -> Vector:
+        """Pull a point that has left the ball or the box back into them."""
+        z = self.box.reflect(z)
+        for factor in (1.0 - 2.0**-30, 0.999, 0.5):
+            distance = rounding.distance_upper(z, self.x)
+            if distance <= self.delta:
+                return z
+            z = self.box.clip(self.x + (z - self.x) * (factor * self.delta / distance))
+        return z
+
+
+def resample(
+    ask: Ask,
+    place: Neighbourhood,
+    points: Sequence[Vector] | Matrix,
+    owners: Indices,
+    weights: Vector,
+    bound: Bound,
+    goal: float,
+    seed: int,
+    rounds: int = ROUNDS,
+) -> float:
+    """Return the smallest bound of gradients at perturbed points; the search ends at `goal`.
+
+    Every gradient that carries weight has a twin some units in the last place away, and the twins
+    must reach the goal too. With floats a displaced point can meet a kink by chance, and among many
+    points the weights would pick just that one; its twin finds it out.
+    """
+    best = math.inf
+    # Of every row its draw and its point: the place is drawn again where it is needed again.
+    keys: list[tuple[int, int]] = []
+    rows = np.empty((2 * len(points), place.x.size))
+
+    def drawn(draw: int, j: int) -> Vector:
+        return place.perturbed(np.random.default_rng([seed, draw, j]), points[j])
+
+    for draw in range(max(2, min(rounds, ROWS // len(points)))):
+        fresh = []
+        for j in range(len(points)):
+            try:
+                g = ask(int(owners[j]), drawn(draw, j))
+            except KinkError:
+                continue
+            # What was found beside a point before is not kept twice.
+            known = (r for r, key in enumerate(keys) if key[1] == j and _is_same(g, rows[r]))
+            row = next(known, len(keys))
+            if row == len(rows):
+                rows = np.concatenate([rows, np.empty((8 + row // 8, place.x.size))])
+            if row == len(keys):
+                rows[row] = g
+                keys.append((draw, j))
+            fresh.append(row)
+        if not fresh:
+            continue
+        used = np.array(fresh)
+        of = np.array([owners[j] for _, j in keys])
+        complete = weights if len(fresh) == len(points) else None
+        value, chosen = bound(rows[used], of[used], complete)
+        if value > goal and draw:
+            used = np.arange(len(keys))
+            value, chosen = bound(rows[used], of, None)
+        if value <= goal:
+            rng = np.random.default_rng([seed, draw, len(points)])
+            support = np.flatnonzero(chosen > 0)
+            try:
+                twins = np.array([
+                    ask(int(of[r]), place.twin(rng, drawn(*keys[r]))) for r in used[support]
+                ])  # fmt: skip
+            except KinkError:
+                continue
+            value = max(value, bound(twins, of[used[support]], chosen[support])[0])
+        best = min(best, value)
+        if value <= goal:
+            break
+    return best
+
+
+def _is_same(g: Vector, h: Vector) -> bool:
+    return rounding.norm_upper(g - h) <= SAME * rounding.norm_upper(g)
+
+
+__all__ = ["ROUNDS", "SAME", "Neighbourhood", "has_room", "radius", "resample"]

@@ -1,0 +1,1 @@
+"""Claims about problems with bounds and constraints."""

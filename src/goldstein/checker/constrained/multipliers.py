@@ -1,0 +1,228 @@
+"""What multipliers have to satisfy: signs, activity, and constraints that say something about f."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.blackbox.perturbed import Neighbourhood
+from goldstein.checker.constrained.limits import Limits
+from goldstein.checker.errors import KinkError
+from goldstein.checker.verification import Verification
+
+#: Constraints whose gradients come this close to cancelling each other (relative to their lengths)
+#: say nothing about f.
+DEGENERATE = 1e-3
+
+#: Pairs of points beside x at which constraints are asked for their qualification, rounds of looking
+#: along the direction that separates them, how far one looks relative to delta, and how much
+#: smaller the qualification may be than stated: of black boxes it is measured on samples.
+PAIRS, LOOKS, REACHES, LESS = 2, 6, (2.0**-20, 2.0**-8, 0.5), 10.0
+
+#: A constraint vanishes at x if its gradients there are shorter than this part of those elsewhere
+#: in the ball; and x has to be closer to a constraint with a multiplier than this part of delta,
+#: or what holds at the constraint need not show at x.
+VANISHED, CLOSE = 0.02, 1e-4
+
+
+def check_signs(found: Verification, cert: Any, system: Limits, box: Any) -> None:
+    """Multipliers fit the constraints: as many, of the sign of their limits; so does the normal."""
+    stated, size, index = cert.multipliers.size, system.size, cert.constraint_index
+    advice = "" if stated == size else "; pass the constraints= that minimize was given"
+    fits = stated == size and bool(((index >= 0) & (index < size)).all())
+    if not found.add("constraints", fits, f"{stated} multipliers for {size} components{advice}"):
+        return
+    found.add("multipliers", *_signs_fit(cert, system))
+    found.add("normal", *box.normal_fits(cert.normal, getattr(cert, "exact_pivot", cert.x)))
+
+
+def _signs_fit(cert: Any, system: Limits) -> tuple[bool, str]:
+    for i in range(system.size):
+        weights = cert.constraint_weights[cert.constraint_index == i]
+        if (weights > 0).any() and (weights < 0).any():
+            return False, f"{system.name(i)}: weights of both signs cancel each other"
+        total = math.fsum(weights.tolist())
+        if not abs(total - cert.multipliers[i]) <= 1e-9 * abs(total):
+            return False, f"{system.name(i)}: {cert.multipliers[i]:g} is stated, {total:g} is used"
+        if total and not math.isfinite(system.upper[i] if total > 0 else system.lower[i]):
+            return False, f"{system.name(i)}: {total:g} has the wrong sign, there is no such limit"
+    return True, "signs fit the limits"
+
+
+def check_activity(found: Verification, cert: Any, system: Limits) -> None:
+    """Feasible at x, and every constraint with a multiplier reached in the ball."""
+    values = system.values(cert.x)
+    violation = float(np.abs(system.excess(values)).max(initial=0.0))
+    # Another machine rounds the user's own code differently.
+    scale = float(np.abs(values).max(initial=0.0))
+    found.add(
+        "feasibility",
+        violation <= cert.feasibility + 2.0**-48 * scale,
+        f"violation {violation:.3g} at x, claimed {cert.feasibility:.3g}",
+    )
+    used = np.flatnonzero(cert.multipliers).tolist()
+    missing = [i for i in used if not _reached(cert, system, i)]
+    found.add(
+        "activity",
+        not missing,
+        f"a multiplier on {system.name(missing[0])}, which no stored point reaches"
+        if missing
+        else "every constraint with a multiplier is reached in the ball",
+    )
+
+
+def _reached(cert: Any, system: Limits, i: int) -> bool:
+    """Do stored points reach the limit that the multiplier of component i belongs to?
+
+    An equality holds at x, or has values on both sides of its limit.
+    """
+    points = (cert.x, *cert.constraint_points[cert.constraint_index == i], *cert.points)
+    values = np.array([system.values(y)[i] for y in points])
+    above, below = bool((values >= system.upper[i]).any()), bool((values <= system.lower[i]).any())
+    if system.equal[i]:
+        return bool(abs(values[0] - system.upper[i]) <= system.tolerances()[i]) or (above and below)
+    return above if cert.multipliers[i] > 0 else below
+
+
+def meant(cert: Any, system: Limits) -> list[int]:
+    """Components that a qualification is about: those with a multiplier, but linear equalities.
+
+    The gradients of these form a line by nature.
+    """
+    used = np.flatnonzero(cert.multipliers).tolist()
+    return [i for i in used if not (system.linear[i] and system.equal[i])]
+
+
+class Hull:
+    """Gradients of constraints, times the sign of their multipliers, and normals in use."""
+
+    def __init__(self, normal: Vector, fixed: Any, propose: Callable[[Matrix, Matrix], Any]) -> None:
+        used = np.flatnonzero((normal != 0.0) & ~fixed)
+        self.used, self.signs = used, np.sign(normal[used])
+        self.cone = np.zeros((used.size, normal.size))
+        self.cone[np.arange(used.size), used] = self.signs
+        self.propose = propose
+        self.index: list[int] = []
+        self.rows: list[Vector] = []
+
+    def add(self, i: int, row: Vector) -> None:
+        self.index.append(i)
+        self.rows.append(row)
+
+    def separation(self) -> tuple[float, Vector]:
+        """Bound from below how far the hull plus cone is from 0, each row divided by the longest of
+        its constraint; and the direction v that shows it. 1 where there is nothing to qualify.
+
+        The proposal is not believed: where <r, v> >= t |v| for every row and <k, v> >= 0 for every
+        normal, nothing in hull plus cone is shorter than t.
+        """
+        if not self.rows:
+            return 1.0, np.zeros(self.cone.shape[1])
+        index, rows = np.array(self.index), np.array(self.rows)
+        lengths = np.linalg.norm(rows, axis=1)
+        longest = np.array([lengths[index == i].max() for i in index])
+        if not (np.isfinite(longest).all() and longest.all()):
+            return 0.0, np.zeros(self.cone.shape[1])
+        rows = rows / longest[:, None]
+        a, b = self.propose(rows, self.cone)
+        v = a @ rows + b @ self.cone
+        # Entries against a normal are 0 up to rounding; without them v is a direction of the cone.
+        v[self.used] = np.where(self.signs * v[self.used] >= 0.0, v[self.used], 0.0)
+        length = float(np.linalg.norm(v))
+        v = v / length if length else v
+        return min(1.0, max(0.0, float((rows @ v).min()))), v
+
+
+def qualification(
+    cert: Any, problem: Any, rows: list[tuple[int, Vector]], rng: np.random.Generator,
+    pairs: int = PAIRS,
+) -> float:  # fmt: skip
+    """Return how far the gradients of the constraints in use are from cancelling each other.
+
+    `rows` are those with weight. The constraints are asked besides at pairs of points next to x, on
+    opposite sides of it: there a multiplier has to mean something when delta shrinks. Then one looks
+    along the direction that separates them from 0, where a gradient that contradicts it would be,
+    until none does. It is an upper bound: of a black box nobody knows all gradients.
+    """
+    system, x = problem.system, cert.x
+    place = Neighbourhood(x, cert.delta, problem.box)
+    some = meant(cert, system)
+    bent = [i for i in some if not system.linear[i]]
+    hull = Hull(cert.normal, problem.box.fixed, problem.propose)
+    for i, g in rows:
+        if i in some:
+            hull.add(i, np.sign(cert.multipliers[i]) * g)
+    centre = []
+    for _ in range(pairs if bent else 0):
+        offset = place.perturbed(rng, x) - x
+        centre += _jacobians(system, [place.inside(x + offset), place.inside(x - offset)])
+    if bent and _vanishes(centre, rows, bent, problem, place, rng, pairs):
+        return 0.0
+    for jacobian in centre:
+        for i in bent:
+            hull.add(i, np.sign(cert.multipliers[i]) * jacobian[i])
+    q, v = hull.separation()
+    for _ in range(LOOKS if bent else 0):
+        steps = [sign * reach * cert.delta * v for reach in REACHES for sign in (1.0, -1.0)]
+        seen = _jacobians(system, [place.inside(x + step) for step in steps])
+        found = [(i, np.sign(cert.multipliers[i]) * jacobian[i]) for jacobian in seen for i in bent]
+        against = [(i, g) for i, g in found if g @ v < 0.5 * q * np.linalg.norm(g)]
+        if not against:
+            break
+        for i, g in against:
+            hull.add(i, g)
+        q, v = hull.separation()
+    return q
+
+
+def _jacobians(system: Limits, points: list[Vector]) -> list[Matrix]:
+    found = []
+    for y in points:
+        try:
+            found.append(system.rows(y).copy())
+        except KinkError:
+            continue
+    return found
+
+
+def _vanishes(
+    centre: list[Matrix], rows: list[tuple[int, Vector]], bent: list[int], problem: Any,
+    place: Neighbourhood, rng: np.random.Generator, pairs: int,
+) -> bool:  # fmt: skip
+    """Whether gradients of a constraint are next to 0 at x, or x is too far from it to tell."""
+    if not centre:
+        return True
+    x, delta, system = place.x, place.delta, problem.system
+    wide = 0.9 * delta / math.sqrt(x.size) * rng.standard_normal((pairs, x.size))
+    around = centre + _jacobians(system, [place.inside(x + s * w) for w in wide for s in (1, -1)])
+    violated = np.abs(system.excess(system.values(x)))
+    strict = math.sqrt(pairs / PAIRS)  # who looks more often than a check is to be stricter as well
+    for i in bent:
+        shortest = min(float(np.linalg.norm(jacobian[i])) for jacobian in centre)
+        others = [jacobian[i] for jacobian in around] + [g for k, g in rows if k == i]
+        longest = max(float(np.linalg.norm(g)) for g in others)
+        if shortest <= strict * VANISHED * longest or strict * violated[i] > CLOSE * delta * shortest:
+            return True
+    return False
+
+
+def check_qualification(found: Verification, cert: Any, problem: Any, seed: int) -> None:
+    """Constraints whose gradients cancel each other prove anything about f, that is nothing."""
+    used = np.flatnonzero(cert.constraint_weights)
+    rows = [(int(cert.constraint_index[r]), cert.constraint_gradients[r]) for r in used]
+    q = qualification(cert, problem, rows, np.random.default_rng([seed, 2**21]))
+    honest, empty = cert.qualification <= LESS * q, min(q, cert.qualification) <= DEGENERATE
+    found.add(
+        "qualification",
+        honest and not empty,
+        f"the constraint gradients that were looked at stay {q:.3g} away from 0"
+        + ("" if honest else f", {cert.qualification:.3g} is stated")
+        + (": degenerate, the claim says nothing about f" if empty else ""),
+    )
+
+
+__all__ = ["DEGENERATE", "Hull", "check_activity", "check_qualification", "check_signs", "meant"]

@@ -1,0 +1,378 @@
+"""Claims that rest on gradients at points near x: a combination of them is at most eps long.
+
+|sum_j w_j grad f(y_j) + sum_r mu_r grad c_i(r)(z_r) + n| <= eps, all points within delta of x and
+inside the bounds, w convex. Without constraints and n it is the Goldstein claim. n is a subgradient
+of a convex term at x (`goldstein.checker.fenchel`), or normal to the bounds at x; what the
+constraints have to satisfy is decided in `goldstein.checker.constraints`.
+
+Gradients of black boxes are believed, but for kinks: they are asked for again at the stored points,
+and at perturbed ones, and compared with values. A function whose structure is known is asked for
+enclosures of its gradients instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from goldstein.checker.arrays import Indices, Matrix, Vector
+from goldstein.checker.blackbox.differences import Differences
+from goldstein.checker.constrained import multipliers
+from goldstein.checker.constrained.box import Box, best_normal
+from goldstein.checker.enclosed.arrays import Enclosure
+from goldstein.checker.errors import (
+    ContradictedError, GoldsteinError, InputTypeError, KinkError, NotCertifiableError,
+)  # fmt: skip
+from goldstein.checker.exact import Exact
+from goldstein.checker.fenchel import Record, term_share
+from goldstein.checker.function import Asked, BlackBox
+from goldstein.checker.layout import Layout, is_vector, shown
+from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, has_room, resample
+from goldstein.checker.rationals import squared_distance
+from goldstein.checker.rounding import (
+    combination_norm_upper, distances_upper, mean_length, norm_upper, rounding_slack, sum_lower, up,
+)  # fmt: skip
+from goldstein.checker.sides import Program, Side, point_at
+from goldstein.checker.verification import Verification
+
+#: Proposes (a, b), a convex and b >= 0, for which a @ hull + b @ cone is short. Any answer is good
+#: enough: weights are not believed, their combination is bounded.
+Propose = Callable[[Matrix, Matrix], tuple[Vector, Vector]]
+
+#: Another machine rounds the user's own code differently: by this part of the claimed eps.
+SAME_SHARE = 0.01
+
+#: Weights chosen anew may use so many times the multipliers that are stated.
+MORE_WEIGHT = 4.0
+
+#: f among the functions of a problem; components of the constraints are counted from 0.
+OBJECTIVE = -1
+
+
+class Written(Asked):
+    """A function written in the language of the checker: its gradients are enclosed.
+
+    Attributes
+    ----------
+    error : float
+        How far the midpoints that were returned are from the truth, at most.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.coarse, self.has_value, self.error = program, "", False, 0.0
+
+    def gradient(self, y: Vector) -> Vector:
+        try:
+            g = Side(point_at(self.program, y), None).gradient()
+        except NotCertifiableError as failure:
+            raise KinkError(str(failure), y) from None
+        if isinstance(g, Exact):
+            g = Enclosure.of(g.fractions)
+        self.error = max(self.error, norm_upper(g.rad))
+        answer: Vector = g.mid
+        return answer
+
+
+def asked(fun: Any, jac: Any = None, args: Any = (), layout: Layout | None = None) -> Asked:
+    """Read a function as `minimize` takes it; points have this layout, or are vectors."""
+    own = hasattr(fun, "value") and hasattr(fun, "gradient")
+    layout = None if layout is None or is_vector(layout) else layout
+    if own and (jac is not None or args or layout is not None):
+        raise InputTypeError("fun is an oracle over one vector; drop jac, args and like.")
+    if own and hasattr(fun, "program"):
+        with suppress(NotCertifiableError):  # a part of it is user code
+            return Written(fun.program())
+    if own:
+        # Nothing that a search may have written is read.
+        return Asked(fun.anew() if hasattr(fun, "anew") else fun)
+    if not callable(fun) or not (jac is True or callable(jac)):
+        raise InputTypeError(
+            f"a check asks for gradients: pass jac=your_gradient, or jac=True if fun returns "
+            f"(value, gradient); got fun of type {type(fun).__name__} and jac = {jac!r}."
+        )
+    return Asked(BlackBox(fun, jac, args if isinstance(args, tuple | list) else (args,), layout))
+
+
+class Component:
+    """One component of the constraints as a function."""
+
+    def __init__(self, system: Any, i: int) -> None:
+        self.system, self.i, self.has_value = system, i, not system.linear[i]
+
+    def value(self, x: Vector) -> float:
+        return float(self.system.values(x)[self.i])
+
+    def gradient(self, y: Vector) -> Vector:
+        row: Vector = self.system.rows(y)[self.i]
+        return row
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a claim is about: f, the bounds, a convex term, constraints; and who proposes weights."""
+
+    f: Asked
+    box: Box
+    propose: Propose
+    layout: Layout
+    term: Record | None = None
+    system: Any = None
+
+    def gradient(self, i: int, y: Vector) -> Vector:
+        """Return the gradient of f, or of component i of the constraints."""
+        row: Vector = self.f.gradient(y) if i == OBJECTIVE else self.system.rows(y)[i]
+        return row
+
+    def function(self, i: int) -> Any:
+        """Return f, or a component of the constraints, for questions about values."""
+        return self.f if i == OBJECTIVE else Component(self.system, i)
+
+
+class Rows:
+    """Gradients of f and, times the sign of their multiplier, of constraints, with weights >= 0."""
+
+    def __init__(self, cert: Any, problem: Problem) -> None:
+        self.cert, self.problem = cert, problem
+        points, stored, weights = _used(cert.points, cert.gradients, cert.weights)
+        owners, self.sign = np.full(weights.size, OBJECTIVE), {OBJECTIVE: 1.0}
+        if problem.system is not None and cert.constraint_weights.any():
+            signed = cert.constraint_weights
+            at, rows, size = _used(cert.constraint_points, cert.constraint_gradients, np.abs(signed))
+            index, signs = cert.constraint_index[signed != 0], np.sign(signed[signed != 0])
+            self.sign |= dict(zip(index.tolist(), signs.tolist()))
+            points, weights = np.concatenate([points, at]), np.concatenate([weights, size])
+            stored = np.concatenate([stored, signs[:, None] * rows])
+            owners = np.concatenate([owners, index])
+        self.points, self.weights, self.owners, self.stored = points, weights, owners, stored
+        self.low, self.high = problem.box.normal_signs(cert.x)
+        places = np.flatnonzero(self.low), np.flatnonzero(self.high)
+        self.normals = np.zeros((sum(map(len, places)), cert.x.size))
+        self.normals[np.arange(len(self.normals)), np.concatenate(places)] = np.repeat(
+            [-1.0, 1.0], list(map(len, places))
+        )
+        #: What is added to every combination: a subgradient of the term; or a normal, chosen anew.
+        self.fixed: Vector | None = getattr(cert, "subgradient", None)
+        self.most = mean_length(np.where(self.owners == OBJECTIVE, 0.0, self.weights), self.stored)
+
+    def ask(self, i: int, y: Vector) -> Vector:
+        """Return a row: a gradient at a point."""
+        return self.sign[i] * self.problem.gradient(i, y.copy())
+
+    def length(self, rows: Matrix, owners: Indices, weights: Vector) -> float:
+        """Return an upper bound of the combination's length."""
+        extra = self.fixed
+        if extra is None:
+            extra = best_normal(weights @ rows, self.low, self.high)
+        if extra.any():
+            rows, weights = np.concatenate([rows, extra[None]]), np.append(weights, 1.0)
+            owners = np.append(owners, 0)
+        mean = combination_norm_upper(weights, rows)
+        if (owners == OBJECTIVE).all() or not mean:
+            return mean
+        with np.errstate(over="ignore"):
+            total = up(math.fsum(weights.tolist()))
+        return up(up(mean * total) / sum_lower(weights[owners == OBJECTIVE]))
+
+    def bound(
+        self, rows: Matrix, owners: Indices, known: Vector | None = None
+    ) -> tuple[float, Vector]:
+        """Return the bound for known weights, or for better ones without larger multipliers."""
+        best = math.inf, np.zeros(len(rows))
+        if known is not None:
+            best = self.length(rows, owners, known), known
+        of_f = owners == OBJECTIVE
+        hull = rows[of_f] if self.fixed is None else rows[of_f] + self.fixed
+        cone = np.concatenate([rows[~of_f], self.normals]) if self.fixed is None else rows[~of_f]
+        if not of_f.any():
+            return best
+        a, b = self.problem.propose(hull, cone)
+        weights = np.zeros(len(rows))
+        weights[of_f], weights[~of_f] = np.maximum(a, 0.0), np.maximum(b[: (~of_f).sum()], 0.0)
+        usable = weights[of_f].any() and np.isfinite(weights).all()  # what is proposed may be anything
+        with np.errstate(over="ignore"):
+            weights /= math.fsum(weights[of_f].tolist()) or 1.0
+        used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
+        if usable and used <= MORE_WEIGHT * self.most + self.cert.eps:
+            best = min(best, (self.length(rows, owners, weights), weights), key=lambda pair: pair[0])
+        return best
+
+    def heaviest(self, i: int) -> list[tuple[Vector, Vector]]:
+        """Return the points on which a claim rests most, with the gradients of one function."""
+        own = np.flatnonzero(self.owners == i)
+        order = own[np.argsort(-self.weights[own], kind="stable")]
+        return [(self.points[j], self.sign[i] * self.stored[j]) for j in order]
+
+
+def _used(points: Matrix, gradients: Matrix, weights: Vector) -> tuple[Matrix, Matrix, Vector]:
+    """Leave out rows of no weight; large arrays are not worth a copy where there are none."""
+    used = weights > 0
+    return (points, gradients, weights) if used.all() else (points[used], gradients[used], weights[used])
+
+
+def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> Verification:
+    """Decide a claim, with a sentence for everything that was looked at.
+
+    The checks stop where a later one would mean nothing. `seed` is that of the displacements.
+    """
+    found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+    if not (
+        _check_numbers(found, cert)
+        and check_layout(found, cert, problem.layout)
+        and _check_place(found, cert, problem)
+    ):
+        return found
+    share = _check_term(found, cert, problem)
+    try:
+        if found.ok and problem.system is not None:
+            multipliers.check_signs(found, cert, problem.system, problem.box)
+            multipliers.check_activity(found, cert, problem.system)
+        if found.ok:
+            _check_gradients(found, Rows(cert, problem), share, seed, check_values)
+        if found.ok and problem.system is not None:
+            multipliers.check_qualification(found, cert, problem, seed)
+    except KinkError as kink:
+        found.add("gradients", False, f"a function has a kink at a stored point: {kink}")
+    except GoldsteinError as failure:
+        found.add("gradients", False, f"a function could not be evaluated: {failure}")
+    return found
+
+
+def _check_numbers(found: Verification, cert: Any) -> bool:
+    """What can be said without asking anything."""
+    arrays = [value for value in vars(cert).values() if isinstance(value, np.ndarray)]
+    numbers = [cert.eps, cert.delta, *(
+        getattr(cert, name, 0.0) for name in ("feasibility", "qualification")
+    )]  # fmt: skip
+    finite = all(np.isfinite(a).all() for a in arrays) and cert.weights.size > 0
+    finite = finite and all(math.isfinite(v) and v >= 0 for v in numbers)
+    if not found.add("numbers", finite, "all entries finite" if finite else "non-finite or empty"):
+        return False
+    sealed = cert.digest == cert.content_digest()
+    found.add("content", sealed, "unaltered" if sealed else "a field was changed after it was made")
+    convex = bool((cert.weights >= 0).all()) and abs(_total(cert.weights) - 1.0) <= 1e-9
+    why = "those of f are negative, or do not sum to 1; without f nothing is said about it"
+    found.add("weights", convex, "nonnegative, sum 1" if convex else why)
+    supported = cert.label in ("conditional", "estimated")
+    found.add("label", supported, f"claimed {cert.label}, this check can support conditional")
+    return convex
+
+
+def check_layout(found: Verification, cert: Any, layout: Layout) -> bool:
+    """The layout in which f is called is part of the claim."""
+    same = cert.layout == layout
+    advice = f"; the claim is about f of {shown(cert.layout)}: pass like=a point of that layout"
+    return found.add("layout", same, f"x is {shown(layout)}" + ("" if same else advice))
+
+
+def _total(weights: Vector) -> float:
+    try:
+        return math.fsum(weights.tolist())
+    except OverflowError:
+        return math.inf
+
+
+def _check_place(found: Verification, cert: Any, problem: Problem) -> bool:
+    """x and all points inside the bounds and the ball, before anything is asked there."""
+    points = _used(cert.points, cert.gradients, cert.weights)[0]
+    if problem.system is not None:
+        points = np.concatenate([points, cert.constraint_points])
+    inside = problem.box.contains(cert.x) and problem.box.contains(points)
+    if problem.system is not None:
+        found.add("bounds", inside, "all points inside" if inside else "a point is outside")
+    found.delta = max(distances_upper(points, cert.x), default=0.0)
+    within = found.delta <= cert.delta
+    if not within:  # the claim may be between the exact radius and our upper bound of it
+        limit = Fraction(cert.delta) ** 2
+        within = all(squared_distance(y, cert.x) <= limit for y in points)
+        found.delta = cert.delta if within else found.delta
+    found.add("ball", within, f"points within {found.delta:.6g}, claimed {cert.delta:.6g}")
+    return inside and within
+
+
+def _check_term(found: Verification, cert: Any, problem: Problem) -> float:
+    """Return what a convex term adds to eps."""
+    if problem.term is None:
+        return 0.0
+    same = cert.term.to_record() == problem.term
+    found.add("term", same, f"{cert.term!r}" + ("" if same else f", asked for was {problem.term}"))
+    rows = cert.gradients + cert.subgradient
+    share = term_share(problem.term, cert.x, cert.subgradient, cert.delta, cert.weights, rows)
+    found.add(
+        "subgradient",
+        share <= cert.eps,
+        f"of the term at x, up to {share:.3g} of eps"
+        if share < math.inf
+        else "no subgradient of the term at x, or x is outside its domain",
+    )
+    return share
+
+
+def _check_gradients(
+    found: Verification, rows: Rows, share: float, seed: int, check_values: bool
+) -> None:
+    """Ask for the gradients again: at the stored points, and at perturbed ones."""
+    cert, problem = rows.cert, rows.problem
+    fresh = np.array([rows.ask(int(i), y) for i, y in zip(rows.owners, rows.points)])
+    mean = mean_length(rows.weights, fresh if rows.fixed is None else fresh + rows.fixed)
+    gaps = distances_upper(fresh, rows.stored)
+    gap = math.fsum(w * n for w, n in zip(rows.weights.tolist(), gaps))
+    same = gap <= SAME * mean + SAME_SHARE * cert.eps < math.inf
+    other = "; this is another function, or its gradient is not deterministic"
+    found.add("gradients", same, f"asked again, they differ by {gap:.3g}" + ("" if same else other))
+    error = getattr(problem.f, "error", 0.0)
+    found.eps = up(rows.length(fresh, rows.owners, rows.weights) + share + error)
+    limit = cert.eps + rounding_slack(rows.weights.size, mean)
+    within = found.eps <= limit
+    found.add("bound", within, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}")
+    if not found.ok or (isinstance(problem.f, Written) and (rows.owners == OBJECTIVE).all()):
+        return
+    if not has_room(cert.x, cert.delta) or cert.delta < problem.f.smallest_ball(cert.x):
+        found.add(
+            "kinks", False, f"a ball of radius {cert.delta:g} has too few floats to look beside "
+            "the points, and a black box does not say where its kinks are",
+        )  # fmt: skip
+        return
+    step = _check_values(found, rows, seed) if check_values else 0.0
+    # A kink shows as a jump; curvature changes gradients a little way off by less than this.
+    goal = limit - share + SAME * mean
+    place = Neighbourhood(cert.x, cert.delta, problem.box, step)
+    near = resample(
+        rows.ask, place, rows.points, rows.owners, rows.weights, rows.bound, goal, seed
+    )
+    found.add(
+        "kinks", near <= goal, f"eps {near + share:.6g} with every point displaced a little" + (
+            "" if near <= goal else ": a stored point sits on a kink, where gradients mean nothing"
+        ),
+    )  # fmt: skip
+    found.eps = max(found.eps, near + share) if near > goal else found.eps
+
+
+def _check_values(found: Verification, rows: Rows, seed: int) -> float:
+    """Compare values with the gradients of every function; return what all of them resolve."""
+    cert, problem, step = rows.cert, rows.problem, 0.0
+    for i in sorted(set(rows.owners.tolist())):
+        f = problem.function(i)
+        if not f.has_value or getattr(f, "coarse", ""):
+            continue  # single precision: only the smallest ball is known
+        try:
+            looked = Differences(f, cert.x, cert.delta, problem.box, seed)
+            step = max(step, looked.resolution(rows.heaviest(i)))
+        except ContradictedError:
+            found.add("values", False, "differences of values contradict the gradients; look with "
+                      "gs.check_gradient")  # fmt: skip
+            return step
+        except GoldsteinError as failure:
+            found.add("values", False, str(failure))
+            return step
+    if step:
+        found.add("values", True, f"differences of values agree, and resolve steps of {step:.2g}")
+    return step
+
+
+__all__ = ["OBJECTIVE", "Problem", "Propose", "Rows", "Written", "asked", "check", "check_layout"]
