@@ -713,7 +713,8 @@ def refusals() -> Tasks:
         "differences for bundle": {"method": "bundle", **blind},
         "feasible without constraints": {"options": {"feasible": True}},
         "callback": {"callback": 3}, "tiny delta": {"delta": 1e-30},
-        "bounds": {"bounds": [(1, 0)] * 2}, "three bounds": {"bounds": [(0, 1)] * 3}, "constraints": {"constraints": 7},
+        "bounds": {"bounds": [(1, 0)] * 2}, "three bounds": {"bounds": [(0, 1)] * 3},
+        "constraints": {"constraints": 7},
         "unknown kind": {"stationarity": "clarke"}, "no gradient": {"jac": None},
     }.items():  # fmt: skip
         yield name, partial(_refused, valley, valley_slope, request)
