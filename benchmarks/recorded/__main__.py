@@ -190,15 +190,20 @@ def compare(options: argparse.Namespace) -> None:
     for task, diff in list(changed.items())[: options.show]:
         print(f"\n{task}")
         for key, (old, new) in diff.items():
-            print(f"    {key}: {shortened(old)}\n    {' ' * len(key)}  {shortened(new)}")
+            print(f"    {key}: {around(old, new)}\n    {' ' * len(key)}  {around(new, old)}")
     if len(changed) > options.show:
         print(f"\n... and {len(changed) - options.show} more; --show {len(changed)} lists all")
     sys.exit(1)
 
 
-def shortened(value: Any, most: int = 160) -> str:
-    text = str(value)
-    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+def around(value: Any, other: Any, most: int = 120) -> str:
+    """Return a value in one line; a long one from shortly before where it differs."""
+    text, second = str(value), str(other)
+    if max(len(text), len(second)) <= most:
+        return repr(text)
+    pairs = enumerate(zip(text, second))
+    begin = max(0, next((k for k, (a, b) in pairs if a != b), len(second)) - most // 3)
+    return "..." * (begin > 0) + repr(text[begin : begin + most])
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import inspect
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.recorded.families import Tasks, checked, family, limited
+from benchmarks.recorded.families import Tasks, checked, family, limited, near_limited
 from benchmarks.recorded.fields import (
     Fields,
     digest,
@@ -28,8 +29,11 @@ from benchmarks.recorded.fields import (
 )
 from benchmarks.recorded.functions import (
     EXPRESSIONS,
+    VALLEY,
     VALLEY_START,
+    classes,
     regression,
+    squares,
     valley,
     valley_slope,
 )
@@ -72,6 +76,7 @@ def two_valleys_slope(x: np.ndarray) -> np.ndarray:
 @family()
 def many_starts() -> Tasks:
     yield "two starts", partial(_multistart, {"n_starts": 2})
+    yield "folder", _in_a_folder
     yield "two starts, bounds", partial(_multistart, {"n_starts": 2, "bounds": [(-1.5, 2)] * 2})
     yield "sweep", _sweep
 
@@ -83,6 +88,19 @@ def _multistart(more: dict[str, Any], seed: int) -> Fields:
     found = multistart(
         two_valleys, starts, two_valleys_slope, eps=1e-3, delta=1e-3, n_jobs=1, rng=seed, **more
     )
+    return {**_results(found.results), "points": [plain(point.x) for point in found.points]}
+
+
+def _in_a_folder(seed: int) -> Fields:
+    from goldstein.parallel import multistart
+
+    starts = np.random.default_rng(seed).uniform(-1.4, 1.4, (4, 2))
+    request = {"eps": 1e-3, "delta": 1e-3, "n_jobs": 1, "rng": seed}
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (2, 4):
+            found = multistart(
+                two_valleys, starts, two_valleys_slope, n_starts=count, folder=folder, **request
+            )
     return {**_results(found.results), "points": [plain(point.x) for point in found.points]}
 
 
@@ -113,6 +131,9 @@ def data(name: str) -> tuple[np.ndarray, np.ndarray]:
     from sklearn import datasets
     from sklearn.preprocessing import StandardScaler
 
+    if name.startswith("random"):
+        rows, columns = map(int, name.split()[1].split("x"))
+        return classes(rows, columns)
     rows = {"breast_cancer": 150, "diabetes": 120, "iris": 150}[name]
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     return StandardScaler().fit_transform(X)[:rows], y[:rows]
@@ -132,10 +153,15 @@ def estimators() -> Tasks:
         ("diabetes", regressor, {"width": 4, "max_calls": 800, "certificate": "goldstein"}),
         ("diabetes", regressor, {"width": 3, "loss": "huber", "max_calls": 500}),
         ("diabetes", regressor, {"width": 3, "solver": "psingd", "max_calls": 400}),
+        ("random 60x200", margin, {}),
+        ("random 700x350", margin, {"certificate": "goldstein", "eps": 1e-4}),
+        ("random 300x4", margin, {"C": 10.0, "rho": 0.5, "eps": 1e-8, "delta": 1e-6}),
         ("diabetes", regressor, {"width": 4, "early_stopping": True, "max_calls": 500}),
     ):
         said = ", ".join(f"{key}={value}" for key, value in parameters.items())
         yield f"{name} {kind}({said})", partial(_fit, name, kind, parameters)
+    yield "chunks, RhoMarginSVC", partial(_chunked, margin, {})
+    yield "chunks, ReLUNetRegressor", partial(_chunked, regressor, {"width": 3, "max_calls": 300})
 
 
 def _fit(name: str, kind: str, parameters: dict[str, Any], seed: int) -> Fields:
@@ -156,6 +182,21 @@ def _fit(name: str, kind: str, parameters: dict[str, Any], seed: int) -> Fields:
     if not parameters.get("early_stopping"):
         found |= checked(fit.certificate_, fit.objective(X, y))
     return found
+
+
+def _chunked(kind: str, parameters: dict[str, Any], seed: int) -> Fields:
+    import dask
+    import dask.array
+
+    import goldstein.sklearn as estimators_
+
+    X, y = classes(300, 5)
+    with dask.config.set(scheduler="synchronous"), tempfile.TemporaryDirectory() as folder:
+        parts = dask.array.from_array(X, chunks=(100, 5))
+        fit = getattr(estimators_, kind)(random_state=seed, checkpoint=folder, **parameters)
+        fit.fit(parts, y)
+        seen = checked(fit.certificate_, fit.objective(parts, y))
+    return {"predictions": plain(fit.predict(X)), **of_certificate(fit.certificate_), **seen}
 
 
 def _is_data(value: Any) -> bool:
@@ -188,6 +229,8 @@ def torch_models() -> Tasks:
     for kind in ("PSINGD", "O2NC", "AdamO2NC"):
         yield f"{kind}, 50 steps", partial(_torch_steps, kind)
     yield "certify", _torch_certify
+    yield "resumed", _torch_resumed
+    yield "watched", _torch_watched
     yield "certify, eps", partial(_torch_certify, eps=0.5)
 
 
@@ -204,20 +247,52 @@ def _torch_oracle(seed: int) -> Fields:
     return {**of_result(res), **of_verification(res.certificate, f)}
 
 
-def _torch_steps(kind: str, seed: int) -> Fields:
-    import goldstein.torch
-
-    model, loss, batches = _network(seed)
-    rate = {"AdamO2NC": 3e-3}.get(kind, 0.3)
-    optimizer = getattr(goldstein.torch, kind)(model.parameters(), lr=rate, seed=seed)
+def _trained(optimizer: Any, model: Any, loss: Any, batches: Any, steps: int) -> list[float]:
     losses = []
-    for step in range(50):
+    for step in range(steps):
         inputs, targets = batches[step % len(batches)]
         optimizer.zero_grad()
         value = loss(model(inputs), targets)
         value.backward()
         optimizer.step()
         losses.append(float(value))
+    return losses
+
+
+def _torch_resumed(seed: int) -> Fields:
+    """Ten steps, put away, and ten more with another optimizer of the same kind."""
+    import goldstein.torch
+
+    model, loss, batches = _network(seed)
+    first = goldstein.torch.AdamO2NC(model.parameters(), lr=3e-3, seed=seed)
+    losses = _trained(first, model, loss, batches, 10)
+    again, _, _ = _network(seed + 1)
+    again.load_state_dict(model.state_dict())
+    second = goldstein.torch.AdamO2NC(again.parameters(), lr=3e-3, seed=seed + 1)
+    second.load_state_dict(first.state_dict())
+    losses += _trained(second, again, loss, batches, 10)
+    return {"losses": plain(np.array(losses)), "last": losses[-1].hex()}
+
+
+def _torch_watched(seed: int) -> Fields:
+    import goldstein.torch
+
+    model, loss, batches = _network(seed)
+    monitor = goldstein.torch.Monitor(
+        model, loss, batches, delta=1e-2, seed=seed, share=float("inf"), clock=lambda: 0.0,
+        certified=False, stopping=goldstein.torch.GoldsteinStopping(rel_eps=1e-3, patience=2),
+    )  # fmt: skip
+    seen = [monitor.update(epoch) for epoch in range(3)]
+    return {str(k): None if one is None else one.eps.hex() for k, one in enumerate(seen)}
+
+
+def _torch_steps(kind: str, seed: int) -> Fields:
+    import goldstein.torch
+
+    model, loss, batches = _network(seed)
+    rate = {"AdamO2NC": 3e-3}.get(kind, 0.3)
+    optimizer = getattr(goldstein.torch, kind)(model.parameters(), lr=rate, seed=seed)
+    losses = _trained(optimizer, model, loss, batches, 50)
     with optimizer.at_center():
         centre = np.concatenate([p.detach().numpy().ravel() for p in model.parameters()])
     return {"losses": plain(np.array(losses)), "last": losses[-1].hex(), "centre": plain(centre)}
@@ -309,6 +384,33 @@ def files() -> Tasks:
     for name in ("valley", "largest affine 6x3", "hinges 40x4", "deviations + l1"):
         for kind in ("goldstein", "near"):
             yield f"{name}, {kind}", partial(_filed, name, kind)
+    yield "of all kinds", _kinds
+
+
+def _kinds(seed: int) -> Fields:
+    """Certificates of all kinds: saved, read again, pickled, and made smaller."""
+    target = {"eps": 1e-3, "delta": 1e-3, "rng": seed}
+    circle = limited()["valley below a corner"][3]
+    (f, grad), (loss, slope) = VALLEY, squares(30, 6)
+    blind = {"eps": 0.3, "delta": 1e-2, "rng": seed, "max_calls": 8000}
+    F, x0, bounded = near_limited()["hinges, fair"]
+    start = np.linspace(0.0, 1.0, 6)
+    made = {
+        "goldstein": gs.minimize(f, VALLEY_START, grad, **target),
+        "kkt": gs.minimize(f, VALLEY_START, grad, **circle, **target),
+        "plus": gs.minimize(loss, start, slope, plus=gs.prox.l1(0.3), **target),
+        "near-kkt": gs.minimize(F, x0, stationarity="near", **bounded, **target),
+        "values": gs.minimize(f, VALLEY_START, "2-point", **blind),
+        "values-kkt": gs.minimize(f, VALLEY_START, "2-point", **circle, **blind),
+    }
+    found: Fields = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, res in made.items():
+            again = gs.load_certificate(res.certificate.save(Path(folder) / "a.cert"))
+            found |= of_certificate(pickle.loads(pickle.dumps(again)), name)
+            if hasattr(again, "reduce"):
+                found[f"{name}, reduced"] = again.reduce().content_digest()[:16]
+    return found
 
 
 def _filed(name: str, kind: str, seed: int) -> Fields:
@@ -355,7 +457,8 @@ def _commands(steps: list[tuple[str, ...]], seed: int) -> Fields:
             said = (done.stdout + done.stderr).replace(folder, "")
             said = re.sub(r"\d[\d.e+-]* ?(s|ms|seconds)\b", "# s", said)
             if step[0] == "verify":  # on the command line a check draws its own seed
-                said = re.sub(r"\s+", " ", re.sub(r"\d[\d.]*(e[-+]?\d+)?", "#", said))
+                said = re.sub(r"\d[\d.]*(e[-+]?\d+)?", "#", said)
+            said = re.sub(r" +", " ", said)
             found |= {f"{k}.code": done.returncode, f"{k}.said": said}
     return found
 

@@ -23,6 +23,7 @@ from benchmarks.recorded.fields import (
     plain,
 )
 from benchmarks.recorded.functions import (
+    ATOMS,
     DISTANCES,
     EXPRESSIONS,
     MODELS,
@@ -36,6 +37,7 @@ from benchmarks.recorded.functions import (
     squares,
     valley,
     valley_slope,
+    with_atom,
 )
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
@@ -267,12 +269,14 @@ def values() -> Tasks:
             f"{name}, bounds",
             lambda s, p=p, box=box: solved(p.value, p.x0, "2-point", rng=s, bounds=box, **coarse),
         )
-    for size in (1e-6, 1e-3):
+    for size in (1e-6, 1e-3, 3e-2):
         yield (
             f"valley, noise {size:g}",
             lambda s, size=size: _noisy_values(size, s, coarse),
         )
-    for name in ("valley in a circle", "valley below a corner", "distances, planes"):
+    for name in (
+        "valley in a circle", "valley below a corner", "distances, planes", "valley, no point"
+    ):  # fmt: skip
         fun, x0, jac, limits = limited()[name]
         c = limits["constraints"]
         if isinstance(c, NonlinearConstraint):
@@ -318,6 +322,34 @@ def _expression(make: Any, level: float, request: dict[str, Any], seed: int) -> 
 def _model(make: Any, request: dict[str, Any], seed: int) -> Fields:
     F = make()
     return solved(F, F.start(seed), eps=1e-2, delta=1e-2, rng=seed, **request)
+
+
+@family(3)
+def atoms() -> Tasks:
+    for name in ATOMS:
+        yield name, partial(_atom, name, "near")
+        yield f"{name}, goldstein", partial(_atom, name, "goldstein")
+
+
+@family(1)
+def atoms_at_kinks() -> Tasks:
+    for name in ATOMS:
+        yield name, partial(_at_kink, name)
+
+
+def _atom(name: str, kind: str, seed: int) -> Fields:
+    x0 = np.random.default_rng(seed).uniform(-1.0, 1.0, 3)
+    request = {"stationarity": kind, "max_calls": 600, "rng": seed}
+    try:
+        return solved(with_atom(name), x0, eps=1e-4, delta=1e-4, **request)
+    except gs.GoldsteinError as refused:
+        return of_error(refused)
+
+
+def _at_kink(name: str, seed: int) -> Fields:
+    F, x = with_atom(name), [0.5, 0.0, -0.25]
+    found = stated(F, x, delta=0.3, eps=0.1, stationarity="near", rng=seed)
+    return {**found, "value": plain(F.value(np.asarray(x)))}
 
 
 def near_limited() -> dict[str, tuple[Any, Any, dict[str, Any]]]:

@@ -196,6 +196,40 @@ EXPRESSIONS: dict[str, Callable[[], tuple[Any, Any]]] = {
     },
 }
 
+#: Atoms of three entries, as scalars.
+ATOMS: dict[str, Callable[[Any], Any]] = {
+    **{
+        name: lambda u, name=name: gs.sum(getattr(gs, name)(u))
+        for name in ("relu", "leaky_relu", "abs", "hinge", "pinball", "ramp", "hard_tanh", "relu6",
+                     "capped_l1", "scad", "mcp", "log_sum",
+                     "huber", "squared_hinge", "square", "logistic", "softplus", "pseudo_huber")
+    },
+    **{
+        name: lambda u, name=name: getattr(gs, name)(u)
+        for name in ("max", "min", "norm1", "norm2", "sum_squares")
+    },
+    "soft_threshold": lambda u: gs.norm1(gs.soft_threshold(u, 0.4)),
+    "eps_insensitive": lambda u: gs.sum(gs.eps_insensitive(u, 0.3)),
+    "maximum": lambda u: gs.sum(gs.maximum(u, 2.0 * u[::-1] - 0.3)),
+    "minimum": lambda u: gs.sum(gs.minimum(u, 0.25)),
+    "row_max": lambda u: gs.sum(gs.row_max(gs.stack([u, -u, 2.0 * u[::-1]]))),
+    "gated_relu": lambda u: gs.gated_relu(u[0], u[1]) + gs.relu(u[2]),
+    "softmax": lambda u: gs.softmax_cross_entropy(u.reshape(1, 3), [1]),
+    "concatenate": lambda u: gs.norm1(gs.concatenate([u[:2], 3.0 * u[1:]])),
+    "cube": lambda u: gs.sum(gs.abs(u**3 - u)),
+    "product": lambda u: gs.abs(u[0] * u[1] - 1.0) + gs.relu(u[2] * gs.relu(u[1])),
+    "smooth": lambda u: gs.sum(gs.abs(gs.smooth_function(u, np.sin, np.cos))),
+    "deep": lambda u: gs.abs(gs.sum(gs.relu(1.0 - gs.relu(u - 0.5 * gs.abs(u[::-1]))))),
+}  # fmt: skip
+
+
+def with_atom(name: str) -> Any:
+    """Return an atom of affine functions, plus a quadratic."""
+    w = gs.Variable(3)
+    u = gs.linear([[1.0, 0.5, 0.0], [0.0, 1.0, -0.5], [0.25, 0.0, 1.0]], w) - [0.5, -0.25, 0.125]
+    return ATOMS[name](u) + 0.25 * gs.sum_squares(w)
+
+
 #: Models by name; each has a start for every seed.
 MODELS: dict[str, Callable[[], Any]] = {
     "svm 40x3": lambda: support_vectors(40, 3),
