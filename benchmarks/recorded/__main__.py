@@ -152,14 +152,14 @@ def family_of(task: str) -> str:
     return task.split("/", 1)[0]
 
 
-def differing(before: Row, after: Row) -> dict[str, tuple[Any, Any]]:
+def differing(before: Row, after: Row, ignored: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the fields that changed, with both contents."""
     a, b = before["found"], after["found"]
     missing = "(not there)"
     return {
         key: (a.get(key, missing), b.get(key, missing))
         for key in [*a, *(key for key in b if key not in a)]
-        if a.get(key, missing) != b.get(key, missing)
+        if a.get(key, missing) != b.get(key, missing) and not key.startswith(ignored)
     }
 
 
@@ -169,7 +169,9 @@ def compare(options: argparse.Namespace) -> None:
     if setting_a != setting_b:
         print(f"Another setting: {setting_a}\nand {setting_b}\n")
     common = [task for task in a if task in b]
-    changed = {task: diff for task in common if (diff := differing(a[task], b[task]))}
+    ignored = tuple(filter(None, options.ignore.split(",")))
+    found = {task: differing(a[task], b[task], ignored) for task in common}
+    changed = {task: diff for task, diff in found.items() if diff}
     print("| family | runs | identical | changed | CPU s before | after |\n" + "|---" * 6 + "|")
     for name in [*dict.fromkeys(map(family_of, common)), "all"]:
         tasks = [task for task in common if name in ("all", family_of(task))]
@@ -223,6 +225,7 @@ def main() -> None:
     two.add_argument("before", type=Path)
     two.add_argument("after", type=Path)
     two.add_argument("--show", type=int, default=20, help="runs listed field by field")
+    two.add_argument("--ignore", default="", help="beginnings of fields, such as verify.,history")
     two.set_defaults(act=compare)
     options = parser.parse_args()
     options.act(options)
