@@ -17,7 +17,7 @@ FILES = {
         'def two(a: Any = 0, *rest: list[Any], c: int = 0) -> "int":\n'
         '    """Words\n    over two lines.\n    """\n    import goldstein.room.c\n\n    return 2\n'
     ),
-    "goldstein/room/__init__.py": "",
+    "goldstein/room/__init__.py": "from . import c\n",
     "goldstein/room/c.py": "from ..b import two\n\nfound = two()\n",
 }
 
@@ -33,15 +33,15 @@ def tree(tmp_path: Path) -> Path:
 
 def test_lines_are_those_of_code(tree: Path) -> None:
     lines = {name: len(shape.lines_of_code(tree / name)) for name in FILES}
-    assert list(lines.values()) == [1, 3, 6, 0, 2]
-    assert shape.rooms(tree)["goldstein/room"] == (2, 2)
+    assert list(lines.values()) == [1, 3, 6, 1, 2]
+    assert shape.rooms(tree)["goldstein/room"] == (3, 2)
 
 
 def test_importers_are_counted_wherever_the_import_stands(tree: Path) -> None:
     found = shape.importers(tree)
     assert found["goldstein.a"] == {"goldstein"}
     assert found["goldstein.b"] == {"goldstein.a", "goldstein.room.c"}
-    assert found["goldstein.room.c"] == {"goldstein.b"}
+    assert found["goldstein.room.c"] == {"goldstein.b", "goldstein.room"}
 
 
 def test_signatures(tree: Path) -> None:

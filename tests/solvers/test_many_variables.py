@@ -42,6 +42,7 @@ def test_sums_of_small_terms_are_certified_and_verify(name):
     assert all(res.certificate.verify(problem, seed=seed).ok for seed in (11, 12, 13))
 
 
+@pytest.mark.slow
 def test_it_finds_what_the_other_two_do_not():
     problem = gs.problems.get("chained_lq", d=3000)
     found = []
@@ -163,6 +164,7 @@ def test_a_slow_function_is_not_asked_beyond_the_limit(d):
 # ---------------------------------------------------------------- memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [20, 60])
 def test_the_search_stays_within_what_is_allowed(megabytes):
     limit = megabytes * 1_000_000
