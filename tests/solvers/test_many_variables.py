@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.errors import InputError, OutOfTime
@@ -226,6 +227,6 @@ def test_a_bundle_that_made_room_has_what_the_judge_was_told():
 def test_too_little_memory_is_refused(limit):
     with pytest.raises(InputError, match="max_memory"):
         gs.minimize(
-            lambda x: float(np.abs(x).sum()), np.ones(50), np.sign, eps=1e-2, delta=1e-2,
+            norm1, np.ones(50), np.sign, eps=1e-2, delta=1e-2,
             options={"max_memory": limit},
         )  # fmt: skip
