@@ -37,8 +37,26 @@ from benchmarks.recorded.functions import (
     valley,
     valley_slope,
 )
+from benchmarks.shape import PUBLIC
 
 import goldstein as gs
+
+#: What could be read from the package before anything was moved: listed or not, it goes on working.
+SPELLINGS = """
+AdamO2NC BundlePINGD CertificateFileError Check CheckpointError CheckpointWarning
+ConfidenceBound Expression FiniteSum FunctionOracle GoldsteinCertificate GoldsteinError
+GradientCheck History InputError InputTypeError KKTCertificate KinkError MissingExtraError
+NearCertificate NearKKTCertificate NotCertifiableError NotDeterministicError O2NC Oracle
+OracleError OuterLipschitz PINGD PSINGD PartiallySeparable PlusCertificate PrecisionWarning
+Question Result SampleStream Search Solver StationarityCurve Status Target Values
+ValuesCertificate ValuesKKTCertificate Variable Verification Violation WrongGradientError
+ZerothOrder __version__ abs calculus capped_l1 certify certify_result check_gradient
+clarke_distance concatenate confidence_bound confidence_of eps_insensitive gated_relu
+goldstein_target hard_tanh hinge huber leaky_relu linear load_certificate log_sum logistic max
+max_affine maximum mcp min minimize minimum models norm1 norm2 pinball problems prox
+pseudo_huber ramp relu relu6 row_max scad smooth_function soft_threshold softmax_cross_entropy
+softplus span_test square squared_hinge stack stationarity_curve suggest_target sum sum_squares
+"""
 
 
 @family()
@@ -466,11 +484,9 @@ def _commands(steps: list[tuple[str, ...]], seed: int) -> Fields:
 @family(1)
 def surface() -> Tasks:
     """Public names, and what they take."""
-    modules = ("goldstein", "goldstein.calculus", "goldstein.models", "goldstein.prox",
-               "goldstein.problems", "goldstein.scipy", "goldstein.sklearn", "goldstein.parallel",
-               "goldstein.torch", "goldstein.jax")  # fmt: skip
-    for module in modules:
+    for module in PUBLIC:
         yield module, partial(_names, module)
+    yield "old spellings", _spelled
     yield "Result", lambda s: {f.name: str(f.type) for f in dataclasses.fields(gs.Result)}
     yield "Status", lambda s: {one.name: f"{one.message}; {one.advice}" for one in gs.Status}
 
@@ -478,6 +494,10 @@ def surface() -> Tasks:
 def _names(module: str, seed: int) -> Fields:
     found = importlib.import_module(module)
     return {name: _signature(getattr(found, name)) for name in sorted(found.__all__)}
+
+
+def _spelled(seed: int) -> Fields:
+    return {name: _signature(getattr(gs, name)) for name in SPELLINGS.split()}
 
 
 def _signature(thing: Any) -> str:
