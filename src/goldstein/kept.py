@@ -19,8 +19,8 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from goldstein import __version__
-from goldstein.certificates.writing import replacing, write_record
 from goldstein.certificates.files import Arrays, read_record
+from goldstein.certificates.writing import replacing, write_record
 from goldstein.errors import CertificateFileError, CheckpointError, InputError
 from goldstein.oracles.locked_file import CheckpointWarning, LockedFile
 

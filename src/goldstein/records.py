@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import Verification, load_certificate
+from goldstein.certificates.files import Arrays
 from goldstein.certificates.kinds import certificate_kind
 from goldstein.certificates.writing import replacing
-from goldstein.certificates.files import Arrays
 from goldstein.errors import InputError
 from goldstein.oracles.structure import Structure
 from goldstein.result import Asked, History, Result, Status

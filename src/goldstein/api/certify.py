@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -38,13 +38,14 @@ from goldstein.certificates import (
     NearKKTCertificate,
     ValuesCertificate,
 )
+from goldstein.certificates.verifying import with_layout
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given, lacks_gradient
 from goldstein.display import Plotted
-from goldstein.errors import NotCertifiableError, OutOfCalls, WrongGradientError
+from goldstein.errors import NotCertifiableError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.function import DIFFERENCES, as_values
@@ -212,6 +213,7 @@ def certify(
     array([-1.])
     """
     structure, point = as_point(x, "x")
+    laid_out = partial(with_layout, layout=None if structure is None else structure.spec)
     eps = tolerance(eps)
     check_target(1.0, delta, point)
     kind = stationarity_named(stationarity)
@@ -226,12 +228,12 @@ def certify(
             check_constrained(structure)
         values = as_values(fun, args, structure) if blind else as_oracle(fun, jac, args, structure)  # type: ignore[arg-type]
         with mapped(workers) as ask:
-            return certify_values(
+            return laid_out(certify_values(
                 sized(values, point), point, float(delta), eps, as_box(bounds, point.size),
                 call_budget(max_calls, 20_000 + 2_000 * point.size), seed,
-                describe(values, "certify", seed, x, structure), deadline, constraints, not blind,
+                describe(values, "certify", seed, x), deadline, constraints, not blind,
                 ask,
-            )  # fmt: skip
+            ))  # fmt: skip
     oracle = sized(as_oracle(fun, jac, args, structure), point)  # type: ignore[arg-type]
     budget = call_budget(max_calls, 8 * point.size + 400)
     if bounds is not None or given(constraints):
@@ -248,7 +250,7 @@ def certify(
 
             return certify_near_kkt(problem, point, float(delta), eps, seed, remarks, deadline)
         return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
-    meta = {**describe(oracle, "certify", seed, x, structure), "asked_delta": float(delta)}
+    meta = {**describe(oracle, "certify", seed, x), "asked_delta": float(delta)}
     if eps > 0:
         meta["asked_eps"] = eps
     with mapped(workers) as ask:
@@ -263,7 +265,7 @@ def certify(
         )
     if hasattr(oracle, "kink_form"):
         _refuse_lost_gradients(certificate, oracle, seed)
-    return certificate
+    return laid_out(certificate)
 
 
 def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle, seed: int) -> None:
@@ -379,7 +381,7 @@ def stationarity_curve(
     seed = seed_from(rng)
     budget = call_budget(max_calls, radii.size * (8 * point.size + 400))
     counted = CountedOracle(oracle, budget, LONGEST)
-    meta = describe(oracle, "certify", seed, x, structure)
+    meta = describe(oracle, "certify", seed, x)
     found = Enrichment()
     certificates: list[GoldsteinCertificate] = []
     for radius in radii:

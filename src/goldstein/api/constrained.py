@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from goldstein.api.judge import Judge
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.verifying import checked
 from goldstein.certificates.kkt_stating import Around, state_kkt
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.stating import NOISE
+from goldstein.certificates.verifying import checked
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
 from goldstein.constrained.box import Box, off_bounds
@@ -37,8 +37,8 @@ from goldstein.errors import (
     WrongGradientError,
 )
 from goldstein.numerics.streams import stream
-from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.base import VALUE_LIMIT
@@ -322,7 +322,7 @@ class ConstrainedSearch:
         if proves is not None:
             judge.proves = lambda evidence: proves(evidence, penalised)
         left = max(self.deadline - time.perf_counter(), 1e-3)
-        kept = int(min(6 * (x.size + 4), (objective.limit - objective.calls) // 4))
+        kept = int(min(6 * (x.size + 8), (objective.limit - objective.calls) // 4))
         before, begin = objective.calls, off_bounds(x, OFF * self.request.delta, self.problem.box)
         with objective.reserved(max(kept, 0)):
             outcome = run(
@@ -440,6 +440,8 @@ class ConstrainedSearch:
         if problem.objective.calls >= problem.objective.limit:
             return self._answer(x, Status.OUT_OF_CALLS, certificate)
         failed = {check.name: check.message for check in found.checks if not check.ok}
+        if "resolution" in failed:
+            return self._answer(x, Status.BALL_TOO_SMALL, None, failed["resolution"])
         if "values" in failed:
             return self._answer(x, Status.WRONG_GRADIENT, None, failed["values"])
         if "qualification" in failed:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating, heaviest, looks_beside
+from goldstein.certificates.stating import Stating, looks_beside
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import ContradictedError, InputError, OutOfCalls, WrongGradientError
@@ -68,13 +68,12 @@ def certificate_from(
             break
         inside = [distance_upper(y, x) <= delta for y in found.points]
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
-        stating = Stating(oracle, x, delta, points, gradients, seed, resolution=resolution)
-        claim = stating.claim(eps, *remarks(found, meta))
-        if claim is not None and check_gradient:
+        stating = Stating(oracle, x, delta, points, gradients, seed)
+        if check_gradient and not resolution:
             with contextlib.suppress(OutOfCalls):
-                resolution = require_agreement(oracle, claim, seed)
-                if resolution > stating.resolution:  # what happens nearer by is not believed
-                    continue
+                resolution = require_agreement(oracle, stating, seed)
+        stating.resolution = resolution
+        claim = stating.claim(eps, *remarks(found, meta))
         if claim is not None and (best is None or claim.eps < best.eps):
             best = claim
         if best is not None and best.eps <= eps:
@@ -97,10 +96,10 @@ def certificate_from(
     return best
 
 
-def require_agreement(oracle: CountedOracle, claim: GoldsteinCertificate, seed: int) -> float:
-    """Return what f resolves near a claim; differences of values overrule a wrong gradient."""
+def require_agreement(oracle: CountedOracle, stating: Stating, seed: int) -> float:
+    """Return what f resolves near x; differences of values overrule a wrong gradient."""
     try:
-        return resolution_of(oracle, claim.x, claim.delta, seed, heaviest(claim))
+        return resolution_of(oracle, stating.x, stating.delta, seed, stating.rests_on())
     except ContradictedError:
         raise WrongGradientError(oracle.name) from None
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from goldstein.api.from_nothing import certificate_from
 from goldstein.api.inputs import smallest_delta
-from goldstein.certificates import GoldsteinCertificate, PlusCertificate
+from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.stating import Stating, distances, heaviest, taken
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.blackbox.differences import SHORTEST
+from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.errors import (
     BallTooSmallError,
     ContradictedError,
@@ -30,7 +30,6 @@ from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong, resolution_of
-from goldstein.oracles.structure import Structure
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.enrich import Enrichment, enrich
@@ -92,6 +91,7 @@ class Judge:
         self.check_gradient = check_gradient
         #: Steps that f was found to resolve.
         self.resolution = 0.0
+        self._looked: set[bytes] = set()
         self.trials = 0
 
     def __call__(
@@ -103,17 +103,20 @@ class Judge:
         eps = self.request.eps
         certificate = None
         if stating is not None and stating.bound() <= eps:
-            certificate = stating.claim(eps, self.meta)
+            certificate = self._claimed(stating)
         if certificate is None or certificate.eps > eps:
             certificate = self._now_and_then(evidence.x)
         if certificate is None or certificate.eps > eps:
             return None, fresh
-        if self.doubt(certificate) and stating is not None:
-            # f is coarser than was thought: what happens nearer by is not believed.
-            certificate = self._state_inside(evidence.x, *fresh).claim(eps, self.meta)
-            if certificate is None or certificate.eps > eps or self.doubt(certificate):
-                return None, fresh
         return certificate, None
+
+    def _claimed(self, stating: Stating) -> GoldsteinCertificate | None:
+        """State a claim, after a look at how fine f is, and after one at what the claim rests on."""
+        stating.resolution = self.look(stating.x, stating.rests_on())
+        certificate = stating.claim(self.request.eps, self.meta)
+        if certificate is not None and certificate.eps <= self.request.eps:
+            self.look(stating.x, heaviest(certificate))
+        return certificate
 
     def _now_and_then(self, x: Vector) -> GoldsteinCertificate | None:
         """After many a rejection, look at the point without what the solver knows of it.
@@ -158,23 +161,24 @@ class Judge:
         if noise > max(rounding, self.request.eps * self.request.delta / 8):
             raise NotDeterministicError(self.oracle.name, noise, "values")
 
-    def doubt(self, claim: GoldsteinCertificate | PlusCertificate) -> bool:
-        """Refuse gradients that values contradict; say whether f turns out coarser than assumed."""
-        if not self.check_gradient:
-            return False
+    def look(self, x: Vector, known: list[tuple[Vector, Vector]]) -> float:
+        """Return what f resolves near x; refuse gradients that values contradict.
+
+        What was looked at before is not asked again.
+        """
+        new = [(y, g) for y, g in known if y.tobytes() not in self._looked]
+        if not self.check_gradient or len(known) - len(new) >= min(len(known), HEAVY):
+            return self.resolution
         with contextlib.suppress(OutOfCalls):
             try:
-                found = resolution_of(
-                    self.oracle, claim.x, claim.delta, self.request.seed, heaviest(claim)
-                )
+                found = resolution_of(self.oracle, x, self.request.delta, self.request.seed, new)
             except ContradictedError:
                 raise WrongGradientError(self.oracle.name) from None
             except UnresolvedError as failure:
                 raise BallTooSmallError(str(failure)) from None
-            if found > max(self.resolution, SHORTEST * self.request.delta):
-                self.resolution = found
-                return True
-        return False
+            self.resolution = max(self.resolution, found)
+            self._looked.update(y.tobytes() for y, _ in new[:HEAVY])
+        return self.resolution
 
     def last_word(self, solver: Solver, outcome: Outcome) -> GoldsteinCertificate | None:
         """What a run that was cut short can prove of its last point, with the calls kept back."""
@@ -205,12 +209,9 @@ class Judge:
             points, gradients = np.array(found.points), np.array(found.gradients)
             found.points, found.gradients = [], []
             stating = self._state(state.x, points, gradients)
-            claim = None if stating is None else stating.claim(self.request.eps, self.meta)
+            claim = None if stating is None else self._claimed(stating)
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
                 claim = _better(claim, self._afresh(state.x))
-            if claim is not None and self.doubt(claim):
-                stating = self._state(state.x, points, gradients)
-                claim = None if stating is None else stating.claim(self.request.eps, self.meta)
             return claim
         return None
 
@@ -339,14 +340,10 @@ def last_calls(oracle: CountedOracle, dim: int) -> int:
     return int(min(2 * (dim + 2), oracle.limit // 10))
 
 
-def describe(
-    oracle: Oracle, method: str, seed: int, given: Any, structure: Structure | None = None
-) -> dict[str, Any]:
-    """Return the remarks of a certificate: what, how, and in which layout."""
+def describe(oracle: Oracle, method: str, seed: int, given: Any) -> dict[str, Any]:
+    """Return the remarks of a certificate: what, and how."""
     meta: dict[str, Any] = {"function": oracle.name, "method": method, "seed": seed}
     dtype = getattr(given, "dtype", None)
     if dtype is not None and dtype != np.float64:
         meta["converted_from"] = str(dtype)
-    if structure is not None:
-        meta["structure"] = structure.spec
     return meta

@@ -12,11 +12,11 @@ from goldstein.api.near import near_targets
 from goldstein.calculus.near_kkt import NearKKTSearch, search_near_kkt
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
-from goldstein.checker.constrained.near import exact_problem
-from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.checker.arrays import Vector
+from goldstein.checker.constrained.near import exact_problem
 from goldstein.constrained.problem import Problem
 from goldstein.errors import InputError, NotCertifiableError
+from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.result import Status
 
 #: Targets that bring the proof no nearer, before one gives up: at a pivot that no rational is on,
@@ -30,7 +30,9 @@ _EMPTY = "qualification"
 def run_near(search: ConstrainedSearch, start: Vector) -> Answer:
     """Search until a KKT certificate moves to a pivot that is feasible and KKT exactly."""
     problem, request = search.problem, search.request
-    exact_problem(start, problem.box, problem.system, shortest_weights)  # a black box is refused before anything is asked
+    exact_problem(
+        start, problem.box, problem.system, shortest_weights
+    )  # a black box is refused before anything is asked
     x, whole, kept = start, None, None
     nearest, idle = math.inf, 0
     for stage, (eps, delta) in enumerate(

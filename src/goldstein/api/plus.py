@@ -19,7 +19,7 @@ import numpy as np
 from goldstein.api.forward_backward import forward_backward
 from goldstein.api.judge import Judge, last_calls
 from goldstein.certificates.plus import PlusCertificate
-from goldstein.certificates.stating import Stating
+from goldstein.certificates.stating import Stating, heaviest
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
@@ -272,10 +272,7 @@ class PlusSearch:
             self.certificate = claim
         if claim.eps > self.request.eps:
             return False
-        if self._judge.doubt(claim):
-            # f is coarser than was thought: what happens nearer by is not believed.
-            self.certificate = None
-            return self._proved(near, turn)
+        self._judge.look(self.x, heaviest(claim))
         return True
 
     def _claim(self, near: list[Vector], turn: int) -> PlusCertificate | None:
@@ -308,9 +305,11 @@ class PlusSearch:
         if not share < request.eps:
             return None
         stating = Stating(
-            CountedOracle(Tilted(self.f, v)), x, request.delta, np.array(points), rows,
-            request.seed, resolution=self._judge.resolution,
-        )  # fmt: skip
+            CountedOracle(Tilted(self.f, v)), x, request.delta, np.array(points), rows, request.seed
+        )
+        if length <= enough:
+            known = [(y, g - v) for y, g in stating.rests_on()]
+            stating.resolution = self._judge.look(x, known)
         tilted = stating.claim(request.eps - 2.0 * share, self.meta, weights=weights)
         if tilted is None:
             return None

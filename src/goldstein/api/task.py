@@ -15,6 +15,7 @@ from goldstein import __version__
 from goldstein.api.judge import describe
 from goldstein.api.options import OwnOptions
 from goldstein.api.stationarity import Stationarity
+from goldstein.certificates.verifying import with_layout
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given
@@ -72,7 +73,7 @@ class Task:
 
     def meta(self) -> dict[str, Any]:
         """Return what a certificate says about its origin."""
-        return describe(self.oracle, self.solver.name, self.request.seed, self.x0, self.structure)
+        return describe(self.oracle, self.solver.name, self.request.seed, self.x0)
 
     def identity(self) -> dict[str, Any]:
         """Return what makes a run: a journal belongs to one of them."""
@@ -140,7 +141,7 @@ class Task:
             nit=steps,
             nfev=counted.values,
             ngev=counted.gradients,
-            certificate=certificate,
+            certificate=with_layout(certificate, self.structure and self.structure.spec),
             history=history,
             seed=self.request.seed,
             time=time.perf_counter() - self.begin,

@@ -77,7 +77,9 @@ class _Builder:
         """Return the function whose value is this node, without nodes that it does not need."""
         used = sorted({0, *_ancestors(self.nodes, last)})
         number = {old: new for new, old in enumerate(used)}
-        kept = [replace(n, of=tuple(number[a] for a in n.of)) for n in map(self.nodes.__getitem__, used)]
+        kept = [
+            replace(n, of=tuple(number[a] for a in n.of)) for n in map(self.nodes.__getitem__, used)
+        ]
         if last == 0:
             kept.append(nodes.Add((0,), (1,), 1))
         return Program(kept)
@@ -153,7 +155,9 @@ def _gather(made: _Builder, node: Gather, of: list[int]) -> int:
 
 
 def _scale(made: _Builder, node: Scale, of: list[int]) -> int:
-    return made.affine(of[0], selection(np.arange(node.size), node.size, _entries(node.factor, node)))
+    return made.affine(
+        of[0], selection(np.arange(node.size), node.size, _entries(node.factor, node))
+    )
 
 
 def _divide(made: _Builder, node: Divide, of: list[int]) -> int:
@@ -247,13 +251,17 @@ def _softplus(made: _Builder, function: Softplus, of: int, size: int) -> int:
 def _pseudo_huber(made: _Builder, function: PseudoHuber, of: int, size: int) -> int:
     """t^2 (sqrt(1 + (u/t)^2) - 1)."""
     t = Fraction(function.threshold)
-    return made.scaled(made.add(nodes.Smooth, [made.scaled(of, 1 / t)], size, FUNCTIONS["pseudo_huber"]), t * t)
+    return made.scaled(
+        made.add(nodes.Smooth, [made.scaled(of, 1 / t)], size, FUNCTIONS["pseudo_huber"]), t * t
+    )
 
 
 def _log_sum(made: _Builder, function: LogSum, of: int, size: int) -> int:
     """lam log(1 + |u|/eps): a logarithm of a function with one kink."""
     inner = made.polynomial(of, [0], [[1, -1 / function.eps], [1, 1 / function.eps]])
-    return made.scaled(made.add(nodes.Smooth, [inner], size, FUNCTIONS["log"]), Fraction(function.lam))
+    return made.scaled(
+        made.add(nodes.Smooth, [inner], size, FUNCTIONS["log"]), Fraction(function.lam)
+    )
 
 
 _FUNCTIONS: dict[type, Callable[..., int]] = {

@@ -81,7 +81,11 @@ class Examination:
 
     def __post_init__(self) -> None:
         #: Enclosures of the nodes' values, on demand.
-        self.values = _Values(self, ENCLOSURE, Enclosure.of(self.at.fractions) if self.at.others.size else Enclosure(self.at.floats))
+        self.values = _Values(
+            self,
+            ENCLOSURE,
+            Enclosure.of(self.at.fractions) if self.at.others.size else Enclosure(self.at.floats),
+        )
         #: Which entries of the nodes do not change near the point, on demand.
         self.still = _Stillness(self.form.root, self.pieces, self.touched)
 

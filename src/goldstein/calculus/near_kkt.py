@@ -22,8 +22,7 @@ from goldstein.calculus.near import MAX_WORK, NearSearch, search_near
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
-from goldstein.certificates.near_kkt import NearKKTCertificate
-from goldstein.certificates.near_kkt import prove_near_kkt
+from goldstein.certificates.near_kkt import NearKKTCertificate, prove_near_kkt
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem

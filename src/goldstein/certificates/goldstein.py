@@ -11,18 +11,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from goldstein.certificates.kinds import Stored, array
-from goldstein.certificates.verifying import in_layout, settle_layout, verified
+from goldstein.certificates.verifying import in_layout, layout_of, settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.function import Asked
 from goldstein.checker.layout import Layout
-from goldstein.checker.rounding import combination_norm_upper, distances_upper
+from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper
+from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
+from goldstein.errors import GoldsteinError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import best_bound
 from goldstein.oracles import Oracle
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GoldsteinCertificate(Stored, PlottedCertificate):
     """Proof that x is (eps, delta)-Goldstein stationary.
 
@@ -140,7 +143,10 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
         -------
         Verification
         """
-        return verified(self, fun, jac, args, like=like, seed=seed, check_values=check_values)
+        found = verified(self, fun, jac, args, like=like, seed=seed, check_values=check_values)
+        if self.descent is not None and found.delta < math.inf:
+            _check_descent(found, self, asked(fun, jac, args, layout_of(self, like)))
+        return found
 
     def export(self, path: str | Path, fun: Any) -> Path:
         """Write certificate and function to one readable file that `goldstein-check` decides.
@@ -187,6 +193,7 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
             )
         return f"NOT proved stationary to eps = {asked:g}" if missed else ""
 
+
 def of_sum_one(weights: Vector) -> Vector:
     """Return the weights divided by their sum; themselves where that changes nothing."""
     total = weights.sum()
@@ -222,3 +229,19 @@ def strongest_claim(
         "gradients": gradients,
         "weights": best,
     }
+
+
+def _check_descent(found: Verification, cert: GoldsteinCertificate, f: Asked) -> None:
+    """The direction is advice, not part of the claim; but what is stored must be true."""
+    assert cert.descent is not None
+    step: Any = cert.meta.get("descent_step")
+    length = norm_upper(cert.descent)
+    usable = isinstance(step, float) and 0 < step < math.inf and abs(length - 1.0) <= 1e-9
+    if not found.add("direction", usable, "unit length" if usable else "no unit direction or step"):
+        return
+    try:
+        here, there = f.value(cert.x), f.value(cert.x + step * cert.descent)
+    except GoldsteinError as failure:
+        found.add("descent", False, f"the function could not be evaluated: {failure}")
+        return
+    found.add("descent", there < here, f"f goes from {here:.6g} to {there:.6g} along it")

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.writing import write_record
 from goldstein.certificates.files import Arrays, read_record
+from goldstein.certificates.writing import write_record
 from goldstein.checker.rationals import exact_floats
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import InputError, InputTypeError

@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 LISTED = 6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
-from goldstein.certificates.stating import MARGIN, heaviest, scale_of
+from goldstein.certificates.stating import MARGIN, RESOLVED, heaviest, scale_of
 from goldstein.checker.arrays import Mask, Matrix, Vector
-from goldstein.checker.blackbox.differences import SHORTEST
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.multipliers import CLOSE, qualification
+from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
-from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.constrained.problem import Problem
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls, UnresolvedError
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
@@ -80,7 +79,7 @@ class Around:
 
     def __init__(self, problem: Problem, x: Vector, delta: float, seed: int) -> None:
         self.problem, self.x, self.delta, self.seed = problem, x, delta, seed
-        self.resolution = SHORTEST * delta
+        self.resolution = 0.0
         self.place = Neighbourhood(x, delta, problem.box, self.resolution)
         self.checked = checked_of(problem)
         self.points: list[Vector] = []
@@ -323,13 +322,11 @@ class Around:
         stacked = np.array([g for _, _, g, _ in rows]).reshape(-1, dim)
         heavy = [(i, g) for _, i, g, w in rows if w != 0.0]
         rng = stream(self.seed, 0, "centre")
-        claim = SimpleNamespace(
-            x=x, delta=self.delta, normal=found.normal, multipliers=multipliers
-        )
+        claim = SimpleNamespace(x=x, delta=self.delta, normal=found.normal, multipliers=multipliers)
         q = qualification(claim, self.checked, heavy, rng, CENTRE_PAIRS)
         certificate = KKTCertificate(
             x=x,
-            delta=max(widest, min(self.delta, up(widest + room))),
+            delta=max(widest, min(self.delta, up(max(widest + room, RESOLVED * self.resolution)))),
             eps=0.0,
             feasibility=problem.system.violation(x),
             points=points,

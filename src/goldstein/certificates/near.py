@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from goldstein.certificates.kinds import Stored, array, closed, real_numbers, text
-from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker import near
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import combined_upper, show, unusable
 from goldstein.checker.rationals import (
     nearest_float,
@@ -96,7 +96,7 @@ class Described(Protocol):
     def program(self) -> Program: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NearCertificate(Stored, PlottedCertificate):
     """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
 

@@ -16,7 +16,12 @@ from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import Stored, array, closed, text
 from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import (
-    CHANGE_OF_MACHINE, Described, parse_pivot, program_of, settle_pivot, written_pivot,
+    CHANGE_OF_MACHINE,
+    Described,
+    parse_pivot,
+    program_of,
+    settle_pivot,
+    written_pivot,
 )  # fmt: skip
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
@@ -32,7 +37,7 @@ from goldstein.numerics.streams import seed_from
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificate):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 

@@ -36,7 +36,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
     return term.bounded(box.lower, box.upper)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
     """Proof that x is (eps, delta)-stationary for f + h.
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.goldstein import GoldsteinCertificate, of_sum_one, strongest_claim
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.blackbox.differences import SHORTEST
-from goldstein.checker.blackbox.perturbed import ROUNDS, SAME, Neighbourhood, radius, resample
+from goldstein.checker.blackbox.perturbed import ROUNDS, SAME, Neighbourhood, resample
+from goldstein.checker.blackbox.perturbed import radius as perturbation
 from goldstein.checker.rounding import (
     combination_norm_upper,
     distance_upper,
@@ -31,6 +31,7 @@ from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOf
 from goldstein.numerics.hull import MANY_VARIABLES, best_bound
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
+from goldstein.oracles.agreement import STRICTLY
 
 Rows = NDArray[np.intp]
 
@@ -70,13 +71,17 @@ FEW = 4
 #: doubled, this many more near looks.
 MANY_CLAIMS, LOOKS_MORE = 16, 2
 
+#: A ball is stated to be this much larger than what f resolves: a check that finds a coarser step
+#: must find one that is short against the ball.
+RESOLVED = 16.0 / STRICTLY
+
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
 
 
 def looks_beside(x: Vector, delta: float) -> int:
     """How often a claim about x looks beside each of its points, if none of them is dropped."""
-    return sum(_looks(float(radius(x, delta, SHORTEST * delta).max()), delta))
+    return sum(_looks(float(perturbation(x, delta).max()), delta))
 
 
 def _looks(width: float, delta: float) -> tuple[int, int]:
@@ -187,15 +192,9 @@ class Stating:
     ) -> None:
         self.oracle, self.x, self.delta = oracle, x, delta
         #: What the function resolves; a check displaces points by no less.
-        self.resolution = max(resolution, SHORTEST * delta)
-        self.place = Neighbourhood(x, delta, as_box(None, x.size), self.resolution)
+        self.place = Neighbourhood(x, delta, as_box(None, x.size), resolution)
         self.points, self.gradients = points, gradients
-        self.seed = seed
-        self._draws = draws
-        width = float(radius(x, delta, self.resolution).max())
-        self._looks, self._near_looks = _looks(width, delta)
-        self._near_looks += LOOKS_MORE * (number // MANY_CLAIMS).bit_length()
-        self._hairs = min(max(1.0, FARTHEST * delta / width), HAIRS)
+        self.seed, self._number, self._draws = seed, number, draws
         # For each point the gradients found beside it, or None where a kink was met.
         self._neighbours: dict[int, Matrix | None] = {}
         self._told: set[int] = set()
@@ -211,14 +210,37 @@ class Stating:
         """Where displacements are drawn from."""
         return stream(self.seed, len(self.points), "stating")
 
-    @cached_property
+    @property
     def hairs(self) -> Matrix:
         """How far the points are displaced, entry by entry."""
-        return radius(self.points, self.delta, self.resolution)
+        return perturbation(self.points, self.delta, self.resolution)
+
+    @property
+    def resolution(self) -> float:
+        """What the function resolves; a check displaces points by no less."""
+        return self.place.resolution
+
+    @resolution.setter
+    def resolution(self, step: float) -> None:
+        self.place.resolution = step
+
+    @property
+    def _width(self) -> float:
+        return float(perturbation(self.x, self.delta, self.resolution).max())
+
+    @property
+    def _looks(self) -> int:
+        return _looks(self._width, self.delta)[0]
 
     def bound(self) -> float:
         """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
         return self._best(np.arange(len(self.points)))[0]
+
+    def rests_on(self) -> list[tuple[Vector, Vector]]:
+        """Return the points that a claim would rest on, with their gradients; the heaviest first."""
+        weights = self._best(np.arange(len(self.points)))[1]
+        order = np.argsort(-weights, kind="stable")
+        return [(self.points[j], self.gradients[j]) for j in order if weights[j] > 0]
 
     def tell(self, j: int, gradient: Vector) -> None:
         """Say what the gradient is at another point, no nearer than a hair to point j.
@@ -344,7 +366,7 @@ class Stating:
         heaviest = int(weights.argmax())
         if asked.answer is None or self._is_other(asked.answer, heaviest, stated):
             self._require_same(stated, heaviest)
-        longest = max(norm_upper(radius(y, self.delta, self.resolution)) for y in points)
+        longest = max(norm_upper(perturbation(y, self.delta, self.resolution)) for y in points)
         radius = self._with_room(max(distances(points, self.x)), longest)
         return GoldsteinCertificate(
             self.x, radius, max(stated, bound), points, rows, weights, meta=dict(meta or {}),
@@ -393,8 +415,9 @@ class Stating:
         return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
 
     def _with_room(self, radius: float, hair: float) -> float:
-        """The displacements need room too, where all points are next to x."""
-        return max(radius, min(self.delta, up(radius + 4.0 * hair)))
+        """The displacements need room too, where all points are next to x; so do differences."""
+        room = max(radius + 4.0 * hair, RESOLVED * self.resolution)
+        return max(radius, min(self.delta, up(room)))
 
     def _require_determinism(self, eps: float, mean: float, used: Rows, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.
@@ -438,8 +461,11 @@ class Stating:
         """Ask for gradients beside these points, for all of them at once."""
         if not rows:
             return
-        near = self._near_looks + min(len(self.unsteady), MORE_LOOKS)
-        hairs = [self._hairs] * self._looks + [min(self._hairs, NEAR_HAIRS)] * near
+        looks, near = _looks(self._width, self.delta)
+        near += LOOKS_MORE * (self._number // MANY_CLAIMS).bit_length()
+        near += min(len(self.unsteady), MORE_LOOKS)
+        far = min(max(1.0, FARTHEST * self.delta / self._width), HAIRS)
+        hairs = [far] * looks + [min(far, NEAR_HAIRS)] * near
         places = [
             self.place.perturbed(self.rng, self.points[j], far) for j in rows for far in hairs
         ]
@@ -468,9 +494,7 @@ class Stating:
 
         And the mean length of the gradients.
         """
-        others = [
-            best_bound(rows, weights)[0] for rows in self._beside(used)
-        ]
+        others = [best_bound(rows, weights)[0] for rows in self._beside(used)]
         change = max(abs(other - bound) for other in others)
         mean, slack = scale_of(weights, self._rows(used))
         total = max(bound, *others) + MARGIN * change + slack

@@ -57,7 +57,7 @@ FEWEST = 24
 CHUNK, EFFORT = 20_000, 100_000_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
 

@@ -58,7 +58,11 @@ from goldstein.certificates.values import (
 )
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.multipliers import (
-    DEGENERATE, LESS, PAIRS, check_signs, qualification,
+    DEGENERATE,
+    LESS,
+    PAIRS,
+    check_signs,
+    qualification,
 )  # fmt: skip
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
@@ -84,7 +88,7 @@ def _no_index() -> Rows:
     return np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """Statistical evidence, from values alone, that x is an (eps, delta)-Goldstein-KKT point.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,13 @@ def settle_layout(certificate: Any) -> None:
         object.__setattr__(certificate, "layout", [int(np.size(certificate.x))])
     if not is_layout(certificate.layout):
         raise InputError("the layout of the point in this certificate is not one of ours.")
+
+
+def with_layout(certificate: Any, layout: Layout | None) -> Any:
+    """Return a certificate about a function of points in this layout, the user's own."""
+    if certificate is None or layout is None or not hasattr(certificate, "layout"):
+        return certificate
+    return replace(certificate, layout=layout, own_layout=True, digest="")
 
 
 def in_layout(certificate: Any) -> str:
@@ -82,4 +90,12 @@ def checked(
     return sampled.check(certificate, problem, seed, check_values)
 
 
-__all__ = ["check_layout", "checked", "in_layout", "layout_of", "settle_layout", "verified"]
+__all__ = [
+    "check_layout",
+    "checked",
+    "in_layout",
+    "layout_of",
+    "settle_layout",
+    "verified",
+    "with_layout",
+]

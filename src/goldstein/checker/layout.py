@@ -77,7 +77,9 @@ def is_layout(data: Any, depth: int = 0) -> bool:
         named = all(isinstance(key, str) for key in keys)
         if not (named and len(set(keys)) == len(keys) == len(data) - 2):
             return False
-    return data[0] in ("dict", "list", "tuple") and all(is_layout(p, depth + 1) for p in _parts(data))
+    return data[0] in ("dict", "list", "tuple") and all(
+        is_layout(p, depth + 1) for p in _parts(data)
+    )
 
 
 def shown(layout: Layout) -> str:

@@ -19,7 +19,11 @@ import numpy as np
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
 from goldstein.checker.rationals import (
-    exact_combination, fraction_upper, sqrt_upper, squared_distance, squared_norm,
+    exact_combination,
+    fraction_upper,
+    sqrt_upper,
+    squared_distance,
+    squared_norm,
 )  # fmt: skip
 from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
 from goldstein.checker.sides import Limits, Program, point_at
@@ -78,7 +82,7 @@ def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Ve
     """
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
     fault = unusable(cert.x, cert.directions, cert.weights)
-    if not (0 <= cert.eps and 0 <= cert.delta):
+    if not (cert.eps >= 0 and cert.delta >= 0):
         fault = f"eps = {cert.eps:g} and delta = {cert.delta:g} must not be negative"
     if not found.add("numbers", not fault, fault or "finite, weights nonnegative"):
         return found

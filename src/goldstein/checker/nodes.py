@@ -136,7 +136,9 @@ class Affine(Node):
     @property
     def work(self) -> int:
         matrix = self.matrix
-        return (matrix.nnz if sparse.issparse(matrix) else int(np.prod(matrix.shape))) * self.columns
+        return (
+            matrix.nnz if sparse.issparse(matrix) else int(np.prod(matrix.shape))
+        ) * self.columns
 
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         (u,) = args

@@ -23,20 +23,30 @@ import numpy as np
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.blackbox.differences import Differences
+from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, has_room, resample
 from goldstein.checker.constrained import multipliers
 from goldstein.checker.constrained.box import Box, best_normal
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.errors import (
-    ContradictedError, GoldsteinError, InputTypeError, KinkError, NotCertifiableError,
+    ContradictedError,
+    GoldsteinError,
+    InputTypeError,
+    KinkError,
+    NotCertifiableError,
 )  # fmt: skip
 from goldstein.checker.exact import Exact
 from goldstein.checker.fenchel import Record, term_share
 from goldstein.checker.function import Asked, BlackBox
 from goldstein.checker.layout import Layout, is_vector, shown
-from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, has_room, resample
-from goldstein.checker.rationals import squared_distance
+from goldstein.checker.rationals import nearest_float, squared_distance
 from goldstein.checker.rounding import (
-    combination_norm_upper, distances_upper, mean_length, norm_upper, rounding_slack, sum_lower, up,
+    combination_norm_upper,
+    distances_upper,
+    mean_length,
+    norm_upper,
+    rounding_slack,
+    sum_lower,
+    up,
 )  # fmt: skip
 from goldstein.checker.sides import Program, Side, point_at
 from goldstein.checker.verification import Verification
@@ -66,6 +76,10 @@ class Written(Asked):
 
     def __init__(self, program: Program) -> None:
         self.program, self.coarse, self.has_value, self.error = program, "", False, 0.0
+
+    def value(self, x: Vector) -> float:
+        low, high = point_at(self.program, x).between()
+        return nearest_float((low + high) / 2)
 
     def gradient(self, y: Vector) -> Vector:
         try:
@@ -143,7 +157,9 @@ class Rows:
         owners, self.sign = np.full(weights.size, OBJECTIVE), {OBJECTIVE: 1.0}
         if problem.system is not None and cert.constraint_weights.any():
             signed = cert.constraint_weights
-            at, rows, size = _used(cert.constraint_points, cert.constraint_gradients, np.abs(signed))
+            at, rows, size = _used(
+                cert.constraint_points, cert.constraint_gradients, np.abs(signed)
+            )
             index, signs = cert.constraint_index[signed != 0], np.sign(signed[signed != 0])
             self.sign |= dict(zip(index.tolist(), signs.tolist()))
             points, weights = np.concatenate([points, at]), np.concatenate([weights, size])
@@ -194,12 +210,16 @@ class Rows:
         a, b = self.problem.propose(hull, cone)
         weights = np.zeros(len(rows))
         weights[of_f], weights[~of_f] = np.maximum(a, 0.0), np.maximum(b[: (~of_f).sum()], 0.0)
-        usable = weights[of_f].any() and np.isfinite(weights).all()  # what is proposed may be anything
+        usable = (
+            weights[of_f].any() and np.isfinite(weights).all()
+        )  # what is proposed may be anything
         with np.errstate(over="ignore"):
             weights /= math.fsum(weights[of_f].tolist()) or 1.0
         used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
         if usable and used <= MORE_WEIGHT * self.most + self.cert.eps:
-            best = min(best, (self.length(rows, owners, weights), weights), key=lambda pair: pair[0])
+            best = min(
+                best, (self.length(rows, owners, weights), weights), key=lambda pair: pair[0]
+            )
         return best
 
     def heaviest(self, i: int) -> list[tuple[Vector, Vector]]:
@@ -212,7 +232,11 @@ class Rows:
 def _used(points: Matrix, gradients: Matrix, weights: Vector) -> tuple[Matrix, Matrix, Vector]:
     """Leave out rows of no weight; large arrays are not worth a copy where there are none."""
     used = weights > 0
-    return (points, gradients, weights) if used.all() else (points[used], gradients[used], weights[used])
+    return (
+        (points, gradients, weights)
+        if used.all()
+        else (points[used], gradients[used], weights[used])
+    )
 
 
 def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> Verification:
@@ -231,6 +255,7 @@ def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> 
     try:
         if found.ok and problem.system is not None:
             multipliers.check_signs(found, cert, problem.system, problem.box)
+        if found.ok and problem.system is not None:
             multipliers.check_activity(found, cert, problem.system)
         if found.ok:
             _check_gradients(found, Rows(cert, problem), share, seed, check_values)
@@ -325,8 +350,9 @@ def _check_gradients(
     same = gap <= SAME * mean + SAME_SHARE * cert.eps < math.inf
     other = "; this is another function, or its gradient is not deterministic"
     found.add("gradients", same, f"asked again, they differ by {gap:.3g}" + ("" if same else other))
-    error = getattr(problem.f, "error", 0.0)
-    found.eps = up(rows.length(fresh, rows.owners, rows.weights) + share + error)
+    extra = share + getattr(problem.f, "error", 0.0)
+    found.eps = rows.length(fresh, rows.owners, rows.weights)
+    found.eps = up(found.eps + up(extra)) if extra else found.eps
     limit = cert.eps + rounding_slack(rows.weights.size, mean)
     within = found.eps <= limit
     found.add("bound", within, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}")
@@ -339,12 +365,12 @@ def _check_gradients(
         )  # fmt: skip
         return
     step = _check_values(found, rows, seed) if check_values else 0.0
+    if not found.ok:
+        return
     # A kink shows as a jump; curvature changes gradients a little way off by less than this.
     goal = limit - share + SAME * mean
     place = Neighbourhood(cert.x, cert.delta, problem.box, step)
-    near = resample(
-        rows.ask, place, rows.points, rows.owners, rows.weights, rows.bound, goal, seed
-    )
+    near = resample(rows.ask, place, rows.points, rows.owners, rows.weights, rows.bound, goal, seed)
     found.add(
         "kinks", near <= goal, f"eps {near + share:.6g} with every point displaced a little" + (
             "" if near <= goal else ": a stored point sits on a kink, where gradients mean nothing"
@@ -364,11 +390,12 @@ def _check_values(found: Verification, rows: Rows, seed: int) -> float:
             looked = Differences(f, cert.x, cert.delta, problem.box, seed)
             step = max(step, looked.resolution(rows.heaviest(i)))
         except ContradictedError:
-            found.add("values", False, "differences of values contradict the gradients; look with "
-                      "gs.check_gradient")  # fmt: skip
+            name = "f" if i == OBJECTIVE else problem.system.name(i)
+            found.add("values", False, f"differences of values contradict the gradients of {name}; "
+                      "look with gs.check_gradient")  # fmt: skip
             return step
         except GoldsteinError as failure:
-            found.add("values", False, str(failure))
+            found.add("resolution", False, str(failure))
             return step
     if step:
         found.add("values", True, f"differences of values agree, and resolve steps of {step:.2g}")

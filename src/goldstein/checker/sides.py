@@ -21,7 +21,14 @@ from goldstein.checker.arrays import Matrix
 from goldstein.checker.errors import InputError, NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import (
-    Array, Constancy, Max, Node, Norm2, Piecewise, Series, Variable,
+    Array,
+    Constancy,
+    Max,
+    Node,
+    Norm2,
+    Piecewise,
+    Series,
+    Variable,
 )  # fmt: skip
 from goldstein.checker.rationals import nearest_float, to_fractions
 

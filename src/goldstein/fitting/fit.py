@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.certificates.files import Arrays
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.kept import Form, Kept
 from goldstein.records import certificate_from_parts, certificate_parts

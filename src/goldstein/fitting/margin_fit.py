@@ -13,9 +13,9 @@ from goldstein.api import certify, minimize
 from goldstein.api.inputs import smallest_delta
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.certificates.files import Arrays
 from goldstein.errors import OutOfBudget
 from goldstein.fitting.fit import Fit
 from goldstein.fitting.margin_certificate import (

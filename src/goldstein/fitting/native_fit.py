@@ -12,8 +12,8 @@ from scipy.optimize import minimize as smooth_minimize
 from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.checker.arrays import Vector
 from goldstein.certificates.files import Arrays
+from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.fitting.fit import Fit
 from goldstein.fitting.near_proof import (

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dgelsy, dgeqrf, dposv
 
-from goldstein.checker.rounding import combination_norm_upper
 from goldstein.checker.arrays import Indices, Matrix, Vector
+from goldstein.checker.rounding import combination_norm_upper
 from goldstein.errors import InputError
 from goldstein.numerics.active_inverse import RIDGE, ActiveInverse
 from goldstein.numerics.long_rows import affine_of_long_rows, different_rows, gram_of_long_rows

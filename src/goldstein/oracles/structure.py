@@ -11,7 +11,12 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.layout import (
-    flattened, is_layout, is_vector, put_together, shown, taken_apart,
+    flattened,
+    is_layout,
+    is_vector,
+    put_together,
+    shown,
+    taken_apart,
 )  # fmt: skip
 from goldstein.errors import InputError
 

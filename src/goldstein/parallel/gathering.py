@@ -187,6 +187,8 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
         limits = limits_for(certificate, options)
         if fits and certificate.kind == "plus":
             limits["plus"] = bounded_term(options["plus"], options.get("bounds"), x.size)
+        if structure is not None:
+            limits["like"] = result.x
         asked = (fun,) if jac is None and not args else (fun, jac, args)
         fits = fits and certificate.verify(*asked, **limits).ok
     if not fits or (result.success and not _reached(result, options)):

@@ -15,6 +15,7 @@ from goldstein.api import minimize
 from goldstein.api.inputs import RNG
 from goldstein.api.starts import best_of, start_seed
 from goldstein.checker.arrays import Vector
+from goldstein.checker.layout import is_vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.kept import described, digest, seed_in
 from goldstein.numerics.streams import seed_from, stream
@@ -248,8 +249,8 @@ def _distinct(
     flat = max(result.certificate.eps for result in verified)
     value: Callable[[Vector], float] | None = None
     constrained = options.get("constraints", ()) != () or options.get("bounds") is not None
-    layout = verified[0].certificate.meta.get("structure")
-    if not constrained and layout is None:
+    plain = is_vector(getattr(verified[0].certificate, "layout", [0]))
+    if not constrained and plain:
         counted = CountedOracle(asked_oracle(fun, jac, options))
         value = total_value(counted, options) if counted.has_value else None
     eps = options.get("eps")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from goldstein.checker.layout import is_vector
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle, as_oracle
 from goldstein.oracles.structure import Structure
@@ -59,8 +60,8 @@ def write_page(subject: Subject, path: str | Path) -> Path:
 
 
 def _oracle(result: Result, fun: Any, jac: Any) -> Oracle:
-    layout = getattr(result.certificate, "meta", {}).get("structure")
-    return as_oracle(fun, jac, (), None if layout is None else Structure.read(layout))
+    layout = getattr(result.certificate, "layout", [0])
+    return as_oracle(fun, jac, (), None if is_vector(layout) else Structure(layout))
 
 
 def _title(result: Result, oracle: Oracle | None) -> str:

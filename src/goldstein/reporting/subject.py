@@ -12,6 +12,7 @@ import numpy as np
 
 from goldstein.certificates import Verification
 from goldstein.checker.arrays import Vector
+from goldstein.checker.layout import is_vector
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import as_system
@@ -112,7 +113,7 @@ class Subject:
             return None
         try:
             found: Verification = self.certificate.verify(
-                *self._callable(self.fun), **{name: self.limits[name] for name in self.taken}
+                *self._callable(self.fun), **self._like, **{n: self.limits[n] for n in self.taken}
             )
         except (GoldsteinError, ValueError, TypeError) as failure:
             return f"the certificate could not be checked here: {failure}"
@@ -124,12 +125,18 @@ class Subject:
         parameters = inspect.signature(self.certificate.verify).parameters
         return [name for name in self.limits if name in parameters]
 
+    @property
+    def _like(self) -> dict[str, Any]:
+        """The layout of the run, which the page shows, where it is not that of a vector."""
+        layout = getattr(self.certificate, "layout", [0])
+        return {} if is_vector(layout) else {"like": Structure(layout).build(self.x)}
+
     def _callable(self, fun: Oracle) -> tuple[Any, ...]:
         """The function as the certificate wants it: one of matrices or dicts gets those."""
-        layout = getattr(self.certificate, "meta", {}).get("structure")
-        if layout is None:
+        layout = getattr(self.certificate, "layout", [0])
+        if is_vector(layout):
             return (fun,)
-        structure = Structure.read(layout)
+        structure = Structure(layout)
         return (
             lambda point: fun.value(Structure.of(point, "x")[1]),
             lambda point: structure.build(fun.gradient(Structure.of(point, "x")[1])),

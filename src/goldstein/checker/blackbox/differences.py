@@ -21,7 +21,7 @@ from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedErr
 
 #: Steps relative to delta: the shortest, the longest, the longest that still resolves the ball; and
 #: how much longer the next one is: to see a mistake twice, and to find what is resolved.
-SHORTEST, LONGEST, COARSEST, TWICE, NEXT = 2.0**-24, 2.0**-10, 2.0**-4, 2.0**6, 2.0**4
+SHORTEST, LONGEST, COARSEST, TWICE, NEXT = 2.0**-36, 2.0**-10, 2.0**-4, 2.0**6, 2.0**4
 
 #: Rounding of values, which are long sums as a rule, and the part of a slope it may blur at first,
 #: and at most.
@@ -49,6 +49,8 @@ class Differences:
         self.f, self.x, self.delta, self.box = f, x, delta, box
         self.rng = np.random.default_rng([seed, 2**20])
         self._size, self._coarsest = abs(f.value(x)), COARSEST * delta
+        #: Whether values that say something did not agree.
+        self._clear = False
 
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST
@@ -68,11 +70,12 @@ class Differences:
             When no such step is resolved.
         """
         self._coarsest = coarsest * self.delta
-        rows = [(y, g) for y, g in known[:HEAVY] if g.any()]
+        free = self.box.lower < self.box.upper
+        rows = [(y, g) for y, g in known[:HEAVY] if g[free].any()]
         steps = [self._finest(y, g) for y, g in rows]
         if not all(steps):  # a kink is everywhere near, or f is too coarse
-            steps.append(self.at_random())
-        silent = np.logical_and.reduce([g == 0.0 for _, g in known])
+            steps.append(self.at_random(known))
+        silent = free & np.logical_and.reduce([g == 0.0 for _, g in known])
         if silent.any():
             steps.append(self._outside(silent))
         return max([SHORTEST * self.delta, *steps])
@@ -105,8 +108,12 @@ class Differences:
                 return step
         return 0.0
 
-    def at_random(self) -> float:
-        """Return the shortest step that agrees at a random point of the ball; one acquits."""
+    def at_random(self, known: Sequence[tuple[Vector, Vector]] = ()) -> float:
+        """Return the shortest step that agrees at a random point of the ball; one acquits.
+
+        Where values are too large to show a difference, gradients (at the `known` points, too) that
+        change in proportion to the step, in every entry, say that f resolves it.
+        """
         contradictions, places = 0, []
         for _ in range(POINTS):
             z = self._near(self.x, 0.5 * self.delta)
@@ -122,7 +129,24 @@ class Differences:
         for place in places:
             if step := self._longer(*place):
                 return step
+        for y, g in [*known[:1], *((z, g) for z, g, _ in places[:1])]:
+            if not self._clear and (step := self._smoothly(y, g)):
+                return step
         raise UnresolvedError(self._coarsest)
+
+    def _smoothly(self, y: Vector, g: Vector) -> float:
+        """Return the shortest step along which the gradient changes in proportion, or 0."""
+        step, v = SHORTEST * self.delta, self._direction()
+        while (step := step * NEXT) <= self._coarsest:
+            near, far = (self._gradient(self.box.reflect(y + k * step * v)) for k in (1.0, 2.0))
+            if near is None or far is None:
+                continue
+            change = far - g
+            if (change != 0.0).all() and (
+                np.abs(change - 2.0 * (near - g)) <= 0.25 * np.abs(change)
+            ).all():
+                return step
+        return 0.0
 
     def _outside(self, silent: Mask) -> float:
         """Return what is resolved along coordinates in which f is flat near x; 0 if nobody knows.
@@ -180,12 +204,14 @@ class Differences:
         high, low, way = self.f.value(ahead), self.f.value(behind), ahead - behind
         rise, most = high - low, float(np.abs(g) @ np.abs(way))
         size, blur = max(most, abs(rise)), ROUNDING * max(abs(high), abs(low))
-        clear = math.isfinite(rise) and 0.0 < size and blur <= BLURRED * size
+        clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size
         if not clear or (rise == 0.0 and not constant):
+            self._clear |= clear
             return None, 0.0, 0.0
         miss, length = rise - float(g @ way), float(np.linalg.norm(way))
         gap = abs(miss) - blur
         verdict = True if gap <= TOLERANCE * size else None if gap <= MISTAKE * size else False
+        self._clear |= not verdict
         return verdict, miss / length, (blur + 2.0**-1000) / length
 
     def _direction(self) -> Vector:
@@ -212,4 +238,4 @@ class Differences:
             return None
 
 
-__all__ = ["COARSEST", "Differences"]
+__all__ = ["COARSEST", "HEAVY", "SHORTEST", "Differences"]

@@ -81,7 +81,9 @@ class Group:
 
     def limits(self) -> tuple[Vector, Vector]:
         """Return lower and upper limits of every component."""
-        low, high = (exact_floats(side, f"{self.name}: a limit") for side in (self.lower, self.upper))
+        low, high = (
+            exact_floats(side, f"{self.name}: a limit") for side in (self.lower, self.upper)
+        )
         try:
             low, high = (np.broadcast_to(side, (self.size,)).copy() for side in (low, high))
         except ValueError:
@@ -175,7 +177,9 @@ def _group(one: Any, name: str, dim: int) -> Group:
         label = f"{name} ({called})" if called and called not in ("<lambda>", "fun") else name
         fun, jac = _pair(one.fun, getattr(one, "jac", None), (), label)
         parts = getattr(one, "parts", None)  # of an Expression that was compared
-        return Group(label, fun, jac, one.lb, one.ub, parts=_known(one.fun) if parts is None else parts)
+        return Group(
+            label, fun, jac, one.lb, one.ub, parts=_known(one.fun) if parts is None else parts
+        )
     raise InputTypeError(f"{name} is {type(one).__name__}, expected {_EXPECTED}.")
 
 
@@ -189,7 +193,9 @@ def _from_dict(one: dict[str, Any], name: str) -> Group:
     args = one.get("args", ())
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
     fun, jac = _pair(one["fun"], one.get("jac"), args, name)
-    return Group(name, fun, jac, 0.0, np.inf if one["type"] == "ineq" else 0.0, parts=_known(one["fun"]))
+    return Group(
+        name, fun, jac, 0.0, np.inf if one["type"] == "ineq" else 0.0, parts=_known(one["fun"])
+    )
 
 
 def _known(fun: Any) -> tuple[Any, ...]:

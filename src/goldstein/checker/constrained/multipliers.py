@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.blackbox.perturbed import Neighbourhood
+from goldstein.checker.blackbox.perturbed import Neighbourhood, radius
 from goldstein.checker.constrained.limits import Limits
 from goldstein.checker.errors import KinkError
 from goldstein.checker.verification import Verification
@@ -19,9 +19,9 @@ from goldstein.checker.verification import Verification
 DEGENERATE = 1e-3
 
 #: Pairs of points beside x at which constraints are asked for their qualification, rounds of looking
-#: along the direction that separates them, how far one looks relative to delta, and how much
+#: along the direction that separates them, how far one looks in perturbation radii, and how much
 #: smaller the qualification may be than stated: of black boxes it is measured on samples.
-PAIRS, LOOKS, REACHES, LESS = 2, 6, (2.0**-20, 2.0**-8, 0.5), 10.0
+PAIRS, LOOKS, REACHES, LESS = 2, 6, (1.0, 2.0**8), 10.0
 
 #: A constraint vanishes at x if its gradients there are shorter than this part of those elsewhere
 #: in the ball; and x has to be closer to a constraint with a multiplier than this part of delta,
@@ -100,7 +100,9 @@ def meant(cert: Any, system: Limits) -> list[int]:
 class Hull:
     """Gradients of constraints, times the sign of their multipliers, and normals in use."""
 
-    def __init__(self, normal: Vector, fixed: Any, propose: Callable[[Matrix, Matrix], Any]) -> None:
+    def __init__(
+        self, normal: Vector, fixed: Any, propose: Callable[[Matrix, Matrix], Any]
+    ) -> None:
         used = np.flatnonzero((normal != 0.0) & ~fixed)
         self.used, self.signs = used, np.sign(normal[used])
         self.cone = np.zeros((used.size, normal.size))
@@ -167,7 +169,8 @@ def qualification(
             hull.add(i, np.sign(cert.multipliers[i]) * jacobian[i])
     q, v = hull.separation()
     for _ in range(LOOKS if bent else 0):
-        steps = [sign * reach * cert.delta * v for reach in REACHES for sign in (1.0, -1.0)]
+        wide = float(radius(x, cert.delta).max()) * math.sqrt(x.size)
+        steps = [sign * reach * wide * v for reach in REACHES for sign in (1.0, -1.0)]
         seen = _jacobians(system, [place.inside(x + step) for step in steps])
         found = [(i, np.sign(cert.multipliers[i]) * jacobian[i]) for jacobian in seen for i in bent]
         against = [(i, g) for i, g in found if g @ v < 0.5 * q * np.linalg.norm(g)]
@@ -205,7 +208,10 @@ def _vanishes(
         shortest = min(float(np.linalg.norm(jacobian[i])) for jacobian in centre)
         others = [jacobian[i] for jacobian in around] + [g for k, g in rows if k == i]
         longest = max(float(np.linalg.norm(g)) for g in others)
-        if shortest <= strict * VANISHED * longest or strict * violated[i] > CLOSE * delta * shortest:
+        if (
+            shortest <= strict * VANISHED * longest
+            or strict * violated[i] > CLOSE * delta * shortest
+        ):
             return True
     return False
 

@@ -25,7 +25,11 @@ from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.errors import InputTypeError, NotCertifiableError
 from goldstein.checker.nodes import Affine, Max, Piecewise, Variable
 from goldstein.checker.rationals import (
-    exact_combination, nearest_float, sqrt_upper, squared_norm, to_fractions,
+    exact_combination,
+    nearest_float,
+    sqrt_upper,
+    squared_norm,
+    to_fractions,
 )  # fmt: skip
 from goldstein.checker.sides import Limits as GradientLimits
 from goldstein.checker.sides import Program, point_at
@@ -57,9 +61,16 @@ class ExactProblem:
     def check_place(self, found: Verification, cert: Any) -> None:
         """The pivot inside bounds and constraints, and at every limit that has a multiplier."""
         box, system, y = self.box, self.system, cert.exact_pivot
-        arrays = (cert.constraint_directions, cert.constraint_weights, cert.normal, cert.multipliers)
+        arrays = (
+            cert.constraint_directions,
+            cert.constraint_weights,
+            cert.normal,
+            cert.multipliers,
+        )
         finite = all(np.isfinite(a).all() for a in arrays) and cert.digest == cert.content_digest()
-        found.add("content", finite, "unaltered" if finite else "a field was changed, or is not finite")
+        found.add(
+            "content", finite, "unaltered" if finite else "a field was changed, or is not finite"
+        )
         check_signs(found, cert, system, box)
         sizes = {box.lower.size, *(part.dim for part in self.parts)} == {cert.x.size}
         if not (found.add("sizes", sizes, "those of x") and found.ok):
@@ -196,7 +207,7 @@ def derivative_range(program: Program, y: Sequence[Fraction], v: Vector) -> tupl
         piece = point.pieces.get(k)
         if ties and not isinstance(node, Piecewise | Max):  # a norm: any unit vector may come out
             one = Enclosure.of([1, *[0] * (node.columns - 1)])
-            piece = {**piece, **{row: one for row in ties}}
+            piece = {**piece, **dict.fromkeys(ties, one)}
         out = node.forward([series[a] for a in node.of], piece)
         if ties and len(out) > 1:
             out[1] = _widened(node, ties, series[arg][1], out[1])
@@ -227,4 +238,11 @@ def _widened(node: Any, ties: dict[int, Any], u: Enclosure, out: Enclosure) -> E
     return Enclosure(mid, np.maximum(high - mid, mid - low) * (1 + 2.0**-50) + 2.0**-1000)
 
 
-__all__ = ["ExactProblem", "Limit", "exact_problem", "as_rationals", "derivative_range", "linear_program"]
+__all__ = [
+    "ExactProblem",
+    "Limit",
+    "as_rationals",
+    "derivative_range",
+    "exact_problem",
+    "linear_program",
+]
