@@ -38,7 +38,7 @@ from goldstein.certificates import (
     NearKKTCertificate,
     ValuesCertificate,
 )
-from goldstein.certificates.verifying import with_layout
+from goldstein.certificates.verifying import as_proved, with_layout
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.constrained.box import as_box
@@ -264,20 +264,19 @@ def certify(
             Enrichment(), point, float(delta), eps, counted, meta, deadline
         )
     if hasattr(oracle, "kink_form"):
-        _refuse_lost_gradients(certificate, oracle, seed)
+        certificate = _exactly(certificate, oracle, seed)
     return laid_out(certificate)
 
 
-def _refuse_lost_gradients(certificate: GoldsteinCertificate, oracle: Oracle, seed: int) -> None:
+def _exactly(certificate: GoldsteinCertificate, oracle: Oracle, seed: int) -> GoldsteinCertificate:
     """Exact gradients overrule those in float64, where cancellation may have lost them."""
-    failed = [
-        check.message for check in certificate.verify(oracle, seed=seed).checks if not check.ok
-    ]
-    if failed:
+    proved: GoldsteinCertificate | None = as_proved(certificate, oracle, seed)
+    if proved is None:
         raise NotCertifiableError(
-            f"the gradients of {oracle.name} are lost to rounding in float64 "
-            f"({'; '.join(failed)}); rescale the data or rearrange the expression."
+            f"the gradients of {oracle.name} are lost to rounding in float64; rescale the data or "
+            "rearrange the expression."
         )
+    return proved
 
 
 def _certify_stronger(

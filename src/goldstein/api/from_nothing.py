@@ -13,9 +13,9 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.stating import Stating, looks_beside
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
-from goldstein.errors import ContradictedError, InputError, OutOfCalls, WrongGradientError
+from goldstein.errors import InputError, OutOfCalls
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.agreement import resolution_of
+from goldstein.oracles.agreement import required_resolution
 from goldstein.solvers.enrich import Enrichment, enrich
 
 #: How often the search goes on after a claim that would not have survived.
@@ -71,7 +71,8 @@ def certificate_from(
         stating = Stating(oracle, x, delta, points, gradients, seed)
         if check_gradient and not resolution:
             with contextlib.suppress(OutOfCalls):
-                resolution = require_agreement(oracle, stating, seed)
+                known = stating.rests_on()
+                resolution = required_resolution(oracle, x, delta, seed, known)
         stating.resolution = resolution
         claim = stating.claim(eps, *remarks(found, meta))
         if claim is not None and (best is None or claim.eps < best.eps):
@@ -94,14 +95,6 @@ def certificate_from(
             "raise max_calls or delta."
         )
     return best
-
-
-def require_agreement(oracle: CountedOracle, stating: Stating, seed: int) -> float:
-    """Return what f resolves near x; differences of values overrule a wrong gradient."""
-    try:
-        return resolution_of(oracle, stating.x, stating.delta, seed, stating.rests_on())
-    except ContradictedError:
-        raise WrongGradientError(oracle.name) from None
 
 
 def remarks(found: Enrichment, meta: dict[str, Any]) -> tuple[dict[str, Any], Vector | None]:

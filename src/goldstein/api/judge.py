@@ -18,7 +18,6 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.errors import (
     BallTooSmallError,
-    ContradictedError,
     InputError,
     NotDeterministicError,
     OutOfCalls,
@@ -29,7 +28,7 @@ from goldstein.numerics.ball import uniform_in_balls
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.agreement import gradient_is_wrong, resolution_of
+from goldstein.oracles.agreement import gradient_is_wrong, required_resolution
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.enrich import Enrichment, enrich
@@ -170,10 +169,9 @@ class Judge:
         if not self.check_gradient or len(known) - len(new) >= min(len(known), HEAVY):
             return self.resolution
         with contextlib.suppress(OutOfCalls):
+            request = self.request
             try:
-                found = resolution_of(self.oracle, x, self.request.delta, self.request.seed, new)
-            except ContradictedError:
-                raise WrongGradientError(self.oracle.name) from None
+                found = required_resolution(self.oracle, x, request.delta, request.seed, new)
             except UnresolvedError as failure:
                 raise BallTooSmallError(str(failure)) from None
             self.resolution = max(self.resolution, found)

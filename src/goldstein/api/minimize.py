@@ -38,6 +38,7 @@ from goldstein.api.task import Task
 from goldstein.api.watchdog import watched
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.plus import bounded_term
+from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
@@ -452,18 +453,12 @@ class _Search:
         if kind.strengthen is not None:
             return self._strengthened(start, kind)
         outcome, certificate, status = self._goldstein(start, self.request)
-        exact = hasattr(self.oracle, "kink_form")
-        if status is not Status.VERIFIED or not exact or self._verifies(certificate):
+        if status is not Status.VERIFIED or not hasattr(self.oracle, "kink_form"):
             return outcome, certificate, status
-        # Exact gradients overrule those in float64. Next to 0 these are rounding errors, and so is
-        # a bound that is far below what was asked for.
-        certificate = replace(certificate, eps=self.request.eps, digest="")
-        if self._verifies(certificate):
-            return outcome, certificate, status
-        return outcome, None, Status.NOT_VERIFIED
-
-    def _verifies(self, certificate: Any) -> bool:
-        return bool(certificate.verify(self.oracle, seed=self.request.seed).ok)
+        certificate = as_proved(certificate, self.oracle, self.request.seed)
+        if certificate is None or certificate.eps > self.request.eps:
+            return outcome, certificate, Status.NOT_VERIFIED
+        return outcome, certificate, status
 
     def _goldstein(self, x: Vector, target: Request) -> tuple[Outcome, Any, Status]:
         left = max(self.deadline - time.perf_counter(), 1e-3)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
-from goldstein.certificates.stating import MARGIN, RESOLVED, heaviest, scale_of
+from goldstein.certificates.stating import MARGIN, ROOM, heaviest, scale_of
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.constrained.box import best_normal
@@ -326,7 +326,7 @@ class Around:
         q = qualification(claim, self.checked, heavy, rng, CENTRE_PAIRS)
         certificate = KKTCertificate(
             x=x,
-            delta=max(widest, min(self.delta, up(max(widest + room, RESOLVED * self.resolution)))),
+            delta=max(widest, min(self.delta, up(max(widest + room, ROOM * self.resolution)))),
             eps=0.0,
             feasibility=problem.system.violation(x),
             points=points,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.goldstein import GoldsteinCertificate, of_sum_one, strongest_claim
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.blackbox.differences import NOISE, RESOLVED
 from goldstein.checker.blackbox.perturbed import ROUNDS, SAME, Neighbourhood, resample
 from goldstein.checker.blackbox.perturbed import radius as perturbation
 from goldstein.checker.rounding import (
@@ -45,9 +46,6 @@ SOLVED = 2.0**-48
 #: Points are dropped whose gradients change by this part of the largest change or more.
 UNSTEADY = 1e-3
 
-#: What threads may change in a sum from one call to the next, as a part of the claimed eps.
-NOISE = 1e-4
-
 #: One looks this many hairs away, at most this part of the ball: a check that displaces by one hair
 #: must not meet what was not met here, a sliver between two kinks say.
 HAIRS, FARTHEST = 64.0, 2.0**-6
@@ -73,7 +71,7 @@ MANY_CLAIMS, LOOKS_MORE = 16, 2
 
 #: A ball is stated to be this much larger than what f resolves: a check that finds a coarser step
 #: must find one that is short against the ball.
-RESOLVED = 16.0 / STRICTLY
+ROOM = 16.0 / (STRICTLY * RESOLVED)
 
 #: How often unsteady points are dropped.
 ATTEMPTS = 4
@@ -416,7 +414,7 @@ class Stating:
 
     def _with_room(self, radius: float, hair: float) -> float:
         """The displacements need room too, where all points are next to x; so do differences."""
-        room = max(radius + 4.0 * hair, RESOLVED * self.resolution)
+        room = max(radius + 4.0 * hair, ROOM * self.resolution)
         return max(radius, min(self.delta, up(room)))
 
     def _require_determinism(self, eps: float, mean: float, used: Rows, weights: Vector) -> None:

@@ -66,9 +66,13 @@ class KinkError(GoldsteinError):
 
 
 class ContradictedError(GoldsteinError):
-    """Differences of values contradict the gradients."""
+    """Differences of values contradict the gradients; `gap`: by how much these vary."""
 
     __module__ = "goldstein.errors"
+
+    def __init__(self, gap: float = 0.0) -> None:
+        super().__init__("differences of values contradict the gradients")
+        self.gap = gap
 
 
 class UnresolvedError(GoldsteinError):

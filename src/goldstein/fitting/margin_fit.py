@@ -15,6 +15,7 @@ from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
+from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.errors import OutOfBudget
 from goldstein.fitting.fit import Fit
@@ -181,12 +182,14 @@ def _goldstein(
     """Return a verified certificate that is good enough, or None."""
     for place in places:
         certificate = goldstein_at(model, place, delta, seed)
-        if certificate is not None and certificate.eps <= eps and certificate.verify(model).ok:
-            return certificate
+        proved = None if certificate is None else as_proved(certificate, model)
+        if proved is not None and proved.eps <= eps:
+            return proved
     for points in SCALINGS if found.active.size == 0 else ():
         certificate = goldstein_by_scaling(model, found.v, delta, points, seed)
-        if certificate is not None and certificate.eps <= eps and certificate.verify(model).ok:
-            return certificate
+        proved = None if certificate is None else as_proved(certificate, model)
+        if proved is not None and proved.eps <= eps:
+            return proved
     return None
 
 

@@ -13,6 +13,7 @@ from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.files import Arrays
+from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.fitting.fit import Fit
@@ -147,8 +148,7 @@ def _certificate(model: MulticlassMargin, result: Result) -> GoldsteinCertificat
     certificate = GoldsteinCertificate.from_gradients(
         known.x, known.points, gradients, known.weights, meta=known.meta
     )
-    met = not result.success or certificate.verify(model).ok
-    return certificate if met else None
+    return as_proved(certificate, model) if result.success else certificate
 
 
 def _follow(

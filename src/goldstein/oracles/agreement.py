@@ -7,7 +7,12 @@ import contextlib
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, Differences
 from goldstein.checker.constrained.box import Box, as_box
-from goldstein.errors import ContradictedError, UnresolvedError
+from goldstein.errors import (
+    ContradictedError,
+    NotDeterministicError,
+    UnresolvedError,
+    WrongGradientError,
+)  # fmt: skip
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
 
@@ -22,6 +27,7 @@ class _Trials:
 
     def __init__(self, oracle: CountedOracle) -> None:
         self.value, self.gradient = oracle.trial_value, oracle.gradient
+        self.known_value = oracle.known_value
 
 
 def _differences(
@@ -44,6 +50,23 @@ def resolution_of(
     """
     looked = _differences(oracle, x, delta, seed, box)
     return 0.0 if looked is None else looked.resolution(known, STRICTLY)
+
+
+def required_resolution(
+    oracle: CountedOracle, x: Vector, delta: float, seed: int, known: Known
+) -> float:
+    """Return the same; where values contradict gradients, say who is to blame.
+
+    Raises
+    ------
+    NotDeterministicError, WrongGradientError, UnresolvedError
+    """
+    try:
+        return resolution_of(oracle, x, delta, seed, known)
+    except ContradictedError as found:
+        if found.gap:
+            raise NotDeterministicError(oracle.name, found.gap) from None
+        raise WrongGradientError(oracle.name) from None
 
 
 def gradient_is_wrong(
@@ -71,4 +94,4 @@ def gradient_is_wrong(
     return False
 
 
-__all__ = ["gradient_is_wrong", "resolution_of"]
+__all__ = ["STRICTLY", "gradient_is_wrong", "required_resolution", "resolution_of"]

@@ -21,7 +21,11 @@ from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedErr
 
 #: Steps relative to delta: the shortest, the longest, the longest that still resolves the ball; and
 #: how much longer the next one is: to see a mistake twice, and to find what is resolved.
-SHORTEST, LONGEST, COARSEST, TWICE, NEXT = 2.0**-36, 2.0**-10, 2.0**-4, 2.0**6, 2.0**4
+SHORTEST, LONGEST, COARSEST, TWICE, NEXT = 2.0**-24, 2.0**-10, 2.0**-4, 2.0**6, 2.0**4
+
+#: A step that agrees shows that f resolves this part of it: it cannot be rounded to anything coarser
+#: than what the disagreement allows.
+RESOLVED = 2.0**-6
 
 #: Rounding of values, which are long sums as a rule, and the part of a slope it may blur at first,
 #: and at most.
@@ -38,6 +42,9 @@ HEAVY, POINTS, NEEDED = 4, 4, 2
 #: gradients, relative, is no kink, and how many must contradict: noise in values does, rarely.
 BESIDE, NEAR, ALIKE, SEVERAL = 12, 2.0**-6, 0.1, 3
 
+#: A gradient that differs by more than this part of it, asked for again, is noise.
+NOISE = 1e-4
+
 #: How far outside the ball one looks, and in which steps, where f is flat in it.
 FAR, FARTHER = 2.0**24, 2.0**3
 
@@ -48,14 +55,17 @@ class Differences:
     def __init__(self, f: Any, x: Vector, delta: float, box: Box, seed: int) -> None:
         self.f, self.x, self.delta, self.box = f, x, delta, box
         self.rng = np.random.default_rng([seed, 2**20])
-        self._size, self._coarsest = abs(f.value(x)), COARSEST * delta
+        self._coarsest = COARSEST * delta
+        #: Values that cost nothing, because they came with a gradient.
+        self._known = getattr(f, "known_value", lambda y: None)
+        self._size: float | None = None
         #: Whether values that say something did not agree.
         self._clear = False
 
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST
     ) -> float:
-        """Return a step that f resolves near x, at most `coarsest` of delta.
+        """Return a step that f resolves near x; steps at most `coarsest` of delta must agree.
 
         Parameters
         ----------
@@ -78,7 +88,7 @@ class Differences:
         silent = free & np.logical_and.reduce([g == 0.0 for _, g in known])
         if silent.any():
             steps.append(self._outside(silent))
-        return max([SHORTEST * self.delta, *steps])
+        return RESOLVED * max([SHORTEST * self.delta, *steps])
 
     def _finest(self, y: Vector, g: Vector) -> float:
         """Return the shortest step with which the values around y agree, or 0.
@@ -89,6 +99,11 @@ class Differences:
         """
         verdict, step = self._compare(y, g)
         contradictions = 0
+        if verdict is False:
+            again = self._gradient(y)
+            gap = 0.0 if again is None else float(np.linalg.norm(again - g))
+            if gap > NOISE * float(np.linalg.norm(g)):
+                raise ContradictedError(gap)
         for _ in range(BESIDE if verdict is False else 0):
             z = self._near(y, NEAR * self.delta)
             h = self._gradient(z)
@@ -174,7 +189,9 @@ class Differences:
 
     def _compare(self, y: Vector, g: Vector) -> tuple[bool | None, float]:
         """True or False where the values around y are clear, None where not; and the step taken."""
-        v = self._direction()
+        here, v = self._known(y), self._direction()
+        if self._size is None:  # about
+            self._size = abs(self.f.value(self.x) if here is None else here)
         steep = float(np.abs(g) @ np.abs(v))
         digits = ROUNDING * self._size / (CLEAR * steep) if steep > 0 else math.inf
         spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
@@ -183,6 +200,8 @@ class Differences:
             return None, step  # steps of few units in the last place show what rounding loses
         longer = min(TWICE * step, LONGEST * self.delta)
         step = min(step, longer / 8.0)  # two steps alike would show the same noise
+        if here is not None and self._difference(g, step * v, self.f.value(y + step * v), here)[0]:
+            return True, step  # one side may do
         first, slope, blur = self._miss(y, g, step * v)
         if first is not False:
             return first, step
@@ -201,7 +220,13 @@ class Differences:
         step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
         y = self.box.clip(y, np.abs(step))
         ahead, behind = y + step, y - step
-        high, low, way = self.f.value(ahead), self.f.value(behind), ahead - behind
+        high, low = self.f.value(ahead), self.f.value(behind)
+        return self._difference(g, ahead - behind, high, low, constant)
+
+    def _difference(
+        self, g: Vector, way: Vector, high: float, low: float, constant: bool = False
+    ) -> tuple[bool | None, float, float]:
+        """Compare a difference of values with <g, way>."""
         rise, most = high - low, float(np.abs(g) @ np.abs(way))
         size, blur = max(most, abs(rise)), ROUNDING * max(abs(high), abs(low))
         clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size
@@ -238,4 +263,4 @@ class Differences:
             return None
 
 
-__all__ = ["COARSEST", "HEAVY", "SHORTEST", "Differences"]
+__all__ = ["COARSEST", "HEAVY", "RESOLVED", "Differences"]

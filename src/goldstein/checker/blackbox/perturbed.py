@@ -28,8 +28,8 @@ ROUNDS, ROWS = 8, 2000
 #: Gradients asked for again are the same up to this part of their length.
 SAME = 1e-9
 
-#: A twin is this part of a perturbation away: some units in the last place.
-TWIN = 2.0**-6
+#: A twin is this part of a perturbation away: no plateau of rounding is as wide.
+TWIN = 2.0**-2
 
 #: Asks for a gradient of the function with this number at a point; a known kink is a `KinkError`.
 Ask = Callable[[int, Vector], Vector]
