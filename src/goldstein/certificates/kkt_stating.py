@@ -5,6 +5,7 @@ Nothing here is trusted: `verify` decides.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
-from goldstein.certificates.stating import MARGIN, ROOM, heaviest, scale_of
+from goldstein.certificates.stating import MARGIN, ROOM, scale_of
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.constrained.box import best_normal
@@ -36,6 +37,9 @@ SPARE = 0.9
 
 #: Pairs of points beside x that are looked at: more than a check will.
 CENTRE_PAIRS = 6
+
+#: One looks this much farther than what f was found to resolve: a check may find a coarser step.
+FARTHER = 16.0
 
 #: Points nearer to x than this part of the radius are next to it.
 BESIDE = 1e-3
@@ -287,18 +291,18 @@ class Around:
             certificate = replace(certificate, eps=eps, digest="")
         return certificate
 
-    def is_coarse(self, claim: KKTCertificate) -> bool:
-        """Say whether f turns out coarser than was assumed: then one looks farther away."""
-        try:
-            known = resolution_of(
-                self.problem.objective, self.x, claim.delta, self.seed, heaviest(claim),
-                self.problem.box,
-            )  # fmt: skip
-        except (ContradictedError, UnresolvedError, OutOfCalls):
-            return False  # whoever checks the claim will say so
-        coarser = known > self.resolution
-        self.resolution = self.place.resolution = max(known, self.resolution)
-        return coarser
+    def look(self, found: Combination) -> None:
+        """See how fine f is, once: a claim has to hold where a check looks."""
+        if self.resolution:
+            return
+        order = np.argsort(-found.weights, kind="stable")
+        known = [(self.points[j], self.gradients[j]) for j in order if found.weights[j] > 0]
+        with contextlib.suppress(ContradictedError, UnresolvedError, OutOfCalls):
+            # Whoever checks the claim will say what is wrong.
+            self.resolution = resolution_of(
+                self.problem.objective, self.x, self.delta, self.seed, known, self.problem.box
+            )
+        self.place.resolution = FARTHER * self.resolution
 
     def _plain(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
         problem, x = self.problem, self.x
@@ -386,9 +390,9 @@ def state_kkt(
         if found is None or (or_nothing and found.length > eps):
             break
         around.look_for_limits()
+        if found.length <= eps:
+            around.look(found)
         certificate = around.state(found, meta)
-        if certificate.eps <= eps and around.is_coarse(certificate):
-            continue
         if best is None or certificate.eps < best.eps:
             best = certificate
         if best.eps <= eps or found.length > eps or time.perf_counter() > deadline:

@@ -25,7 +25,7 @@ SHORTEST, LONGEST, COARSEST, TWICE, NEXT = 2.0**-24, 2.0**-10, 2.0**-4, 2.0**6, 
 
 #: A step that agrees shows that f resolves this part of it: it cannot be rounded to anything coarser
 #: than what the disagreement allows.
-RESOLVED = 2.0**-6
+RESOLVED = 2.0**-3
 
 #: Rounding of values, which are long sums as a rule, and the part of a slope it may blur at first,
 #: and at most.
@@ -34,8 +34,9 @@ ROUNDING, CLEAR, BLURRED = 2.0**-46, 1e-2, 0.05
 #: Disagreement relative to |g|.|v|, beyond the rounding of the values: none, and a mistake.
 TOLERANCE, MISTAKE = 1e-3, 5e-3
 
-#: Points of a claim that are looked at; random ones; and how many of these must contradict.
-HEAVY, POINTS, NEEDED = 4, 4, 2
+#: Points of a claim that are looked at, and looks that must agree; random points; and how many of
+#: these must contradict.
+HEAVY, POINTS, NEEDED = 3, 4, 2
 
 #: Points beside one that a claim rests on: how many are looked at, how far away they are relative to
 #: delta (much farther than the longest step: their own kinks are not met), which difference of
@@ -82,13 +83,37 @@ class Differences:
         self._coarsest = coarsest * self.delta
         free = self.box.lower < self.box.upper
         rows = [(y, g) for y, g in known[:HEAVY] if g[free].any()]
-        steps = [self._finest(y, g) for y, g in rows]
+        found = [(self._finest(y, g), y, g) for y, g in rows]
+        steps = [step for step, _, _ in found]
+        if rows and all(steps):
+            steps.append(self._confirmed(*max(found, key=lambda look: look[0]), HEAVY - len(rows)))
         if not all(steps):  # a kink is everywhere near, or f is too coarse
             steps.append(self.at_random(known))
         silent = free & np.logical_and.reduce([g == 0.0 for _, g in known])
         if silent.any():
             steps.append(self._outside(silent))
         return RESOLVED * max([SHORTEST * self.delta, *steps])
+
+    def _confirmed(
+        self, step: float, y: Vector, g: Vector, times: int = 2, along: Mask | None = None
+    ) -> float:
+        """Return a step with which further looks agree, too: one alone may be luck; 0 if none does.
+
+        (x + 1e9) - 1e9 is a staircase, and where a step is about a multiple of its own the values
+        follow the gradient.
+        """
+        while step and times:
+            shorter = self.rng.uniform(0.5, 1.0) * step
+            if self._miss(y, g, self._way(shorter, along), along is not None)[0]:
+                times -= 1
+            else:
+                step, times = self._longer(y, g, step, along), HEAVY - 1
+        return step
+
+    def _way(self, step: float, along: Mask | None = None) -> Vector:
+        """Draw a step of this length, along some coordinates only."""
+        way = step * self._direction()
+        return way if along is None else np.where(along, way, 0.0)
 
     def _finest(self, y: Vector, g: Vector) -> float:
         """Return the shortest step with which the values around y agree, or 0.
@@ -117,9 +142,10 @@ class Differences:
             raise ContradictedError
         return step if verdict else self._longer(y, g, step)
 
-    def _longer(self, y: Vector, g: Vector, step: float) -> float:
+    def _longer(self, y: Vector, g: Vector, step: float, along: Mask | None = None) -> float:
+        """Return the next longer step with which the values around y agree, or 0."""
         while (step := step * NEXT) <= self._coarsest:
-            if self._miss(y, g, step * self._direction())[0]:
+            if self._miss(y, g, self._way(step, along), along is not None)[0]:
                 return step
         return 0.0
 
@@ -135,14 +161,14 @@ class Differences:
             g = self._gradient(z)
             if g is not None:
                 verdict, step = self._compare(z, g)
-                if verdict:
+                if verdict and (step := self._confirmed(step, z, g)):
                     return step
                 contradictions += verdict is False
                 places.append((z, g, step))
         if contradictions >= NEEDED:
             raise ContradictedError
-        for place in places:
-            if step := self._longer(*place):
+        for z, g, step in places:
+            if step := self._confirmed(self._longer(z, g, step), z, g):
                 return step
         for y, g in [*known[:1], *((z, g) for z, g, _ in places[:1])]:
             if not self._clear and (step := self._smoothly(y, g)):
@@ -176,15 +202,12 @@ class Differences:
                     return 0.0
                 z = self.box.reflect(self.x + np.where(silent, reach * self._direction(), 0.0))
                 g = self._gradient(z)
-            step, clear = SHORTEST * self.delta, False
-            while (step := step * NEXT) <= self._coarsest:
-                along = np.where(silent, step * self._direction(), 0.0)
-                verdict, _, blur = self._miss(z, g, along, constant=True)
-                if verdict:
-                    return step
-                clear |= blur > 0.0
-            if not clear:
-                return 0.0
+            self._clear = False
+            step = self._confirmed(
+                self._longer(z, g, SHORTEST * self.delta, silent), z, g, 2, silent
+            )
+            if step or not self._clear:
+                return step
         raise UnresolvedError(self._coarsest)
 
     def _compare(self, y: Vector, g: Vector) -> tuple[bool | None, float]:
@@ -208,7 +231,7 @@ class Differences:
         second, other, more = self._miss(y, g, longer * v)
         # Two steps that miss by the same slope show a mistake; a kink or curvature changes with them.
         same = abs(slope - other) <= 0.25 * abs(other) + blur + more
-        return (second if second is not False else False if same else None), step
+        return (second if second is not False else False if same else None), longer
 
     def _miss(
         self, y: Vector, g: Vector, step: Vector, constant: bool = False
@@ -219,7 +242,7 @@ class Differences:
         """
         step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
         y = self.box.clip(y, np.abs(step))
-        ahead, behind = y + step, y - step
+        ahead, behind = self.box.clip(y + step), self.box.clip(y - step)
         high, low = self.f.value(ahead), self.f.value(behind)
         return self._difference(g, ahead - behind, high, low, constant)
 
