@@ -362,8 +362,8 @@ def test_few_passes_where_the_loss_falls_nearby() -> None:
         assert fall == pytest.approx(quick.meta["descent_fall"], rel=1e-9)
 
 
-def test_a_bound_that_one_gradient_proves_costs_four_passes() -> None:
-    """Two gradients, one beside the point that the claim rests on, and one value."""
+def test_a_bound_that_one_gradient_proves_costs_six_passes() -> None:
+    """Two gradients, one beside the point that the claim rests on, and three values."""
     torch.manual_seed(0)
     model, data = torch.nn.Linear(40, 30), [(torch.randn(20, 40), torch.randn(20, 30))]
     oracle = goldstein.torch.DataOracle(model, torch.nn.MSELoss(), data)
@@ -378,7 +378,7 @@ def test_a_bound_that_one_gradient_proves_costs_four_passes() -> None:
         progress=partial(told, passes),
     )
     assert claim.eps <= 0.999 * first
-    assert len(passes) == 4
+    assert len(passes) <= 6
     assert claim.verify(oracle).ok
 
 

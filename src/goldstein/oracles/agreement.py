@@ -28,6 +28,7 @@ class _Trials:
     def __init__(self, oracle: CountedOracle) -> None:
         self.value, self.gradient = oracle.trial_value, oracle.gradient
         self.known_value = oracle.known_value
+        self.size = abs(oracle.last_value) if oracle.values else None
 
 
 def _differences(

@@ -59,7 +59,7 @@ class Differences:
         self._coarsest = COARSEST * delta
         #: Values that cost nothing, because they came with a gradient.
         self._known = getattr(f, "known_value", lambda y: None)
-        self._size: float | None = None
+        self._size: float | None = getattr(f, "size", None)
         #: Whether values that say something did not agree.
         self._clear = False
 
@@ -212,8 +212,9 @@ class Differences:
 
     def _compare(self, y: Vector, g: Vector) -> tuple[bool | None, float]:
         """True or False where the values around y are clear, None where not; and the step taken."""
-        here, v = self._known(y), self._direction()
+        v = self._direction()
         if self._size is None:  # about
+            here = self._known(y)
             self._size = abs(self.f.value(self.x) if here is None else here)
         steep = float(np.abs(g) @ np.abs(v))
         digits = ROUNDING * self._size / (CLEAR * steep) if steep > 0 else math.inf
@@ -223,8 +224,6 @@ class Differences:
             return None, step  # steps of few units in the last place show what rounding loses
         longer = min(TWICE * step, LONGEST * self.delta)
         step = min(step, longer / 8.0)  # two steps alike would show the same noise
-        if here is not None and self._difference(g, step * v, self.f.value(y + step * v), here)[0]:
-            return True, step  # one side may do
         first, slope, blur = self._miss(y, g, step * v)
         if first is not False:
             return first, step
@@ -241,6 +240,11 @@ class Differences:
         Values that do not change say nothing; or, if they are `constant`, that they should not be.
         """
         step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
+        here = None if constant else self._known(y)
+        if here is not None:  # one side may do
+            verdict = self._difference(g, step, self.f.value(y + step), here)
+            if verdict[0]:
+                return verdict
         y = self.box.clip(y, np.abs(step))
         ahead, behind = self.box.clip(y + step), self.box.clip(y - step)
         high, low = self.f.value(ahead), self.f.value(behind)
