@@ -18,7 +18,8 @@ from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
     LONGEST,
     RNG,
-    as_point,
+    PrecisionWarning,
+    as_start,
     call_budget,
     check_constrained,
     check_target,
@@ -64,10 +65,6 @@ LAST_WORD = 0.1
 
 #: Endings that more digits would not have changed.
 _DONE = (Status.VERIFIED, Status.UNBOUNDED, *ENDINGS.values())
-
-
-class PrecisionWarning(UserWarning):
-    """The request is close to what float64 can distinguish."""
 
 
 @in_words
@@ -187,7 +184,7 @@ def minimize(
     True
     """
     begin = time.perf_counter()
-    structure, start = as_point(x0, "x0")
+    structure, start = as_start(x0)
     delta = _check_question(eps, rel_eps, delta, start)
     kind = stationarity_named(stationarity)
     bounded = bounds is not None or given(constraints)

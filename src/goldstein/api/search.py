@@ -106,7 +106,7 @@ class Search:
                 f"Search does not take {', '.join(unknown)}: whoever asks and tells has the "
                 f"function, the clock and the answers.{did_you_mean(unknown[0], _TAKEN)}"
             )
-        start = as_vector(x0, "x0").copy()
+        start = as_vector(x0, "x0", exact=False)
         options = more.get("options") or {}
         if method == "auto" and isinstance(options, dict):
             # It may come back on another machine: nothing is left to what is compiled there.

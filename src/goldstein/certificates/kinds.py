@@ -17,6 +17,7 @@ from goldstein.certificates.writing import write_record
 from goldstein.checker.files import Arrays, read_record
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact_floats import exact_floats
 
 
 @runtime_checkable
@@ -122,8 +123,8 @@ def certificate_kind(name: str) -> Any:
 
 
 def float_numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """Return a float64 copy."""
-    return np.array(values, dtype=np.float64)
+    """Return a copy of numbers that are exactly float64 numbers."""
+    return np.array(exact_floats(values, name, finite=False))
 
 
 def whole_numbers(name: str, values: Any) -> NDArray[np.int64]:

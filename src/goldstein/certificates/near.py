@@ -13,14 +13,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.kinds import Stored, closed, content_hash, hold, require_finite, settle
+from goldstein.certificates.kinds import (
+    Stored,
+    closed,
+    content_hash,
+    float_numbers,
+    hold,
+    require_finite,
+    settle,
+)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import check_near, combined_upper, nearest, show, unusable
 from goldstein.checker.rationals import (
@@ -99,7 +106,7 @@ class NearCertificate(Stored, PlottedCertificate):
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        hold(self, ("x", "directions", "weights", "gradients", "errors"), _numbers)
+        hold(self, ("x", "directions", "weights", "gradients", "errors"))
         object.__setattr__(self, "exact_pivot", _rationals(self.exact_pivot))
         k, d = self.weights.size, self.x.size
         shapes = [a.shape for a in (self.directions, self.gradients, self.weights, self.errors)]
@@ -132,8 +139,8 @@ class NearCertificate(Stored, PlottedCertificate):
         NotCertifiableError
             When the directions do not show elements of the subdifferential.
         """
-        point, shares = _numbers("x", x), _numbers("weights", weights)
-        ways = np.atleast_2d(_numbers("directions", directions))
+        point, shares = float_numbers("x", x), float_numbers("weights", weights)
+        ways = np.atleast_2d(float_numbers("directions", directions))
         exact = _rationals(pivot)
         if ways.shape != (shares.size, point.size) or len(exact) != point.size:
             raise InputError(
@@ -286,18 +293,6 @@ class NearCertificate(Stored, PlottedCertificate):
 
     def __repr__(self) -> str:
         return f"<NearCertificate {self.summary()}>"
-
-
-def _numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """Return a float64 copy of real numbers."""
-    try:
-        array = np.asarray(values)
-        rational = array.dtype == object and all(isinstance(v, Real) for v in array.flat)
-        if array.dtype.kind not in "fiub" and not rational:
-            raise TypeError(f"got {array.dtype}")
-        return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as failure:
-        raise InputTypeError(f"{name} must be an array of real numbers: {failure}.") from failure
 
 
 def _rationals(pivot: Any) -> tuple[Fraction, ...]:

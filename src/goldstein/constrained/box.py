@@ -9,6 +9,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.checker.box import Box
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact_floats import exact_floats
 
 
 def as_box(bounds: Any, dim: int) -> Box:
@@ -40,10 +41,7 @@ def as_box(bounds: Any, dim: int) -> Box:
 
 
 def _side(values: Any, dim: int, name: str) -> Vector:
-    try:
-        side = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as failure:
-        raise InputTypeError(f"bounds.{name} must hold numbers: {failure}.") from failure
+    side = np.array(exact_floats(values, f"bounds.{name}", finite=False))
     if side.ndim > 1 or side.size not in (1, dim):
         raise InputError(
             f"bounds.{name} has shape {side.shape}, but the point has {dim} variables; give one "
@@ -66,12 +64,9 @@ def _from_pairs(bounds: Any, dim: int) -> tuple[Vector, Vector]:
     for k, pair in enumerate(pairs):
         if len(pair) != 2:
             raise InputError(f"bounds[{k}] is {pair!r}, expected a pair (low, high).")
-    try:
-        lower = [-np.inf if low is None else float(low) for low, _ in pairs]
-        upper = [np.inf if high is None else float(high) for _, high in pairs]
-    except (TypeError, ValueError) as failure:
-        raise InputTypeError(f"bounds must be {expected}: {failure}.") from failure
-    return np.array(lower), np.array(upper)
+    lower = [-np.inf if low is None else low for low, _ in pairs]
+    upper = [np.inf if high is None else high for _, high in pairs]
+    return _side(lower, dim, "lb"), _side(upper, dim, "ub")
 
 
 def off_bounds(x: Vector, way: float | Vector, box: Box) -> Vector:

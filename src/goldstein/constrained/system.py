@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constraints import excess
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, OracleError
+from goldstein.numerics.exact_floats import exact_floats, exact_sparse
 from goldstein.oracles import Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil, slopes_along
@@ -359,12 +360,13 @@ def _known(fun: Any) -> tuple[Oracle | Vector, ...]:
 
 
 def _linear(one: Any, name: str, dim: int) -> Group:
-    matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
-    matrix = np.atleast_2d(np.array(matrix, dtype=np.float64))
-    if matrix.shape[1] != dim or not np.isfinite(matrix).all():
+    read = exact_sparse if hasattr(one.A, "toarray") else exact_floats
+    rows = read(one.A, f"{name}: A")
+    matrix = np.array(rows.toarray() if read is exact_sparse else rows, ndmin=2)
+    if matrix.ndim != 2 or matrix.shape[1] != dim:
         raise InputError(
             f"{name}: the matrix A has shape {matrix.shape}; expected {dim} columns, one for each "
-            "variable, and finite entries."
+            "variable."
         )
     matrix.setflags(write=False)
     return Group(
@@ -399,12 +401,13 @@ def _stated_size(group: Group) -> int:
 
 
 def _limits(group: Group) -> tuple[Vector, Vector]:
+    sides = [
+        exact_floats(side, f"{group.name}: {name}", finite=False)
+        for name, side in (("lb", group.lower), ("ub", group.upper))
+    ]
     try:
-        low, high = (
-            np.broadcast_to(np.array(side, dtype=np.float64), (group.size,)).copy()
-            for side in (group.lower, group.upper)
-        )
-    except (TypeError, ValueError) as failure:
+        low, high = (np.broadcast_to(side, (group.size,)).copy() for side in sides)
+    except ValueError as failure:
         raise InputError(
             f"{group.name}: lb and ub must be numbers, or vectors with one entry for each of its "
             f"{group.size} components: {failure}."

@@ -12,6 +12,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact_floats import exact_floats
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class Structure:
     spec: Any
 
     @classmethod
-    def of(cls, point: Any, name: str) -> tuple[Structure, Vector]:
-        """Return the layout of a point, and its numbers."""
-        spec, arrays = _take_apart(point, name)
+    def of(cls, point: Any, name: str, exact: bool = False) -> tuple[Structure, Vector]:
+        """Return the layout of a point, and its numbers; refuse to round them where `exact`."""
+        spec, arrays = _take_apart(point, name, exact)
         flat = np.concatenate([array.ravel() for array in arrays]) if arrays else np.zeros(0)
         return cls(spec), flat
 
@@ -110,18 +111,20 @@ class Structure:
         return _shown(self.spec)
 
 
-def _take_apart(point: Any, name: str) -> tuple[Any, list[Vector]]:
+def _take_apart(point: Any, name: str, exact: bool) -> tuple[Any, list[Vector]]:
     if isinstance(point, dict):
         keys = list(point)
         if not all(isinstance(key, str) for key in keys):
             raise InputTypeError(f"the keys of {name} must be strings, got {keys!r}.")
-        parts = [_take_apart(point[key], f"{name}[{key!r}]") for key in keys]
+        parts = [_take_apart(point[key], f"{name}[{key!r}]", exact) for key in keys]
         return ["dict", keys, *(spec for spec, _ in parts)], [a for _, part in parts for a in part]
     if isinstance(point, list | tuple) and any(_is_part(entry) for entry in point):
         kind = "list" if isinstance(point, list) else "tuple"
-        parts = [_take_apart(entry, f"{name}[{i}]") for i, entry in enumerate(point)]
+        parts = [_take_apart(entry, f"{name}[{i}]", exact) for i, entry in enumerate(point)]
         return [kind, *(spec for spec, _ in parts)], [a for _, part in parts for a in part]
     array = _as_array(point, name)
+    if exact:
+        exact_floats(point, name, finite=False)
     return list(array.shape), [array]
 
 
