@@ -66,7 +66,7 @@ def test_the_readme_file_is_solved_verified_checked_and_certified(readme: Path) 
     assert solved.returncode == 0, solved.stderr
     command = re.search(r"goldstein (verify .*)", solved.stdout)
     assert command
-    for words in (command[1].split(), ["verify", "run"], ["check", "first.py"]):
+    for words in (command[1].split(), ["verify", "run", "first.py"], ["check", "first.py"]):
         ran = process(*words, cwd=folder)
         assert ran.returncode == 0, ran.stderr
     ran = process("certify", "first.py", "--x", "0,0", "--delta", 0.01, "--eps", 0.1, cwd=folder)
@@ -184,7 +184,7 @@ def test_json_is_clean_whatever_the_problem_prints(tmp_path: Path) -> None:
     (tmp_path / "noisy.py").write_text(NOISY)
     asked = [
         ["solve", "noisy.py", *EASY, "--out", "run"],
-        ["verify", "run"],
+        ["verify", "run", "--trust"],
         ["solve", "noisy.py:nothing", *EASY],
     ]
     for words in asked:

@@ -20,4 +20,7 @@ Stationarity = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 MaxCalls = Annotated[int | None, typer.Option(help="Limit on values plus gradients.")]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Run the file that the folder of a run names.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]

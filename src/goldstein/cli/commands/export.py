@@ -10,7 +10,7 @@ import typer
 from goldstein import records
 from goldstein.certificates import load_certificate
 from goldstein.cli import folder
-from goldstein.cli.arguments import AsJson, Size
+from goldstein.cli.arguments import AsJson, Size, Trust
 from goldstein.cli.completion import complete_problem
 from goldstein.cli.output import print_json, say
 from goldstein.cli.problem import choose_for
@@ -22,12 +22,13 @@ def export(
     problem: Annotated[
         str | None,
         typer.Argument(
-            help="A built-in name, file.py, or file.py:name; default: what the run names.",
+            help="A built-in name, file.py, or file.py:name; default: the run's, see --trust.",
             autocompletion=complete_problem,
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The proof file.")] = Path("proof.json"),
     d: Size = None,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Write certificate and function to one file, for `goldstein-check`.
@@ -36,7 +37,8 @@ def export(
     function must be an Expression.
     """
     if cert.is_dir():
-        problem = problem or folder.recorded_problem(folder.read_request(cert))
+        request = folder.read_request(cert)
+        problem = problem or folder.recorded_problem(cert, request, "export", trust)
         cert = cert / records.CERTIFICATE  # missing where the run proved nothing: loading says so
     certificate = load_certificate(cert)
     if problem is None:

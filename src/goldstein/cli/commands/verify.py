@@ -16,7 +16,7 @@ from goldstein.certificates import (
 )
 from goldstein.certificates.kinds import limits_for
 from goldstein.cli import folder
-from goldstein.cli.arguments import AsJson, Size
+from goldstein.cli.arguments import AsJson, Size, Trust
 from goldstein.cli.completion import complete_problem
 from goldstein.cli.output import NOT_CERTIFIED, print_json, print_verification, say
 from goldstein.cli.problem import choose_for
@@ -29,11 +29,12 @@ def verify(
     problem: Annotated[
         str | None,
         typer.Argument(
-            help="A built-in name, file.py, or file.py:name; default: what the run names.",
+            help="A built-in name, file.py, or file.py:name; default: the run's, see --trust.",
             autocompletion=complete_problem,
         ),
     ] = None,
     d: Size = None,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Re-derive every number of a certificate from the function.
@@ -43,7 +44,7 @@ def verify(
     request: dict[str, Any] | None = None
     if cert.is_dir():
         request = folder.read_request(cert)
-        problem = problem or folder.recorded_problem(request)
+        problem = problem or folder.recorded_problem(cert, request, "verify", trust)
         cert = cert / records.CERTIFICATE
         if not cert.exists():
             _nothing_proved(cert.parent, request["status"], as_json)
