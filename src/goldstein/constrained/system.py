@@ -77,6 +77,8 @@ class Group:
     linear: bool = False
     parts: tuple[Oracle | Vector, ...] = ()
     size: int = 0
+    #: The last exception of one of the functions.
+    failure: OracleError | None = None
 
     def values(self, x: Vector) -> Vector:
         raw = self._ask(self.fun, x, "value")
@@ -119,7 +121,8 @@ class Group:
         except GoldsteinError:
             raise
         except Exception as failure:
-            raise self._error(f"{what} raised {type(failure).__name__}: {failure}", x) from failure
+            self.failure = self._error(f"{what} raised {type(failure).__name__}: {failure}", x)
+            raise self.failure from failure
 
     def _error(self, what: str, x: Vector) -> OracleError:
         shown = np.array2string(x, threshold=8, edgeitems=3, precision=6)

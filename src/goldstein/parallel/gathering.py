@@ -105,16 +105,16 @@ def gather(
     """Do all jobs; write, report and list what comes back.
 
     After Ctrl-C in one search no further one is begun. What that one has proved by then is kept,
-    but not in the folder: resumed, it would have gone on.
+    but not in the folder: resumed, it would have gone on. Where nothing is, Ctrl-C is all there is.
     """
     total = sum(len(job.indices) for job in jobs)
     results: list[Result | None] = [None] * total
     troubles: dict[int, Trouble] = {}
     pool = Pool(work, jobs, n_jobs=n_jobs, threads=threads)
-    lowest = np.inf
+    lowest, pressed = np.inf, False
 
     def take(done: Done) -> None:
-        nonlocal lowest
+        nonlocal lowest, pressed
         job: Job = jobs[done.position]
         if job.stored is not None and done.trouble is not None:
             raise done.trouble.refused or GoldsteinError(done.trouble.reason)
@@ -125,6 +125,7 @@ def gather(
                 continue
             interrupted = answer.stopped_by == CTRL_C
             if interrupted:
+                pressed = True
                 pool.stop()
             if interrupted and not answer.success:
                 troubles[index] = Trouble("stopped by Ctrl-C", tries=1)
@@ -144,6 +145,7 @@ def gather(
                 remark = f"   {len(troubles)} failed" if troubles else ""
                 tell(there + len(troubles), f"lowest f {lowest:.8g}{remark}")
         except KeyboardInterrupt:
+            pressed = True
             pool.stop()
     failures = []
     for job in jobs:
@@ -152,6 +154,8 @@ def gather(
                 why = troubles.get(index, NOT_RUN)
                 failures.append(Failure(index, subject, seed, why.reason, why.traceback, why.tries))
     if total and all(result is None for result in results):
+        if pressed:
+            raise KeyboardInterrupt
         _say_why(troubles)
     return Gathered(results, sorted(failures, key=lambda failure: failure.index))
 
