@@ -10,15 +10,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.checker.enclosures import Enclosure, enclose_function
 from goldstein.checker.rationals import Q as rational
 from goldstein.checker.rationals import flint, to_fraction
 from goldstein.errors import GoldsteinError
-
-Objects = NDArray[np.object_]
 
 
 class Irrational(GoldsteinError):

@@ -6,24 +6,17 @@ Tian, Zhou and So (ICML 2022). Radii and moduli are rounded up, reaches down.
 
 from goldstein.calculus.apriori.rules.compositions import (
     linear_composition,
-    nonlinear_composition,
     pivot_factor,
-    reach_for_radius,
     rescale,
     rowwise_composition,
-    vector_rescale,
 )
 from goldstein.calculus.apriori.rules.conversion import near_from_goldstein
 from goldstein.calculus.apriori.rules.pieces import (
     gated_pivot,
     levelled,
-    max_pivot,
     nearest_kink,
     nearest_kink_pivot,
-    norm_modulus,
-    norm_pivot,
     pieces,
-    scalar_pieces,
 )
 from goldstein.calculus.apriori.rules.sums import (
     ArrowBlock,
@@ -41,23 +34,16 @@ __all__ = [
     "gated_pivot",
     "levelled",
     "linear_composition",
-    "max_pivot",
     "near_from_goldstein",
     "nearest_kink",
     "nearest_kink_pivot",
-    "nonlinear_composition",
-    "norm_modulus",
-    "norm_pivot",
     "partially_separable_sum",
     "pieces",
     "pivot_factor",
-    "reach_for_radius",
     "rescale",
     "rowwise_composition",
-    "scalar_pieces",
     "scale",
     "separable_sum",
     "shared_pivot_sum",
     "smooth_sum",
-    "vector_rescale",
 ]
