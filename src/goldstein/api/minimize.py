@@ -50,7 +50,7 @@ from goldstein.oracles import CountedOracle, Oracle, PartiallySeparable, as_orac
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, values_of
-from goldstein.oracles.journal import Journal, journal_at, seed_in
+from goldstein.oracles.journal import Journal, journal_at, same_value, seed_in
 from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import mapped
@@ -282,8 +282,8 @@ def _minimize_plain(task: Task, base: Oracle, journal: Journal | None, ask: Any)
     weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
     if status is Status.NOT_VERIFIED and weaker:
         detail = "no pivot was found within delta, so the certificate is a Goldstein one"
-    task.at_last(lambda: _check_replayed(certificate, oracle, journal))
     state = outcome.state
+    task.at_last(lambda: _check_replayed(task, journal, state.x, state.fx, certificate, oracle))
     _warn_of_precision(request, state.fx, status)
     return task.result(
         counted, state.x, state.fx, status, certificate, outcome.history, state.steps,
@@ -346,7 +346,9 @@ def _minimize_values(task: Task, central: bool, exact: bool) -> Result:
         about, shared = values, limits
         if found.status is Status.INFEASIBLE:
             about, shared = Violation(constraints, inside), {"bounds": bounds}
-        task.at_last(lambda: _check_replayed(proved, about, journal, **shared))
+        task.at_last(
+            lambda: _check_replayed(task, journal, found.x, found.fun, proved, about, **shared)
+        )
     sure = "" if proved is None else f"by statistics of values, confidence {proved.confidence:g}"
     bounded, system = task.bounded, search.system
     return task.result(
@@ -382,7 +384,10 @@ def _minimize_constrained(task: Task, base: Oracle, journal: Journal | None) -> 
     fun = math.nan if counted.closed else task.at_last(lambda: counted.value(answer.x))
     violation = task.at_last(lambda: system.violation(answer.x))
     about = _about(status, task.oracle, constraints, inside)
-    task.at_last(lambda: _check_replayed(certificate, about[0], journal, bounds=bounds, **about[1]))
+    shared = {"bounds": bounds, **about[1]}
+    task.at_last(
+        lambda: _check_replayed(task, journal, answer.x, fun, certificate, about[0], **shared)
+    )
     return task.result(
         counted, answer.x, fun, status, certificate, answer.history, answer.steps,
         remarks=(answer.detail,), eps=request.eps,
@@ -605,13 +610,15 @@ def _about(
 
 
 def _check_replayed(
-    certificate: Any, oracle: Oracle, journal: Journal | None, **limits: Any
-) -> None:
+    task: Task, journal: Journal | None, x: Vector, fun: float, certificate: Any, oracle: Oracle,
+    **limits: Any,
+) -> None:  # fmt: skip
     """What rests on a checkpoint is believed only after asking the function itself."""
-    if certificate is None or journal is None or not journal.recalled:
+    if journal is None or not journal.recalled:
         return
-    if not certificate.verify(oracle, **limits).ok:
+    same = not task.oracle.has_value or math.isnan(fun) or same_value(fun, task.oracle.value(x))
+    if not same or (certificate is not None and not certificate.verify(oracle, **limits).ok):
         raise CheckpointError(
-            f"checkpoint {journal.path} was made with another function: the certificate does not "
-            "hold for this one. Name another file, or delete it to start afresh."
+            f"checkpoint {journal.path} was made with another function: the answer does not hold "
+            "for this one. Name another file, or delete it to start afresh."
         )

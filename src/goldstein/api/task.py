@@ -42,6 +42,12 @@ _CUT_SHORT = (
 )
 
 
+def first_length(oracle: Oracle, x: Vector, delta: float, seed: int) -> float:
+    """Return the length of a gradient next to the start, which may be a kink."""
+    y = uniform_in_ball(stream(seed, 0, "rel_eps"), x, delta)
+    return float(np.linalg.norm(oracle.gradient(y)))
+
+
 @dataclass
 class Task:
     """The arguments of `minimize` as its searches need them; nobody changes them.
@@ -99,15 +105,11 @@ class Task:
         }  # fmt: skip
 
     def request_at(self, oracle: CountedOracle, start: Vector | None = None) -> Request:
-        """Return the request with its eps; a relative one is that of the first gradient.
-
-        That is drawn next to the start, which may be a kink.
-        """
+        """Return the request with its eps; a relative one is that of the first gradient."""
         if self.rel_eps is None:
             return self.request
-        seed, x = self.request.seed, self.start if start is None else start
-        y = uniform_in_ball(stream(seed, 0, "rel_eps"), x, self.request.delta)
-        length = float(np.linalg.norm(oracle.gradient(y)))
+        x = self.start if start is None else start
+        length = first_length(oracle, x, self.request.delta, self.request.seed)
         if length == 0.0:
             raise InputError(
                 "rel_eps is relative to the first gradient, and that is 0 next to x0; give eps."

@@ -54,6 +54,9 @@ def save(folder: Path, result: Result, request: dict[str, Any]) -> None:
 def read_request(folder: Path) -> dict[str, Any]:
     """Return what was asked for in a run (problem, eps, delta, ...), and how it ended (status)."""
     try:
+        for name in _OURS:
+            if (folder / name).exists() and not (folder / name).is_file():
+                raise TypeError(f"{name} is no file")
         facts = json.loads((folder / RESULT).read_text())
         request = facts["request"]
         if not isinstance(request["problem"], str):

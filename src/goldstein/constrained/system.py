@@ -19,6 +19,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil, slopes_along
 from goldstein.oracles.function import DIFFERENCES
 from goldstein.oracles.journal import Journal
+from goldstein.oracles.journalled import of_size
 from goldstein.oracles.workers import Attempt
 
 _EXPECTED = (
@@ -138,12 +139,18 @@ class KeptGroup(Group):
 
     def values(self, x: Vector) -> Vector:
         assert self.journal is not None
-        return self.journal.asked(f"values of constraint {self.number}", x, super().values)
+        what = f"values of constraint {self.number}"
+        return self.journal.asked(what, x, super().values, self._can_be_values)
+
+    def _can_be_values(self, stored: Vector | None) -> bool:
+        promised = self.size or (0 if stored is None else stored.size)
+        return stored is not None and of_size(promised)(stored)
 
     def rows(self, x: Vector) -> Matrix:
         assert self.journal is not None
         what = f"Jacobian of constraint {self.number}"
-        return self.journal.asked(what, x, super().rows).reshape(self.size, x.size)
+        fits = of_size(self.size * x.size)
+        return self.journal.asked(what, x, super().rows, fits).reshape(self.size, x.size)
 
 
 class System:
@@ -363,9 +370,10 @@ def _known(fun: Any) -> tuple[Oracle | Vector, ...]:
 
 
 def _linear(one: Any, name: str, dim: int) -> Group:
-    read = exact_sparse if hasattr(one.A, "toarray") else exact_floats
-    rows = read(one.A, f"{name}: A")
-    matrix = np.array(rows.toarray() if read is exact_sparse else rows, ndmin=2)
+    label = f"{name}: A"
+    dense = not hasattr(one.A, "toarray")
+    rows = exact_floats(one.A, label) if dense else exact_sparse(one.A, label).toarray()
+    matrix = np.array(rows, ndmin=2)
     if matrix.ndim != 2 or matrix.shape[1] != dim:
         raise InputError(
             f"{name}: the matrix A has shape {matrix.shape}; expected {dim} columns, one for each "
