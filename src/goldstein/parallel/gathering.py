@@ -219,7 +219,7 @@ def _agrees_with_itself(result: Result, options: dict[str, Any], x: Vector) -> b
             return False
     elif result.violation or result.status is Status.INFEASIBLE:
         return False
-    forces = {
+    forces: dict[str, Any] = {
         "multipliers": getattr(claim, "multipliers", np.zeros(0)),
         "bound_multipliers": getattr(claim, "normal", None),
     }
