@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,16 @@ Problem = Annotated[
     typer.Argument(
         help="A built-in name, file.py, or file.py:name.", autocompletion=complete_problem
     ),
+]
+RunProblem = Annotated[
+    str | None,
+    typer.Argument(
+        help="A built-in name, file.py, or file.py:name; default: the run's, see --trust.",
+        autocompletion=complete_problem,
+    ),
+]
+CertificateOrRun = Annotated[
+    Path, typer.Argument(help="A certificate file, or the folder of a run.")
 ]
 Size = Annotated[int | None, typer.Option("--d", help="Size of a built-in problem.")]
 Stationarity = Annotated[

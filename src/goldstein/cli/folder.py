@@ -78,6 +78,23 @@ def read_request(folder: Path) -> dict[str, Any]:
         ) from failure
 
 
+def claim_and_problem(
+    path: Path, problem: str | None, command: str, trust: bool
+) -> tuple[Path, str, dict[str, Any] | None]:
+    """Return the certificate, its problem, and what was asked for if `path` is a run's folder."""
+    request = None
+    if path.is_dir():
+        request = read_request(path)
+        problem = problem or recorded_problem(path, request, command, trust)
+        path = path / CERTIFICATE
+    if problem is None:
+        raise InputError(
+            f"{path} is about a function: name it, goldstein {command} {path} PROBLEM; only the "
+            "folder of a run knows its own."
+        )
+    return path, problem, request
+
+
 def recorded_problem(folder: Path, request: dict[str, Any], command: str, trust: bool) -> str:
     """The problem of a run; its file where it was then, or under the same name from here.
 

@@ -9,8 +9,7 @@ import typer
 
 from goldstein import records
 from goldstein.cli import folder
-from goldstein.cli.arguments import Size, Trust
-from goldstein.cli.completion import complete_problem
+from goldstein.cli.arguments import RunProblem, Size, Trust
 from goldstein.cli.output import say
 from goldstein.cli.page import subject_of
 from goldstein.cli.problem import choose_for
@@ -20,13 +19,7 @@ from goldstein.oracles.structure import Structure
 
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run: solve --out RUN.")],
-    problem: Annotated[
-        str | None,
-        typer.Argument(
-            help="A built-in name, file.py, or file.py:name; default: the run's, see --trust.",
-            autocompletion=complete_problem,
-        ),
-    ] = None,
+    problem: RunProblem = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The page; default: report.html in RUN.")
     ] = None,
