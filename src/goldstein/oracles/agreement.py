@@ -107,7 +107,12 @@ def claim_is_contradicted(
         if verdict is True:
             return True
         acquitted |= verdict is False
-    return not acquitted and gradient_is_wrong(oracle, x, radius, seed)
+    if acquitted:
+        return False
+    wrong = gradient_is_wrong(oracle, x, radius, seed)
+    if oracle.last_value == 0.0:
+        oracle.value(x)  # values that are no numbers contradict nothing: there must be one
+    return wrong
 
 
 def gradients_are_wrong_at(
