@@ -144,9 +144,9 @@ class Task:
         """Ask what belongs to an answer in hand; Ctrl-C is noted, and the question repeated."""
         try:
             return ask()
-        except FunctionHangs:
-            raise
         except KeyboardInterrupt as cause:
+            if isinstance(cause, FunctionHangs) or self.request.stop.by:
+                raise
             self.request.stop.note(cause)
             return ask()
 
