@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from goldstein.calculus.apriori.falsify import distance_to_hull
 from goldstein.calculus.apriori.rules import levelled
 from goldstein.checker.rationals import to_fractions
 from goldstein.solvers import schedules
@@ -32,26 +30,6 @@ def oracle_bound(
     steps = schedules.steps_per_round(lipschitz, eps, round_failure)
     total = moves * schedules.rounds(moves, gamma, round_failure) * steps
     return total + 1, total
-
-
-class Missed(NamedTuple):
-    """How far a subgradient is from the hull at the pivot, and how far it may be."""
-
-    found: float
-    allowed: float
-
-
-def falsify_modulus(
-    subdifferential: Callable[[Any], Any], pivot: Any, points: Iterable[Any], modulus: float
-) -> Missed | None:
-    """Return a violation of the inclusion at one pivot, over given points, if there is one."""
-    y = np.atleast_1d(np.asarray(pivot, dtype=float))
-    for z in np.reshape(np.asarray(points, dtype=float), (-1, y.size)):
-        allowed = modulus * float(np.linalg.norm(z - y))
-        found = max(distance_to_hull(v, subdifferential(y)) for v in subdifferential(z))
-        if found > allowed + 1e-9:
-            return Missed(found, allowed)
-    return None
 
 
 def max_pivot(point: Any, reach: float) -> Any:

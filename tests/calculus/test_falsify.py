@@ -7,14 +7,16 @@ import itertools
 import numpy as np
 import pytest
 from tests.functions import gated_vertices
-from tests.theorems import falsify_modulus
 
 from goldstein.calculus.apriori.falsify import (
     distance_to_hull,
     falsify,
+    falsify_modulus,
+    sampled_subdifferential,
 )
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.apriori.rules import gated_pivot, nearest_kink_pivot, rescale
+from goldstein.errors import InputError, KinkError
 
 
 def margin_slopes(z, rho=1.0):
@@ -109,6 +111,29 @@ def test_points_outside_the_closed_ball_are_no_violation():
     slopes = lambda z: [[0.0], [1.0]] if z[0] == 0 else [[float(z[0] > 0)]]  # noqa: E731
     assert falsify(slopes, claim, lambda x: x, centers=[just], kinks=[], trials=0) is None
     assert falsify(slopes, claim, lambda x: x, centers=[0.1], kinks=[0.0], trials=0) is not None
+
+
+def test_sampled_gradients_refute_a_wrong_modulus_of_a_black_box():
+    def gradient(y):
+        return np.sign(y) + 3.0 * y
+
+    sampled = sampled_subdifferential(gradient, samples=24)
+
+    def pivot(x):
+        return np.where(np.abs(x) <= 0.1, 0.0, x)
+
+    honest = OuterLipschitz(0.15, 0.1, 3.0)
+    assert falsify(sampled, honest, pivot, dim=2, trials=15, tolerance=1e-5) is None
+    wrong = OuterLipschitz(0.15, 0.1, 2.0)
+    assert falsify(sampled, wrong, pivot, dim=2, trials=15, tolerance=1e-5) is not None
+
+
+def test_sampling_on_nothing_but_kinks_is_refused():
+    def gradient(y):
+        raise KinkError("everywhere", y)
+
+    with pytest.raises(InputError, match="kinks"):
+        sampled_subdifferential(gradient)(np.zeros(2))
 
 
 def test_distance_to_hull_agrees_with_geometry():

@@ -255,11 +255,49 @@ def test_r4_rescaling_uses_the_square():
     assert falsify(slopes, triple, snap(0.5), kinks=[0.0]) is None
 
 
+def test_r4_vector_rescaling():
+    parts = [OuterLipschitz(0.3, 0.3, 1.0), OuterLipschitz(0.4, 0.4, 0.0)]
+    triple = rules.vector_rescale(parts, [1.0, 2.0], [0.5, 3.0], beta=0.25)
+    assert list(triple) == pytest.approx([0.5, 0.3, 0.25 * 4 + 0.5])
+
+    def slopes(z):  # sqrt(1 + |x|^2 + (2 relu(y))^2): 1-smooth and 1-Lipschitz in both arguments
+        u = np.array([abs(z[0]), 2.0 * max(z[1], 0.0)])
+        outer = u / math.sqrt(1.0 + u @ u)
+        return product_set(
+            [
+                [outer[0] * s for s in abs_slopes(z[0])],
+                [2.0 * outer[1] * s for s in relu_slopes(z[1])],
+            ]
+        )
+
+    net = rules.vector_rescale([OuterLipschitz(0.5, 0.5, 0.0)] * 2, [1.0, 2.0], [1.0, 1.0], 1.0)
+    kinks = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    assert falsify(slopes, net, snap(0.5), dim=2, kinks=kinks, trials=60) is None
+    with pytest.raises(InputError, match="one of each"):
+        rules.vector_rescale(parts, [1.0], [1.0, 1.0], 1.0)
+
+
+def test_r7_nonlinear_inner_map():
+    """|c(x)| with c(x) = x + sin(x)/4: slopes of c in [3/4, 5/4], bending at most 1/4."""
+    triple = rules.nonlinear_composition(OuterLipschitz(0.3, 0.3, 0.0), 0.75, 1.25, 0.25, 1.0)
+    assert triple.modulus == 0.25
+    slopes = lambda z: [[(1.0 + math.cos(z[0]) / 4.0) * s] for s in abs_slopes(z[0])]  # noqa: E731
+
+    def pivot(x):
+        return [0.0] if abs(x[0] + math.sin(x[0]) / 4.0) <= 0.3 else x
+
+    assert falsify(slopes, triple, pivot, kinks=[0.0], spread=6.0) is None
+    linear = rules.nonlinear_composition(OuterLipschitz(1, 1, 1), 0.5, 3.0, 0.0, 1.0)
+    assert list(linear) == pytest.approx([2.0, 1 / 3, 9.0])
+
+
 # --- pieces and pivots
 
 
 def test_r8_pieces():
     assert rules.pieces(0.2, 0.1, [1, 3, 2]) == OuterLipschitz(0.2, 0.1, 3.0)
+    with pytest.raises(NotCertifiableError, match="kinks are only 1"):
+        rules.scalar_pieces(0.5, [0.0, 1.0], [0.0])
 
     def slopes(z):  # x^2 on [0, 1], else |x|: kinks at 0 and 1
         u = z[0]
@@ -270,7 +308,7 @@ def test_r8_pieces():
             return [[2.0], [1.0]]
         return [[inside if 0.0 < u < 1.0 else outside]]
 
-    triple = rules.pieces(0.4, 0.4, [0.0, 2.0, 0.0])
+    triple = rules.scalar_pieces(0.4, [0.0, 1.0], [0.0, 2.0, 0.0])
     pivot = lambda x: [rules.nearest_kink_pivot(float(x[0]), [0.0, 1.0], 0.4)]  # noqa: E731
     assert falsify(slopes, triple, pivot, kinks=[0.0, 1.0]) is None
 
@@ -326,6 +364,9 @@ def test_every_constant_is_rounded_to_the_safe_side(d, e, k, inner, outer, beta)
     assert Fraction(rules.smooth_sum(triple, beta).modulus) >= exact["k"] + exact["b"]
     rescaled = rules.rescale(triple, inner, outer, beta).modulus
     assert Fraction(rescaled) >= exact["b"] * exact["i"] ** 2 + exact["k"] * exact["o"]
+    moved = rules.nonlinear_composition(triple, inner, outer, beta, k)
+    assert Fraction(moved.pivot_radius) >= exact["d"] / exact["i"]
+    assert Fraction(moved.reach) <= exact["e"] / exact["o"]
     near, _ = rules.near_from_goldstein(beta, triple)
     assert Fraction(near) >= exact["b"] + exact["k"] * (exact["d"] + exact["e"])
 
@@ -338,6 +379,7 @@ def test_constants_must_be_finite_and_nonnegative(bad):
         lambda: rules.rescale(triple, bad, 1, 1),
         lambda: rules.rescale(triple, 1, 1, bad),
         lambda: rules.near_from_goldstein(bad, triple),
+        lambda: rules.nonlinear_composition(triple, 1, 1, bad, 1),
     ):
         with pytest.raises(InputError, match="bounded domain"):
             rule()

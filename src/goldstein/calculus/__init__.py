@@ -6,6 +6,8 @@ from goldstein.calculus.apriori.explain import Explanation
 from goldstein.calculus.apriori.falsify import (
     Violation,
     falsify,
+    falsify_modulus,
+    sampled_subdifferential,
 )
 from goldstein.calculus.apriori.modulus import Block
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
@@ -13,14 +15,17 @@ from goldstein.calculus.apriori.rules import (
     ArrowBlock,
     linear_composition,
     near_from_goldstein,
+    nonlinear_composition,
     partially_separable_sum,
     pieces,
     rescale,
     rowwise_composition,
+    scalar_pieces,
     scale,
     separable_sum,
     shared_pivot_sum,
     smooth_sum,
+    vector_rescale,
 )
 from goldstein.calculus.apriori.target import GoldsteinTarget, goldstein_target
 from goldstein.calculus.arrangement import MissingAssumption
@@ -84,6 +89,7 @@ __all__ = [
     "concatenate",
     "eps_insensitive",
     "falsify",
+    "falsify_modulus",
     "gated_relu",
     "goldstein_target",
     "hard_tanh",
@@ -102,6 +108,7 @@ __all__ = [
     "minimum",
     "near_certificate",
     "near_from_goldstein",
+    "nonlinear_composition",
     "norm1",
     "norm2",
     "partially_separable_sum",
@@ -114,7 +121,9 @@ __all__ = [
     "rescale",
     "row_max",
     "rowwise_composition",
+    "sampled_subdifferential",
     "scad",
+    "scalar_pieces",
     "scale",
     "separable_sum",
     "shared_pivot_sum",
@@ -129,4 +138,5 @@ __all__ = [
     "stack",
     "sum",
     "sum_squares",
+    "vector_rescale",
 ]

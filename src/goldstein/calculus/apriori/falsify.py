@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import squared_distance
+from goldstein.errors import InputError, KinkError
 from goldstein.numerics.hull import min_norm_weights
 
 #: Returns the vertices of dF(z), one per row: dF(z) is their convex hull.
@@ -125,6 +126,71 @@ def falsify(
         if violation is not None:
             return violation
     return None
+
+
+def falsify_modulus(
+    subdifferential: Subdifferential,
+    pivot: ArrayLike,
+    points: ArrayLike,
+    modulus: float,
+    *,
+    tolerance: float = 1e-9,
+) -> Violation | None:
+    """Search for a violation of the inclusion at one pivot, over given points.
+
+    Examples
+    --------
+    >>> falsify_modulus(lambda z: [2.0 * z], [0.0], [[1.0], [2.0]], 2.0) is None
+    True
+    >>> falsify_modulus(lambda z: [2.0 * z], [0.0], [[1.0], [2.0]], 1.9).found
+    2.0
+    """
+    y = np.atleast_1d(np.asarray(pivot, dtype=np.float64))
+    inner = _vertices(subdifferential, y)
+    for z in _points(points, y.size):
+        violation = _inclusion(subdifferential, y, y, inner, z, modulus, tolerance)
+        if violation is not None:
+            return violation
+    return None
+
+
+def sampled_subdifferential(
+    gradient: Callable[[Vector], Vector],
+    *,
+    radius: float = 1e-7,
+    samples: int = 64,
+    rng: int | np.random.Generator = 0,
+) -> Subdifferential:
+    """Return a subdifferential made of gradients at random points near z.
+
+    An inner approximation, up to `radius` times the smoothness of the pieces: a kink of codimension
+    two or more may have pieces that no sample meets, so read a violation as a question.
+
+    Examples
+    --------
+    >>> corners = sampled_subdifferential(np.sign)(np.array([0.0, 2.0]))
+    >>> np.unique(corners, axis=0)
+    array([[-1.,  1.],
+           [ 1.,  1.]])
+    """
+    generator = np.random.default_rng(rng)
+
+    def subdifferential(z: Vector) -> ArrayLike:
+        found = []
+        for _ in range(samples):
+            direction = generator.standard_normal(z.size)
+            near = z + radius * direction / np.linalg.norm(direction)
+            try:
+                found.append(gradient(near))
+            except KinkError:
+                continue  # a null set; the other samples speak
+        if not found:
+            raise InputError(
+                f"all {samples} points within {radius} of {z} are kinks; increase the radius."
+            )
+        return np.array(found)
+
+    return subdifferential
 
 
 def distance_to_hull(vector: ArrayLike, vertices: ArrayLike) -> float:

@@ -6,9 +6,11 @@ Tian, Zhou and So (ICML 2022). Radii and moduli are rounded up, reaches down.
 
 from goldstein.calculus.apriori.rules.compositions import (
     linear_composition,
+    nonlinear_composition,
     pivot_factor,
     rescale,
     rowwise_composition,
+    vector_rescale,
 )
 from goldstein.calculus.apriori.rules.conversion import near_from_goldstein
 from goldstein.calculus.apriori.rules.pieces import (
@@ -17,6 +19,7 @@ from goldstein.calculus.apriori.rules.pieces import (
     nearest_kink,
     nearest_kink_pivot,
     pieces,
+    scalar_pieces,
 )
 from goldstein.calculus.apriori.rules.sums import (
     ArrowBlock,
@@ -37,13 +40,16 @@ __all__ = [
     "near_from_goldstein",
     "nearest_kink",
     "nearest_kink_pivot",
+    "nonlinear_composition",
     "partially_separable_sum",
     "pieces",
     "pivot_factor",
     "rescale",
     "rowwise_composition",
+    "scalar_pieces",
     "scale",
     "separable_sum",
     "shared_pivot_sum",
     "smooth_sum",
+    "vector_rescale",
 ]

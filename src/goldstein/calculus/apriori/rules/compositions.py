@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from scipy import sparse
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.apriori.rules.checks import (
     nonnegative,
+    nonnegatives,
     positive,
+    some_triples,
 )
 from goldstein.checker.rounding import gamma
 from goldstein.errors import InputError, NotCertifiableError
@@ -20,6 +23,7 @@ from goldstein.numerics.directed import (
     product_up,
     quotient_down,
     quotient_up,
+    root_sum_squares_up,
     root_up,
     sum_up,
 )
@@ -177,4 +181,77 @@ def rescale(
         triple.pivot_radius,
         triple.reach,
         sum_up([product_up(beta, inner, inner), product_up(triple.modulus, outer)]),
+    )
+
+
+def vector_rescale(
+    triples: Sequence[OuterLipschitz],
+    inner_lipschitz: Sequence[float],
+    outer_slopes: Sequence[float],
+    beta: float,
+) -> OuterLipschitz:
+    """Rule R4': `g(F_1(x_1), ..., F_m(x_m))` over disjoint blocks.
+
+    Radius and reach as in `separable_sum`; the modulus is
+    `beta (max L_i)^2 + max_i(sup|d_i g| kappa_i)`.
+
+    Proof: where all F_i are differentiable `grad = (d_i g grad F_i)`, so the subdifferential is the
+    product of the `d_i g dF_i`; bound the change of d_i g as in rule R4 and the rest as in R2.
+
+    Sound form of the paper's chain for one-layer networks, which inherits E1 (E25).
+
+    Examples
+    --------
+    >>> relu = OuterLipschitz(0.1, 0.1, 0.0)
+    >>> vector_rescale([relu, relu], [1.0, 1.0], [1.0, 1.0], beta=0.25).modulus
+    0.25
+    """
+    parts = some_triples(triples)
+    inner = nonnegatives(inner_lipschitz, "inner_lipschitz")
+    slopes = nonnegatives(outer_slopes, "outer_slopes")
+    if not len(parts) == len(inner) == len(slopes):
+        raise InputError(
+            f"got {len(parts)} triples, {len(inner)} inner constants and {len(slopes)} outer "
+            "slopes, expected one of each per block."
+        )
+    steepest = max(inner)
+    kept = max(product_up(s, part.modulus) for s, part in zip(slopes, parts, strict=True))
+    return OuterLipschitz(
+        root_sum_squares_up(part.pivot_radius for part in parts),
+        min(part.reach for part in parts),
+        sum_up([product_up(nonnegative(beta, "beta"), steepest, steepest), kept]),
+    )
+
+
+def nonlinear_composition(
+    triple: OuterLipschitz,
+    smallest_singular: float,
+    inner_lipschitz: float,
+    jacobian_lipschitz: float,
+    outer_lipschitz: float,
+) -> OuterLipschitz:
+    """Rule R7: `F o c` with `sigma_min(Jc) >= s` has `(delta/s, eta/Lc, kappa Lc^2 + M Lf)`.
+
+    The constants hold on the ball of radius `delta/s` around the point and on its reach: Jc has
+    singular values at least s = `smallest_singular` > 0, c is Lc-, Jc is M- and F is Lf-Lipschitz.
+
+    Proof: Jc onto makes the chain rule an equality; follow `y' = Jc(y)^+ (q - c(x))` from x, which
+    has speed at most delta/s and ends over the pivot q; then
+    `|Jc(z)^T v - Jc(y)^T u| <= M |z-y| Lf + Lc kappa Lc |z-y|`.
+
+    Not in the paper; contains its linear composition (`M = 0`).
+
+    Examples
+    --------
+    >>> nonlinear_composition(OuterLipschitz(1.0, 1.0, 2.0), 0.5, 2.0, 3.0, 1.0)
+    OuterLipschitz(pivot_radius=2.0, reach=0.5, modulus=11.0)
+    """
+    smallest = positive(smallest_singular, "smallest_singular")
+    inner = positive(inner_lipschitz, "inner_lipschitz")
+    bend = nonnegative(jacobian_lipschitz, "jacobian_lipschitz")
+    outer = nonnegative(outer_lipschitz, "outer_lipschitz")
+    return OuterLipschitz(
+        quotient_up(triple.pivot_radius, smallest),
+        quotient_down(triple.reach, inner),
+        sum_up([product_up(triple.modulus, inner, inner), product_up(bend, outer)]),
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.apriori.rules.checks import nonnegative, nonnegatives
+from goldstein.calculus.apriori.rules.checks import nonnegative, nonnegatives, positive
+from goldstein.errors import NotCertifiableError
 
 
 def pieces(pivot_radius: float, reach: float, piece_moduli: Sequence[float]) -> OuterLipschitz:
@@ -26,6 +28,30 @@ def pieces(pivot_radius: float, reach: float, piece_moduli: Sequence[float]) -> 
     3.0
     """
     return OuterLipschitz(pivot_radius, reach, max(nonnegatives(piece_moduli, "piece_moduli")))
+
+
+def scalar_pieces(
+    radius: float, kinks: Sequence[float], piece_moduli: Sequence[float]
+) -> OuterLipschitz:
+    """Rule R8 on the line: `(r, r, max beta)` while r is below half the smallest gap of kinks.
+
+    Proof: a closed ball of radius r < gap/2 around x meets at most one kink, and the pivot is that
+    kink if it does (the nearest one within r), else x.
+
+    Examples
+    --------
+    >>> scalar_pieces(0.4, [0.0, 1.0], [0.0, 2.0, 0.0])
+    OuterLipschitz(pivot_radius=0.4, reach=0.4, modulus=2.0)
+    """
+    radius = positive(radius, "radius")
+    ordered = sorted(Fraction(kink) for kink in kinks)
+    gap = min((b - a for a, b in pairwise(ordered)), default=None)
+    if gap is not None and not 2 * Fraction(radius) < gap:
+        raise NotCertifiableError(
+            f"radius is {radius}, but kinks are only {float(gap)} apart; a radius below "
+            f"{float(gap / 2)} works."
+        )
+    return pieces(radius, radius, piece_moduli)
 
 
 def nearest_kink_pivot(u: float, kinks: Sequence[float], radius: float) -> float:
