@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import inspect
 import io
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -76,7 +77,7 @@ def honest(
     seen: Seen,
     run: Callable[[], Any],
     function: tuple[Any, ...],
-    false: Callable[[Any], str],
+    false: Callable[[Any], str] | None,
     *,
     belief: str | None = None,
     deterministic: bool = True,
@@ -91,7 +92,7 @@ def honest(
     function : tuple
         What `verify` is given: (fun, jac), or an expression.
     false : callable
-        Says of a certificate what is false about it, or "".
+        Says of a certificate what is false about it, or ""; None where nothing is known.
     deterministic : bool
         The function answers alike whenever it is asked: what is stated must verify.
     limits
@@ -115,13 +116,14 @@ def honest(
         return None
     success = getattr(result, "success", True)
     accepted, asked, label = five(certificate, *function, **limits)
-    wrong = false(certificate)
-    said = f"{certificate.summary()}, {accepted} of {asked} seeds verify; {wrong or 'true'}"
+    wrong = false(certificate) if false else ""
+    true = not wrong if false else None
+    said = f"{certificate.summary()}, {accepted} of {asked} seeds verify; {wrong}"
     if accepted < asked:
-        seen.claim(False, label, not wrong, said, own=deterministic and success)
+        seen.claim(False, label, true, said, own=deterministic and success)
     if accepted:
         miss = 1.0 - getattr(certificate, "confidence", 1.0)
-        seen.claim(True, label, not wrong, said, belief=belief, miss=miss)
+        seen.claim(True, label, true, said, belief=belief, miss=miss)
     return certificate
 
 
@@ -155,6 +157,11 @@ def proof_file_is_true(certificate: Any, expression: Any) -> bool | None:
 def exact(point: Any) -> list[Fraction]:
     """Return the coordinates of a point of floats, exactly."""
     return [Fraction(float(entry)) for entry in point]
+
+
+def radius(delta: float) -> Fraction:
+    """Return a radius, exactly; of an infinite ball that of one which holds everything."""
+    return Fraction(delta) if math.isfinite(delta) else Fraction(10) ** 400
 
 
 def square_distance(a: Any, b: Any) -> Fraction:

@@ -95,10 +95,10 @@ class Seen:
                 self.fault(CONTRADICTION, f"stated, but not verified: {said}")
             return
         self.counts["accepted"] += 1
-        if statistical and true is not None:
-            self.chances.append((miss, not true))
-        elif true is False and belief:
+        if true is False and belief:
             self.counts["believed"] += 1
+        elif statistical and true is not None:
+            self.chances.append((miss, not true))
         elif true is False:
             word = FALSE_CERTIFIED if label == "certified" else FALSE_CONDITIONAL
             self.fault(word, f"{label}, but false: {said}")

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 import goldstein as gs
-from benchmarks.adversary.ask import below, forged, proof_file_is_true, square_distance, verdict
+from benchmarks.adversary.ask import (
+    below,
+    forged,
+    proof_file_is_true,
+    radius,
+    square_distance,
+    verdict,
+)
 from benchmarks.adversary.cells import TooMany, least
 from benchmarks.adversary.random_trees import random_tree
 from benchmarks.adversary.suite import Attack, Rng, Seen
@@ -57,7 +64,7 @@ class Truth:
 
     def false(self, claim: Any) -> str:
         """Say what the evidence of a claim does not support."""
-        if square_distance(claim.exact_pivot, claim.x.tolist()) > Fraction(claim.delta) ** 2:
+        if square_distance(claim.exact_pivot, claim.x.tolist()) > radius(claim.delta) ** 2:
             return f"the pivot is further than delta = {claim.delta!r} from x"
         true = self.least(claim.exact_pivot)
         return f"the pivot has no subgradient below {true!r}" if below(claim.eps, true) else ""

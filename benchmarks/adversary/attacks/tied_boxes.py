@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import goldstein as gs
-from benchmarks.adversary.ask import below, exact, honest, made, verdict
+from benchmarks.adversary.ask import below, exact, honest, made, radius, verdict
 from benchmarks.adversary.cells import TooMany, least
 from benchmarks.adversary.random_trees import random_tree, two_sided
 from benchmarks.adversary.suite import Attack, Rng, Seen
@@ -44,7 +44,7 @@ def tied_boxes(rng: Rng, seen: Seen) -> None:
 
 def _false(tree: Tree, claim: Any) -> str:
     """Say that a claim is stronger than the truth."""
-    true = least(tree, exact(claim.x), Fraction(claim.delta))
+    true = least(tree, exact(claim.x), radius(claim.delta))
     return f"no subgradient below {true!r}" if below(claim.eps, true) else ""
 
 
