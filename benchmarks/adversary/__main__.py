@@ -1,7 +1,7 @@
 """Attack the library, and count what is false.
 
-    python -m benchmarks.adversary --n 5000 --seed 0
-    python -m benchmarks.adversary --attack thin-cones --seed 0 --index 17
+python -m benchmarks.adversary --n 5000 --seed 0
+python -m benchmarks.adversary --attack thin-cones --seed 0 --index 17
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ def _replayed(names: list[str], seed: int, index: int) -> dict[str, Tally]:
     for name in names:
         tallies[name] = Tally(name)
         for one in attacks()[name].run(seed, [index]):
-            tallies[name].add(one)
             print(_in_full(one))
+            tallies[name].add(one)
+            tallies[name].wrong.clear()  # it has been printed
     return tallies
 
 

@@ -16,9 +16,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from benchmarks.adversary.suite import Seen
+
 import goldstein as gs
 import goldstein_check
-from benchmarks.adversary.suite import Seen
 
 #: Whoever verifies a claim draws displacements of his own: five who do must agree.
 SEEDS = (1, 2, 3, 4, 5)
@@ -53,11 +54,11 @@ def made(kind: type, **fields: Any) -> Any:
 
 
 def verdict(certificate: Any, *function: Any, **limits: Any) -> tuple[bool, str]:
-    """Return whether a claim verifies, and the label it then has."""
+    """Return whether a claim verifies, and the label it then has; without a seed by seed 0."""
     if certificate is None:
         return False, "conditional"
     taken = inspect.signature(certificate.verify).parameters
-    given = {name: value for name, value in limits.items() if name in taken}
+    given = {name: value for name, value in {"seed": 0, **limits}.items() if name in taken}
     try:
         found = certificate.verify(*function, **given)
     except gs.GoldsteinError:

@@ -51,7 +51,9 @@ def feasible(strict: Sequence[Row], weak: Sequence[Row], dim: int) -> bool:
 def _possible(rows: list[Row], dim: int, curved: bool) -> bool:
     if not curved:
         return feasible(rows, [], dim)
-    units = [[Fraction(s if i == k else 0) for i in range(dim)] for k in range(dim) for s in (1, -1)]
+    units = [
+        [Fraction(s if i == k else 0) for i in range(dim)] for k in range(dim) for s in (1, -1)
+    ]
     return any(feasible([unit], rows, dim) for unit in units)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import NonlinearConstraint
-
+from benchmarks.adversary.ask import below
 from benchmarks.adversary.cells import gradients
 from benchmarks.adversary.shortest import Row, distance, dot, shortest
 from benchmarks.adversary.trees import Tree
+from scipy.optimize import NonlinearConstraint
 
 
 @dataclass
@@ -67,20 +69,26 @@ def unsupported(
 ) -> str:
     """Say why gradients at x, or within a radius, do not support a KKT claim; "" if they do.
 
-    Nothing is said about which multipliers: only that those which are not 0 belong to constraints
-    whose gradients do not cancel each other at x, and that some multipliers of these leave `eps`.
+    Only constraints with a multiplier count, and of these only some whose gradients do not cancel
+    each other at x: where they do, a multiplier proves anything. What multipliers they have is not
+    looked at.
     """
-    used = [k for k, multiplier in enumerate(multipliers) if multiplier]
     r = Fraction(radius)
-    at_x = [g for k in used for g in sorted(gradients(problem.limits[k], x))]
-    if at_x and _vanish(at_x, problem.normals(x)):
-        return "the gradients of the constraints with a multiplier cancel each other at x"
-    hull = sorted(gradients(problem.objective, x, r))
-    cone = [g for k in used for g in sorted(gradients(problem.limits[k], x, r))]
-    true = distance(hull, [*cone, *problem.normals(x)])
-    if eps < true * (1.0 - 1e-9) - 1e-12:
-        return f"no multipliers leave less than {true!r}"
-    return ""
+    hull, normals = sorted(gradients(problem.objective, x, r)), problem.normals(x)
+    used = [k for k, multiplier in enumerate(multipliers) if multiplier]
+    true, cancel = math.inf, False
+    for count in range(len(used) + 1):
+        for some in itertools.combinations(used, count):
+            at_x = [g for k in some for g in sorted(gradients(problem.limits[k], x))]
+            if at_x and _vanish(at_x, normals):
+                cancel = True  # these say nothing about f
+                continue
+            cone = [g for k in some for g in sorted(gradients(problem.limits[k], x, r))]
+            true = min(true, distance(hull, [*cone, *normals]))
+    if not below(eps, true):
+        return ""
+    why = "; gradients of constraints cancel each other at x" if cancel else ""
+    return f"no multipliers that mean something leave less than {true!r}{why}"
 
 
 def _vanish(rows: list[Any], normals: list[Any]) -> bool:

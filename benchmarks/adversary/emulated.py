@@ -3,7 +3,7 @@
     OPENBLAS_CORETYPE=Prescott python -m benchmarks.adversary.emulated write FOLDER 0:3 0:7
     OPENBLAS_CORETYPE=Haswell python -m benchmarks.adversary.emulated verify FOLDER 0:3 0:7
 
-`write` runs honest searches, instance by instance (seed:index), and keeps the certificates of those
+`write` makes honest runs, instance by instance (seed:index), and keeps the certificates of those
 that succeed; `verify` reads them and prints one line each. Other kernels of BLAS and NumPy round
 the user's own A @ x - b differently, and what cancels there is another number.
 """
@@ -15,14 +15,15 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.adversary.ask import five
+from benchmarks.adversary.runs import KINDS, Run, cancelling, drawn
 
 import goldstein as gs
-from benchmarks.adversary.ask import five
 
 MACHINES: dict[str, dict[str, str]] = {
     "as it is": {},
@@ -33,59 +34,31 @@ MACHINES: dict[str, dict[str, str]] = {
     "no AVX2": {"NPY_DISABLE_CPU_FEATURES": "X86_V3"},
 }
 
-Box = tuple[Callable[[Any], float], Callable[[Any], Any]]
+#: Where products of matrices cancel, machines differ.
+SHARES = {**KINDS, cancelling: sum(KINDS.values())}
 
 
-def problem(seed: int, index: int) -> tuple[Box, Any, dict[str, Any], str]:
-    """Return a function whose gradients cancel, a start, what is asked for, and words for it.
-
-    No product of matrices makes the data: they are the same on every machine.
-    """
-    rng = np.random.default_rng([seed, index, 20])
-    dim = int(10.0 ** rng.uniform(0.7, 2.3))
-    rows = int(rng.integers(2, dim + 1)) if rng.random() < 0.7 else 2 * dim
-    A = rng.standard_normal((rows, dim)) * (10.0 ** rng.uniform(-2, 2))
-    b, weight = rng.standard_normal(rows), float(10.0 ** rng.uniform(-3, 0))
-    kind = int(rng.choice([0, 1, 1, 2]))
-    boxes: list[Box] = [
-        (
-            lambda x: float(0.5 * (A @ x - b) @ (A @ x - b) + weight * np.abs(x).sum()),
-            lambda x: A.T @ (A @ x - b) + weight * np.sign(x),
-        ),
-        (
-            lambda x: float(0.5 * (A @ x - b) @ (A @ x - b)),
-            lambda x: A.T @ (A @ x - b),
-        ),
-        (
-            lambda x: float(np.abs(A @ x - b).sum() + weight * 0.5 * x @ x),
-            lambda x: A.T @ np.sign(A @ x - b) + weight * x,
-        ),
-    ]
-    ask = {
-        "eps": float(10.0 ** rng.uniform(-6, -2)), "delta": float(10.0 ** rng.uniform(-6, -2)),
-        "rng": 0, "max_calls": 600,
-    }  # fmt: skip
-    words = f"{['lasso', 'least squares', 'least deviations'][kind]}, {rows} x {dim}, {ask}"
-    return boxes[kind], np.zeros(dim), ask, words
+def instance(seed: int, index: int) -> tuple[Run, str]:
+    return drawn(np.random.default_rng([seed, index, 20]), SHARES)
 
 
 def _write(folder: Path, seed: int, index: int) -> None:
-    (fun, jac), x0, ask, _ = problem(seed, index)
     try:
-        result = gs.minimize(fun, x0, jac, **ask)
+        result = instance(seed, index)[0].call()
     except gs.GoldsteinError:
         return
-    if result.success:
-        result.certificate.save(folder / f"{seed}-{index}.cert")
+    if getattr(result, "success", True):
+        certificate = getattr(result, "certificate", result)
+        certificate.save(folder / f"{seed}-{index}.cert")
 
 
 def _verify(folder: Path, seed: int, index: int) -> dict[str, Any] | None:
     path = folder / f"{seed}-{index}.cert"
     if not path.exists():
         return None
-    (fun, jac), _, _, _ = problem(seed, index)
+    run, _ = instance(seed, index)
     claim = gs.load_certificate(path)
-    accepted, asked, label = five(claim, fun, jac)
+    accepted, asked, label = five(claim, *run.function, **run.limits)
     words = f"{claim.summary()}, {accepted} of {asked} seeds verify"
     return {"seed": seed, "index": index, "all": accepted == asked, "label": label, "said": words}
 

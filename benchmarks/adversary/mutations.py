@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from benchmarks.adversary.suite import Rng
 
 import goldstein as gs
-from benchmarks.adversary.suite import Rng
 
 LABELS = ("certified", "conditional", "estimated", "refuted", "proved", "")
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from benchmarks.adversary.beliefs import BELIEFS
 
 Rng = np.random.Generator

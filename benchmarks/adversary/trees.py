@@ -16,9 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from benchmarks.adversary.shortest import Row, dot, root_below
 
 import goldstein as gs
-from benchmarks.adversary.shortest import Row, dot, root_below
 
 #: Digits of what is irrational; numbers that are closer than `CLOSE` are then taken as equal.
 DIGITS = 70

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, honest
 from benchmarks.adversary.suite import Attack, Rng, Seen
+
+import goldstein as gs
 
 #: Ways to write r z for z > 0 and l z for z < 0, each with its own derivative at 0.
 WAYS: tuple[Callable[[Any, Any, float, float], Any], ...] = (
@@ -18,7 +18,7 @@ WAYS: tuple[Callable[[Any, Any, float, float], Any], ...] = (
     lambda ops, z, l, r: 0.5 * (r - l) * ops["abs"](z) + 0.5 * (r + l) * z,
     lambda ops, z, l, r: r * ops["maximum"](z, 0.0 * z) + l * ops["minimum"](z, 0.0 * z),
     lambda ops, z, l, r: ops["where"](z > 0, r * z, l * z),
-    lambda ops, z, l, r: l * z + (r - l) * ops["relu"](z) + ops["relu"](z) - ops["clip"](z, 0.0, None),
+    lambda ops, z, l, r: l * z + (r - l + 1) * ops["relu"](z) - ops["clip"](z, 0.0, None),
 )  # fmt: skip
 
 

@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, exact
 from benchmarks.adversary.cells import TooMany, gradients, least
 from benchmarks.adversary.random_trees import random_tree
 from benchmarks.adversary.shortest import distance
 from benchmarks.adversary.suite import Attack, Rng, Seen
 from benchmarks.adversary.trees import LINEAR, Affine, Sum, Tree, atom
+
+import goldstein as gs
 
 #: Further points at which a triple or a target is tried.
 TRIED = 6
@@ -104,7 +104,9 @@ def _target(rng: Rng, seen: Seen) -> None:
         ends = [here[0] - Fraction(delta), here[0] + Fraction(delta)]
         tried = [*ends, *(Fraction(k, 8) for k in range(-48, 49))]
         true = min(least(tree, [y]) for y in tried if ends[0] <= y <= ends[1])
-        seen.claim(True, "certified", not below(eps, true), f"at {x!r} nothing below {true!r} is near")
+        seen.claim(
+            True, "certified", not below(eps, true), f"at {x!r} nothing below {true!r} is near"
+        )
 
 
 ATTACK = Attack(

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, forged, scratch
 from benchmarks.adversary.mutations import changed_fields
 from benchmarks.adversary.suite import Attack, Rng, Seen
 
-SOURCE = '''
+import goldstein as gs
+
+SOURCE = """
 import numpy as np
 
 x0 = np.array([1.0, -2.0])
@@ -28,7 +28,7 @@ def gradient(x):
 
 
 problem = (value, gradient)
-'''
+"""
 
 SLOPES = (0.25, 1.5)
 

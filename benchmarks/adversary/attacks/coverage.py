@@ -11,11 +11,11 @@ import math
 from typing import Any
 
 import numpy as np
+from benchmarks.adversary.ask import ROUNDING
+from benchmarks.adversary.suite import Attack, Rng, Seen
 from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
-from benchmarks.adversary.ask import ROUNDING
-from benchmarks.adversary.suite import Attack, Rng, Seen
 
 
 def coverage(rng: Rng, seen: Seen) -> None:

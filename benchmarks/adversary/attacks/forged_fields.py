@@ -15,8 +15,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import (
     below,
     exact,
@@ -33,6 +31,8 @@ from benchmarks.adversary.random_trees import two_sided
 from benchmarks.adversary.shortest import distance
 from benchmarks.adversary.suite import Attack, Rng, Seen
 from benchmarks.adversary.trees import Affine, Node, Sum, Tree, atom
+
+import goldstein as gs
 
 #: Different honest certificates of each kind; each is changed in many ways.
 VARIANTS = 8

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, forged, honest, verdict
 from benchmarks.adversary.suite import Attack, Rng, Seen
+
+import goldstein as gs
 
 Inner = Callable[[Any], Any]
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from benchmarks.adversary.ask import square_distance, verdict
+from benchmarks.adversary.suite import Attack, Rng, Seen
 from scipy.optimize import LinearConstraint
 
 import goldstein as gs
-from benchmarks.adversary.ask import square_distance, verdict
-from benchmarks.adversary.suite import Attack, Rng, Seen
 
 
 def _number(rng: Rng) -> tuple[Any, Fraction]:

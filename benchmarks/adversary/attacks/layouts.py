@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, forged, through_a_file, verdict
 from benchmarks.adversary.suite import Attack, Rng, Seen
+
+import goldstein as gs
 
 
 def layouts(rng: Rng, seen: Seen) -> None:

@@ -1,4 +1,4 @@
-"""A success here must be a success elsewhere: certificates written and verified by other kernels."""
+"""A success here must be one elsewhere: certificates written and verified by other kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.adversary.ask import scratch
-from benchmarks.adversary.emulated import MACHINES, elsewhere, problem
+from benchmarks.adversary.emulated import MACHINES, elsewhere, instance
 from benchmarks.adversary.suite import Attack, Rng, Seen
 
 #: A machine is worth the start of its process for so many instances.
@@ -22,7 +22,7 @@ def machines(streams: Sequence[Rng], instances: Sequence[Seen]) -> None:
     readers: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for rng, one in zip(streams, instances):
         writer, *others = rng.permutation(list(MACHINES)[:count])[:3].tolist()
-        one.note(f"{problem(one.seed, one.index)[3]}; written as {writer}, verified as {others}")
+        one.note(f"{instance(one.seed, one.index)[1]}; written as {writer}, verified as {others}")
         writers[writer].append((one.seed, one.index))
         for reader in others:
             readers[reader].append((one.seed, one.index))

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from benchmarks.adversary.ask import below, five, forged, honest, verdict
+from benchmarks.adversary.suite import Attack, Rng, Seen
 from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
-from benchmarks.adversary.ask import below, five, forged, honest, verdict
-from benchmarks.adversary.suite import Attack, Rng, Seen
 
 
 def _at_most_0(fun: Callable[[Any], Any], jac: Callable[[Any], Any]) -> Any:
@@ -33,7 +33,7 @@ def _ask(seen: Seen, box: Any, x0: Any, false: Callable[[Any], str], **limits: A
     honest(seen, run, box, false, **limits)
 
 
-# --- problems whose constraints say nothing --------------------------------------------------------
+# --- problems whose constraints say nothing ------------------------------------------------------
 
 
 def vanishing(rng: Rng, seen: Seen) -> None:
@@ -164,7 +164,7 @@ def never_reached(rng: Rng, seen: Seen) -> None:
     )  # fmt: skip
 
 
-# --- claims that are forged ------------------------------------------------------------------------
+# --- claims that are forged ----------------------------------------------------------------------
 
 
 def _stated(
@@ -371,7 +371,7 @@ def multipliers(rng: Rng, seen: Seen) -> None:
 
 ATTACK = Attack(
     "multipliers",
-    "the traps of constrained problems: vanishing, opposite, inactive, scaled, unweighted, infeasible",
+    "traps of constrained problems: vanishing, opposite, inactive, scaled, unweighted, infeasible",
     weight=8,
     one=multipliers,
 )

@@ -8,8 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import (
     below,
     forged,
@@ -23,6 +21,7 @@ from benchmarks.adversary.random_trees import random_tree
 from benchmarks.adversary.suite import Attack, Rng, Seen
 from benchmarks.adversary.trees import Tree
 
+import goldstein as gs
 
 #: Forged claims per function, and how many of them are put to goldstein-check as well.
 FORGERIES, FILED = 3, 0.3
@@ -111,8 +110,9 @@ def _forgeries(rng: Rng, honest: Any, truth: Truth) -> Iterator[tuple[str, Any]]
         part = float(rng.choice([0.5, 0.99, 1.0 - 1e-6]))
         yield "just below the truth", forged(honest, eps=part * truth.here)
     on_kinks = rng.integers(-1, 2, honest.directions.shape).astype(float)
-    yield "directions along kinks", forged(
-        honest, directions=on_kinks, eps=0.999 * min(truth.here, honest.eps)
+    yield (
+        "directions along kinks",
+        forged(honest, directions=on_kinks, eps=0.999 * min(truth.here, honest.eps)),
     )
     yield "nothing but f", forged(honest, directions=0.0 * on_kinks, eps=0.5 * truth.here)
     step = Fraction(1, int(rng.choice([1, 2, 2**20, 2**52, 2**80]))) * int(rng.choice([-1, 1]))
@@ -126,8 +126,14 @@ def _forgeries(rng: Rng, honest: Any, truth: Truth) -> Iterator[tuple[str, Any]]
     yield "a weight changed", forged(honest, weights=weights)
     yield "eps lowered", forged(honest, eps=honest.eps * float(rng.choice([0.0, 0.75, 1 - 2**-40])))
     yield "x moved", forged(honest, x=honest.x + rng.choice([1.0, 2.0**-45, 1e-9], dim))
-    yield "gradients exchanged", forged(
-        honest, gradients=0.0 * honest.gradients, errors=0.0 * honest.errors, eps=0.5 * truth.here
+    yield (
+        "gradients exchanged",
+        forged(
+            honest,
+            gradients=0.0 * honest.gradients,
+            errors=0.0 * honest.errors,
+            eps=0.5 * truth.here,
+        ),
     )
 
 

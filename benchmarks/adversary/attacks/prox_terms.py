@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, five, honest, made
 from benchmarks.adversary.suite import Attack, Rng, Seen
+
+import goldstein as gs
 
 
 @dataclass

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import five, forged
 from benchmarks.adversary.suite import Attack, Rng, Seen
+
+import goldstein as gs
 
 
 def small_balls(rng: Rng, seen: Seen) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, scratch, verdict
 from benchmarks.adversary.suite import Attack, Rng, Seen
+
+import goldstein as gs
 
 #: What the function adds up; changed between two runs, as data on disk are.
 DATA: dict[str, Any] = {}
@@ -67,7 +67,9 @@ def _judge(seen: Seen, success: bool, claim: Any) -> None:
     ok, label = verdict(claim, _value, _gradient)
     wrong = below(claim.eps, true)
     # What is called a success is believed, whether anybody verifies it or not.
-    seen.claim(True, label, not wrong, f"a success, verified {ok}: {claim.summary()}; truth {true!r}")
+    seen.claim(
+        True, label, not wrong, f"a success, verified {ok}: {claim.summary()}; truth {true!r}"
+    )
 
 
 Runs = list[tuple[bool, Any]]

@@ -10,13 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
-
-import goldstein as gs
 from benchmarks.adversary.ask import exact, five, honest, made, verdict
 from benchmarks.adversary.constrained import Problem, unsupported
 from benchmarks.adversary.suite import Attack, Rng, Seen
 from benchmarks.adversary.trees import Affine, Max, Node, Sum, Tree, atom
+from scipy.optimize import nnls
+
+import goldstein as gs
 
 #: An exact search that fails takes seconds: one instance in so many asks for it.
 SELDOM = 100
@@ -178,7 +178,7 @@ def _asked_exactly(seen: Seen, problem: Problem, dim: int, delta: float) -> None
 
 ATTACK = Attack(
     "thin-cones",
-    "constraints that say nothing except in thin cones: near-KKT and KKT claims, stated and asked for",
+    "constraints that say nothing except in thin cones: KKT and near-KKT claims, asked and stated",
     weight=8,
     one=thin_cones,
 )

@@ -6,13 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, exact, honest, made, radius, verdict
 from benchmarks.adversary.cells import TooMany, least
 from benchmarks.adversary.random_trees import random_tree, two_sided
 from benchmarks.adversary.suite import Attack, Rng, Seen
 from benchmarks.adversary.trees import Tree
+
+import goldstein as gs
 
 TIES = ("zero", "left", "right", "mean")
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
-
-import goldstein as gs
 from benchmarks.adversary.ask import below, five, honest
 from benchmarks.adversary.beliefs import NOISY_PART, SMALL_PART
 from benchmarks.adversary.suite import Attack, Rng, Seen
+from scipy.optimize import nnls
+
+import goldstein as gs
 
 Jac = Callable[[Any], Any]
 
@@ -63,7 +63,7 @@ def _known(rng: Rng) -> Known:
     return Known(slope, heights, rng.choice([0.0, 1.0, -0.5], dim))
 
 
-# --- lies ------------------------------------------------------------------------------------------
+# --- lies ----------------------------------------------------------------------------------------
 
 
 def _wrong_sign(f: Known, rng: Rng) -> Lie:
@@ -153,8 +153,8 @@ def _shifted(f: Known, rng: Rng) -> Lie:
 
 
 LIES = (
-    _wrong_sign, _omitted, _omitted, _one_sided, _sliver, _zero, _by_bits, _by_calls, _noisy, _scaled,
-    _shifted,
+    _wrong_sign, _omitted, _omitted, _one_sided, _sliver, _zero, _by_bits, _by_calls, _noisy,
+    _scaled, _shifted,
 )  # fmt: skip
 
 
