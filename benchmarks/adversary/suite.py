@@ -174,7 +174,8 @@ def attacks() -> dict[str, Attack]:
     found = {}
     for module in sorted(pkgutil.iter_modules(folder.__path__), key=lambda m: m.name):
         attack = importlib.import_module(f"{folder.__name__}.{module.name}").ATTACK
-        found[attack.name] = attack
+        if attack is not None:
+            found[attack.name] = attack
     return found
 
 
@@ -210,9 +211,11 @@ class Tally:
             self.wrong.append(one)
 
     def close(self) -> None:
-        """Statistical claims that are wrong more often than they say are false."""
-        missed = sum(false for _, false in self.chances)
-        self.faults[FALSE_CONDITIONAL] += max(0, missed - allowed_misses(self.chances))
+        """Statistical claims of one confidence that are wrong more often than they say are false."""
+        for level in {miss for miss, _ in self.chances}:
+            group = [(miss, false) for miss, false in self.chances if miss == level]
+            missed = sum(false for _, false in group)
+            self.faults[FALSE_CONDITIONAL] += max(0, missed - allowed_misses(group))
 
     @property
     def line(self) -> str:
@@ -227,11 +230,12 @@ class Tally:
 
 
 def allowed_misses(chances: Sequence[tuple[float, bool]]) -> int:
-    """Return how many claims may be wrong by chance (Bernstein's inequality at `LEVEL`)."""
+    """Return how many claims may be wrong by chance (Chernoff's bound of the tail at `LEVEL`)."""
     mean = sum(miss for miss, _ in chances)
-    spread = sum(miss * (1.0 - miss) for miss, _ in chances)
-    tail = -math.log(LEVEL)
-    return math.floor(mean + tail / 3.0 + math.sqrt((tail / 3.0) ** 2 + 2.0 * tail * spread))
+    most = math.ceil(mean)
+    while mean and most + 1 - mean - (most + 1) * math.log((most + 1) / mean) > math.log(LEVEL):
+        most += 1
+    return most
 
 
 def _part(name: str, seed: int, indices: range) -> tuple[str, list[Seen], float]:

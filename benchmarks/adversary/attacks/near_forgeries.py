@@ -17,7 +17,7 @@ from benchmarks.adversary.ask import (
     verdict,
 )
 from benchmarks.adversary.cells import TooMany, least
-from benchmarks.adversary.random_trees import random_tree
+from benchmarks.adversary.random_trees import random_tree, two_sided
 from benchmarks.adversary.suite import Attack, Rng, Seen
 from benchmarks.adversary.trees import Tree
 
@@ -30,7 +30,10 @@ FORGERIES, FILED = 3, 0.3
 def near_forgeries(rng: Rng, seen: Seen) -> None:
     dim = int(rng.integers(1, 4))
     pivot = [Fraction(int(a), int(rng.choice([1, 1, 1, 2, 3]))) for a in rng.integers(-1, 2, dim)]
-    tree = random_tree(rng, dim, pivot, curved=bool(rng.random() < 0.6))
+    kind = rng.random()
+    tree = two_sided(rng, dim, pivot) if kind < 0.3 else random_tree(
+        rng, dim, pivot, curved=kind < 0.75
+    )  # fmt: skip
     seen.note(f"f = {tree}, pivot {[str(q) for q in pivot]}")
     try:
         truth = Truth(tree, pivot)
@@ -139,7 +142,7 @@ def _forgeries(rng: Rng, honest: Any, truth: Truth) -> Iterator[tuple[str, Any]]
 
 ATTACK = Attack(
     "near-forgeries",
-    "random expressions at rational points on kinks: near claims, honest and changed field by field",
+    "random expressions at rational points on kinks: near claims, honest and changed by field",
     weight=14,
     one=near_forgeries,
 )

@@ -40,6 +40,6 @@ def _fit(rng: Rng, seen: Seen) -> None:
 ATTACK = Attack(
     "success",
     "honest runs of fourteen kinds at |x| from 1 to 1e8, each success verified with five seeds",
-    weight=14,
+    weight=11,
     one=success,
 )
