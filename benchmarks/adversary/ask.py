@@ -11,7 +11,7 @@ import io
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -167,12 +167,3 @@ def radius(delta: float) -> Fraction:
 
 def square_distance(a: Any, b: Any) -> Fraction:
     return sum(((Fraction(p) - Fraction(q)) ** 2 for p, q in zip(a, b)), Fraction(0))
-
-
-@contextlib.contextmanager
-def quietly(seen: Seen) -> Iterator[None]:
-    """A refusal of the library is no claim."""
-    try:
-        yield
-    except gs.GoldsteinError as refusal:
-        seen.silent(f"refused: {type(refusal).__name__}: {refusal}")

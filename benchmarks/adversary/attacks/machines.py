@@ -7,21 +7,23 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from benchmarks.adversary.ask import scratch
 from benchmarks.adversary.emulated import MACHINES, elsewhere, instance
-from benchmarks.adversary.suite import Attack, Rng, Seen
+from benchmarks.adversary.suite import BATCH, Attack, Rng, Seen
 
-#: A machine is worth the start of its process for so many instances.
-EACH = 15
+#: Machines among which the certificates of one batch are exchanged; a process each costs a second.
+TOGETHER = 3
+
+Places = dict[str, list[tuple[int, int]]]
 
 
 def machines(streams: Sequence[Rng], instances: Sequence[Seen]) -> None:
-    count = max(2, min(len(MACHINES), len(instances) // EACH))
     known = {(one.seed, one.index): one for one in instances}
-    writers: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    readers: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    writers: Places = defaultdict(list)
+    readers: Places = defaultdict(list)
     for rng, one in zip(streams, instances):
-        writer, *others = rng.permutation(list(MACHINES)[:count])[:3].tolist()
+        writer, *others = rng.permutation(_together(one)).tolist()
         one.note(f"{instance(one.seed, one.index)[1]}; written as {writer}, verified as {others}")
         writers[writer].append((one.seed, one.index))
         for reader in others:
@@ -37,6 +39,12 @@ def machines(streams: Sequence[Rng], instances: Sequence[Seen]) -> None:
     for one in instances:
         if not one.counts:
             one.silent("no success where it was written")
+
+
+def _together(one: Seen) -> list[str]:
+    """Return the machines of a batch, the same for all of its instances."""
+    rng = np.random.default_rng([one.seed, one.index // BATCH])
+    return rng.permutation(list(MACHINES))[:TOGETHER].tolist()  # type: ignore[no-any-return]
 
 
 ATTACK = Attack(

@@ -1,4 +1,4 @@
-"""`goldstein-check` on proof files of random programs over every kind of node, and on forged ones."""
+"""`goldstein-check` on proof files of random programs over every kind of node, and forged ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _checked(text: str) -> tuple[int, str]:
 ATTACK = (
     Attack(
         "proof-files",
-        "goldstein-check on proof files of random programs with every kind of node, and forged ones",
+        "goldstein-check on proof files of random programs with every kind of node; forged ones",
         weight=3,
         one=proof_files,
     )

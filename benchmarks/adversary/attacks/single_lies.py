@@ -73,7 +73,7 @@ class Draft:
         return a * w[0] + b * w[1] + r * gs.relu(w[2]) - l * gs.relu(-1.0 * w[2])
 
 
-# --- lies: what is false, for the kinds that can be told -------------------------------------------
+# --- lies: what is false, for the kinds that can be told -----------------------------------------
 
 
 def truth(d: Draft) -> None:
@@ -228,7 +228,7 @@ LIES: dict[Callable[[Draft], None], tuple[str, ...]] = {
 }
 
 
-# --- the kinds of claims ---------------------------------------------------------------------------
+# --- the kinds of claims -------------------------------------------------------------------------
 
 FLOOR = NonlinearConstraint(
     lambda x: -x[0] - 1.0, -np.inf, 0.0, jac=lambda x: np.array([[-1.0, 0.0, 0.0]])
@@ -272,17 +272,18 @@ def _kkt(d: Draft) -> Put:
 
 
 def _near_kkt(d: Draft) -> Put:
-    """The same at an exact pivot: x where the claim has it, both sides of the kink as directions."""
+    """The same at an exact pivot, with both sides of the kink as directions."""
     w = gs.Variable(3)
     F, limits = d.expression(w), {"bounds": BOUNDS, "constraints": [-1.0 * w[0] - 1.0 <= 0.0]}
     pivot = d.x.copy()
     pivot[2] = 0.0
     if not np.array_equal(d.points[0][:2], d.x[:2]):
         pivot[:2] = d.points[0][:2]
+    exact = tuple(Fraction(float(q)) + d.shift.get(k, 0) for k, q in enumerate(pivot))
     claim = made(
-        gs.NearKKTCertificate, x=d.x, delta=d.ball,
-        exact_pivot=tuple(Fraction(float(q)) + d.shift.get(k, 0) for k, q in enumerate(pivot)), eps=d.eps, directions=np.array([[0.3, 0.2, -1.0], [0.3, 0.2, 1.0]]),
-        weights=d.weights, constraint_directions=np.array([[0.1, 0.1, 0.1]]),
+        gs.NearKKTCertificate, x=d.x, exact_pivot=exact, delta=d.ball, eps=d.eps,
+        directions=np.array([[0.3, 0.2, -1.0], [0.3, 0.2, 1.0]]), weights=d.weights,
+        constraint_directions=np.array([[0.1, 0.1, 0.1]]),
         constraint_index=np.array([0]), constraint_weights=np.array([d.multiplier]),
         normal=np.array([0.0, d.normal, 0.0]), multipliers=np.array([d.multiplier]),
     )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +92,6 @@ def _starts(place: Path, start: Any, ask: dict[str, Any]) -> Runs:
     results = [result for result in found.results if result is not None]
     return [(result.success, result.certificate) for result in results]
 
-
-Run = Callable[[Path, Any, dict[str, Any]], Runs]
 
 ATTACK = Attack(
     "stale-records",
