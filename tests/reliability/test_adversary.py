@@ -13,6 +13,7 @@ import pytest
 from benchmarks.adversary import __main__ as command
 from benchmarks.adversary import cells, shortest
 from benchmarks.adversary.ask import exact
+from benchmarks.adversary.attacks import single_lies
 from benchmarks.adversary.random_trees import random_tree, two_sided
 from benchmarks.adversary.suite import (
     FALSE_CERTIFIED,
@@ -82,6 +83,15 @@ def test_a_library_that_believes_everything_is_found_out(
 ) -> None:
     monkeypatch.setattr(kind, "verify", lambda self, *args, seed=0, **limits: Yes())
     assert run(60, 1, [name])[name].faults[word] > 5
+
+
+@pytest.mark.parametrize("kind", single_lies.KINDS)
+def test_the_truth_in_which_lies_are_hidden_passes(kind: str) -> None:
+    """Otherwise a lie would be refused for something else than itself."""
+    for seed in range(5):
+        draft = single_lies.Draft.honest(np.random.default_rng(seed))
+        claim, function, limits = single_lies.KINDS[kind](draft)
+        assert claim.verify(*function, **limits).ok
 
 
 def test_claims_that_fail_their_own_check_are_counted() -> None:

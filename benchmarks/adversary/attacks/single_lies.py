@@ -206,7 +206,7 @@ def another_label(d: Draft) -> None:
 
 
 LIES: dict[Callable[[Draft], None], tuple[str, ...]] = {
-    truth: ("goldstein", "kkt", "near-kkt", "plus", "values"),
+    truth: ("goldstein", "kkt", "near", "near-kkt", "plus", "values"),
     off_the_bound: ("kkt", "near-kkt", "plus"),
     wrong_normal: ("kkt", "near-kkt", "plus"),
     beyond_reach: ("kkt", "near-kkt"),
@@ -215,14 +215,14 @@ LIES: dict[Callable[[Draft], None], tuple[str, ...]] = {
     idle_constraint: ("kkt", "near-kkt"),
     outside_the_bounds: ("kkt", "near-kkt"),
     idle_bound: ("kkt", "near-kkt"),
-    outside_the_ball: ("goldstein", "kkt", "near-kkt", "plus", "values"),
-    smaller_ball: ("goldstein", "kkt", "near-kkt", "plus", "values"),
+    outside_the_ball: ("goldstein", "kkt", "near", "near-kkt", "plus", "values"),
+    smaller_ball: ("goldstein", "kkt", "near", "near-kkt", "plus", "values"),
     half_weights: ("goldstein", "kkt", "plus", "values"),
-    negative_weights: ("goldstein", "kkt", "near-kkt", "plus", "values"),
+    negative_weights: ("goldstein", "kkt", "near", "near-kkt", "plus", "values"),
     other_gradients: ("goldstein", "kkt", "plus"),
     other_constraint_gradient: ("kkt",),
     on_the_kink: ("goldstein", "kkt", "plus"),
-    stronger: ("goldstein", "kkt", "near-kkt", "plus", "values"),
+    stronger: ("goldstein", "kkt", "near", "near-kkt", "plus", "values"),
     by_next_to_nothing: ("near-kkt",),
     another_label: ("goldstein", "kkt", "plus"),
 }
@@ -271,6 +271,22 @@ def _kkt(d: Draft) -> Put:
     return claim, (d.fun, d.jac), {"bounds": BOUNDS, "constraints": [FLOOR]}
 
 
+#: Directions to both sides of the kink.
+WAYS = np.array([[0.3, 0.2, -1.0], [0.3, 0.2, 1.0]])
+
+
+def _near(d: Draft) -> Put:
+    """Only x_2 counts, at an exact pivot."""
+    d.slopes[:2] = 0.0
+    F = d.expression(gs.Variable(3))
+    pivot = tuple(Fraction(float(q)) for q in (*d.x[:2], 0.0))
+    claim = made(
+        gs.NearCertificate, x=d.x, exact_pivot=pivot, delta=d.ball, eps=d.eps, directions=WAYS,
+        weights=d.weights, gradients=np.zeros((2, 3)), errors=np.zeros(2),
+    )  # fmt: skip
+    return claim, (F,), {}
+
+
 def _near_kkt(d: Draft) -> Put:
     """The same at an exact pivot, with both sides of the kink as directions."""
     w = gs.Variable(3)
@@ -282,7 +298,7 @@ def _near_kkt(d: Draft) -> Put:
     exact = tuple(Fraction(float(q)) + d.shift.get(k, 0) for k, q in enumerate(pivot))
     claim = made(
         gs.NearKKTCertificate, x=d.x, exact_pivot=exact, delta=d.ball, eps=d.eps,
-        directions=np.array([[0.3, 0.2, -1.0], [0.3, 0.2, 1.0]]), weights=d.weights,
+        directions=WAYS, weights=d.weights,
         constraint_directions=np.array([[0.1, 0.1, 0.1]]),
         constraint_index=np.array([0]), constraint_weights=np.array([d.multiplier]),
         normal=np.array([0.0, d.normal, 0.0]), multipliers=np.array([d.multiplier]),
@@ -317,7 +333,8 @@ def _values(d: Draft) -> Put:
 
 
 KINDS = {
-    "goldstein": _goldstein, "kkt": _kkt, "near-kkt": _near_kkt, "plus": _plus, "values": _values,
+    "goldstein": _goldstein, "kkt": _kkt, "near": _near, "near-kkt": _near_kkt, "plus": _plus,
+    "values": _values,
 }  # fmt: skip
 
 
