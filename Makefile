@@ -21,13 +21,20 @@ MACHINES := OPENBLAS_CORETYPE=Prescott OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU
 SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 	tests/certificates/test_goldstein.py tests/sklearn/test_chunked_networks.py
 
-.PHONY: demo test lint types layers pytest browser machines test-as format readme overhead bench \
+# What `make quick` tests: what must be believed, what is claimed, and easy problems for all solvers.
+QUICK := tests/checker tests/certificates tests/contract/test_solvers_x_problems.py
+
+.PHONY: demo test quick lint types layers pytest browser machines test-as format readme overhead bench \
 	clean docs kill fuzz mutation adversary wheel-test lowest dist lock sbom
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
 
 test: lint types layers docs pytest machines
+
+# While one works: less than a minute, once mypy has its cache (the first time takes a minute more).
+quick: lint types
+	$(BIN)/pytest -q -n 2 -m "not slow" $(QUICK) -k "easy or not test_solvers_x_problems"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check $(FOLDERS)

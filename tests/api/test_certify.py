@@ -8,30 +8,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.functions import largest_of, norm1
 
 import goldstein as gs
 
 
-def f(x: np.ndarray) -> float:
-    return float(np.abs(x).sum())
-
-
 @pytest.mark.parametrize("dim", [1, 2, 5, 20])
 def test_the_minimum_of_the_one_norm_is_stationary(dim: int) -> None:
-    cert = gs.certify(f, np.zeros(dim), np.sign, delta=1e-6, rng=0)
+    cert = gs.certify(norm1, np.zeros(dim), np.sign, delta=1e-6, rng=0)
     assert cert.eps < 1e-9
     assert cert.descent is None
     assert np.array_equal(cert.x, np.zeros(dim))
-    assert cert.verify(f, np.sign).ok
+    assert cert.verify(norm1, np.sign).ok
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.02, 3.0), st.floats(1e-5, 1e-2), st.integers(0, 2**32))
 def test_away_from_kinks_the_answer_is_the_gradient(x: float, delta: float, seed: int) -> None:
-    cert = gs.certify(f, [x], np.sign, delta=delta, rng=seed)
+    cert = gs.certify(norm1, [x], np.sign, delta=delta, rng=seed)
     assert cert.eps == pytest.approx(1.0, rel=1e-12)
     assert cert.descent == pytest.approx([-1.0])
-    assert cert.verify(f, np.sign).ok
+    assert cert.verify(norm1, np.sign).ok
 
 
 @settings(max_examples=40, deadline=None)
@@ -41,13 +38,7 @@ def test_the_bound_is_never_below_the_truth(dim: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((dim + 2, dim)) + 0.7
     truth = np.linalg.norm(gs.numerics.hull.min_norm_weights(rows) @ rows)
-
-    def value(x: np.ndarray) -> float:
-        return float((rows @ x).max())
-
-    def gradient(x: np.ndarray) -> np.ndarray:
-        return rows[(rows @ x).argmax()]
-
+    value, gradient = largest_of(rows)
     cert = gs.certify(value, np.zeros(dim), gradient, delta=1.0, rng=seed)
     assert cert.eps >= truth * (1 - 1e-9) - 1e-14
     assert cert.delta <= 1.0
@@ -61,7 +52,7 @@ def test_every_point_used_is_perturbed() -> None:
         return np.sign(x)
 
     x = np.array([0.0, 1.0])
-    gs.certify(f, x, spy, delta=1e-3, rng=0)
+    gs.certify(norm1, x, spy, delta=1e-3, rng=0)
     assert not any((y == x).any() for y in asked)
     assert max(np.linalg.norm(y - x) for y in asked) <= 1e-3
 
@@ -70,7 +61,7 @@ def test_every_point_used_is_perturbed() -> None:
 def test_the_budget_is_exact(limit: int) -> None:
     calls = []
     cert = gs.certify(
-        lambda x: calls.append(0) or f(x), [0.0, 0.0], lambda x: calls.append(1) or np.sign(x),
+        lambda x: calls.append(0) or norm1(x), [0.0, 0.0], lambda x: calls.append(1) or np.sign(x),
         delta=0.1, rng=0, max_calls=limit,
     )  # fmt: skip
     assert len(calls) <= limit
@@ -84,24 +75,24 @@ def test_a_reached_target_stops_early() -> None:
         calls.append(0)
         return np.sign(x)
 
-    gs.certify(f, np.zeros(30), spy, delta=0.1, eps=10.0, rng=0)
+    gs.certify(norm1, np.zeros(30), spy, delta=0.1, eps=10.0, rng=0)
     assert len(calls) == 2  # one that reaches it, one beside it
 
 
 def test_a_descent_direction_is_reported_and_true() -> None:
     x = np.array([1.0, -2.0])
-    cert = gs.certify(f, x, np.sign, delta=1e-2, rng=0)
+    cert = gs.certify(norm1, x, np.sign, delta=1e-2, rng=0)
     assert np.linalg.norm(cert.descent) == pytest.approx(1.0)
     step = cert.meta["descent_step"]
     assert 0 < step <= 1e-2
-    assert f(x + step * cert.descent) < f(x) - 0.25 * step * cert.eps
+    assert norm1(x + step * cert.descent) < norm1(x) - 0.25 * step * cert.eps
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e-150, 1e-160, 3e-162, 1e-200, 1e-300])
 @pytest.mark.parametrize("x", [[0.0, 0.0], [1.0, 0.0], [1.0, -2.0]])
 def test_functions_of_any_scale_get_certificates_that_verify(scale: float, x: list[float]) -> None:
     def tall(y: np.ndarray) -> float:
-        return scale * f(y)
+        return scale * norm1(y)
 
     def jac(y: np.ndarray) -> np.ndarray:
         return scale * np.sign(y)
@@ -117,12 +108,12 @@ def test_no_gradient_at_all_is_an_error() -> None:
         raise gs.KinkError("corner", x)
 
     with pytest.raises(ValueError, match=r"no gradient could be had within 0.1 of x \(\d+ kinks"):
-        gs.certify(f, [0.0], kink, delta=0.1)
+        gs.certify(norm1, [0.0], kink, delta=0.1)
 
 
 def test_certify_agrees_with_minimize() -> None:
-    res = gs.minimize(f, [1.0, -2.0, 0.5], np.sign, eps=1e-3, delta=1e-3, rng=0)
-    assert gs.certify(f, res.x, np.sign, delta=1e-3, rng=1).eps <= 1e-3
+    res = gs.minimize(norm1, [1.0, -2.0, 0.5], np.sign, eps=1e-3, delta=1e-3, rng=0)
+    assert gs.certify(norm1, res.x, np.sign, delta=1e-3, rng=1).eps <= 1e-3
 
 
 def test_curve_never_rises_and_every_certificate_verifies() -> None:
@@ -149,7 +140,7 @@ def test_curve_never_rises_and_every_certificate_verifies() -> None:
 
 
 def test_curve_of_the_absolute_value_jumps_at_the_distance_to_the_kink() -> None:
-    curve = gs.stationarity_curve(f, [0.01], np.sign, deltas=[1e-4, 9e-3, 2e-2, 1.0], rng=0)
+    curve = gs.stationarity_curve(norm1, [0.01], np.sign, deltas=[1e-4, 9e-3, 2e-2, 1.0], rng=0)
     assert curve.eps.round(9).tolist() == [1.0, 1.0, 0.0, 0.0]
     assert repr(curve).count("delta") == 4
 
@@ -161,7 +152,7 @@ def test_curve_sorts_its_radii_and_shares_one_budget() -> None:
         calls.append(0)
         return np.sign(x)
 
-    curve = gs.stationarity_curve(f, [0.0], spy, deltas=[1.0, 0.01], rng=0, max_calls=25)
+    curve = gs.stationarity_curve(norm1, [0.0], spy, deltas=[1.0, 0.01], rng=0, max_calls=25)
     assert curve.deltas.tolist() == [0.01, 1.0]
     assert len(calls) <= 25
 

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.functions import valley, valley_gradient
 
 import goldstein as gs
 from goldstein.numerics.hull import min_norm_weights
-
-
-def rosenbrock(x: np.ndarray) -> float:
-    return abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2
-
-
-def rosenbrock_gradient(x: np.ndarray) -> np.ndarray:
-    s = np.sign(x[1] - x[0] ** 2)
-    return np.array([-2 * s * x[0] - 2 * (1 - x[0]), s])
 
 
 class Difference:
@@ -47,9 +39,9 @@ def test_beside_the_minimum_of_a_curved_valley(delta: float) -> None:
     for seed in range(6):
         way = np.random.default_rng(seed).standard_normal(2)
         x = 1.0 + 0.3 * delta * way / np.linalg.norm(way)
-        found = gs.certify(rosenbrock, x, rosenbrock_gradient, delta=delta, eps=1e-3 * delta, rng=0)
+        found = gs.certify(valley, x, valley_gradient, delta=delta, eps=1e-3 * delta, rng=0)
         assert found.eps <= 1e-3 * delta
-        assert found.verify(rosenbrock, rosenbrock_gradient).ok
+        assert found.verify(valley, valley_gradient).ok
 
 
 @pytest.mark.parametrize("dim", [2, 3])

@@ -10,16 +10,12 @@ import numpy as np
 import pandas
 import pytest
 from scipy.optimize import OptimizeResult
+from tests.functions import norm1
 
 import goldstein as gs
 
-
-def f(x: np.ndarray) -> float:
-    return float(np.abs(x).sum())
-
-
 GOOD: dict[str, Any] = {
-    "fun": f, "x0": [1.0, -2.0], "jac": np.sign, "eps": 0.1, "delta": 0.1, "rng": 0,
+    "fun": norm1, "x0": [1.0, -2.0], "jac": np.sign, "eps": 0.1, "delta": 0.1, "rng": 0,
 }  # fmt: skip
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -43,7 +39,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"x0": [[1.0], [1.0, 2.0]]}, TypeError, "x0 must be a vector of numbers, or a dict, list"),
     ({"x0": ["1", "2"]}, TypeError, "x0 must be a vector of numbers: got text"),
     ({"x0": None}, TypeError, "x0 must be a vector of numbers: got None"),
-    ({"x0": f}, TypeError, "got a function; the order is fun, x0, jac"),
+    ({"x0": norm1}, TypeError, "got a function; the order is fun, x0, jac"),
     ({"jac": None}, TypeError, "no gradient: jac is None. Pass jac=your_gradient, or jac=True"),
     ({"jac": False}, TypeError, "no gradient: jac is False"),
     ({"jac": "4-point"}, TypeError, "no gradient: jac is '4-point'"),
@@ -111,9 +107,9 @@ def test_bad_input(changes: dict[str, Any], kind: type[Exception], words: str) -
 
 def test_eps_and_delta_have_no_default() -> None:
     with pytest.raises(TypeError, match="eps"):
-        gs.minimize(f, [1.0], np.sign, delta=0.1)  # type: ignore[call-arg]
+        gs.minimize(norm1, [1.0], np.sign, delta=0.1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="delta"):
-        gs.minimize(f, [1.0], np.sign, eps=0.1)  # type: ignore[call-arg]
+        gs.minimize(norm1, [1.0], np.sign, eps=0.1)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -136,16 +132,16 @@ def test_eps_and_delta_have_no_default() -> None:
 def test_bad_input_of_certify(changes: dict[str, Any], kind: type[Exception], words: str) -> None:
     asked: dict[str, Any] = {"x": [1.0, -2.0], "jac": np.sign, "delta": 0.1, **changes}
     with pytest.raises(kind, match=words) as caught:
-        gs.certify(f, asked.pop("x"), asked.pop("jac"), **asked)
+        gs.certify(norm1, asked.pop("x"), asked.pop("jac"), **asked)
     assert isinstance(caught.value, gs.GoldsteinError)
 
 
 def test_the_radius_is_asked_for_in_words() -> None:
     told = "delta is missing: the radius, in the units of x.*gs.stationarity_curve"
     with pytest.raises(gs.InputTypeError, match=told):
-        gs.certify(f, [1.0], np.sign)  # type: ignore[call-overload]
+        gs.certify(norm1, [1.0], np.sign)  # type: ignore[call-overload]
     with pytest.raises(gs.InputTypeError, match=told):
-        gs.certify_result(OptimizeResult(x=[1.0]), f, np.sign)  # type: ignore[call-arg]
+        gs.certify_result(OptimizeResult(x=[1.0]), norm1, np.sign)  # type: ignore[call-arg]
 
 
 def test_a_function_that_fails_on_a_matrix_hears_that_it_was_one() -> None:
@@ -163,9 +159,9 @@ def test_a_dimension_that_does_not_fit() -> None:
 
 def test_curve_input() -> None:
     with pytest.raises(ValueError, match="delta must be a positive"):
-        gs.stationarity_curve(f, [1.0], np.sign, deltas=[0.1, -1.0])
+        gs.stationarity_curve(norm1, [1.0], np.sign, deltas=[0.1, -1.0])
     with pytest.raises(ValueError, match="deltas must be a non-empty vector"):
-        gs.stationarity_curve(f, [1.0], np.sign, deltas=[])
+        gs.stationarity_curve(norm1, [1.0], np.sign, deltas=[])
 
 
 @pytest.mark.parametrize("method", ["bundle", "pingd", "auto"])
@@ -194,46 +190,46 @@ def test_a_bad_value_in_minimize(answer: Any, words: str, method: str) -> None:
 )
 def test_a_bad_gradient_in_minimize(answer: Any, words: str, method: str) -> None:
     with pytest.raises(gs.OracleError, match=rf"{words}.*\(call \d+, at x = \["):
-        gs.minimize(f, [1.0, 2.0], answer, eps=0.1, delta=0.1, method=method, rng=0)
+        gs.minimize(norm1, [1.0, 2.0], answer, eps=0.1, delta=0.1, method=method, rng=0)
     with pytest.raises(gs.OracleError, match=words):
-        gs.certify(f, [1.0, 2.0], answer, delta=0.1)
+        gs.certify(norm1, [1.0, 2.0], answer, delta=0.1)
 
 
 def test_other_dtypes_are_converted_and_said_so() -> None:
     ask: dict[str, Any] = {"eps": 0.1, "delta": 0.1, "method": "bundle", "rng": 0}
-    res = gs.minimize(f, np.array([1.0, -2.0], dtype=np.float32), np.sign, **ask)
+    res = gs.minimize(norm1, np.array([1.0, -2.0], dtype=np.float32), np.sign, **ask)
     assert res.x.dtype == np.float64
     assert res.certificate.meta["converted_from"] == "float32"
-    same = gs.minimize(f, np.array([1.0, -2.0]), np.sign, **ask)
+    same = gs.minimize(norm1, np.array([1.0, -2.0]), np.sign, **ask)
     assert "converted_from" not in same.certificate.meta
     assert np.array_equal(res.x, same.x)
 
 
 def test_x0_is_not_touched() -> None:
     x0 = np.array([1.0, -2.0])
-    gs.minimize(f, x0, np.sign, eps=0.1, delta=0.1, rng=0)
+    gs.minimize(norm1, x0, np.sign, eps=0.1, delta=0.1, rng=0)
     assert np.array_equal(x0, [1.0, -2.0])
 
 
 def test_a_request_below_the_resolution_of_the_values_warns() -> None:
     with pytest.warns(gs.PrecisionWarning, match="raise eps or delta, or shift f"):
         gs.minimize(
-            lambda x: 1e12 + f(x), [1.0], np.sign, eps=1e-9, delta=1e-3, method="bundle",
+            lambda x: 1e12 + norm1(x), [1.0], np.sign, eps=1e-9, delta=1e-3, method="bundle",
             rng=0, max_calls=3,
         )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        gs.minimize(f, [1.0], np.sign, eps=1e-3, delta=1e-3, method="bundle", rng=0)
+        gs.minimize(norm1, [1.0], np.sign, eps=1e-3, delta=1e-3, method="bundle", rng=0)
 
 
 def test_vectors_of_other_libraries() -> None:
     import torch
 
     ask: dict[str, Any] = {"eps": 0.1, "delta": 0.1, "rng": 0}
-    plain = gs.minimize(f, [1.0, -2.0], np.sign, **ask)
+    plain = gs.minimize(norm1, [1.0, -2.0], np.sign, **ask)
     trained = torch.tensor([1.0, -2.0], requires_grad=True)
     for x0 in (pandas.Series([1.0, -2.0]), torch.tensor([1.0, -2.0]), trained, (1, -2)):
-        assert np.array_equal(gs.minimize(f, x0, np.sign, **ask).x, plain.x)
+        assert np.array_equal(gs.minimize(norm1, x0, np.sign, **ask).x, plain.x)
 
 
 @pytest.mark.parametrize("size", [1e160, 1e200, 1e300])
@@ -250,11 +246,11 @@ def test_numbers_without_squares_are_refused_in_words(size: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for ask in (
-            lambda: gs.minimize(f, far, np.sign, eps=1e-3, delta=1e-3 * size),
-            lambda: gs.certify(f, far, np.sign, delta=1e-3 * size),
-            lambda: gs.stationarity_curve(f, far, np.sign, deltas=[1e-3 * size]),
-            lambda: gs.suggest_target(f, far, np.sign),
-            lambda: gs.certify(f, [1.0], np.sign, delta=size),
+            lambda: gs.minimize(norm1, far, np.sign, eps=1e-3, delta=1e-3 * size),
+            lambda: gs.certify(norm1, far, np.sign, delta=1e-3 * size),
+            lambda: gs.stationarity_curve(norm1, far, np.sign, deltas=[1e-3 * size]),
+            lambda: gs.suggest_target(norm1, far, np.sign),
+            lambda: gs.certify(norm1, [1.0], np.sign, delta=size),
         ):
             with pytest.raises(gs.InputError, match=r"overflow in float64; rescale the variables"):
                 ask()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions import largest_of
 
 import goldstein as gs
 from goldstein.api.stationarity import _KINDS, stationarity_named
@@ -58,14 +59,7 @@ def test_the_result_reads_like_scipys() -> None:
 
 
 def test_a_result_without_success_still_says_what_it_can_prove() -> None:
-    rows = np.random.default_rng(0).standard_normal((60, 20))
-
-    def corner(x: np.ndarray) -> float:
-        return float((rows @ x).max())
-
-    def slope(x: np.ndarray) -> np.ndarray:
-        return rows[(rows @ x).argmax()]
-
+    corner, slope = largest_of(np.random.default_rng(0).standard_normal((60, 20)))
     for method in ("bundle", "pingd"):
         res = gs.minimize(
             corner, np.full(20, 1e-9), slope, eps=1e-9, delta=1e-2, method=method, rng=0,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions import norm1
 from tests.terminal import shown_on_a_terminal
 
 import goldstein as gs
@@ -56,7 +57,7 @@ def test_a_callable_is_handed_through() -> None:
 
     with reporter(watch, 100, 1e-3) as report:
         res = gs.minimize(
-            lambda x: float(np.abs(x).sum()), [1.0, -2.0], np.sign, eps=0.1, delta=0.1, rng=0,
+            norm1, [1.0, -2.0], np.sign, eps=0.1, delta=0.1, rng=0,
             progress=report or False,
         )  # fmt: skip
     assert seen[-1] == (res.fun, res.nfev + res.ngev)

@@ -6,20 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions import VALLEY_START as START
+from tests.functions import valley as f
+from tests.functions import valley_gradient as grad
 
 import goldstein as gs
 
 ASK: dict[str, Any] = {"eps": 1e-3, "delta": 1e-3}
-START = [-1.2, 1.0]
-
-
-def f(x: np.ndarray) -> float:
-    return abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2
-
-
-def grad(x: np.ndarray) -> np.ndarray:
-    s = np.sign(x[1] - x[0] ** 2)
-    return np.array([-2 * s * x[0] - 2 * (1 - x[0]), s])
 
 
 def without(k: int) -> Any:

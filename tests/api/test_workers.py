@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions import valley, valley_gradient
 
 import goldstein as gs
 from goldstein.errors import KinkError, OutOfCalls, OutOfTime
@@ -26,9 +27,7 @@ def slope_of_largest(x: np.ndarray) -> np.ndarray:
 
 
 def both(x: np.ndarray) -> tuple[float, np.ndarray]:
-    s = np.sign(x[1] - x[0] ** 2)
-    f = abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2
-    return f, np.array([-2 * s * x[0] - 2 * (1 - x[0]), s])
+    return valley(x), valley_gradient(x)
 
 
 def expression() -> Any:

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.functions import gated_vertices
 
 from goldstein.calculus.apriori.falsify import (
     distance_to_hull,
@@ -24,14 +25,6 @@ def margin_slopes(z, rho=1.0):
     if u in (0.0, rho):
         return [[0.0], [-1.0 / rho]]
     return [[-1.0 / rho if 0.0 < u < rho else 0.0]]
-
-
-def gated_slopes(z):
-    """Vertices of the subdifferential of a max(b, 0)."""
-    a, b = z
-    if b > 0:
-        return [[b, a]]
-    return [[0.0, 0.0], [0.0, a]] if b == 0 else [[0.0, 0.0]]
 
 
 def huber_slope(scale):
@@ -74,12 +67,12 @@ def test_finds_the_false_gated_pivot():
         return (x[0], 0.0) if np.linalg.norm(x) <= 0.1 else x
 
     claim = OuterLipschitz(0.1, 0.1, 1.0)
-    violation = falsify(gated_slopes, claim, printed, dim=2, centers=[[5.0, 0.05]], trials=0)
+    violation = falsify(gated_vertices, claim, printed, dim=2, centers=[[5.0, 0.05]], trials=0)
     assert violation is not None
     assert violation.found > 4.9
     sound = lambda x: gated_pivot((float(x[0]), float(x[1])), 0.1)  # noqa: E731
     kinks = [[5.0, 0.0], [0.0, 0.0], [-1.0, 0.0]]
-    assert falsify(gated_slopes, claim, sound, dim=2, kinks=kinks) is None
+    assert falsify(gated_vertices, claim, sound, dim=2, kinks=kinks) is None
 
 
 def one_layer_slopes(z):

@@ -9,18 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions import valley as f
+from tests.functions import valley_gradient as grad
 
 import goldstein as gs
-
-
-def f(x: np.ndarray) -> float:
-    return float(abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2)
-
-
-def grad(x: np.ndarray) -> np.ndarray:
-    s = np.sign(x[1] - x[0] ** 2)
-    return np.array([-2 * s * x[0] - 2 * (1 - x[0]), s])
-
 
 X = gs.Variable(2)
 F, ONE = gs.sum(gs.abs(X)), {"type": "ineq", "fun": gs.sum(X) - 1.0}

@@ -17,18 +17,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.checker import files
 
 
-def f(x: np.ndarray) -> float:
-    return float(np.abs(x).sum())
-
-
 @pytest.fixture(scope="module")
 def certificate() -> Any:
-    return gs.certify(f, [0.0, 1e-4], np.sign, delta=1e-2, rng=3)
+    return gs.certify(norm1, [0.0, 1e-4], np.sign, delta=1e-2, rng=3)
 
 
 @pytest.fixture
@@ -77,14 +74,14 @@ def test_round_trip_is_exact(certificate: Any, saved: Path) -> None:
     again = gs.load_certificate(saved)
     for name, value in vars(certificate).items():
         assert np.array_equal(getattr(again, name), value), name
-    assert again.verify(f, np.sign).ok
+    assert again.verify(norm1, np.sign).ok
 
 
 def test_round_trip_with_a_descent_direction(tmp_path: Path) -> None:
-    cert = gs.certify(f, [1.0, 1.0], np.sign, delta=1e-2, rng=3)
+    cert = gs.certify(norm1, [1.0, 1.0], np.sign, delta=1e-2, rng=3)
     again = gs.load_certificate(cert.save(tmp_path / "with"))
     assert np.array_equal(again.descent, cert.descent)
-    assert again.verify(f, np.sign).ok
+    assert again.verify(norm1, np.sign).ok
 
 
 def test_the_suffix_is_added_and_nothing_is_left_over(certificate: Any, tmp_path: Path) -> None:
@@ -131,7 +128,7 @@ def test_a_flipped_byte_never_passes_unnoticed(
     except gs.CertificateFileError:
         return
     assert loaded.content_digest() == certificate.content_digest()
-    assert loaded.verify(f, np.sign).ok
+    assert loaded.verify(norm1, np.sign).ok
 
 
 FIELDS: dict[str, Any] = {
@@ -165,7 +162,7 @@ def test_a_changed_field_in_the_file(
     except gs.CertificateFileError:
         return
     assert rehash, "the file's own hash must catch a plain edit"
-    assert not loaded.verify(f, np.sign).ok
+    assert not loaded.verify(norm1, np.sign).ok
 
 
 @pytest.mark.parametrize("name", ["x", "points", "gradients", "weights"])
@@ -178,7 +175,7 @@ def test_a_changed_array_in_the_file(saved: Path, tmp_path: Path, name: str, reh
     if rehash:
         content = reseal(content, lambda header: None)
         loaded = gs.load_certificate(write(tmp_path / "changed.cert", content))
-        assert not loaded.verify(f, np.sign).ok
+        assert not loaded.verify(norm1, np.sign).ok
     else:
         refused(write(tmp_path / "changed.cert", content), "does not match its hash")
 

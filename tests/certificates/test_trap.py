@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.functions import trap, trap_gradient
 
 import goldstein as gs
-
-
-def relu(t: np.ndarray) -> np.ndarray:
-    return np.maximum(t, 0.0)
-
-
-def trap(x: np.ndarray) -> float:
-    return float((relu(x) - relu(-x)).sum())
-
-
-def trap_gradient(x: np.ndarray) -> np.ndarray:
-    """What torch returns: relu' (0) = 0 on both branches. The true gradient is 1 everywhere."""
-    return (x > 0).astype(float) + (-x > 0).astype(float)
 
 
 def forged(x: list[float], points: list[list[float]], **fields: float) -> gs.GoldsteinCertificate:

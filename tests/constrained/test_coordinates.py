@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, linprog
+from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.constrained.coordinates import Coordinates
@@ -86,7 +87,7 @@ def test_where_no_point_is_left_the_penalty_stays():
         held = Coordinates(problem_with([[1.0, 1.0]], [3.0], 2, bounds), np.zeros(2))
         assert not held.holding.any()
         res = gs.minimize(
-            l1, [0.5, 0.5], np.sign, eps=1e-3, delta=1e-3, rng=0, bounds=bounds,
+            norm1, [0.5, 0.5], np.sign, eps=1e-3, delta=1e-3, rng=0, bounds=bounds,
             constraints=LinearConstraint([[1.0, 1.0]], 3.0, 3.0),
         )  # fmt: skip
         assert res.status is gs.Status.INFEASIBLE
@@ -121,16 +122,12 @@ def test_a_largest_eigenvalue_over_the_simplex(seed):
     assert res.nfev + res.ngev < 400
 
 
-def l1(x):
-    return float(np.abs(x).sum())
-
-
 def test_basis_pursuit_finds_the_value_of_the_linear_programme():
     rng = np.random.default_rng(5)
     matrix = rng.standard_normal((6, 15))
     limits = matrix @ np.where(np.arange(15) < 3, 1.0, 0.0)
     res = gs.minimize(
-        l1, np.zeros(15), np.sign, eps=1e-3, delta=1e-3, rng=0,
+        norm1, np.zeros(15), np.sign, eps=1e-3, delta=1e-3, rng=0,
         constraints=LinearConstraint(matrix, limits, limits),
     )  # fmt: skip
     assert res.success
@@ -143,7 +140,7 @@ def test_basis_pursuit_finds_the_value_of_the_linear_programme():
 def test_equalities_that_leave_one_point():
     constraints = LinearConstraint(np.array([[1.0, 1.0], [1.0, -1.0]]), [2.0, 0.0], [2.0, 0.0])
     res = gs.minimize(
-        l1, [0.3, -0.2], np.sign, eps=1e-3, delta=1e-3, rng=0, constraints=constraints
+        norm1, [0.3, -0.2], np.sign, eps=1e-3, delta=1e-3, rng=0, constraints=constraints
     )
     np.testing.assert_allclose(res.x, [1.0, 1.0], atol=1e-9)
     assert res.success
@@ -152,6 +149,6 @@ def test_equalities_that_leave_one_point():
 def test_equalities_that_contradict_each_other_are_infeasible():
     constraints = LinearConstraint(np.array([[1.0, 1.0], [1.0, 1.0]]), [0.0, 1.0], [0.0, 1.0])
     res = gs.minimize(
-        l1, [0.3, -0.2], np.sign, eps=1e-3, delta=1e-3, rng=0, constraints=constraints
+        norm1, [0.3, -0.2], np.sign, eps=1e-3, delta=1e-3, rng=0, constraints=constraints
     )
     assert res.status is gs.Status.INFEASIBLE

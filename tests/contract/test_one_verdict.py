@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from benchmarks import verdict
 from benchmarks.verdict import examine, scaled, verdicts
+from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.oracles import FunctionOracle
@@ -163,15 +164,14 @@ def test_a_noisy_gradient_never_succeeds(noise: float) -> None:
     def gradient(x: np.ndarray) -> np.ndarray:
         return np.sign(x) + noise * rng.standard_normal(x.size)
 
-    def f(x: np.ndarray) -> float:
-        return float(np.abs(x).sum())
-
     for seed in range(20):
-        res = gs.minimize(f, [0.3, -0.2], gradient, eps=1e-3, delta=1e-3, rng=seed, max_calls=3000)
+        res = gs.minimize(
+            norm1, [0.3, -0.2], gradient, eps=1e-3, delta=1e-3, rng=seed, max_calls=3000
+        )
         assert not res.success
         assert res.status is not gs.Status.NOT_DETERMINISTIC or "FiniteSum" in res.message
     with pytest.raises(gs.GoldsteinError, match="not deterministic"):
-        gs.certify(f, [0.0, 0.0], gradient, delta=1e-3, rng=0)
+        gs.certify(norm1, [0.0, 0.0], gradient, delta=1e-3, rng=0)
 
 
 def test_steps_of_a_few_ulps_do_not_accuse_a_gradient() -> None:

@@ -143,6 +143,7 @@ def test_every_name_on_the_page_exists() -> None:
         assert hasattr(importlib.import_module(f"goldstein.{module}"), name), name
 
 
+@pytest.mark.slow
 def test_the_shell_commands_of_the_command_line_page_work(tmp_path: Path) -> None:
     (tmp_path / "first.py").write_text(blocks(README)[0][0])
     text = (ROOT / "docs" / "command_line.md").read_text()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.functions import norm1
 
 import goldstein as gs
-
-
-def norm1(x: np.ndarray) -> float:
-    return float(np.abs(x).sum())
 
 
 @pytest.mark.parametrize("wrong", [[0], [3], [1, 4], [0, 1, 2, 3, 4, 5]])

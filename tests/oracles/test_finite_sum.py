@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.functions import norm1
 
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles.finite_sum import FiniteSum, SampleStream, as_stochastic
@@ -121,7 +122,7 @@ def test_reading_fun_and_jac() -> None:
 
 
 def test_an_ordinary_oracle_is_a_noiseless_one() -> None:
-    oracle = FunctionOracle(lambda x: float(np.abs(x).sum()), np.sign)
+    oracle = FunctionOracle(norm1, np.sign)
     x = np.array([2.0, -1.0])
     np.testing.assert_array_equal(oracle.sample(x, np.random.default_rng(0)), oracle.gradient(x))
 

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.functions import VALLEY_START, valley, valley_gradient
 
 import goldstein as gs
 from goldstein.errors import InputError, InputTypeError
@@ -100,19 +101,12 @@ def test_a_gradient_that_is_always_the_same_array_is_read_in_time():
     """All answers of a round are given before the first is read."""
     kept = np.empty(2)
 
-    def f(x):
-        return abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2
-
-    def gradient(x):
-        s = np.sign(x[1] - x[0] ** 2)
-        return np.array([-2 * s * x[0] - 2 * (1 - x[0]), s])
-
     def into_the_same_place(x):
-        kept[:] = gradient(x)
+        kept[:] = valley_gradient(x)
         return kept
 
     task = {"eps": 1e-3, "delta": 1e-3, "rng": 0, "workers": map}
-    one = gs.minimize(f, [-1.2, 1.0], gradient, **task)
-    other = gs.minimize(f, [-1.2, 1.0], into_the_same_place, **task)
+    one = gs.minimize(valley, VALLEY_START, valley_gradient, **task)
+    other = gs.minimize(valley, VALLEY_START, into_the_same_place, **task)
     assert (one.nfev, one.ngev, one.fun) == (other.nfev, other.ngev, other.fun)
     assert (one.certificate.gradients == other.certificate.gradients).all()

@@ -40,6 +40,7 @@ def test_answers_are_equal_with_a_worker_killed(backend, tmp_path):
     assert backends.fingerprint(found) == backends.fingerprint(reference())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_ray_in_a_process_of_its_own():
     """Eight starts, a worker killed. Ray takes long to start, and leaves threads behind."""

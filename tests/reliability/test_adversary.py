@@ -33,6 +33,7 @@ import goldstein as gs
 INSTANCES = shares(5000, list(attacks().values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INSTANCES)
 def test_attack(name: str) -> None:
     tally = run(INSTANCES[name], 0, [name])[name]

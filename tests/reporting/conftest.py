@@ -11,21 +11,13 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from tests.functions import VALLEY_START, valley, valley_gradient
 
 import goldstein as gs
 
 
-def valley(x: Any) -> float:
-    return float(abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2)
-
-
-def slope(x: Any) -> Any:
-    s = np.sign(x[1] - x[0] ** 2)
-    return np.array([-2 * s * x[0] - 2 * (1 - x[0]), s])
-
-
 def _plane() -> gs.Result:
-    return gs.minimize(valley, [-1.2, 1.0], slope, eps=1e-3, delta=1e-3, rng=0)
+    return gs.minimize(valley, VALLEY_START, valley_gradient, eps=1e-3, delta=1e-3, rng=0)
 
 
 def _constrained() -> gs.Result:
@@ -77,7 +69,7 @@ def _values_constrained() -> gs.Result:
     """No gradient, neither of the function nor of the constraint."""
     above = {"type": "ineq", "fun": lambda x: x[1] - 1.5}
     return gs.minimize(
-        valley, [-1.2, 1.0], "2-point", eps=0.3, delta=0.01, constraints=above, rng=0
+        valley, VALLEY_START, "2-point", eps=0.3, delta=0.01, constraints=above, rng=0
     )
 
 

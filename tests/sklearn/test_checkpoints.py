@@ -154,6 +154,7 @@ def test_a_proof_has_as_much_time_after_a_kill(
     assert min(left) > 0.9 * near_proof.KEPT_GRACE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", kill.FITS[::3], ids=lambda task: task.name)
 def test_killed_fits_end_as_undisturbed_ones(task: kill.Task, tmp_path: Path) -> None:
     expected = kill.finished(task, None, kill.PATIENCE)

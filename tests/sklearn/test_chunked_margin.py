@@ -109,6 +109,7 @@ def test_a_certificate_fails_on_other_chunks(kind: str) -> None:
     assert not replace(proof, eps=0.5 * proof.eps).verify(machine.objective(cut, y)).ok
 
 
+@pytest.mark.slow
 def test_a_cluster_of_processes_proves_the_same_and_the_client_never_holds_the_data() -> None:
     # So wide that half of the data leaves room for the scheduler, which shares this process.
     rows, features, parts = 24_000, 200, 4

@@ -78,6 +78,7 @@ def test_chunks_are_fitted_like_memory(kind: str, rows: int) -> None:
     assert net.score(chunks, y) == pytest.approx(net.score(X, y), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_processes_fits_alike_and_the_client_never_holds_the_data() -> None:
     # So many rows that half of the data leaves room for the scheduler, which shares this process.
     rows, features, parts = 32 * BLOCK, 60, 8

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.errors import KinkError
@@ -110,20 +111,17 @@ def test_a_thousand_variables(name: str) -> None:
 def test_a_kink_at_an_iterate_is_answered_by_a_step_aside() -> None:
     asked: list[np.ndarray] = []
 
-    def value(x: np.ndarray) -> float:
-        return float(np.abs(x).sum())
-
     def gradient(x: np.ndarray) -> np.ndarray:
         asked.append(x)
         if not x.all():
             raise KinkError(x)
         return np.sign(x)
 
-    oracle = CountedOracle(as_oracle(value, gradient))
+    oracle = CountedOracle(as_oracle(norm1, gradient))
     memory = GradientMemory(2, 10)
     x = np.array([0.0, 1.0])
     newton = QuasiNewton(2, np.random.default_rng(0), memory)
-    newton.restart(x, value(x))
+    newton.restart(x, norm1(x))
     newton.step(oracle)
     point = memory.points[0]
     assert np.array_equal(asked[0], x)
@@ -131,7 +129,7 @@ def test_a_kink_at_an_iterate_is_answered_by_a_step_aside() -> None:
     assert np.array_equal(memory.gradients[0], np.sign(point))  # of that point, not of x
     assert 0 < np.abs(point - x).max() < 1e-9
 
-    res = gs.minimize(value, [0.0, 1.0], gradient, eps=1e-3, delta=1e-3, rng=0)
+    res = gs.minimize(norm1, [0.0, 1.0], gradient, eps=1e-3, delta=1e-3, rng=0)
     assert res.success
 
 

@@ -123,6 +123,7 @@ def test_a_lasso_is_certified_by_few_gradients_and_not_without_sides(monkeypatch
     assert not res.success
 
 
+@pytest.mark.slow
 def test_it_stays_within_the_memory_that_is_allowed():
     value, gradient = lasso(20_000)
     tracemalloc.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.errors import InputError
@@ -63,7 +64,7 @@ def test_every_line_oracle_leads_to_a_certificate(name: str, method: str, line: 
 
 @pytest.mark.parametrize("line", LINES)
 def test_asked_points_lie_in_the_ball_and_miss_the_segment(line: str) -> None:
-    oracle = CountedOracle(as_oracle(lambda x: float(np.abs(x).sum()), np.sign))
+    oracle = CountedOracle(as_oracle(norm1, np.sign))
     rng = np.random.default_rng(0)
     x, m = np.array([0.3, -0.2, 0.1]), np.array([1.0, 1.0, 1.0])
     norm = float(np.linalg.norm(m))

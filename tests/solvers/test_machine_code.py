@@ -62,6 +62,7 @@ def compiled(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 SHARED = os.environ[machine.FOLDER_VARIABLE]
 
 
+@pytest.mark.slow
 def test_compiled_just_now_or_long_ago_a_run_is_the_same(tmp_path: Path) -> None:
     made = in_a_process(tmp_path, RUN)
     stored = [path.read_bytes() for path in tmp_path.iterdir()]

@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.errors import InputError, OutOfTime
@@ -42,6 +43,7 @@ def test_sums_of_small_terms_are_certified_and_verify(name):
     assert all(res.certificate.verify(problem, seed=seed).ok for seed in (11, 12, 13))
 
 
+@pytest.mark.slow
 def test_it_finds_what_the_other_two_do_not():
     problem = gs.problems.get("chained_lq", d=3000)
     found = []
@@ -163,6 +165,7 @@ def test_a_slow_function_is_not_asked_beyond_the_limit(d):
 # ---------------------------------------------------------------- memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [20, 60])
 def test_the_search_stays_within_what_is_allowed(megabytes):
     limit = megabytes * 1_000_000
@@ -224,6 +227,6 @@ def test_a_bundle_that_made_room_has_what_the_judge_was_told():
 def test_too_little_memory_is_refused(limit):
     with pytest.raises(InputError, match="max_memory"):
         gs.minimize(
-            lambda x: float(np.abs(x).sum()), np.ones(50), np.sign, eps=1e-2, delta=1e-2,
+            norm1, np.ones(50), np.sign, eps=1e-2, delta=1e-2,
             options={"max_memory": limit},
         )  # fmt: skip

@@ -6,18 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.functions import trap, trap_gradient
 
 import goldstein as gs
 from goldstein.solvers import Evidence, Request, Solver, State
-
-
-def trap(x: np.ndarray) -> float:
-    """The identity, written so that automatic differentiation says "0" at 0."""
-    return float(np.maximum(x, 0).sum() - np.maximum(-x, 0).sum())
-
-
-def trap_gradient(x: np.ndarray) -> np.ndarray:
-    return (x > 0).astype(float) + (-x > 0).astype(float)
 
 
 class Liar(Solver):

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.functions import gated_vertices
 
 import goldstein as gs
 from goldstein.calculus.apriori import rules
@@ -24,14 +25,6 @@ def ramp_slopes(z):
     """Slopes of min(1, max(0, 1 - u))."""
     u = float(z[0])
     return [[0.0], [-1.0]] if u in (0.0, 1.0) else [[-1.0 if 0.0 < u < 1.0 else 0.0]]
-
-
-def gated_vertices(z):
-    """dF of (a, b) -> a max(b, 0)."""
-    a, b = z
-    if b > 0:
-        return [[b, a]]
-    return [[0.0, 0.0], [0.0, a]] if b == 0 else [[0.0, 0.0]]
 
 
 def wedge(z):

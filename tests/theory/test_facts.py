@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar
 from scipy.spatial import ConvexHull
+from tests.functions import gated_vertices
 
 from goldstein.calculus.apriori import rules
 from goldstein.calculus.apriori.falsify import distance_to_hull, falsify, falsify_modulus
@@ -200,13 +201,6 @@ def test_fact_13_margin_pivot():
         closed = lambda x, r=radius: [rules.nearest_kink_pivot(float(x[0]), [0.0, 1.0], r)]  # noqa: E731
         claim = OuterLipschitz(radius, radius, 0.0)
         assert falsify(ramp_slopes, claim, closed, kinks=[0.0, 1.0]) is None
-
-
-def gated_vertices(z):
-    a, b = z
-    if b > 0:
-        return [[b, a]]
-    return [[0.0, 0.0], [0.0, a]] if b == 0 else [[0.0, 0.0]]
 
 
 def test_fact_14_gated_pivot():

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.functions import largest_of
 
 import goldstein as gs
 from goldstein.checker.rounding import distance_upper
@@ -87,11 +88,7 @@ def piecewise(
     rows = rng.standard_normal((count, dim))
     rows -= rows.mean(axis=0)
     rows /= np.linalg.norm(rows, axis=1).max()
-
-    def gradient(x: np.ndarray) -> np.ndarray:
-        return rows[(rows @ x).argmax()]
-
-    return (lambda x: float((rows @ x).max())), gradient
+    return largest_of(rows)
 
 
 def one_round(

@@ -33,6 +33,7 @@ def torchrun(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["psingd", "adam-o2nc"])
 def test_example_trains_and_certifies_like_one_process(
     optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -54,6 +55,7 @@ def test_example_trains_and_certifies_like_one_process(
     assert distributed["meta"]["processes"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worker", [WORKER, SHARDED], ids=lambda path: path.stem)
 def test_workers_are_content(worker: Path) -> None:
     """Certificates agree, drift is reported; sharded models train, and are refused by certify."""

@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = Path(__file__).with_name("rank_sum_worker.py")
 
 
+@pytest.mark.slow
 def test_two_processes_fit_networks_and_the_machine_like_one() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import nnls
+from tests.functions import valley
 
 import goldstein as gs
 from goldstein.certificates import values
@@ -174,10 +175,6 @@ def test_the_counterexample_is_never_claimed_below_its_distance(seed: int, share
 
 
 # --- forgers, files, flat values -----------------------------------------------------------------
-
-
-def valley(x: np.ndarray) -> float:
-    return float(abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2)
 
 
 @pytest.fixture(scope="module")

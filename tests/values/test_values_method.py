@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import optimize
+from tests.functions import VALLEY_START as START
+from tests.functions import valley
 
 import goldstein as gs
 import goldstein.scipy
@@ -22,11 +24,6 @@ from goldstein.oracles.noise import noise_level
 from goldstein.solvers.zeroth_order import TwoPoints, second_moment
 
 PROBLEMS = ["crescent", "cb3", "dem", "mifflin_2", "dc_1", "rosenbrock", "wf", "rosen_suzuki"]
-START = [-1.2, 1.0]
-
-
-def valley(x: np.ndarray) -> float:
-    return float(abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
