@@ -136,7 +136,7 @@ def prox_terms(rng: Rng, seen: Seen) -> None:
     delta = float(10.0 ** rng.uniform(-8, -2))
     dim = of.x.size
     v, x = of.inside.copy(), of.x.copy()
-    deed = int(rng.integers(6))
+    deed = int(rng.integers(7))
     at = int(rng.integers(dim))
     step = float(10.0 ** rng.uniform(-12, 0)) * float(rng.choice([-1.0, 1.0]))
     if deed == 1:
@@ -149,6 +149,9 @@ def prox_terms(rng: Rng, seen: Seen) -> None:
         v = -v
     elif deed == 5:
         v = rng.standard_normal(dim)
+    elif deed == 6:  # outside a simplex, perhaps, and the sum is what it was
+        x[at] += step
+        x[at - 1] -= step
     g = -v
     seen.note(f"{of.term!r}, x = {x.tolist()}, v = {v.tolist()}, delta = {delta!r}")
 
