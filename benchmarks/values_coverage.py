@@ -17,8 +17,8 @@ from scipy.optimize import NonlinearConstraint
 
 from goldstein.certificates.values import left_by_normals, upper_bound
 from goldstein.certificates.values_kkt import Multiples, OfMultiples
-from goldstein.constrained.box import Box
-from goldstein.constrained.system import as_system
+from goldstein.checker.constrained.box import Box
+from goldstein.oracles.constraints import as_system
 from goldstein.oracles.differences import Stencil
 
 CONFIDENCE = 0.95

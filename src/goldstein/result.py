@@ -85,24 +85,24 @@ class History(Plotted):
     time: list[float] = field(default_factory=list)
     violation: list[float] = field(default_factory=list)
 
-    def append(self, calls: int, fun: float, bound: float, radius: float, time: float) -> None:
+    def append(
+        self, calls: int, fun: float, bound: float, radius: float, time: float,
+        violation: float | None = None,
+    ) -> None:  # fmt: skip
         self.calls.append(calls)
         self.fun.append(fun)
         self.bound.append(bound)
         self.radius.append(radius)
         self.time.append(time)
+        if violation is not None:
+            self.violation.append(violation)
 
-    def followed_by(self, later: History) -> History:
-        """Return both, one after the other, on one clock."""
+    def extend(self, later: History) -> None:
+        """Add a later run, on one clock."""
         shift = self.time[-1] if self.time else 0.0
-        return History(
-            self.calls + later.calls,
-            self.fun + later.fun,
-            self.bound + later.bound,
-            self.radius + later.radius,
-            self.time + [shift + t for t in later.time],
-            self.violation + later.violation,
-        )
+        self.time += [shift + t for t in later.time]
+        for name in ("calls", "fun", "bound", "radius", "violation"):
+            getattr(self, name).extend(getattr(later, name))
 
     def __len__(self) -> int:
         return len(self.calls)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.api.judge import Judge
+from goldstein.construction.judge import Judge
 from goldstein.solvers import Auto
 from goldstein.solvers.compiled import CompiledAuto
 from goldstein.solvers.loop import run

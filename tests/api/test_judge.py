@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.functions import norm1
 
-from goldstein.api.judge import AFRESH, Judge
+from goldstein.construction.judge import AFRESH, Judge
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers.base import Evidence, Request
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from goldstein.certificates.stating import Stating
+from goldstein.construction.goldstein_claim import Stating
 from goldstein.checker.beside import hair
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import Oracle

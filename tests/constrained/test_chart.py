@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 import goldstein as gs
-from goldstein.constrained.chart import Chart
-from goldstein.constrained.problem import Problem
+from goldstein.reductions.chart import Chart
+from goldstein.oracles.problem import Problem
 
 SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x[None])
 
@@ -46,7 +46,7 @@ def test_points_satisfy_the_equalities_and_gradients_follow(seed, count, with_pl
     if place.gap > 0.0:
         return
     np.testing.assert_allclose(chart.apply(place.y), z, atol=1e-9)
-    assert problem.system.violation(place.y) <= 1e-10
+    assert problem.constraints.violation(place.y) <= 1e-10
     other = rng.standard_normal(dim)
     step = 1e-6
     slope = [

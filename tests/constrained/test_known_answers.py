@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import LinearConstraint, linprog, nnls
 
 import goldstein as gs
-from goldstein.constrained.box import as_box
+from goldstein.checker.constrained.box import as_box
 from goldstein.numerics.conic_hull import conic_weights
 from goldstein.solvers import REGISTRY
 

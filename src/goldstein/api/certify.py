@@ -11,8 +11,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goldstein.api.constrained import certify_constrained
-from goldstein.api.from_nothing import certificate_from, gathered
+from goldstein.reductions.penalty import certify_constrained
+from goldstein.construction.cold import certificate_from, gathered
 from goldstein.api.inputs import (
     LONGEST,
     RNG,
@@ -28,7 +28,7 @@ from goldstein.api.inputs import (
     smallest_delta,
     tolerance,
 )
-from goldstein.api.judge import describe
+from goldstein.construction.judge import describe
 from goldstein.api.options import in_words
 from goldstein.api.stationarity import Stationarity, stationarity_named
 from goldstein.certificates import (
@@ -41,16 +41,16 @@ from goldstein.certificates import (
 from goldstein.certificates.verifying import as_proved, with_layout
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
-from goldstein.constrained.box import as_box
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.system import given, lacks_gradient
+from goldstein.checker.constrained.box import as_box
+from goldstein.oracles.problem import Problem
+from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.display import Plotted
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.function import DIFFERENCES, as_values
 from goldstein.oracles.workers import Workers, mapped
-from goldstein.solvers.enrich import Enrichment
+from goldstein.construction.gather import Enrichment
 
 
 @overload
@@ -221,7 +221,7 @@ def certify(
     seed = seed_from(rng)
     blind = isinstance(jac, str) and jac in DIFFERENCES
     if blind or lacks_gradient(constraints):
-        from goldstein.api.values import certify_values
+        from goldstein.reductions.values_only import certify_values
 
         refuse_on_values(kind)
         if given(constraints):

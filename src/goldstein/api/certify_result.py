@@ -12,7 +12,7 @@ from goldstein.api.certify import certify
 from goldstein.api.inputs import RNG, as_vector
 from goldstein.api.options import in_words
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.box import as_box
+from goldstein.checker.constrained.box import as_box
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
 

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from goldstein.api.constrained import Answer, ConstrainedSearch
-from goldstein.api.feasible import FeasibleSearch
+from goldstein.reductions.penalty import Answer, ConstrainedSearch
+from goldstein.reductions.feasible import FeasibleSearch
 from goldstein.api.inputs import (
     LONGEST,
     RNG,
@@ -31,7 +31,7 @@ from goldstein.api.inputs import (
     sized,
     smallest_delta,
 )
-from goldstein.api.judge import Judge, last_calls
+from goldstein.construction.judge import Judge, last_calls
 from goldstein.api.options import DELTA, in_words, make_solver, split_options
 from goldstein.api.progress import reporter
 from goldstein.api.stationarity import Stationarity, stationarity_named
@@ -41,10 +41,10 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.plus import bounded_term
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.box import as_box
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Folded, Violation
-from goldstein.constrained.system import given, lacks_gradient
+from goldstein.checker.constrained.box import as_box
+from goldstein.oracles.problem import Problem
+from goldstein.reductions.functions import Folded, Violation
+from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.errors import CheckpointError, InputError, InputTypeError, OutOfCalls
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, PartiallySeparable, as_oracle
@@ -319,7 +319,7 @@ def _refuse_differences(differences: Any, solver: Solver) -> None:
 
 
 def _minimize_values(task: Task, central: bool, exact: bool) -> Result:
-    from goldstein.api.values import ValuesSearch
+    from goldstein.reductions.values_only import ValuesSearch
 
     values, bounds, constraints = task.oracle, task.bounds, task.constraints
     box = as_box(bounds, task.start.size)
@@ -366,7 +366,7 @@ def _minimize_values(task: Task, central: bool, exact: bool) -> Result:
 def _minimize_constrained(task: Task, base: Oracle, journal: Journal | None) -> Result:
     bounds, constraints = task.bounds, task.constraints
     problem = Problem.of(base, task.start, bounds, constraints, task.budget, journal)
-    counted, inside, system = problem.objective, problem.box.clip(task.start), problem.system
+    counted, inside, system = problem.f, problem.box.clip(task.start), problem.constraints
     task.counted = counted
     request = task.request_at(CountedOracle(Folded(counted, problem.box)), inside)
     with reporter(task.progress, int(counted.limit), request.eps) as watch:
@@ -415,7 +415,7 @@ def _checked_plus(plus: Any, start: Vector, bounds: Any, more: bool) -> Term:
 
 
 def _minimize_plus(task: Task, term: Term) -> Result:
-    from goldstein.api.plus import PlusSearch
+    from goldstein.reductions.prox_term import PlusSearch
 
     counted = task.counted = CountedOracle(task.oracle, task.budget, LONGEST)
     request = task.request_at(counted)

@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from goldstein import __version__
-from goldstein.api.judge import describe
+from goldstein.construction.judge import describe
 from goldstein.api.options import OwnOptions
 from goldstein.api.stationarity import Stationarity
 from goldstein.certificates.verifying import with_layout
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.box import as_box
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.system import given
+from goldstein.checker.constrained.box import as_box
+from goldstein.oracles.problem import Problem
+from goldstein.oracles.constraints import given
 from goldstein.errors import FunctionHangs, GoldsteinError, InputError, OracleError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import stream

@@ -22,7 +22,7 @@ from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import common_denominator
-from goldstein.constrained.system import Comparison
+from goldstein.oracles.constraints import Comparison
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle

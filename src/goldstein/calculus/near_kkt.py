@@ -28,7 +28,7 @@ from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import Program, point_at
-from goldstein.constrained.system import System, as_system
+from goldstein.oracles.constraints import System, as_system
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.conic_hull import conic_weights, shortest_weights
 

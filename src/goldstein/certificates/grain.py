@@ -14,7 +14,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT, norm_upper
-from goldstein.constrained.box import Box
+from goldstein.checker.constrained.box import Box
 from goldstein.errors import OracleError
 
 #: Values at many points, one per row.

@@ -33,7 +33,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.layout import Layout, is_vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification
-from goldstein.constrained.box import Box, as_box
+from goldstein.checker.constrained.box import Box, as_box
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.betting import mean_limits

@@ -66,8 +66,8 @@ from goldstein.checker.constrained.multipliers import (
 )  # fmt: skip
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
-from goldstein.constrained.box import Box, as_box
-from goldstein.constrained.system import System, Values, as_system
+from goldstein.checker.constrained.box import Box, as_box
+from goldstein.oracles.constraints import System, Values, as_system
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from, stream

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import goldstein
-from goldstein.constrained.system import given
+from goldstein.oracles.constraints import given
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle
 

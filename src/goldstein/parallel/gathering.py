@@ -13,9 +13,9 @@ from goldstein.api.task import first_length
 from goldstein.certificates.kinds import limits_for
 from goldstein.certificates.plus import bounded_term
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.box import as_box
-from goldstein.constrained.reduction import Folded, Violation
-from goldstein.constrained.system import given, lacks_gradient
+from goldstein.checker.constrained.box import as_box
+from goldstein.reductions.functions import Folded, Violation
+from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.kept import digest
 from goldstein.oracles import CountedOracle, Oracle, as_oracle

@@ -13,9 +13,9 @@ import numpy as np
 from goldstein.certificates import Verification
 from goldstein.checker.arrays import Vector
 from goldstein.checker.layout import is_vector
-from goldstein.constrained.box import as_box
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.system import as_system
+from goldstein.checker.constrained.box import as_box
+from goldstein.oracles.problem import Problem
+from goldstein.oracles.constraints import as_system
 from goldstein.errors import GoldsteinError
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.differences import Stencil

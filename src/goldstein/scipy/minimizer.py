@@ -14,7 +14,7 @@ from goldstein.api.minimize import minimize
 from goldstein.api.options import method_options
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.system import lacks_gradient
+from goldstein.oracles.constraints import lacks_gradient
 from goldstein.errors import InputError
 from goldstein.result import Result, Status
 from goldstein.solvers.loop import takes_result

@@ -112,12 +112,16 @@ def run(
     state: State | None = None
     certificate: Any = None
     iterations = 0
-    shown = begin
+    last_shown = begin
     calls, idle = 0, 0
     look = _NO_DESCENT + 2 * min(x0.size, 100)
 
-    def record(s: State) -> None:
-        history.append(oracle.calls, s.fx, s.bound, s.radius, time.perf_counter() - begin)
+    def record(s: State) -> State:
+        s = oracle.seen(s)
+        history.append(
+            oracle.billed, s.fx, s.bound, s.radius, time.perf_counter() - begin, s.violation
+        )
+        return s
 
     try:
         oracle.deadline = deadline
@@ -134,9 +138,9 @@ def run(
             except KinkError:
                 pass
             if state.moved:
-                record(state)
+                shown = record(state)
                 if notify is not None:
-                    notify(state, oracle.calls)
+                    notify(shown, oracle.billed)
                 if state.fx < VALUE_LIMIT:
                     status = Status.UNBOUNDED
                     break
@@ -165,9 +169,9 @@ def run(
                     suspect(state)
                 look = max(LONG, 2 * calls)
             now = time.perf_counter()
-            if progress is not None and now - shown >= _PROGRESS_EVERY:
-                progress(state, calls)
-                shown = now
+            if progress is not None and now - last_shown >= _PROGRESS_EVERY:
+                progress(oracle.seen(state), oracle.billed)
+                last_shown = now
             if now > deadline:
                 status = Status.OUT_OF_TIME
                 break
@@ -188,9 +192,9 @@ def run(
         state = State(x=x0.copy(), fx=np.nan)
     elif going_on is not None and going_on.held is not None and status in _CUT_SHORT:
         certificate, status = going_on.answer(state), Status.VERIFIED
+    shown = record(state)
     if progress is not None:
-        progress(state, oracle.calls)
-    record(state)
+        progress(shown, oracle.billed)
     return Outcome(state, status, certificate, history, iterations)
 
 

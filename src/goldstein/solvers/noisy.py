@@ -17,7 +17,7 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
 from goldstein.solvers.base import Evidence, Request, Solver, State
-from goldstein.solvers.enrich import Enrichment, enrich
+from goldstein.construction.gather import Enrichment, enrich
 
 #: Length of the first stage; each further stage is twice as long.
 FIRST_STAGE = 500

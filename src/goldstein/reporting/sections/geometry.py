@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.constrained.problem import Problem
+from goldstein.oracles.problem import Problem
 from goldstein.reporting.blocks import Figures, Section, Table, number
 from goldstein.reporting.geometry import Grid, grid_around
 from goldstein.reporting.pictures.certificate import (
@@ -64,7 +64,7 @@ def geometry(subject: Subject) -> Section | None:
 
 
 def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
-    box, system = problem.box, problem.system
+    box, system = problem.box, problem.constraints
     sided = ~system.equal
 
     def broken(y: Any) -> float:

@@ -27,7 +27,7 @@ from goldstein.checker.rounding import (
     rounding_slack,
     up,
 )
-from goldstein.constrained.box import as_box
+from goldstein.checker.constrained.box import as_box
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
 from goldstein.numerics.hull import MANY_VARIABLES, best_bound
 from goldstein.numerics.streams import stream

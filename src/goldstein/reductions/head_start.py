@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.problem import Problem
+from goldstein.oracles.problem import Problem
 from goldstein.errors import GoldsteinError, OutOfCalls
 
 #: Values and gradients at most: a few, and a few for each variable.
@@ -42,7 +42,7 @@ def head_start(
     It ends where f falls by less than `enough`. `seen(y, f(y), gradient)` is told of every point it
     went to. f and the constraints are asked inside the bounds only.
     """
-    box, objective = problem.box, problem.objective
+    box, objective = problem.box, problem.f
     free = ~box.fixed
     if free.sum() > LARGEST:
         return None
@@ -97,7 +97,7 @@ def _as_dicts(
     problem: Problem, whole: Callable[[Vector], Vector], free: NDArray[np.bool_]
 ) -> list[dict[str, Any]]:
     """Write the system as SLSQP takes it: equalities, and functions that must not be negative."""
-    system = problem.system
+    system = problem.constraints
     sides = [
         ("eq", system.equal, 1.0, system.upper),
         ("ineq", np.isfinite(system.upper) & ~system.equal, -1.0, system.upper),

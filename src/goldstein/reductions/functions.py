@@ -7,7 +7,7 @@ With y = clip(z) the function is
 f and c are asked inside the bounds only. Gradients of P that cancel are a KKT certificate: f has
 weight 1 by construction, and a constraint enters where it is violated, with a multiplier of at
 most rho_i. Variables whose bounds coincide are left out of z, and z runs along linear equalities,
-y being the nearest point of the box on them (`goldstein.constrained.coordinates`).
+y being the nearest point of the box on them (`goldstein.reductions.coordinates`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.box import Box, off_bounds
-from goldstein.constrained.chart import Chart
-from goldstein.constrained.coordinates import Coordinates
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.system import System, as_system
+from goldstein.checker.constrained.box import Box, off_bounds
+from goldstein.reductions.chart import Chart
+from goldstein.reductions.coordinates import Coordinates
+from goldstein.oracles.problem import Problem
+from goldstein.oracles.constraints import System, as_system
 from goldstein.errors import BallTooSmallError, KinkError
 from goldstein.oracles import Oracle
 from goldstein.oracles.differences import Stencil
@@ -60,12 +60,12 @@ class Boxed(Oracle):
         """Return f(y); the last point is remembered."""
         key = y.tobytes()
         if self._asked[0] != key:
-            self._asked = key, self.problem.objective.value(y)
+            self._asked = key, self.problem.f.value(y)
         return self._asked[1]
 
     def objective_slope(self, y: Vector) -> Vector:
         """Return the gradient of f at y; the last few are remembered."""
-        found = self.problem.objective.gradient(y)
+        found = self.problem.f.gradient(y)
         self._slopes[y.tobytes()] = found
         if len(self._slopes) > REMEMBERED:
             del self._slopes[next(iter(self._slopes))]
@@ -90,7 +90,7 @@ class Boxed(Oracle):
 
     @property
     def name(self) -> str:
-        return self.problem.objective.name
+        return self.problem.f.name
 
     def apply(self, x: Vector) -> Vector:
         """Return the variables that can move."""
@@ -103,7 +103,7 @@ class Boxed(Oracle):
     def value(self, x: Vector) -> float:
         place = self._coordinates.place(x)
         found = self.inside(place.y) + self.wall * place.gap
-        self.course[found] = self.objective(place.y), self.problem.system.violation(place.y)
+        self.course[found] = self.objective(place.y), self.problem.constraints.violation(place.y)
         return found
 
     def gradient(self, y: Vector) -> Vector:
@@ -185,11 +185,11 @@ class Penalised(Boxed):
         total = self.objective_slope(y)
         signs = np.sign(self._excess(y))
         if signs.any():
-            total = total + (self.rho * signs) @ self.problem.system.rows(y)
+            total = total + (self.rho * signs) @ self.problem.constraints.rows(y)
         return total
 
     def _excess(self, y: Vector) -> Vector:
-        system = self.problem.system
+        system = self.problem.constraints
         found = system.excess(system.values(y))
         found[self._coordinates.holding] = 0.0
         return found

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.problem import Problem
+from goldstein.oracles.problem import Problem
 from goldstein.errors import KinkError
 from goldstein.numerics.streams import stream
 
@@ -25,7 +25,7 @@ def restored(
 
     Coordinates in `held` stay. Equalities end next to 0, inequalities at 0 or below.
     """
-    system, box = problem.system, problem.box
+    system, box = problem.constraints, problem.box
     if not system.size:
         return x
     allowed = system.tolerances()

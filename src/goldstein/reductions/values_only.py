@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.api.constrained import ConstrainedSearch
+from goldstein.reductions.penalty import ConstrainedSearch
 from goldstein.api.inputs import LONGEST
-from goldstein.api.judge import Judge
+from goldstein.construction.judge import Judge
 from goldstein.certificates import KKTCertificate
-from goldstein.certificates.kkt_stating import Around
+from goldstein.construction.kkt_claim import Around
 from goldstein.certificates.values import OfFunction, Source, ValuesCertificate
 from goldstein.certificates.values_kkt import ValuesKKTCertificate
-from goldstein.certificates.values_kkt_stating import (
+from goldstein.construction.values_kkt_claim import (
     multiples_around,
     source_of,
     state_values_kkt,
 )
-from goldstein.certificates.values_stating import (
+from goldstein.construction.values_claim import (
     Statistics,
     balanced,
     places_around,
@@ -31,10 +31,10 @@ from goldstein.certificates.values_stating import (
     state_values,
 )
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.constrained.box import Box
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Violation
-from goldstein.constrained.system import System, as_system
+from goldstein.checker.constrained.box import Box
+from goldstein.oracles.problem import Problem
+from goldstein.reductions.functions import Violation
+from goldstein.oracles.constraints import System, as_system
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.oracles import CountedOracle, Oracle

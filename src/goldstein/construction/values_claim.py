@@ -23,7 +23,7 @@ from goldstein.certificates.values import (
 )
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import distance_upper, norm_upper, up
-from goldstein.constrained.box import Box
+from goldstein.checker.constrained.box import Box
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.api.from_nothing import certificate_from
+from goldstein.construction.cold import certificate_from
 from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.stating import Stating, distances, heaviest, taken
+from goldstein.construction.goldstein_claim import Stating, distances, heaviest, taken
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.errors import (
@@ -31,7 +31,7 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong, required_resolution
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
-from goldstein.solvers.enrich import Enrichment, enrich
+from goldstein.construction.gather import Enrichment, enrich
 from goldstein.solvers.loop import LONG, Outcome
 
 #: Points a solver queried at unperturbed places are displaced by this part of delta.

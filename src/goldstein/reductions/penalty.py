@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.api.judge import Judge
+from goldstein.construction.judge import Judge
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.kkt_stating import Around, state_kkt
+from goldstein.construction.kkt_claim import Around, state_kkt
 from goldstein.certificates.near_kkt import NearKKTCertificate
-from goldstein.certificates.stating import NOISE
+from goldstein.construction.goldstein_claim import NOISE
 from goldstein.certificates.verifying import checked
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import norm_upper
-from goldstein.constrained.box import Box, off_bounds
-from goldstein.constrained.chart import Chart
-from goldstein.constrained.coordinates import Coordinates
-from goldstein.constrained.head_start import head_start
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Boxed, Component, Penalised, Violation
-from goldstein.constrained.restore import restored
+from goldstein.checker.constrained.box import Box, off_bounds
+from goldstein.reductions.chart import Chart
+from goldstein.reductions.coordinates import Coordinates
+from goldstein.reductions.head_start import head_start
+from goldstein.oracles.problem import Problem
+from goldstein.reductions.functions import Boxed, Component, Penalised, Violation
+from goldstein.reductions.restore import restored
 from goldstein.errors import (
     InputError,
     KinkError,
@@ -141,7 +141,7 @@ class ConstrainedSearch:
         except (StopIteration, KeyboardInterrupt) as cause:
             if self._stop.by:
                 raise
-            status = stopped(cause, self.problem.objective, self.request)
+            status = stopped(cause, self.problem.f, self.request)
             return self._judged(self._best, None, status)
 
     @property
@@ -269,8 +269,8 @@ class ConstrainedSearch:
             self._stop.x = y
             known.append((y, gradient))
             self._steps += 1
-            calls, now = self.problem.objective.calls, time.perf_counter()
-            violation = self.problem.system.violation(y)
+            calls, now = self.problem.f.calls, time.perf_counter()
+            violation = self.problem.constraints.violation(y)
             self._history.append(calls, value, math.inf, self.request.delta, now - begin)
             self._history.violation.append(violation)
             if notify is not None:
@@ -303,7 +303,7 @@ class ConstrainedSearch:
         try:
             gradient, _, rows = self.problem.answers(y)
         except KinkError:
-            gradient, rows = np.ones(x.size), np.ones((self.problem.system.size, x.size))
+            gradient, rows = np.ones(x.size), np.ones((self.problem.constraints.size, x.size))
         length = float(np.linalg.norm(gradient)) or 1.0
         sizes = np.linalg.norm(rows, axis=1)
         sizes[sizes < 1e-6 * sizes.max(initial=0.0)] = sizes.max(initial=0.0)
@@ -319,7 +319,7 @@ class ConstrainedSearch:
             self._wall *= RAISE
 
     def _excess(self, x: Vector) -> Vector:
-        system = self.problem.system
+        system = self.problem.constraints
         return system.excess(system.values(x))
 
     def _solve(
@@ -329,7 +329,7 @@ class ConstrainedSearch:
         request: Request,
         proves: Callable[[Evidence, Boxed], bool] | None = None,
     ) -> Outcome:
-        objective = self.problem.objective
+        objective = self.problem.f
         counted = CountedOracle(penalised)
         judge = _Reasked(counted, request, self.meta, self.checked)
         if proves is not None:
@@ -366,7 +366,7 @@ class ConstrainedSearch:
             found = intermediate_result
             state = State(x=found.x, fx=found.fun, bound=found.bound)
             assert notify is not None
-            notify(_as_seen(state, function), self.problem.objective.calls)
+            notify(_as_seen(state, function), self.problem.f.calls)
 
         return shown
 
@@ -375,7 +375,7 @@ class ConstrainedSearch:
         if self.watch is None:
             return None
         watch = self.watch
-        return lambda state, _: watch(_as_seen(state, function), self.problem.objective.calls)
+        return lambda state, _: watch(_as_seen(state, function), self.problem.f.calls)
 
     def _judged(
         self,
@@ -431,7 +431,7 @@ class ConstrainedSearch:
 
     def _noisy(self, around: Around) -> bool:
         """Whether a gradient that is asked again differs visibly."""
-        objective = self.problem.objective
+        objective = self.problem.f
         with contextlib.suppress(KinkError, OutOfCalls):
             for y, gradient in zip(around.points[:1], around.gradients):
                 gap = norm_upper(objective.gradient(y) - gradient)
@@ -446,7 +446,7 @@ class ConstrainedSearch:
             return self._answer(x, Status.DEGENERATE, certificate)
         before = problem.failures
         found = checked(
-            certificate, problem.objective, problem.box, problem.system,
+            certificate, problem.f, problem.box, problem.constraints,
             self.request.seed + 2, self.checked,
         )  # fmt: skip
         for failure in problem.failures:
@@ -454,7 +454,7 @@ class ConstrainedSearch:
                 raise failure
         if found.ok:
             return self._answer(x, Status.VERIFIED, certificate)
-        if problem.objective.calls >= problem.objective.limit:
+        if problem.f.calls >= problem.f.limit:
             return self._answer(x, Status.OUT_OF_CALLS, certificate)
         failed = {check.name: check.message for check in found.checks if not check.ok}
         if "resolution" in failed:
@@ -489,8 +489,8 @@ class ConstrainedSearch:
     def _least_violation(self, x: Vector) -> tuple[Answer | None, Vector]:
         """Minimise the violation alone: a feasible point, or the answer that there is none."""
         problem = self.problem
-        violation = Violation(problem.system, x)
-        sizes = np.linalg.norm(problem.system.rows(x), axis=1)
+        violation = Violation(problem.constraints, x)
+        sizes = np.linalg.norm(problem.constraints.rows(x), axis=1)
         small = float(sizes[sizes > 0].min(initial=1.0))
         alone = Problem(CountedOracle(_Billed(violation, problem)), problem.box, _none(x))
         request = replace(self.request, eps=min(self.request.eps, 1e-3 * small))
@@ -517,7 +517,7 @@ class ConstrainedSearch:
 
     def _nearly_feasible(self, x: Vector) -> bool:
         """Whether constraints, taken as linear, could all be met within the ball."""
-        sizes = np.linalg.norm(self.problem.system.rows(x), axis=1)
+        sizes = np.linalg.norm(self.problem.constraints.rows(x), axis=1)
         return bool((np.abs(self._excess(x)) <= self.request.delta * sizes).all())
 
     def _blame(self, x: Vector, status: Status) -> str:
@@ -525,8 +525,8 @@ class ConstrainedSearch:
         if status is not Status.WRONG_GRADIENT:
             return ""
         problem = self.problem
-        functions: list[Oracle] = [problem.objective]
-        functions += [Component(problem.system, i) for i in range(problem.system.size)]
+        functions: list[Oracle] = [problem.f]
+        functions += [Component(problem.constraints, i) for i in range(problem.constraints.size)]
         try:
             wrong = self._wrong(functions, x)
         except OutOfCalls:
@@ -535,7 +535,7 @@ class ConstrainedSearch:
 
     def _wrong_constraint(self, x: Vector) -> str:
         """Name a constraint whose gradient is wrong next to the start: it would only mislead."""
-        system = self.problem.system
+        system = self.problem.constraints
         if not self.checked or system.linear.all() or not self._wrong([Component(system)], x):
             return ""
         each: list[Oracle] = [Component(system, i) for i in range(system.size)]
@@ -583,17 +583,17 @@ class _Billed(Oracle):
         return "the violation of the constraints"
 
     def _pay(self) -> None:
-        if self.problem.objective.calls >= self.problem.objective.limit:
+        if self.problem.f.calls >= self.problem.f.limit:
             raise OutOfCalls("violation")
 
     def value(self, x: Vector) -> float:
         self._pay()
-        self.problem.objective.spend(1, 0)
+        self.problem.f.spend(1, 0)
         return self.inner.value(x)
 
     def gradient(self, y: Vector) -> Vector:
         self._pay()
-        self.problem.objective.spend(0, 1)
+        self.problem.f.spend(0, 1)
         return self.inner.gradient(y)
 
 
@@ -615,7 +615,7 @@ def _translated(history: History, function: Boxed, before: int) -> History:
 
 
 def _none(x: Vector) -> Any:
-    from goldstein.constrained.system import System
+    from goldstein.oracles.constraints import System
 
     return System((), x)
 
@@ -663,11 +663,11 @@ def certify_constrained(
             f"no gradient could be had within {delta:g} of x; raise max_calls or delta."
         )
     functions: list[Oracle] = [
-        Component(problem.system, i) for i in certificate.active if not problem.system.linear[i]
+        Component(problem.constraints, i) for i in certificate.active if not problem.constraints.linear[i]
     ]
     wrong = wrong_gradients(functions, problem.box, x, delta, seed)
     with contextlib.suppress(OutOfCalls):
-        wrong += wrong_gradients([problem.objective], problem.box, x, delta, seed)
+        wrong += wrong_gradients([problem.f], problem.box, x, delta, seed)
     if wrong:
         raise WrongGradientError(wrong[0])
     return certificate

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
-from goldstein.constrained.coordinates import Place
-from goldstein.constrained.problem import Problem
+from goldstein.reductions.coordinates import Place
+from goldstein.oracles.problem import Problem
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.streams import stream
 
@@ -66,7 +66,7 @@ class Chart:
 
     def __init__(self, problem: Problem, x: Vector, reach: float) -> None:
         self._problem = problem
-        system, box = problem.system, problem.box
+        system, box = problem.constraints, problem.box
         #: Constraints that hold on the chart.
         self.holding: Mask = system.equal
         self._limits = system.upper[system.equal]
@@ -143,7 +143,7 @@ class Chart:
 
     def _solved(self, z: Vector) -> Vector | None:
         """Return the point of z where the equalities hold; None where Newton finds none."""
-        system, equal = self._problem.system, self.holding
+        system, equal = self._problem.constraints, self.holding
         flat = self._base + self._basis @ z
         shift, least = self._shift, np.inf
         try:
@@ -171,7 +171,7 @@ class Chart:
         return y
 
     def _rows(self, y: Vector) -> Matrix:
-        rows: Matrix = self._problem.system.rows(y)[self.holding]
+        rows: Matrix = self._problem.constraints.rows(y)[self.holding]
         return rows
 
     def _usable(self, rows: Matrix) -> bool:

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.api.forward_backward import forward_backward
-from goldstein.api.judge import Judge, last_calls
+from goldstein.reductions.forward_backward import forward_backward
+from goldstein.construction.judge import Judge, last_calls
 from goldstein.certificates.plus import PlusCertificate
-from goldstein.certificates.stating import Stating, heaviest
+from goldstein.construction.goldstein_claim import Stating, heaviest
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
@@ -33,7 +33,7 @@ from goldstein.oracles.tilted import Tilted
 from goldstein.prox.term import Chart, Term
 from goldstein.result import History, Status
 from goldstein.solvers import Request, Solver, State
-from goldstein.solvers.enrich import Enrichment, enrich
+from goldstein.construction.gather import Enrichment, enrich
 from goldstein.solvers.loop import ENDINGS, adapt_callback, run, stopped
 
 #: How often structure and search take turns, and by how much targets shrink from turn to turn.

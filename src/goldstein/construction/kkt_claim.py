@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
-from goldstein.certificates.stating import MARGIN, ROOM, scale_of
+from goldstein.construction.goldstein_claim import MARGIN, ROOM, scale_of
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.constrained.box import best_normal
@@ -24,7 +24,7 @@ from goldstein.checker.constrained.multipliers import CLOSE, qualification
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
-from goldstein.constrained.problem import Problem
+from goldstein.oracles.problem import Problem
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls, UnresolvedError
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
@@ -50,8 +50,8 @@ COLUMNS = 3000
 
 def checked_of(problem: Problem) -> Checked:
     """Return a problem as the checker asks it."""
-    f: Any = problem.objective
-    return Checked(f, problem.box, shortest_weights, [], None, problem.system)
+    f: Any = problem.f
+    return Checked(f, problem.box, shortest_weights, [], None, problem.constraints)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Around:
         self.points: list[Vector] = []
         self.gradients: list[Vector] = []
         self.rows: list[Matrix] = []
-        system = problem.system
+        system = problem.constraints
         #: For each component the points seen that reach or cross the limits furthest.
         self.above: list[tuple[float, Vector | None]] = [(-math.inf, None)] * system.size
         self.below: list[tuple[float, Vector | None]] = [(-math.inf, None)] * system.size
@@ -115,7 +115,7 @@ class Around:
 
     def see(self, y: Vector) -> None:
         """Remember which limits y reaches."""
-        system = self.problem.system
+        system = self.problem.constraints
         if not system.size:
             return
         values = system.values(y)
@@ -131,8 +131,8 @@ class Around:
             return False
         try:
             if gradient is None:
-                gradient = self.problem.objective.gradient(y)
-            rows = self.problem.system.rows(y)
+                gradient = self.problem.f.gradient(y)
+            rows = self.problem.constraints.rows(y)
         except KinkError:
             return False
         self.see(y)
@@ -157,7 +157,7 @@ class Around:
 
     def look_for_limits(self) -> None:
         """Walk towards limits that may be within the ball and have not been reached yet."""
-        system, box = self.problem.system, self.problem.box
+        system, box = self.problem.constraints, self.problem.box
         if not system.size or not self.rows:
             return
         values = system.values(self.x)
@@ -185,7 +185,7 @@ class Around:
         """Return the shortest combination; normals where `low`, `high` say (default: at x)."""
         if low is None or high is None:
             low, high = self.problem.box.normal_signs(self.x)
-        system = self.problem.system
+        system = self.problem.constraints
         signs = []
         for i in range(system.size):
             up_, down = self.above[i][1] is not None, self.below[i][1] is not None
@@ -212,7 +212,7 @@ class Around:
         return max(float(np.linalg.norm(rows[i])) for rows in self.rows)
 
     def _combine(self, signs: list[list[float]], low: Mask, high: Mask) -> Combination:
-        system, dim = self.problem.system, self.x.size
+        system, dim = self.problem.constraints, self.x.size
         count = len(self.points)
         curved = sum(1 for i, sides in enumerate(signs) if sides and not system.linear[i])
         latest = count - min(count, max(1, COLUMNS // max(1, curved)))
@@ -300,7 +300,7 @@ class Around:
         with contextlib.suppress(ContradictedError, UnresolvedError, OutOfCalls):
             # Whoever checks the claim will say what is wrong.
             self.resolution = resolution_of(
-                self.problem.objective, self.x, self.delta, self.seed, known, self.problem.box
+                self.problem.f, self.x, self.delta, self.seed, known, self.problem.box
             )
         self.place.resolution = FARTHER * self.resolution
 
@@ -313,7 +313,7 @@ class Around:
             for w, (i, j, sign) in zip(found.cone.tolist(), found.owners)
             if w > 0
         ]
-        multipliers = np.zeros(problem.system.size)
+        multipliers = np.zeros(problem.constraints.size)
         for i in {i for _, i, _, _ in rows}:
             multipliers[i] = math.fsum(w for _, k, _, w in rows if k == i)
         rows += self._witnesses(multipliers)
@@ -332,7 +332,7 @@ class Around:
             x=x,
             delta=max(widest, min(self.delta, up(max(widest + room, ROOM * self.resolution)))),
             eps=0.0,
-            feasibility=problem.system.violation(x),
+            feasibility=problem.constraints.violation(x),
             points=points,
             gradients=np.array([self.gradients[j] for j in used]),
             weights=weights,
@@ -349,7 +349,7 @@ class Around:
 
     def _spoken(self, multipliers: Vector) -> dict[str, Any]:
         """What a summary says of the constraints: names, and how many are reached nowhere."""
-        system = self.problem.system
+        system = self.problem.constraints
         if not system.size:
             return {}
         used = np.flatnonzero(multipliers)[:LISTED].tolist()
@@ -360,7 +360,7 @@ class Around:
 
     def _witnesses(self, multipliers: Vector) -> list[tuple[Vector, int, Vector, float]]:
         """Rows of weight 0: where the limits of inequalities with a multiplier are reached."""
-        system = self.problem.system
+        system = self.problem.constraints
         found: list[tuple[Vector, int, Vector, float]] = []
         for i in np.flatnonzero(multipliers).tolist():
             sides = [self.above[i][1] if multipliers[i] > 0 else self.below[i][1]]

@@ -21,7 +21,7 @@ from goldstein.numerics.cone import narrow, tilt
 from goldstein.numerics.hull import Hull, min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.enrich import Enrichment
+from goldstein.construction.gather import Enrichment
 
 #: A gradient that shortens the vector by less than this share is the last, unless so many more like
 #: it would do.

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from goldstein.api.constrained import DECIDED, FINAL, RUNAWAY, SHARE, Answer, ConstrainedSearch
-from goldstein.certificates.kkt_stating import Around
+from goldstein.reductions.penalty import DECIDED, FINAL, RUNAWAY, SHARE, Answer, ConstrainedSearch
+from goldstein.construction.kkt_claim import Around
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.improvement import Improvement, require_feasible
+from goldstein.reductions.improvement import Improvement, require_feasible
 from goldstein.errors import OutOfCalls
 from goldstein.result import Status
 from goldstein.solvers.base import VALUE_LIMIT
@@ -36,7 +36,7 @@ class FeasibleSearch(ConstrainedSearch):
             return self._answer(x, Status.WRONG_GRADIENT, None, f"that of {wrong}")
         try:
             self._first_weights(x)
-            value = problem.objective.value(x)
+            value = problem.f.value(x)
         except OutOfCalls:
             return self._answer(x, Status.OUT_OF_CALLS, None)
         target = replace(request, eps=SHARE * request.eps, delta=SHARE * request.delta)
@@ -54,7 +54,7 @@ class FeasibleSearch(ConstrainedSearch):
             if fallen:
                 self._stop.x = y
                 try:
-                    x, value = y, problem.objective.value(y)
+                    x, value = y, problem.f.value(y)
                 except OutOfCalls:
                     return replace(last, x=y, status=Status.OUT_OF_CALLS)
             if outcome.status in RUNAWAY or value < VALUE_LIMIT:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.reduction import Boxed
+from goldstein.oracles.problem import Problem
+from goldstein.reductions.functions import Boxed
 from goldstein.errors import InputError, KinkError
 
 
@@ -46,7 +46,7 @@ class Improvement(Boxed):
         return self.objective(y) - self.level
 
     def slope(self, y: Vector) -> Vector:
-        system = self.problem.system
+        system = self.problem.constraints
         gaps = self._gaps(y)
         worst = int(gaps.argmax()) if gaps.size else 0
         if not gaps.size or self._fall(y) >= gaps[worst]:
@@ -62,7 +62,7 @@ class Improvement(Boxed):
         gaps = self._gaps(y).reshape(2, -1)
         top = max(self._fall(y), float(gaps.max(initial=-np.inf)))
         try:
-            lengths = np.linalg.norm(self.problem.system.rows(y), axis=1)
+            lengths = np.linalg.norm(self.problem.constraints.rows(y), axis=1)
         except KinkError:
             return np.zeros(gaps.shape[1], dtype=bool)
         distant = -gaps > far * self.scales * lengths
@@ -71,7 +71,7 @@ class Improvement(Boxed):
 
     def _gaps(self, y: Vector) -> Vector:
         """Return how far each limit is exceeded, times its weight: upper ones, then lower ones."""
-        system = self.problem.system
+        system = self.problem.constraints
         if not system.size:
             return np.zeros(0)
         values = system.values(y)
@@ -82,7 +82,7 @@ class Improvement(Boxed):
 
 def require_feasible(problem: Problem, x: Vector) -> None:
     """Refuse a start from which feasible iterates cannot be had."""
-    system = problem.system
+    system = problem.constraints
     advice = "drop options={'feasible': True}"
     if system.equal.any():
         name = system.name(int(np.flatnonzero(system.equal)[0]))

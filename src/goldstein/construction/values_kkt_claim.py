@@ -17,11 +17,11 @@ from goldstein.certificates.values_kkt import (
     measured_qualification,
     reached,
 )
-from goldstein.certificates.values_stating import Statistics, claimed, look, places_around
+from goldstein.construction.values_claim import Statistics, claimed, look, places_around
 from goldstein.checker.arrays import Vector
-from goldstein.constrained.box import Box
-from goldstein.constrained.problem import Problem
-from goldstein.constrained.system import System
+from goldstein.checker.constrained.box import Box
+from goldstein.oracles.problem import Problem
+from goldstein.oracles.constraints import System
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 
@@ -70,7 +70,7 @@ def state_values_kkt(
     All but the samples must have been fixed before; of the hint only its witnesses are used, whose
     values are looked up.
     """
-    system, box, x = problem.system, problem.box, hint.x
+    system, box, x = problem.constraints, problem.box, hint.x
     witnesses, index = _witnesses(hint, system, multiples)
     if witnesses is None:
         return None

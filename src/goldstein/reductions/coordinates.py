@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from goldstein.checker.arrays import Indices, Mask, Matrix, Vector
-from goldstein.constrained.polyhedron import Polyhedron
-from goldstein.constrained.problem import Problem
+from goldstein.reductions.polyhedron import Polyhedron
+from goldstein.oracles.problem import Problem
 
 #: Flats of more variables are not looked for: an orthonormal basis of them is a dense matrix.
 LARGEST = 2000
@@ -64,7 +64,7 @@ class Coordinates:
         self._box = box = problem.box
         self._base = np.where(box.fixed, box.lower, 0.0)
         #: Constraints that hold on the flat.
-        self.holding: Mask = np.zeros(problem.system.size, dtype=bool)
+        self.holding: Mask = np.zeros(problem.constraints.size, dtype=bool)
         self._basis: Matrix = np.zeros((0, 0))
         self._flat: Indices = np.zeros(0, dtype=np.intp)
         self._within: Polyhedron | None = None
@@ -77,7 +77,7 @@ class Coordinates:
         self.dim = self._alone.size + self._basis.shape[1]
 
     def _lie_flat(self, problem: Problem, x: Vector) -> None:
-        system, box = problem.system, problem.box
+        system, box = problem.constraints, problem.box
         equal = system.linear & system.equal
         if not equal.any():
             return
