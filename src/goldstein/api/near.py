@@ -14,7 +14,7 @@ from goldstein.errors import InputTypeError, NotCertifiableError
 from goldstein.oracles import Oracle
 
 if TYPE_CHECKING:
-    from goldstein.calculus.near import NearSearch
+    from goldstein.construction.near.pivot_proof import NearSearch
 
 #: First Goldstein target relative to the near one, and how the next follow from it.
 _FIRST_EPS, _FIRST_DELTA = 0.5, 0.25
@@ -87,7 +87,7 @@ def attempt_near(
     max_work : int, optional
         Steps after which to stop; see `goldstein.calculus.near_certificate`.
     """
-    from goldstein.calculus.near import MAX_WORK, NearSearch, search_near
+    from goldstein.construction.near.pivot_proof import MAX_WORK, NearSearch, search_near
 
     try:
         found = search_near(

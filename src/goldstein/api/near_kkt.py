@@ -9,12 +9,12 @@ from typing import Any
 from goldstein.api.constrained import FINAL, Answer, ConstrainedSearch, certify_constrained
 from goldstein.api.inputs import smallest_delta
 from goldstein.api.near import near_targets
-from goldstein.calculus.near_kkt import NearKKTSearch, search_near_kkt
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.near import exact_problem
 from goldstein.constrained.problem import Problem
+from goldstein.construction.near.kkt_pivot_proof import NearKKTSearch, search_near_kkt
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.result import Status

@@ -1,0 +1,1 @@
+"""Where claims are made: searches for evidence. Nothing here is trusted, the checker decides."""
