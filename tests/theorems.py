@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus.apriori.rules import levelled
+from goldstein.apriori.rules import levelled
 from goldstein.checker.rationals import to_fractions
 from goldstein.solvers import schedules
 

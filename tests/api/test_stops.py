@@ -212,7 +212,11 @@ def test_ctrl_c_while_a_proof_is_searched_keeps_the_weaker_one(
     def pressed(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    module = "goldstein.calculus.near" if where == "search_near" else "goldstein.api.near_kkt"
+    module = (
+        "goldstein.construction.near.pivot_proof"
+        if where == "search_near"
+        else "goldstein.api.near_kkt"
+    )
     monkeypatch.setattr(f"{module}.{where}", pressed)
     limits: dict[str, Any] = {} if where == "search_near" else {"bounds": BOUNDS}
     res = gs.minimize(WRITTEN, START, stationarity="near", **limits, **QUESTION)

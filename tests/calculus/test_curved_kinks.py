@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.calculus.curved import CurvedKinks
+from goldstein.construction.near.curved_kinks import CurvedKinks
 
 #: Functions of the coordinates, for expressions and for Fractions; `top` is the maximum of a list.
 Function = Callable[[Any, Callable[[list[Any]], Any]], Any]

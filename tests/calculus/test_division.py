@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.limits import gradient_enclosure, limiting_gradients
 
+from goldstein.apriori.modulus import piece_modulus
 from goldstein.calculus import Variable, abs, relu, square, sum, sum_squares
-from goldstein.calculus.apriori.modulus import piece_modulus
 from goldstein.certificates import NearCertificate
 from goldstein.errors import InputError, InputTypeError, KinkError
 

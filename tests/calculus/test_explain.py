@@ -11,12 +11,12 @@ from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import goldstein.calculus as gc
-from goldstein.calculus.apriori.explain import explain, outer_lipschitz, pivot
-from goldstein.calculus.apriori.falsify import falsify
-from goldstein.calculus.apriori.modulus import Block, piece_modulus
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.apriori.rules import nearest_kink_pivot
-from goldstein.calculus.arrangement import Arrangement, MissingAssumption
+from goldstein.apriori.arrangement import Arrangement, MissingAssumption
+from goldstein.apriori.explain import explain, outer_lipschitz, pivot
+from goldstein.apriori.falsify import falsify
+from goldstein.apriori.modulus import Block, piece_modulus
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules import nearest_kink_pivot
 from goldstein.calculus.atoms.registry import ELEMENTWISE, EXAMPLES
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from tests.functions import gated_vertices
 
-from goldstein.calculus.apriori.falsify import (
+from goldstein.apriori.falsify import (
     distance_to_hull,
     falsify,
     falsify_modulus,
     sampled_subdifferential,
 )
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.apriori.rules import gated_pivot, nearest_kink_pivot, rescale
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules import gated_pivot, nearest_kink_pivot, rescale
 from goldstein.errors import InputError, KinkError
 
 

@@ -11,7 +11,7 @@ from scipy.spatial import ConvexHull
 from tests.limits import limiting_gradients
 
 import goldstein.calculus as gc
-from goldstein.calculus.span_test import clarke_distance, span_test
+from goldstein.construction.near.clarke import clarke_distance, span_test
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm
 

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 import goldstein as gs
 import goldstein.calculus as gc
 from goldstein.api.near import attempt_near, prove_near
-from goldstein.calculus.near import near_certificate, search_near
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.construction.near.pivot_proof import near_certificate, search_near
 from goldstein.errors import OutOfBudget
 from goldstein.models import margin_svm, relu_two_layer
 from goldstein.numerics import budget as budget_module

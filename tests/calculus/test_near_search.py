@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 import goldstein as gs
 import goldstein.calculus as gc
-from goldstein.calculus.near import near_certificate
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.construction.near.pivot_proof import near_certificate
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm, relu_two_layer
 

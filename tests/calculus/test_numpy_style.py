@@ -15,7 +15,7 @@ from scipy.special import expit
 from tests.limits import gradient_enclosure, limiting_gradients
 
 import goldstein as gs
-from goldstein.calculus.apriori.modulus import piece_modulus
+from goldstein.apriori.modulus import piece_modulus
 
 A = np.array([[1.0, -2.0, 0.5, 3.0], [0.0, 1.0, 4.0, -1.0]])
 S = sparse.csr_array(A)

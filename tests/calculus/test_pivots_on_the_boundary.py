@@ -11,7 +11,7 @@ import pytest
 from tests.theorems import max_pivot
 
 import goldstein as gs
-from goldstein.calculus.apriori import rules
+from goldstein.apriori import rules
 
 #: Rows of rational length, so that the boundary can be hit exactly.
 ROWS: list[tuple[list[float], Any]] = [

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.theorems import max_pivot
 
-from goldstein.calculus.apriori import rules
-from goldstein.calculus.apriori.falsify import falsify
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz, smooth
+from goldstein.apriori import rules
+from goldstein.apriori.falsify import falsify
+from goldstein.apriori.outer_lipschitz import OuterLipschitz, smooth
 from goldstein.errors import InputError, NotCertifiableError
 
 Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])

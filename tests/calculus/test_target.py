@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import goldstein.calculus as gc
-from goldstein.calculus.apriori.rules import near_from_goldstein
-from goldstein.calculus.arrangement import MissingAssumption
+from goldstein.apriori.arrangement import MissingAssumption
+from goldstein.apriori.rules import near_from_goldstein
 from goldstein.errors import InputError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from goldstein.checker import beside as module
 from goldstein.checker.beside import (
     ROUNDS,
     beside,
@@ -21,6 +19,8 @@ from goldstein.checker.beside import (
     rounding_slack,
     survey,
 )
+
+from goldstein.checker import beside as module
 from goldstein.checker.rationals import squared_distance
 from goldstein.checker.rounding import gamma
 from goldstein.errors import KinkError

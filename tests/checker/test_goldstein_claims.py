@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goldstein.checker.goldstein import check_goldstein, check_rounding
 from tests.forging import Forgery, bad_entries, bad_numbers
 
 import goldstein as gs
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.checker.goldstein import check_goldstein, check_rounding
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, KinkError
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from goldstein.checker.constrained.box import Box
 from goldstein.checker.constraints import (
     best_normal,
     combined_upper,
@@ -20,6 +18,8 @@ from goldstein.checker.constraints import (
     signs_fit,
     tolerances,
 )
+
+from goldstein.checker.constrained.box import Box
 from goldstein.checker.rationals import exact_combination, squared_norm
 
 INF = math.inf

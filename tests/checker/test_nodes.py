@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goldstein.checker.kinked import Max, Norm2, Piecewise
 from scipy import sparse
 
 from goldstein.checker import nodes
 from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.kinked import Max, Norm2, Piecewise
 from goldstein.checker.nodes import Still
 from goldstein.checker.rationals import Q, to_fraction
 from goldstein.errors import InputError

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goldstein.checker.exact_vector import ExactVector
 
 from goldstein.checker import exact_vector, float_dot, rationals, rounding
-from goldstein.checker.exact_vector import ExactVector
 from goldstein.checker.rationals import Q, to_fraction
 from goldstein.checker.verification import Verification, as_number
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.differential import random_function
+from goldstein.checker.exact_vector import ExactVector
+from goldstein.checker.kinked import Max, Piecewise
 
 import goldstein as gs
 from goldstein.checker import nodes, sides
 from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.exact_vector import ExactVector
-from goldstein.checker.kinked import Max, Piecewise
 from goldstein.checker.sides import Point, Program, Side, enclosed_point, gradient_gap
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.keyboard import Keyboard
 
 import goldstein as gs
-from goldstein.calculus.near import NearSearch
+from goldstein.construction.near.pivot_proof import NearSearch
 from goldstein.fitting import margin_fit, native_fit, near_proof
 from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC, network_fit
 
@@ -387,8 +387,8 @@ def test_a_weaker_kind_does_not_pass_for_a_near_certificate(tmp_path: Path) -> N
     + [("native", lie) for lie in ("rng", "shape", "not finite")],
 )
 def test_forged_searches_are_refused(name: str, lie: str, tmp_path: Path) -> None:
-    from goldstein.certificates.writing import write_record
     from goldstein.certificates.files import read_record
+    from goldstein.certificates.writing import write_record
 
     estimator, data, _ = CASES[name]
     fitted(estimator, data, tmp_path)

@@ -11,9 +11,9 @@ from tests.functions import gated_vertices
 from tests.theorems import oracle_bound
 
 import goldstein as gs
-from goldstein.calculus.apriori import rules
-from goldstein.calculus.apriori.falsify import distance_to_hull, falsify, falsify_modulus
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori import rules
+from goldstein.apriori.falsify import distance_to_hull, falsify, falsify_modulus
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import tilt, trial_point
 from goldstein.solvers import schedules

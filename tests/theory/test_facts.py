@@ -17,9 +17,9 @@ from scipy.spatial import ConvexHull
 from tests.functions import gated_vertices
 from tests.theorems import contraction, max_pivot
 
-from goldstein.calculus.apriori import rules
-from goldstein.calculus.apriori.falsify import distance_to_hull, falsify, falsify_modulus
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori import rules
+from goldstein.apriori.falsify import distance_to_hull, falsify, falsify_modulus
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.checker.rationals import distance_upper, exact_dot
 from goldstein.numerics.cone import conic_point, tilt, trial_point
 from goldstein.numerics.exact import project_exact

@@ -297,7 +297,10 @@ def _after_leaps(oracle: Oracle, counted: CountedOracle, start: Vector, deadline
     """Return where an expression is better searched from, if its structure shows such a place."""
     if not hasattr(oracle, "kink_form"):
         return start
-    from goldstein.calculus.leaps import applies, head_start  # brings linear programs
+    from goldstein.construction.initialisation.prox_linear import (  # brings linear programs
+        applies,
+        head_start,
+    )
 
     if not applies(oracle):
         return start

@@ -28,9 +28,9 @@ from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle
 
 if TYPE_CHECKING:
-    from goldstein.calculus.apriori.explain import Explanation
-    from goldstein.calculus.apriori.modulus import Domain
-    from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+    from goldstein.apriori.explain import Explanation
+    from goldstein.apriori.modulus import Domain
+    from goldstein.apriori.outer_lipschitz import OuterLipschitz
     from goldstein.calculus.kinks import KinkForm
     from goldstein.checker.enclosed.arrays import Enclosure
     from goldstein.checker.sides import Program
@@ -397,21 +397,21 @@ class Expression(SetOnce, Oracle):
         >>> sum(abs(Variable(1))).outer_lipschitz(pivot_radius=0.5).modulus
         0.0
         """
-        from goldstein.calculus.apriori.explain import outer_lipschitz
+        from goldstein.apriori.explain import outer_lipschitz
 
         self._require_scalar("outer_lipschitz")
         return outer_lipschitz(self, pivot_radius=pivot_radius, domain=domain)
 
     def pivot(self, x: Vector, *, pivot_radius: float) -> Vector:
         """Return the pivot of x: a point within the radius that lies on every kink in reach."""
-        from goldstein.calculus.apriori.explain import pivot
+        from goldstein.apriori.explain import pivot
 
         self._require_scalar("pivot")
         return pivot(self, self._point(x), pivot_radius=pivot_radius)
 
     def explain(self, *, pivot_radius: float = 0.1, domain: Domain = None) -> Explanation:
         """Return the proof tree of the triple; on failure, the node and the missing assumption."""
-        from goldstein.calculus.apriori.explain import explain
+        from goldstein.apriori.explain import explain
 
         self._require_scalar("explain")
         return explain(self, pivot_radius=pivot_radius, domain=domain)

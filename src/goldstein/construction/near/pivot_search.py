@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.curved import CurvedKinks, Surface
 from goldstein.calculus.expression import Expression, Pieces
 from goldstein.calculus.kinks import KinkForm
-from goldstein.calculus.local_model import is_additive, local_model
-from goldstein.calculus.shortest import box_shares
-from goldstein.calculus.stationary import (
+from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.rationals import nearest_float
+from goldstein.checker.rounding import distance_upper
+from goldstein.construction.near.curved_kinks import CurvedKinks, Surface
+from goldstein.construction.near.evidence import box_shares
+from goldstein.construction.near.flats import Equation, Flat, KinkTable
+from goldstein.construction.near.local_model import is_additive, local_model
+from goldstein.construction.near.newton import (
     DENSE_DIM,
     TINY,
     curvature,
     stationary,
     stationary_in_many,
 )
-from goldstein.calculus.transport import Equation, Flat, KinkTable
-from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.rationals import nearest_float
-from goldstein.checker.rounding import distance_upper
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.budget import Budget
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from goldstein.calculus.apriori.explain import outer_lipschitz
-from goldstein.calculus.apriori.modulus import Domain
-from goldstein.calculus.apriori.rules.checks import positive
-from goldstein.calculus.arrangement import Arrangement
+from goldstein.apriori.arrangement import Arrangement
+from goldstein.apriori.explain import outer_lipschitz
+from goldstein.apriori.modulus import Domain
+from goldstein.apriori.rules.checks import positive
 from goldstein.calculus.expression import Expression
 from goldstein.numerics.directed import product_up, quotient_down, sum_up
 

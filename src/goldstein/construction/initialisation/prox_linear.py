@@ -17,8 +17,8 @@ import time
 import numpy as np
 
 from goldstein.calculus.expression import Expression
-from goldstein.calculus.piecewise_linear import Model, is_curved, is_straight
 from goldstein.checker.arrays import Vector
+from goldstein.construction.initialisation.piecewise_linear import Model, is_curved, is_straight
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import CountedOracle, Oracle
 

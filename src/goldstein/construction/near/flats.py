@@ -19,9 +19,9 @@ from goldstein.calculus.atoms.norms import Norm2
 from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.kinks import KinkForm
-from goldstein.calculus.local_model import Row, dense
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import nearest_float
+from goldstein.construction.near.local_model import Row, dense
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact_point import point_on
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.apriori.rules.checks import nonnegative
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules.checks import nonnegative
 from goldstein.errors import InputError
 from goldstein.numerics.directed import product_up, sum_up
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from goldstein.calculus.affine import linear, sum_entries
 from goldstein.calculus.atoms import absolute, relu
 from goldstein.calculus.expression import Expression, Variable
-from goldstein.calculus.near import MAX_WORK, NearSearch, search_near
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
@@ -29,6 +28,7 @@ from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import Program, point_at
 from goldstein.oracles.constraints import System, as_system
+from goldstein.construction.near.pivot_proof import MAX_WORK, NearSearch, search_near
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.conic_hull import conic_weights, shortest_weights
 

@@ -27,8 +27,8 @@ from goldstein.calculus.atoms.norms import Norm2
 from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import KinkNode
 from goldstein.calculus.kinks import Examination, KinkForm
-from goldstein.calculus.stationary import TINY, stationary
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.construction.near.newton import TINY, stationary
 from goldstein.errors import GoldsteinError, OutOfBudget
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import project_exact

@@ -4,7 +4,7 @@ Each docstring states the rule, proves it in two lines, and names the propositio
 Tian, Zhou and So (ICML 2022). Radii and moduli are rounded up, reaches down.
 """
 
-from goldstein.calculus.apriori.rules.compositions import (
+from goldstein.apriori.rules.compositions import (
     linear_composition,
     nonlinear_composition,
     pivot_factor,
@@ -12,8 +12,8 @@ from goldstein.calculus.apriori.rules.compositions import (
     rowwise_composition,
     vector_rescale,
 )
-from goldstein.calculus.apriori.rules.conversion import near_from_goldstein
-from goldstein.calculus.apriori.rules.pieces import (
+from goldstein.apriori.rules.conversion import near_from_goldstein
+from goldstein.apriori.rules.pieces import (
     gated_pivot,
     levelled,
     nearest_kink,
@@ -21,7 +21,7 @@ from goldstein.calculus.apriori.rules.pieces import (
     pieces,
     scalar_pieces,
 )
-from goldstein.calculus.apriori.rules.sums import (
+from goldstein.apriori.rules.sums import (
     ArrowBlock,
     arrow_modulus,
     partially_separable_sum,

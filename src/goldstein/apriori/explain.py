@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from goldstein.calculus.affine import Linear, MatMul
-from goldstein.calculus.apriori.modulus import (
+from goldstein.apriori.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
+from goldstein.apriori.modulus import (
     Bend,
     Domain,
     Modulus,
@@ -18,15 +18,15 @@ from goldstein.calculus.apriori.modulus import (
     steepest,
     tree_of,
 )
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.apriori.rules import (
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules import (
     linear_composition,
     partially_separable_sum,
     rescale,
     separable_sum,
 )
-from goldstein.calculus.apriori.rules.checks import positive
-from goldstein.calculus.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
+from goldstein.apriori.rules.checks import positive
+from goldstein.calculus.affine import Linear, MatMul
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Vector

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from goldstein.calculus.float_sides import FloatSides
 from goldstein.calculus.kinks import Examination
-from goldstein.calculus.local_model import LocalModel
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import nearest_float
+from goldstein.construction.near.float_sides import FloatSides
+from goldstein.construction.near.local_model import LocalModel
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull import Hull, min_norm_weights
 

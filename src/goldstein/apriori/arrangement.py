@@ -14,9 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from goldstein.calculus.apriori.modulus import tree_of
-from goldstein.calculus.apriori.rules import levelled, nearest_kink
-from goldstein.calculus.apriori.rules.compositions import row_norms_upper
+from goldstein.apriori.modulus import tree_of
+from goldstein.apriori.rules import levelled, nearest_kink
+from goldstein.apriori.rules.compositions import row_norms_upper
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.row_maximum import RowMax

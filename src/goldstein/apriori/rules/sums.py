@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.apriori.rules.checks import nonnegative, nonnegatives, some_triples
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules.checks import nonnegative, nonnegatives, some_triples
 from goldstein.checker.rationals import sqrt_upper
 from goldstein.errors import InputError
 from goldstein.numerics.directed import product_up, root_sum_squares_up, sum_up

@@ -18,16 +18,6 @@ import numpy as np
 
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.kinks import Examination
-from goldstein.calculus.local_model import (
-    LocalModel,
-    Proven,
-    ProvenModel,
-    Row,
-    is_additive,
-    local_model,
-    proven_model,
-)
-from goldstein.calculus.shortest import additive_evidence, box_shares, generic_evidence
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.rationals import (
     fraction_lower,
@@ -35,6 +25,16 @@ from goldstein.checker.rationals import (
     sqrt_lower,
     sqrt_upper,
     squared_norm,
+)
+from goldstein.construction.near.evidence import additive_evidence, box_shares, generic_evidence
+from goldstein.construction.near.local_model import (
+    LocalModel,
+    Proven,
+    ProvenModel,
+    Row,
+    is_additive,
+    local_model,
+    proven_model,
 )
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.exact import exact_rank

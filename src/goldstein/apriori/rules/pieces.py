@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.apriori.rules.checks import nonnegative, nonnegatives, positive
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules.checks import nonnegative, nonnegatives, positive
 from goldstein.errors import NotCertifiableError
 
 

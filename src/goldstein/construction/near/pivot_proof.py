@@ -11,16 +11,16 @@ import numpy as np
 
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.kinks import Examination
-from goldstein.calculus.local_model import is_additive, local_model
-from goldstein.calculus.pivots import SLACK, PivotSearch
-from goldstein.calculus.shortest import Evidence, additive_evidence, generic_evidence
-from goldstein.calculus.stationary import DENSE_DIM, curvature
-from goldstein.calculus.transport import Flat
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.checker.sides import point_at
+from goldstein.construction.near.evidence import Evidence, additive_evidence, generic_evidence
+from goldstein.construction.near.flats import Flat
+from goldstein.construction.near.local_model import is_additive, local_model
+from goldstein.construction.near.newton import DENSE_DIM, curvature
+from goldstein.construction.near.pivot_search import SLACK, PivotSearch
 from goldstein.errors import NotCertifiableError, OutOfBudget
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull import min_norm_weights

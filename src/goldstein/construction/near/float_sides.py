@@ -9,8 +9,8 @@ from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.row_maximum import RowMax
 from goldstein.calculus.expression import KinkNode, Pieces, Tie
 from goldstein.calculus.kinks import Examination
-from goldstein.calculus.local_model import dense
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.construction.near.local_model import dense
 from goldstein.errors import NotCertifiableError
 
 #: Rates of change closer than this, relative to the rows, do not decide.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.errors import InputError
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.calculus.apriori.rules.checks import (
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules.checks import (
     nonnegative,
     nonnegatives,
     positive,

@@ -1,0 +1,1 @@
+"""Better starts for searches, where the structure of a function shows them."""
