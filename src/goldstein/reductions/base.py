@@ -212,6 +212,10 @@ class Reduction(ABC):
         """Return what is known of x when nothing more is searched."""
         return Answer(x, status)
 
+    def settled(self, answer: Answer) -> Answer:
+        """Return the answer of a run with what is proved of it in the end."""
+        return answer
+
     @abstractmethod
     def state(self, x: Vector) -> Any:
         """Return what can be claimed of a point as it is."""

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constrained.box import Box, off_bounds
+from goldstein.checker.constrained.box import Box
 from goldstein.reductions.chart import Chart
 from goldstein.reductions.coordinates import Coordinates
 from goldstein.oracles.problem import Problem
@@ -34,6 +34,11 @@ BESIDE = 2.0**-40
 
 #: Infeasible points so many times larger than the start, with lower values, end a run.
 FAR = 1e4
+
+
+def off_bounds(x: Vector, step: float | Vector, box: Box) -> Vector:
+    """Move coordinates off bounds: functions like to have kinks there."""
+    return box.clip(np.where(x == box.lower, x + step, np.where(x == box.upper, x - step, x)))
 
 
 class Boxed(Oracle):
@@ -99,6 +104,10 @@ class Boxed(Oracle):
     def invert(self, z: Vector) -> Vector:
         """Return the point of the box that belongs to z."""
         return self._coordinates.place(z).y.copy()
+
+    def shown(self, z: Vector, value: float) -> tuple[Vector, float, float]:
+        """Return the point, f and the violation behind a value that was told."""
+        return self.invert(z), *self.course.get(value, (value, math.nan))
 
     def value(self, x: Vector) -> float:
         place = self._coordinates.place(x)
