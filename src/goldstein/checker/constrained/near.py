@@ -215,8 +215,9 @@ def derivative_range(program: Program, y: Sequence[Fraction], v: Vector) -> tupl
     last = series[program.last]
     if len(last) < 2:
         return 0.0, 0.0
-    low, high = last[1].ends()
-    return float(low[0]), float(high[0])
+    (low,), (high,) = last[1].ends()
+    finite = math.isfinite(low) and math.isfinite(high)
+    return (float(low), float(high)) if finite else (-math.inf, math.inf)
 
 
 def _widened(node: Any, ties: dict[int, Any], u: Enclosure, out: Enclosure) -> Enclosure:

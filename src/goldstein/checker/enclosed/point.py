@@ -57,11 +57,8 @@ class EnclosedPoint(Point):
             return mid - rad, mid + rad
 
     def path(self, side: Side, k: int, places: list[int]) -> Series:
-        try:
-            return Part(self.program, side.pieces, k, places).series(self.y, side.v)[1:]
-        except Irrational:  # the derivative along v has to do
-            found = super().path(side, k, places)
-            return found or [Enclosure(np.zeros(len(places)))]
+        # A coefficient that is only enclosed would not say which side the next ones are for.
+        return Part(self.program, side.pieces, k, places).series(self.y, side.v)[1:]
 
     def moves(self, side: Side, k: int, factors: dict[int, int]) -> bool:
         places = sorted(factors)
