@@ -21,7 +21,8 @@ import numpy as np
 from goldstein import __version__
 from goldstein.certificates.files import Arrays, read_record
 from goldstein.certificates.writing import replacing, write_record
-from goldstein.errors import CertificateFileError, CheckpointError, InputError
+from goldstein.errors import CertificateFileError, CheckpointError, GoldsteinError, InputError
+from goldstein.oracles import Oracle
 from goldstein.oracles.locked_file import CheckpointWarning, LockedFile
 
 T = TypeVar("T")
@@ -228,6 +229,10 @@ def described(value: Any) -> Any:
         return {str(key): described(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, list | tuple):
         return [described(part) for part in value]
+    if isinstance(value, Oracle):
+        with contextlib.suppress(AttributeError, GoldsteinError):  # an expression, as it is written
+            return digest(value.describe())  # type: ignore[attr-defined]
+        return value.name
     name = getattr(value, "__qualname__", None)
     if name is not None:
         return f"{value.__module__}.{name}"
@@ -249,7 +254,7 @@ def _read_identity(path: Path) -> dict[str, Any] | None:
         return None
     known = None
     with contextlib.suppress(ValueError, RecursionError, OSError):
-        known = json.loads((path / _RUN).read_text())
+        known = json.loads((path / _RUN).read_text()) if (path / _RUN).is_file() else None
     if not isinstance(known, dict):
         raise CheckpointError(f"{path / _RUN} is not a run of ours; name another folder.")
     return known

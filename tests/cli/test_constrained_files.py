@@ -43,7 +43,7 @@ def test_solve_and_verify(file, tmp_path):
     assert facts["multipliers"] == pytest.approx([1.0], abs=1e-3)
     assert facts["bound_multipliers"] == pytest.approx([0.0, -2.0], abs=1e-3)
     assert facts["violation"] == 0.0
-    assert run("verify", out).exit_code == 0
+    assert run("verify", out, "--trust").exit_code == 0
     assert run("verify", out / "certificate.cert", file).exit_code == 0
 
 
@@ -76,13 +76,13 @@ def test_near_kkt_of_a_file(tmp_path):
     answer = run("solve", f"{file}:f", *near, "--out", out, "--json")
     assert answer.exit_code == 0, answer.output
     assert json.loads(answer.stdout)["certificate"]["label"] == "certified"
-    assert run("verify", out).exit_code == 0
+    assert run("verify", out, "--trust").exit_code == 0
     assert run("verify", out / "certificate.cert", f"{file}:f").exit_code == 0
-    refused = run("export", out, "--out", tmp_path / "proof.json")
+    refused = run("export", out, "--trust", "--out", tmp_path / "proof.json")
     assert refused.exit_code != 0
     assert "goldstein verify" in refused.output
     file.write_text(EXACT.replace("0.75", "0.5"))
-    assert run("verify", out).exit_code == 1
+    assert run("verify", out, "--trust").exit_code == 1
 
 
 def test_built_in_constrained_problems(tmp_path):

@@ -144,25 +144,25 @@ def test_verify_of_a_folder_knows_the_problem_from_anywhere(
     )
     for problem in ("mine.py", "mine.py:f"):
         assert run("solve", problem, *EASY, "--out", "run", "--force").exit_code == 0
-        ran = run("verify", "run", "--json")
+        ran = run("verify", "run", "--json", "--trust")
         assert ran.exit_code == 0, ran.output
         found = json.loads(ran.stdout)
         assert (found["ok"], found["met"]) == (True, True)
         monkeypatch.chdir(tmp_path)
-        assert run("verify", "work/run").exit_code == 0
+        assert run("verify", "work/run", "--trust").exit_code == 0
         shutil.copytree("work", "moved", dirs_exist_ok=True)
         Path("work").rename("gone")
         monkeypatch.chdir(tmp_path / "moved")  # the old place is gone: the same name from here
-        assert run("verify", "run").exit_code == 0
+        assert run("verify", "run", "--trust").exit_code == 0
         Path("mine.py").rename("other.py")
-        assert "mine.py: no such file" in error_of("verify", "run")
+        assert "mine.py: no such file" in error_of("verify", "run", "--trust")
         assert run("verify", "run", "other.py").exit_code == 0
         monkeypatch.chdir(tmp_path)
         shutil.rmtree("moved")
         Path("gone").rename("work")
         monkeypatch.chdir(tmp_path / "work")
     Path("mine.py").write_text(Path("mine.py").read_text().replace("np.sign(x)", "3 * np.sign(x)"))
-    ran = run("verify", "run")
+    ran = run("verify", "run", "--trust")
     assert ran.exit_code == 1
     assert "NOT VERIFIED" in ran.stdout
 
@@ -303,7 +303,7 @@ def test_a_run_is_exported_to_a_proof_file(tmp_path: Path) -> None:
     out, proof = tmp_path / "run", tmp_path / "proof.json"
     task = ["solve", f"{problem}:f", *EASY, "--stationarity", "near", "--out", out]
     assert run(*task).exit_code == 0
-    assert run("export", out, "-o", proof).exit_code == 0
+    assert run("export", out, "--trust", "-o", proof).exit_code == 0
     claim = json.loads(proof.read_text())["claim"]
     assert claim["kind"] == "near"
     proof.unlink()

@@ -66,7 +66,7 @@ def test_the_readme_file_is_solved_verified_checked_and_certified(readme: Path) 
     assert solved.returncode == 0, solved.stderr
     command = re.search(r"goldstein (verify .*)", solved.stdout)
     assert command
-    for words in (command[1].split(), ["verify", "run"], ["check", "first.py"]):
+    for words in (command[1].split(), ["verify", "run", "first.py"], ["check", "first.py"]):
         ran = process(*words, cwd=folder)
         assert ran.returncode == 0, ran.stderr
     ran = process("certify", "first.py", "--x", "0,0", "--delta", 0.01, "--eps", 0.1, cwd=folder)
@@ -180,11 +180,36 @@ def grad(x):
 """
 
 
+ECHOES = """
+import sys
+import numpy as np, typer
+x0 = [1.0, -2.0]
+def f(x):
+    typer.echo("a value")
+    typer.secho("in colour", fg="red")
+    typer.echo(b"some bytes")
+    sys.stdout.buffer.write(b"raw bytes")
+    return float(np.abs(x).sum())
+def grad(x):
+    return np.sign(x)
+"""
+
+
+def test_a_problem_may_use_the_tools_of_command_lines(tmp_path: Path) -> None:
+    """They ask a stream whether it takes bytes by writing none to it."""
+    (tmp_path / "echoes.py").write_text(ECHOES)
+    ran = process("solve", "echoes.py", *EASY, "--json", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["success"]
+    for line in ("problem prints> a value", "in colour", "some bytes", "raw bytes"):
+        assert line in ran.stderr
+
+
 def test_json_is_clean_whatever_the_problem_prints(tmp_path: Path) -> None:
     (tmp_path / "noisy.py").write_text(NOISY)
     asked = [
         ["solve", "noisy.py", *EASY, "--out", "run"],
-        ["verify", "run"],
+        ["verify", "run", "--trust"],
         ["solve", "noisy.py:nothing", *EASY],
     ]
     for words in asked:

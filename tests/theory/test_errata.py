@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from tests.functions import gated_vertices
+from tests.theorems import oracle_bound
 
 import goldstein as gs
 from goldstein.calculus.apriori import rules
@@ -177,7 +178,7 @@ def test_erratum_11_values_are_needed_at_kinks():
 
 def test_erratum_12_oracle_count():
     """Values are calls too, and ln is more rounds than needed: log_16 suffices."""
-    values, gradients = schedules.oracle_bound(1.0, 1.0, 0.1, 0.1, 0.01, 1 / 16)
+    values, gradients = oracle_bound(1.0, 1.0, 0.1, 0.1, 0.01, 1 / 16)
     assert (values, gradients) == (400 * 4 * 8000 + 1, 400 * 4 * 8000)
     assert schedules.rounds(400, 0.01, 1 / 16) < math.log(400 / 0.01)
 

@@ -15,13 +15,14 @@ import pytest
 from scipy.optimize import brentq, minimize_scalar
 from scipy.spatial import ConvexHull
 from tests.functions import gated_vertices
+from tests.theorems import contraction, max_pivot
 
 from goldstein.calculus.apriori import rules
 from goldstein.calculus.apriori.falsify import distance_to_hull, falsify, falsify_modulus
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.checker.rationals import distance_upper, exact_dot
 from goldstein.numerics.cone import conic_point, tilt, trial_point
-from goldstein.numerics.exact import exact_signs, project_exact
+from goldstein.numerics.exact import project_exact
 from goldstein.solvers import schedules
 from goldstein.solvers import stochastic_schedules as stochastic
 
@@ -66,9 +67,9 @@ def test_fact_01_averaging_weights():
 
 
 def test_fact_02_contraction():
-    assert schedules.contraction(0.0) == 0.25
-    assert schedules.contraction(1.0) == pytest.approx(3 / 14)
-    best = minimize_scalar(schedules.contraction, bounds=(0, 1), method="bounded")
+    assert contraction(0.0) == 0.25
+    assert contraction(1.0) == pytest.approx(3 / 14)
+    best = minimize_scalar(contraction, bounds=(0, 1), method="bounded")
     assert best.fun == pytest.approx(0.212316, abs=1e-6)
     assert best.x == pytest.approx(0.8623, abs=1e-4)
     assert best.fun > 1 / 5
@@ -378,9 +379,9 @@ def test_fact_28_growth_factor():
 
 def test_fact_29_exact_signs():
     assert sum([1e16, 1.0, -1e16, -1.0]) == -1.0
-    assert exact_signs([[1e16, 1.0, -1e16, -1.0]], np.ones(4))[0] == 0
+    assert exact_dot([1e16, 1.0, -1e16, -1.0], np.ones(4)) == 0
     assert 1.0 + 1e-17 - 1.0 == 0.0
-    assert exact_signs([[1.0, 1e-17, -1.0]], np.ones(3))[0] == 1
+    assert exact_dot([1.0, 1e-17, -1.0], np.ones(3)) > 0
     assert float(exact_dot([3.0, -1.0], [0.1, 0.3])) == 2.7755575615628914e-17
 
 
@@ -429,10 +430,10 @@ def test_fact_31_max_of_coordinates():
     for k in (2, 4):
         x = np.zeros(k)
         x[k // 2 :] = -math.sqrt(2) * eta * (1 - 1e-15)
-        pivot = rules.max_pivot(x, eta)
+        pivot = max_pivot(x, eta)
         assert np.ptp(pivot) == 0.0
         assert np.linalg.norm(pivot - x) <= eta * math.sqrt(k / 2)
-    two = rules.max_pivot(np.array([math.sqrt(2) * eta * (1 - 1e-15), 0.0]), eta)
+    two = max_pivot(np.array([math.sqrt(2) * eta * (1 - 1e-15), 0.0]), eta)
     assert two[0] == two[1]
 
 
@@ -443,10 +444,7 @@ def test_fact_32_euclidean_norm():
     z = np.vstack([z, x + 0.5 * np.array([[-0.5, math.sqrt(0.75)]])])
     gap = np.linalg.norm(z / np.linalg.norm(z, axis=1)[:, None] - x, axis=1)
     ratio = gap / np.linalg.norm(z - x, axis=1)
-    assert rules.norm_modulus(1.0, 0.5) == pytest.approx(1.414214, abs=1e-6)
-    assert ratio.max() <= rules.norm_modulus(1.0, 0.5)
-    # With the pivot 0 nothing is left to bound: the unit ball holds every gradient.
-    assert rules.norm_pivot(x, 1.0).tolist() == [0.0, 0.0]
+    assert ratio.max() <= 1.0 / math.sqrt(1.0 * (1.0 - 0.5)) * (1 + 1e-12)
 
 
 def test_fact_33_transported_combination_of_the_svm():

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.functions import largest_of
+from tests.theorems import contraction, oracle_bound
 
 import goldstein as gs
 from goldstein.checker.rounding import distance_upper
@@ -32,9 +33,9 @@ def test_facts_1_to_3_beta_and_the_contraction() -> None:
     assert schedules.averaging_weight(1.0) == 0.5
     assert schedules.averaging_weight(0.5) == pytest.approx(52 / 59, rel=1e-15)
     assert schedules.averaging_weight(0.25) == pytest.approx(32 / 33, rel=1e-15)
-    assert schedules.contraction(1.0) == pytest.approx(3 / 14, rel=1e-15)
+    assert contraction(1.0) == pytest.approx(3 / 14, rel=1e-15)
     grid = np.linspace(1e-6, 1.0, 200_001)
-    values = np.array([schedules.contraction(q) for q in grid[::20]])
+    values = np.array([contraction(q) for q in grid[::20]])
     assert values.min() == pytest.approx(0.212316, abs=1e-6)
     assert grid[::20][values.argmin()] == pytest.approx(0.8623, abs=1e-3)
     assert values.min() > 1 / 5
@@ -53,7 +54,7 @@ def test_beta_minimises_the_bound_of_the_proof(q: float) -> None:
     beta = schedules.averaging_weight(q)
     assert 0.0 <= beta <= 1.0
     assert bound(beta) <= min(bound(beta - 1e-3), bound(beta + 1e-3))
-    assert bound(beta) == pytest.approx((1 - schedules.contraction(q) * q * q) * q * q, rel=1e-9)
+    assert bound(beta) == pytest.approx((1 - contraction(q) * q * q) * q * q, rel=1e-9)
 
 
 def test_facts_5_and_6_the_schedules() -> None:
@@ -62,11 +63,10 @@ def test_facts_5_and_6_the_schedules() -> None:
         8000, 400, 4,
     )  # fmt: skip
     assert (schedules.steps_per_round(1, 0.1), schedules.rounds(T, 0.01)) == (1360, 11)
-    assert schedules.oracle_bound(1, 1, 0.1, 0.1, 0.01, 1 / 16) == (12_800_001, 12_800_000)
+    assert oracle_bound(1, 1, 0.1, 0.1, 0.01, 1 / 16) == (12_800_001, 12_800_000)
     # The cheap failure level is cheaper, and no level beats it by much.
     costs = {
-        p: schedules.oracle_bound(1, 1, 0.1, 0.1, 0.01, p)[1]
-        for p in (1 / 16, 1 / math.e, 0.2, 0.5, 0.7)
+        p: oracle_bound(1, 1, 0.1, 0.1, 0.01, p)[1] for p in (1 / 16, 1 / math.e, 0.2, 0.5, 0.7)
     }
     assert costs[1 / math.e] < 0.5 * costs[1 / 16]
     assert costs[1 / math.e] <= 1.1 * min(costs.values())
@@ -276,7 +276,7 @@ def test_the_call_bound_of_the_theorem(name: str, method: type) -> None:
     """With probability >= 1 - gamma a certificate after at most (values, gradients) calls."""
     f, g, start, lipschitz, gap = FUNCTIONS[name]
     eps, delta, gamma, repeats = 0.3, 0.1, 0.2, 12
-    values, gradients = schedules.oracle_bound(lipschitz, gap, eps, delta, gamma)
+    values, gradients = oracle_bound(lipschitz, gap, eps, delta, gamma)
     good = 0
     for seed in range(repeats):
         solver = method(lipschitz=lipschitz, gap=gap, gamma=gamma)

@@ -2,7 +2,8 @@
 
 from goldstein.api.certify import StationarityCurve, certify, stationarity_curve
 from goldstein.api.certify_result import certify_result
-from goldstein.api.minimize import PrecisionWarning, minimize
+from goldstein.api.inputs import PrecisionWarning
+from goldstein.api.minimize import minimize
 from goldstein.api.search import Question, Search
 from goldstein.api.suggest import Target, suggest_target
 

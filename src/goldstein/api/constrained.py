@@ -120,6 +120,7 @@ class ConstrainedSearch:
     def __post_init__(self) -> None:
         self._history = History()
         self._steps = 0
+        self._stop = self.request.stop
         self._rho: Vector = np.zeros(0)
         self._wall = 1.0
         self._target = replace(
@@ -134,11 +135,26 @@ class ConstrainedSearch:
 
     def run(self, start: Vector) -> Answer:
         """Search from the point of the box nearest to `start`."""
-        x = self.problem.box.clip(start)
+        self._stop.x = x = self.problem.box.clip(start)
+        try:
+            return self._run(x)
+        except (StopIteration, KeyboardInterrupt) as cause:
+            if self._stop.by:
+                raise
+            status = stopped(cause, self.problem.objective, self.request)
+            return self._judged(self._best, None, status)
+
+    @property
+    def _best(self) -> Vector:
+        assert self._stop.x is not None
+        return self._stop.x
+
+    def _run(self, x: Vector) -> Answer:
         answer = self._begin(x)
         for stage in range(STAGES):
             if answer is None:
                 x, answer = self._stage(x, stage)
+                self._stop.x = x
             if answer is not None or self._given_up or self.request.stop.by:
                 break
         if answer is not None:
@@ -170,10 +186,11 @@ class ConstrainedSearch:
         target = replace(self._target, seed=self._target.seed + stage)
         try:
             outcome = self._solve(penalised, x, target, self._proves)
-        except OracleError:
+        except OracleError as failure:
             # Far outside the feasible set a function need not be defined.
-            if penalised.best is None or self._raises >= RAISES:
+            if penalised.best is None or not self._rho.size or self._raises >= RAISES:
                 raise
+            self.problem.excuse(failure)
             return self._steeper(penalised, x), None
         if penalised.steepest > self._wall:
             self._wall = 4.0 * penalised.steepest
@@ -245,12 +262,11 @@ class ConstrainedSearch:
         if not (self.head_start and self.solver.name == "auto"):
             return None
         notify = adapt_callback(self.callback)
-        begin, last = time.perf_counter(), x
+        begin = time.perf_counter()
         known: list[tuple[Vector, Vector]] = []
 
         def seen(y: Vector, value: float, gradient: Vector) -> None:
-            nonlocal last
-            last = y
+            self._stop.x = y
             known.append((y, gradient))
             self._steps += 1
             calls, now = self.problem.objective.calls, time.perf_counter()
@@ -266,10 +282,7 @@ class ConstrainedSearch:
             enough = EARLY_FALL * self.request.eps * self.request.delta
             place = head_start(self.problem, x, enough, seen)
         except OutOfTime:
-            return self._judged(last, None, Status.OUT_OF_TIME)
-        except (StopIteration, KeyboardInterrupt) as cause:
-            status = stopped(cause, self.problem.objective, self.request)
-            return self._judged(last, None, status)
+            return self._judged(self._best, None, Status.OUT_OF_TIME)
         if place is None:
             return None
         answer = self._judged(place, None, Status.NOT_VERIFIED, early=True, known=known)
@@ -378,7 +391,7 @@ class ConstrainedSearch:
         `early`: where it is not worth what was asked for, little is spent on it. `known`: points
         with gradients of f, of which those are used that help.
         """
-        problem, request = self.problem, self.request
+        problem, request, self._stop.x = self.problem, self.request, y
         seeds: list[tuple[Vector, Vector | None]] = []
         if penalised is not None and evidence is not None:
             inside = [penalised.invert(z) for z in evidence.points]
@@ -431,10 +444,14 @@ class ConstrainedSearch:
             return self._answer(x, _unproved(status), certificate)
         if certificate.degenerate:
             return self._answer(x, Status.DEGENERATE, certificate)
+        before = problem.failures
         found = checked(
             certificate, problem.objective, problem.box, problem.system,
             self.request.seed + 2, self.checked,
         )  # fmt: skip
+        for failure in problem.failures:
+            if failure not in before:  # to a check it is one of the function's faults
+                raise failure
         if found.ok:
             return self._answer(x, Status.VERIFIED, certificate)
         if problem.objective.calls >= problem.objective.limit:

@@ -26,9 +26,8 @@ CENTRES, STILL = 200, 1e-2
 class FeasibleSearch(ConstrainedSearch):
     """Every accepted point satisfies bounds and constraints, and is lower than the last centre."""
 
-    def run(self, start: Vector) -> Answer:
+    def _run(self, x: Vector) -> Answer:
         problem, request = self.problem, self.request
-        x = problem.box.clip(start)
         require_feasible(problem, x)
         if problem.box.fixed.all():
             return self._judged(x, None, Status.NOT_VERIFIED)
@@ -53,6 +52,7 @@ class FeasibleSearch(ConstrainedSearch):
             stopped = function.stops(y, FAR * request.delta)
             self._rho = np.where(stopped, FIRMER * self._rho, self._rho)
             if fallen:
+                self._stop.x = y
                 try:
                     x, value = y, problem.objective.value(y)
                 except OutOfCalls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,9 +24,14 @@ UNKNOWN = 2.0**-20
 
 
 def forward_backward(
-    f: CountedOracle, term: Term, x: Vector, eps: float, delta: float
+    f: CountedOracle,
+    term: Term,
+    x: Vector,
+    eps: float,
+    delta: float,
+    better: Callable[[Vector], object],
 ) -> tuple[Vector, bool]:
-    """Return a better point, and whether f looked smooth on the way.
+    """Return a better point, and whether f looked smooth on the way, where `better` is told more.
 
     For a norm the steps end when the structure is found; in a set they go on, and f is asked in it.
     """
@@ -67,6 +73,7 @@ def forward_backward(
         momentum = faster
         if new <= total:
             best, total = z, new
+            better(best)
         now = term.structure(z)
         since = since + 1 if now == pattern else 0
         pattern = now

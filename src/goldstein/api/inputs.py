@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact_floats import exact_float, exact_floats
 from goldstein.oracles import Oracle
 from goldstein.oracles.structure import Structure
 
@@ -23,7 +25,11 @@ LONGEST = 1e152
 _FLOOR = 1e4 * 2.0**-53
 
 
-def as_vector(values: ArrayLike, name: str) -> Vector:
+class PrecisionWarning(UserWarning):
+    """The request is close to what float64 can distinguish."""
+
+
+def as_vector(values: ArrayLike, name: str, exact: bool = True) -> Vector:
     if not isinstance(values, np.ndarray) and hasattr(values, "detach") and hasattr(values, "cpu"):
         values = values.detach().cpu()  # a tensor of PyTorch, wherever it lives
     try:
@@ -34,6 +40,8 @@ def as_vector(values: ArrayLike, name: str) -> Vector:
     except (TypeError, ValueError, RuntimeError) as failure:
         hint = _vector_hint(values, name)
         raise InputTypeError(f"{name} must be a vector of numbers: {hint or failure}.") from failure
+    if exact:
+        exact_floats(values, name, finite=False)
     if array.ndim == 0:
         array = array.reshape(1)
     if array.ndim != 1 or array.size == 0:
@@ -46,16 +54,28 @@ def as_vector(values: ArrayLike, name: str) -> Vector:
     return array
 
 
-def as_point(values: Any, name: str) -> tuple[Structure | None, Vector]:
+def as_point(values: Any, name: str, exact: bool = True) -> tuple[Structure | None, Vector]:
     """Return a point as one vector, and its layout where it is not a vector already."""
     nested = isinstance(values, list | tuple) and any(
         isinstance(part, dict | list | tuple) or getattr(part, "ndim", 0) for part in values
     )
     shaped = not isinstance(values, list | tuple | str) and getattr(values, "ndim", 1) > 1
     if _has_point(values) or not (isinstance(values, dict) or nested or shaped):
-        return None, as_vector(values, name)
-    structure, flat = Structure.of(values, name)
+        return None, as_vector(values, name, exact)
+    structure, flat = Structure.of(values, name, exact)
     return structure, as_vector(flat, name)
+
+
+def as_start(x0: Any) -> tuple[Structure | None, Vector]:
+    """Return the point that a run starts from; no claim is about it, so it may be rounded."""
+    try:
+        return as_point(x0, "x0")
+    except InputError as refusal:
+        rounded = as_point(x0, "x0", exact=False)  # all other mistakes are refused here, too
+        warnings.warn(
+            f"the run starts at x0 rounded to float64: {refusal}", PrecisionWarning, stacklevel=5
+        )
+        return rounded
 
 
 def _has_point(values: Any) -> bool:
@@ -100,7 +120,7 @@ def tolerance(eps: float) -> float:
         raise InputTypeError(f"eps must be a number, got {type(eps).__name__}.")
     if not (math.isfinite(eps) and eps >= 0):
         raise InputError(f"eps must be finite and not negative, got {eps!r}.")
-    return float(eps)
+    return exact_float(eps, "eps")
 
 
 def smallest_delta(x: Vector) -> float:
@@ -124,6 +144,7 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
             raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"{name} must be a positive finite number, got {value!r}.")
+        exact_float(value, name)
     size = size_of(x)
     _check_size(x.size, size, delta)
     floor = _floor(size)

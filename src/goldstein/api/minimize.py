@@ -18,7 +18,8 @@ from goldstein.api.feasible import FeasibleSearch
 from goldstein.api.inputs import (
     LONGEST,
     RNG,
-    as_point,
+    PrecisionWarning,
+    as_start,
     call_budget,
     check_constrained,
     check_target,
@@ -50,7 +51,7 @@ from goldstein.oracles import CountedOracle, Oracle, PartiallySeparable, as_orac
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, values_of
-from goldstein.oracles.journal import Journal, journal_at, seed_in
+from goldstein.oracles.journal import Journal, journal_at, same_value, seed_in
 from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import mapped
@@ -65,10 +66,6 @@ LAST_WORD = 0.1
 
 #: Endings that more digits would not have changed.
 _DONE = (Status.VERIFIED, Status.UNBOUNDED, *ENDINGS.values())
-
-
-class PrecisionWarning(UserWarning):
-    """The request is close to what float64 can distinguish."""
 
 
 @in_words
@@ -188,7 +185,7 @@ def minimize(
     True
     """
     begin = time.perf_counter()
-    structure, start = as_point(x0, "x0")
+    structure, start = as_start(x0)
     delta = _check_question(eps, rel_eps, delta, start)
     kind = stationarity_named(stationarity)
     bounded = bounds is not None or given(constraints)
@@ -225,7 +222,8 @@ def minimize(
     )  # fmt: skip
     if on_values:
         refuse_on_values(kind, checkpoint, workers)
-        return _minimize_values(task, differences == "3-point", exact)
+        central = differences == "3-point"
+        return task.carried_out(lambda: _minimize_values(task, central, exact))
     refuse_workers(
         workers,
         ("checkpoint=", checkpoint is not None),
@@ -235,11 +233,11 @@ def minimize(
     if kind.require is not None:
         kind.require(task.oracle)
     if plus is None:
-        return _minimize_with_gradients(task)
-    plus = _checked_plus(plus, start, bounds, given(constraints) or checkpoint is not None)
+        return task.carried_out(lambda: _minimize_with_gradients(task))
+    term = _checked_plus(plus, start, bounds, given(constraints) or checkpoint is not None)
     if kind.strengthen is None:
-        return _minimize_plus(task, plus)
-    whole, box = plus.added_to(task.oracle)
+        return task.carried_out(lambda: _minimize_plus(task, term), term)
+    whole, box = term.added_to(task.oracle)
     return minimize(
         whole, x0, eps=eps, delta=delta, rel_eps=rel_eps, stationarity=stationarity,
         method=method, rng=rng, lipschitz=lipschitz, max_calls=max_calls,
@@ -270,7 +268,7 @@ def _minimize_bare(task: Task, base: Oracle, journal: Journal | None, ask: Any) 
 
 def _minimize_plain(task: Task, base: Oracle, journal: Journal | None, ask: Any) -> Result:
     oracle, start, kind = task.oracle, task.start, task.kind
-    counted = CountedOracle(base, task.budget, LONGEST, ask)
+    counted = task.counted = CountedOracle(base, task.budget, LONGEST, ask)
     request = task.request_at(counted)
     with reporter(task.progress, task.budget, request.eps) as watch:
         search = _Search(
@@ -285,8 +283,8 @@ def _minimize_plain(task: Task, base: Oracle, journal: Journal | None, ask: Any)
     weaker = kind.strengthen is not None and isinstance(certificate, GoldsteinCertificate)
     if status is Status.NOT_VERIFIED and weaker:
         detail = "no pivot was found within delta, so the certificate is a Goldstein one"
-    _check_replayed(certificate, oracle, journal)
     state = outcome.state
+    task.at_last(lambda: _check_replayed(task, journal, state.x, state.fx, certificate, oracle))
     _warn_of_precision(request, state.fx, status)
     return task.result(
         counted, state.x, state.fx, status, certificate, outcome.history, state.steps,
@@ -333,7 +331,7 @@ def _minimize_values(task: Task, central: bool, exact: bool) -> Result:
         mapped(task.workers) as ask,
         journal_at(task.checkpoint, {**task.identity(), "central": central}) as journal,
     ):
-        counted = CountedOracle(
+        counted = task.counted = CountedOracle(
             values if journal is None else JournalOracle(values, journal), task.budget
         )
         stencil = Stencil(box.lower, box.upper, task.request.seed)
@@ -346,10 +344,12 @@ def _minimize_values(task: Task, central: bool, exact: bool) -> Result:
             )  # fmt: skip
             found = search.run(inside)
         proved = found.certificate
+        about, shared = values, limits
         if found.status is Status.INFEASIBLE:
-            _check_replayed(proved, Violation(constraints, inside), journal, bounds=bounds)
-        else:
-            _check_replayed(proved, values, journal, **limits)
+            about, shared = Violation(constraints, inside), {"bounds": bounds}
+        task.at_last(
+            lambda: _check_replayed(task, journal, found.x, found.fun, proved, about, **shared)
+        )
     sure = "" if proved is None else f"by statistics of values, confidence {proved.confidence:g}"
     bounded, system = task.bounded, search.system
     return task.result(
@@ -357,7 +357,7 @@ def _minimize_values(task: Task, central: bool, exact: bool) -> Result:
         remarks=(sure, _large_ball(request, task.start, found.x)), eps=request.eps, limits=limits,
         multipliers=getattr(proved, "multipliers", np.zeros(0)) if bounded else None,
         bound_multipliers=None if not bounded or proved is None else proved.normal,
-        violation=system.violation(found.x) if bounded else None,
+        violation=task.at_last(lambda: system.violation(found.x)) if bounded else None,
         constr_nfev=system.nfev if system.size else None,
         constr_njev=system.njev if system.size else None,
     )  # fmt: skip
@@ -367,6 +367,7 @@ def _minimize_constrained(task: Task, base: Oracle, journal: Journal | None) -> 
     bounds, constraints = task.bounds, task.constraints
     problem = Problem.of(base, task.start, bounds, constraints, task.budget, journal)
     counted, inside, system = problem.objective, problem.box.clip(task.start), problem.system
+    task.counted = counted
     request = task.request_at(CountedOracle(Folded(counted, problem.box)), inside)
     with reporter(task.progress, int(counted.limit), request.eps) as watch:
         kind = FeasibleSearch if task.own.feasible else ConstrainedSearch
@@ -381,18 +382,22 @@ def _minimize_constrained(task: Task, base: Oracle, journal: Journal | None) -> 
     certificate = answer.certificate
     # A certificate of infeasibility speaks of the violation: it has no multipliers.
     proved = None if status is Status.INFEASIBLE else certificate
-    result = task.result(
-        counted, answer.x, math.nan if counted.closed else counted.value(answer.x), status,
-        certificate, answer.history, answer.steps, remarks=(answer.detail,), eps=request.eps,
+    fun = math.nan if counted.closed else task.at_last(lambda: counted.value(answer.x))
+    violation = task.at_last(lambda: system.violation(answer.x))
+    about = _about(status, task.oracle, constraints, inside)
+    shared = {"bounds": bounds, **about[1]}
+    task.at_last(
+        lambda: _check_replayed(task, journal, answer.x, fun, certificate, about[0], **shared)
+    )
+    return task.result(
+        counted, answer.x, fun, status, certificate, answer.history, answer.steps,
+        remarks=(answer.detail,), eps=request.eps,
         limits={"bounds": bounds, "constraints": constraints},
         gradient_scale=counted.first_length,
         multipliers=None if proved is None else proved.multipliers.copy(),
         bound_multipliers=None if proved is None else proved.normal.copy(),
-        violation=system.violation(answer.x), constr_nfev=system.nfev, constr_njev=system.njev,
+        violation=violation, constr_nfev=system.nfev, constr_njev=system.njev,
     )  # fmt: skip
-    about = _about(result, task.oracle, constraints, inside)
-    _check_replayed(certificate, about[0], journal, bounds=bounds, **about[1])
-    return result
 
 
 def _checked_plus(plus: Any, start: Vector, bounds: Any, more: bool) -> Term:
@@ -412,7 +417,7 @@ def _checked_plus(plus: Any, start: Vector, bounds: Any, more: bool) -> Term:
 def _minimize_plus(task: Task, term: Term) -> Result:
     from goldstein.api.plus import PlusSearch
 
-    counted = CountedOracle(task.oracle, task.budget, LONGEST)
+    counted = task.counted = CountedOracle(task.oracle, task.budget, LONGEST)
     request = task.request_at(counted)
     with reporter(task.progress, task.budget, request.eps) as watch:
         search = PlusSearch(
@@ -422,8 +427,9 @@ def _minimize_plus(task: Task, term: Term) -> Result:
         with counted.reserved(1):
             x, status = search.run(task.start)
     return task.result(
-        counted, x, search.value(x), status, search.certificate, search.history, search.steps,
-        eps=request.eps, limits={"plus": term}, gradient_scale=counted.first_length,
+        counted, x, task.at_last(lambda: search.value(x)), status, search.certificate,
+        search.history, search.steps, eps=request.eps, limits={"plus": term},
+        gradient_scale=counted.first_length,
     )  # fmt: skip
 
 
@@ -470,6 +476,7 @@ class _Search:
                 callback=self.callback, progress=self.watch,
                 going_on=GoingOn(self.solver, target) if self.goes_on else None,
             )  # fmt: skip
+        self.request.stop.x = outcome.state.x
         certificate, status = outcome.certificate, outcome.status
         if certificate is None:
             try:
@@ -520,7 +527,11 @@ class _Search:
         assert kind.strengthen is not None
         deadline = None if math.isinf(self.deadline) else self.deadline
         eps, delta, seed = self.request.eps, self.request.delta, self.request.seed
-        return kind.strengthen(self.oracle, goldstein, eps, delta, seed, deadline)
+        try:
+            return kind.strengthen(self.oracle, goldstein, eps, delta, seed, deadline)
+        except KeyboardInterrupt as cause:  # what is proved is proved
+            self.request.stop.note(cause)
+            return None
 
     def blame(self, x: Vector) -> str:
         """Name the coordinates in which the gradient is wrong, as far as calls are left."""
@@ -585,22 +596,26 @@ def _warn_of_precision(request: Request, fx: float, status: Status) -> None:
 
 
 def _about(
-    result: Result, oracle: Oracle, constraints: Any, x: Vector
+    status: Status, oracle: Oracle, constraints: Any, x: Vector
 ) -> tuple[Oracle, dict[str, Any]]:
     """Return the function and the constraints that the certificate of a result is about."""
-    if result.status is Status.INFEASIBLE:
+    if status is Status.INFEASIBLE:
         return Violation(constraints, x), {}
     return oracle, {"constraints": constraints}
 
 
 def _check_replayed(
-    certificate: Any, oracle: Oracle, journal: Journal | None, **limits: Any
-) -> None:
+    task: Task, journal: Journal | None, x: Vector, fun: float, certificate: Any, oracle: Oracle,
+    **limits: Any,
+) -> None:  # fmt: skip
     """What rests on a checkpoint is believed only after asking the function itself."""
-    if certificate is None or journal is None or not journal.recalled:
+    if journal is None or not journal.recalled:
         return
-    if not certificate.verify(oracle, **limits).ok:
+    hangs = task.counted is not None and task.counted.closed
+    told = task.oracle.has_value and not (hangs or math.isnan(fun))
+    same = not told or same_value(fun, task.oracle.value(x))
+    if not same or (certificate is not None and not certificate.verify(oracle, **limits).ok):
         raise CheckpointError(
-            f"checkpoint {journal.path} was made with another function: the certificate does not "
-            "hold for this one. Name another file, or delete it to start afresh."
+            f"checkpoint {journal.path} was made with another function: the answer does not hold "
+            "for this one. Name another file, or delete it to start afresh."
         )

@@ -44,11 +44,16 @@ def run_near(search: ConstrainedSearch, start: Vector) -> Answer:
         x = answer.x
         if answer.status is Status.VERIFIED:
             kept = answer
-        if isinstance(answer.certificate, KKTCertificate) and problem.feasible(x):
-            found, empty = attempt(
-                problem, answer.certificate, request.eps, request.delta, request.seed,
-                search.deadline,
-            )  # fmt: skip
+        try:
+            hint = answer.certificate if problem.feasible(x) else None
+            if isinstance(hint, KKTCertificate):
+                found, empty = attempt(
+                    problem, hint, request.eps, request.delta, request.seed, search.deadline
+                )
+        except KeyboardInterrupt as cause:  # what is proved is proved
+            request.stop.note(cause)
+            break
+        if isinstance(hint, KKTCertificate):
             if empty:
                 return replace(whole, status=Status.DEGENERATE)
             if found.certificate is not None and found.certificate.eps <= request.eps:

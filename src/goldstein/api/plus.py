@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,16 @@ class PlusSearch:
     certificate: PlusCertificate | None = None
     steps: int = 0
 
+    @property
+    def x(self) -> Vector:
+        """The best point so far."""
+        assert self.request.stop.x is not None
+        return self.request.stop.x
+
+    @x.setter
+    def x(self, x: Vector) -> None:
+        self.request.stop.x = x
+
     def run(self, start: Vector) -> tuple[Vector, Status]:
         """Return the point and the status; `certificate` is about this point."""
         self.x = self.term.prox(start, 0.0)
@@ -164,7 +175,9 @@ class PlusSearch:
         )  # fmt: skip
         limits, x = term.limits(self.x.size), self.x
         if not self._kinked and (limits is None or turn == 0):
-            x, smooth = forward_backward(self.f, term, x, request.eps, request.delta)
+            x, smooth = forward_backward(
+                self.f, term, x, request.eps, request.delta, partial(setattr, self, "x")
+            )
             self._kinked = not smooth
             self._moved(x)
             if smooth and limits is not None:

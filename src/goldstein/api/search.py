@@ -70,6 +70,13 @@ class Search:
         `rel_eps`, `lipschitz`, `max_calls`, `bounds`, `constraints`, `options`. Functions among
         the constraints are called, not asked for.
 
+    Notes
+    -----
+    A pickled search is its request and the answers so far. Answers are believed: what a search that
+    somebody else began proves is proved of the function that was in their hands. Before you believe
+    its result, verify the certificate with your own, `search.result.certificate.verify(f, grad)`.
+    And unpickle nothing from strangers: a pickle can run any code.
+
     Examples
     --------
     >>> import numpy as np
@@ -106,7 +113,7 @@ class Search:
                 f"Search does not take {', '.join(unknown)}: whoever asks and tells has the "
                 f"function, the clock and the answers.{did_you_mean(unknown[0], _TAKEN)}"
             )
-        start = as_vector(x0, "x0").copy()
+        start = as_vector(x0, "x0", exact=False)
         options = more.get("options") or {}
         if method == "auto" and isinstance(options, dict):
             # It may come back on another machine: nothing is left to what is compiled there.
@@ -159,7 +166,13 @@ class Search:
         return {"request": self._request, "answers": list(self._dialogue.told)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._begin(state["request"], state["answers"])
+        try:
+            request, answers = dict(state["request"]), list(state["answers"])
+        except (KeyError, TypeError, ValueError) as failure:
+            raise InputError(f"this is not the state of a Search: {failure!r}.") from failure
+        if not all(isinstance(answer, _Answer) for answer in answers):
+            raise InputError("this is not the state of a Search: it holds what are no answers.")
+        self._begin(request, answers)
 
     def _begin(self, request: dict[str, Any], known: list[_Answer]) -> None:
         self._request = request

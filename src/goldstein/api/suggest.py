@@ -11,7 +11,7 @@ import numpy as np
 from goldstein.api.inputs import (
     LONGEST,
     RNG,
-    as_point,
+    as_start,
     check_size,
     is_number,
     sized,
@@ -92,7 +92,7 @@ def suggest_target(
     for name, value in (("f_tol", f_tol), ("x_tol", x_tol)):
         if value is not None and not (is_number(value) and 0 < value < np.inf):
             raise InputError(f"{name} must be a positive finite number or None, got {value!r}.")
-    structure, start = as_point(x0, "x0")
+    structure, start = as_start(x0)
     check_size(start)
     oracle = CountedOracle(sized(as_oracle(fun, jac, args, structure), start), longest=LONGEST)
     size = max(1.0, float(np.abs(start).max()))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,15 +19,19 @@ from goldstein.api.options import OwnOptions
 from goldstein.api.stationarity import Stationarity
 from goldstein.certificates.verifying import with_layout
 from goldstein.checker.arrays import Vector
+from goldstein.constrained.box import as_box
 from goldstein.constrained.problem import Problem
 from goldstein.constrained.system import given
-from goldstein.errors import InputError
+from goldstein.errors import FunctionHangs, GoldsteinError, InputError, OracleError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.structure import Structure
+from goldstein.prox.term import Term
 from goldstein.result import Asked, History, Result, Status
 from goldstein.solvers import Request, Solver, State
+
+T = TypeVar("T")
 
 #: Endings that say less than that the user has stopped the run.
 _CUT_SHORT = (
@@ -35,6 +41,12 @@ _CUT_SHORT = (
     Status.STALLED,
     Status.OUT_OF_CALLS,
 )
+
+
+def first_length(oracle: Oracle, x: Vector, delta: float, seed: int) -> float:
+    """Return the length of a gradient next to the start, which may be a kink."""
+    y = uniform_in_ball(stream(seed, 0, "rel_eps"), x, delta)
+    return float(np.linalg.norm(oracle.gradient(y)))
 
 
 @dataclass
@@ -65,6 +77,8 @@ class Task:
     progress: bool | Callable[[State, int], None]
     checkpoint: str | Path | None
     workers: Any
+    #: The calls of the run, once there may be any.
+    counted: CountedOracle | None = None
 
     @property
     def bounded(self) -> bool:
@@ -92,20 +106,50 @@ class Task:
         }  # fmt: skip
 
     def request_at(self, oracle: CountedOracle, start: Vector | None = None) -> Request:
-        """Return the request with its eps; a relative one is that of the first gradient.
-
-        That is drawn next to the start, which may be a kink.
-        """
+        """Return the request with its eps; a relative one is that of the first gradient."""
         if self.rel_eps is None:
             return self.request
-        seed, x = self.request.seed, self.start if start is None else start
-        y = uniform_in_ball(stream(seed, 0, "rel_eps"), x, self.request.delta)
-        length = float(np.linalg.norm(oracle.gradient(y)))
+        x = self.start if start is None else start
+        length = first_length(oracle, x, self.request.delta, self.request.seed)
         if length == 0.0:
             raise InputError(
                 "rel_eps is relative to the first gradient, and that is 0 next to x0; give eps."
             )
         return replace(self.request, eps=self.rel_eps * length)
+
+    def carried_out(self, search: Callable[[], Result], term: Term | None = None) -> Result:
+        """Return what a search finds; on Ctrl-C the best point, on an error say which that was."""
+        stop = self.request.stop
+        try:
+            return search()
+        except KeyboardInterrupt as cause:
+            if stop.by:  # the second one
+                raise
+            stop.note(cause)
+            counted = self.counted or CountedOracle(self.oracle)
+            x = as_box(self.bounds, self.start.size).clip(self.start) if stop.x is None else stop.x
+            fun, counted.inner = math.nan, self.oracle  # a journal is closed by now
+            with contextlib.suppress(GoldsteinError):
+                fun = counted.value(x) + (0.0 if term is None else term.value(x))
+            return self.result(
+                counted, x, fun, Status.STOPPED, None, History(), 0, eps=self.request.eps
+            )
+        except OracleError as failure:
+            if stop.x is not None:
+                failure.last_good = stop.x.copy()
+            before = 0 if self.counted is None else self.counted.calls
+            failure.call = failure.call or before + 1  # of a constraint
+            raise
+
+    def at_last(self, ask: Callable[[], T]) -> T:
+        """Ask what belongs to an answer in hand; Ctrl-C is noted, and the question repeated."""
+        try:
+            return ask()
+        except KeyboardInterrupt as cause:
+            if isinstance(cause, FunctionHangs) or self.request.stop.by:
+                raise
+            self.request.stop.note(cause)
+            return ask()
 
     def result(
         self,

@@ -129,6 +129,7 @@ class ValuesSearch:
         )
         self._differences = Differences(self.values, self._stencil, self.workers, exact=self.exact)
         self._attempts = 0
+        self._found: Found | None = None
         self.system = System((), self.box.lower)
 
     def _read_constraints(self, x: Vector) -> None:
@@ -137,27 +138,35 @@ class ValuesSearch:
 
     def run(self, start: Vector) -> Found:
         """Search and state, until the claim meets the request or a limit is met."""
-        x = self.box.clip(start)
+        x = self.request.stop.x = self.box.clip(start)
         self._read_constraints(x)
-        eps = getattr(self.solver, "search_eps", None) or 0.5 * self.request.eps
-        found: Found | None = None
         with contextlib.suppress(OutOfCalls):
             self._differences.listen(x)
+        try:
+            return self._run(x)
+        except KeyboardInterrupt as cause:
+            if self._found is None or self.request.stop.by:
+                raise
+            self.request.stop.note(cause)
+            return replace(self._found, status=Status.STOPPED)
+
+    def _run(self, x: Vector) -> Found:
+        eps = getattr(self.solver, "search_eps", None) or 0.5 * self.request.eps
         for stage in range(ATTEMPTS):
             target = replace(self.request, eps=eps * 0.25**stage, seed=self.request.seed + stage)
             with self.values.reserved(int(KEPT * (self.values.limit - self.values.calls))):
                 later, evidence = self._search(x, target)
                 if self._lost(later, evidence):
                     later, evidence = self._evolved(x, later), None
-            found = later if found is None else _joined(found, later)
+            found = later if self._found is None else _joined(self._found, later)
             x, ended = found.x, found.status
+            self._found, self.request.stop.x = found, x
             if ended in FINAL:
                 return found
             found.certificate = self._state(found.x, evidence)
             found.status = self._verdict(found.certificate, found.x, ended)
             if found.status not in _FINER or self.request.stop.by:
                 break
-        assert found is not None
         return found
 
     def _verdict(self, certificate: ValuesCertificate | None, x: Vector, ended: Status) -> Status:

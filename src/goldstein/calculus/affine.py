@@ -16,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, RATIONAL, Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import exact_floats, exact_number, own, own_integers, own_sparse
+from goldstein.calculus.constants import own, own_integers, own_sparse
 from goldstein.calculus.expression import (
     Bound,
     Expression,
@@ -31,6 +31,7 @@ from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.rationals import common_denominator, fraction_upper
 from goldstein.checker.rounding import norm_upper
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
+from goldstein.numerics.exact_floats import exact_floats, exact_number
 from goldstein.numerics.spectral import spectral_norm_upper
 
 #: Charged for products that underflow, before a later factor can make the loss visible again.

@@ -10,14 +10,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.rationals import flint, to_fraction
 from goldstein.errors import GoldsteinError
-
-Objects = NDArray[np.object_]
 
 
 def rational(value: Any) -> Any:

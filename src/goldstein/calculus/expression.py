@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,13 +18,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from goldstein.calculus.arithmetic import FLOAT, Arithmetic
-from goldstein.calculus.constants import exact_floats
 from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import common_denominator
 from goldstein.constrained.system import Comparison
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
+from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle
 
 if TYPE_CHECKING:
@@ -371,7 +372,7 @@ class Expression(SetOnce, Oracle):
         elif isinstance(domain, Ball):
             ball = domain
         else:
-            ball = Ball(np.asarray(domain[0], dtype=np.float64), float(domain[1]))
+            ball = Ball(exact_floats(domain[0], "the centre"), float(domain[1]))
         return self.bound_on(ball).lipschitz
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -837,8 +838,9 @@ def _is_limit(other: object) -> bool:
     """Whether something is a number, or an array of numbers."""
     if isinstance(other, bool):
         return False
-    return isinstance(other, int | float | np.number | np.ndarray)
+    return isinstance(other, int | float | Fraction | Decimal | np.number | np.ndarray)
 
 
 def _limit(other: Any) -> Any:
-    return np.ravel(other) if np.ndim(other) else float(other)
+    limit = exact_floats(other, "a limit", finite=False)
+    return limit.ravel() if limit.ndim else float(limit)

@@ -11,12 +11,12 @@ import numpy as np
 
 from goldstein.calculus.affine import Gather, Scale, Shift, common_shape
 from goldstein.calculus.arithmetic import RATIONAL, Arithmetic
-from goldstein.calculus.constants import exact_floats
 from goldstein.calculus.expression import Bound, Expression, Jet, holds_expressions
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact_floats import exact_floats
 
 
 class Concatenate(Expression):

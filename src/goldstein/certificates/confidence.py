@@ -13,6 +13,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.display import InNotebooks
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles.base import Oracle
 
 
@@ -127,9 +128,9 @@ def confidence_bound(
     >>> bound.eps < 0.15, bound.label
     (True, 'estimated')
     """
-    centre = np.atleast_1d(np.asarray(x, dtype=np.float64))
-    places = np.atleast_2d(np.asarray(points, dtype=np.float64))
-    convex = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+    centre = np.atleast_1d(exact_floats(x, "x"))
+    places = np.atleast_2d(exact_floats(points, "points"))
+    convex = np.atleast_1d(exact_floats(weights, "weights"))
     if places.shape != (convex.size, centre.size):
         raise InputError(
             f"points have shape {places.shape}, expected {(convex.size, centre.size)}: one row per "

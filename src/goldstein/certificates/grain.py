@@ -123,8 +123,12 @@ def _step_along(
                     return 0.0
                 k = int(moving[(moving.size - 1) // 2])
                 return _jump(values_at, line[k : k + 2], values[k : k + 2])
-        except OracleError:
-            continue
+        except OracleError as failure:
+            try:
+                values_at(failure.point[None])
+            except OracleError:
+                continue  # not defined there; what fails once is broken
+            raise
     return 0.0
 
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.files import Arrays, read_record
 from goldstein.certificates.writing import write_record
-from goldstein.checker.rationals import exact_floats
 from goldstein.checker.verification import LABELS, Label, Verification, as_number
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact_floats import exact_floats
 
 
 @runtime_checkable
@@ -162,10 +162,7 @@ def text(written: Callable[[Any], Any], read: Callable[[Any], Any], **options: A
 
 def real_numbers(name: str, values: Any) -> NDArray[np.float64]:
     """Return a float64 copy of real numbers, none of which is rounded."""
-    try:
-        return exact_floats(values, name)
-    except ValueError as failure:
-        raise InputTypeError(str(failure)) from failure
+    return np.array(exact_floats(values, name, finite=False))
 
 
 def closed(array: NDArray[Any]) -> NDArray[Any]:

@@ -236,8 +236,8 @@ def _needed(mean: Vector, slopes: Vector, eps: float, miss: float) -> float:
     """Return how many samples a claim of eps takes, if they vary little; too few do not help."""
     left = eps / ROOM - float(np.linalg.norm(mean))
     left = max(left, 0.1 * eps) if left > -eps else 0.1 * float(np.linalg.norm(mean))
-    if left == 0.0:
-        return DEFAULT
     size = float(np.linalg.norm(slopes))
+    if left == 0.0 or not math.isfinite(size / left):
+        return DEFAULT
     count = max(1, int((slopes > 0).sum()))
     return max(USUAL, math.ceil(1.5 * size * math.log(2.0 * count / miss) / left))

@@ -39,7 +39,8 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     who = f"{os.getpid()}-{threading.get_ident()}"  # no two writers in each other's way
     partial = target.with_name(f".{target.name}.{who}.partial")
     try:
-        with open(partial, "wb") as file:
+        partial.unlink(missing_ok=True)
+        with open(partial, "xb") as file:  # in a stranger's folder there may be a link
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -14,12 +14,15 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.errors import InputError, InputTypeError
+from goldstein.checker.rationals import exact_floats
 
 Layout = list[Any]
 
 
-def taken_apart(point: Any, name: str) -> tuple[Layout, list[Vector]]:
-    """Return the layout of a point, and its arrays in order.
+def taken_apart(
+    point: Any, name: str, exact: bool = False
+) -> tuple[Layout, list[Vector]]:
+    """Return the layout of a point, and its arrays in order; refuse to round where `exact`.
 
     Examples
     --------
@@ -38,8 +41,10 @@ def taken_apart(point: Any, name: str) -> tuple[Layout, list[Vector]]:
         entries = [(f"{name}[{i}]", entry) for i, entry in enumerate(point)]
     else:
         array = _as_array(point, name)
+        if exact:
+            exact_floats(point, name)
         return list(array.shape), [array]
-    parts = [taken_apart(entry, label) for label, entry in entries]
+    parts = [taken_apart(entry, label, exact) for label, entry in entries]
     return [*head, *(layout for layout, _ in parts)], [a for _, arrays in parts for a in arrays]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +54,16 @@ def save(folder: Path, result: Result, request: dict[str, Any]) -> None:
 def read_request(folder: Path) -> dict[str, Any]:
     """Return what was asked for in a run (problem, eps, delta, ...), and how it ended (status)."""
     try:
+        for name in _OURS:
+            if (folder / name).exists() and not (folder / name).is_file():
+                raise TypeError(f"{name} is no file")
         facts = json.loads((folder / RESULT).read_text())
         request = facts["request"]
         if not isinstance(request["problem"], str):
             raise TypeError("no problem is named")
         numbers = {name: float(request[name]) for name in ("eps", "delta")}
+        if not all(math.isfinite(number) and number > 0 for number in numbers.values()):
+            raise ValueError("eps and delta are no positive numbers")
         return {**request, **numbers, "status": str(facts["status"])}
     except FileNotFoundError:
         unfinished = (folder / CHECKPOINT).exists()
@@ -64,23 +71,56 @@ def read_request(folder: Path) -> dict[str, Any]:
             f"{folder} holds no {RESULT}"
             + (", only the journal of a run to --resume." if unfinished else ": not a run.")
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as failure:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as failure:
         raise InputError(
             f"{folder / RESULT} is not the result of a run ({failure}); name the certificate and "
             f"the problem: goldstein verify {folder / CERTIFICATE} PROBLEM."
         ) from failure
 
 
-def recorded_problem(request: dict[str, Any]) -> str:
-    """The problem of a run; its file where it was then, or under the same name from here."""
+def claim_and_problem(
+    path: Path, problem: str | None, command: str, trust: bool
+) -> tuple[Path, str, dict[str, Any] | None]:
+    """Return the certificate, its problem, and what was asked for if `path` is a run's folder."""
+    request = None
+    if path.is_dir():
+        request = read_request(path)
+        problem = problem or recorded_problem(path, request, command, trust)
+        path = path / CERTIFICATE
+    if problem is None:
+        raise InputError(
+            f"{path} is about a function: name it, goldstein {command} {path} PROBLEM; only the "
+            "folder of a run knows its own."
+        )
+    return path, problem, request
+
+
+def recorded_problem(folder: Path, request: dict[str, Any], command: str, trust: bool) -> str:
+    """The problem of a run; its file where it was then, or under the same name from here.
+
+    That file is code, and the folder may be a stranger's: it is run only where the user says so,
+    and never from a place in the folder or through it.
+    """
     text: str = request["problem"]
     if not is_file(text):
         return text
     path, name = split(text)
-    there = Path(str(request.get("directory", "."))) / path
-    if not there.is_file():
-        return text
-    return f"{there}:{name}" if name else str(there)
+    file = Path(str(request.get("directory", "."))) / path
+    file = file if file.is_file() else Path(path)
+    problem = f"{file}:{name}" if name else str(file)
+    named = f"name it, {shlex.join(['goldstein', command, str(folder), problem])}"
+    if not trust:
+        raise InputError(
+            f"{folder} says that it is a run of {file}, and that file would be run: {named}, or "
+            "say --trust if the folder is yours."
+        )
+    places = [*file.absolute().parents, *file.resolve().parents] if file.is_file() else []
+    if any(place.samefile(folder) for place in places):
+        raise InputError(
+            f"{folder} says that it is a run of {file}, which is inside the folder of the run: "
+            f"such a file is not run unless you {named}."
+        )
+    return problem
 
 
 def _make(folder: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TextIO
 import typer
 
 import goldstein
-from goldstein.cli.output import print_json
+from goldstein.cli.output import print_json, printable
 from goldstein.cli.streams import prints_to_stderr
 from goldstein.errors import GoldsteinError
 
@@ -89,7 +89,7 @@ def _is_users(filename: str) -> bool:
 
 
 def _fail(message: str, *, as_json: bool) -> NoReturn:
-    line = " ".join(message.split())
+    line = printable(" ".join(message.split()))
     sys.stderr.write(f"error: {line}\n")
     if as_json:
         with contextlib.suppress(OSError):  # the error may be that nothing can be written there

@@ -22,24 +22,33 @@ def print_json(data: Any) -> None:
     say(json.dumps(plain(data), allow_nan=False))
 
 
+def printable(text: str) -> str:
+    """Return text that does not steer a terminal, whoever wrote it."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def say(line: str) -> None:
     """Write one line of the answer."""
-    print(line, file=answers(), flush=True)  # a full disk shows now, not after the exit code
+    print(
+        printable(line), file=answers(), flush=True
+    )  # a full disk shows now, not after the exit code
 
 
 def console() -> Console:
     """Where tables of the answer are printed."""
-    return Console(file=answers(), highlight=False, soft_wrap=False)
+    return Console(file=answers(), highlight=False, soft_wrap=False, markup=False)
 
 
 def table(rows: Iterable[tuple[str, Any]], title: str) -> None:
     """Print a table of names and values."""
-    shown = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
+    shown = Table(
+        title=printable(title), title_justify="left", show_header=False, box=None, pad_edge=False
+    )
     shown.add_column(style="bold", no_wrap=True)
     shown.add_column(overflow="fold")
     for name, value in rows:
-        shown.add_row(name, "-" if value is None else str(value))
-    console().print(shown, markup=False)
+        shown.add_row(name, "-" if value is None else printable(str(value)))
+    console().print(shown)
 
 
 def vector(x: np.ndarray) -> str:

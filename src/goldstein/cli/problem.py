@@ -13,6 +13,7 @@ from goldstein import problems
 from goldstein.checker.arrays import Vector
 from goldstein.cli.user_file import GRADIENTS, UserFile, run_file
 from goldstein.errors import InputError
+from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle, as_oracle
 
 
@@ -84,10 +85,10 @@ def read_vector(text: str, what: str) -> Vector:
     path = Path(text)
     try:
         if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+            return exact_floats(np.load(path, allow_pickle=False), what)
         if ".py:" in text:
             file, _, name = text.rpartition(":")
-            return np.asarray(run_file(file).get(name), dtype=np.float64)
+            return exact_floats(run_file(file).get(name), what)
         if path.is_file():
             return np.atleast_1d(np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None))
         return np.array([float(part) for part in re.split(r"\s*,\s*|\s+", text.strip(" []()"))])

@@ -28,6 +28,8 @@ class _Marked:
         self._at_start = True
 
     def write(self, text: str) -> int:
+        if not isinstance(text, str):  # whether a stream takes bytes is asked by writing none
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         for line in text.splitlines(keepends=True):
             self._stream.write(MARK + line if self._at_start else line)
             self._at_start = line.endswith("\n")

@@ -107,7 +107,7 @@ def run_file(path: str) -> UserFile:
         what = "a folder" if source.is_dir() else "no such file"
         raise InputError(f"{path}: {what}; a problem is a built-in name, file.py or file.py:name.")
     spec = importlib.util.spec_from_file_location(f"_goldstein_problem_{source.stem}", source)
-    if spec is None or spec.loader is None:
+    if source.suffix != ".py" or spec is None or spec.loader is None:
         raise InputError(f"{path} is not a Python file; a problem is file.py or file.py:name.")
     found = UserFile(path, importlib.util.module_from_spec(spec))
     folder = str(source.resolve().parent)

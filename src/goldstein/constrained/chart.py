@@ -95,7 +95,8 @@ class Chart:
         step *= reach / float(np.linalg.norm(step))
         try:
             rows = [self._rows(self._base + way) for way in (step, -step)]
-        except GoldsteinError:
+        except GoldsteinError as failure:
+            self._problem.excuse(failure)
             return True
         return min(self._upright(row) for row in rows) < EVEN
 
@@ -161,7 +162,10 @@ class Chart:
                 shift = shift - np.linalg.solve(self._rows(y) @ self._across, gap)
             if not self._usable(self._rows(y)):
                 return None
-        except (GoldsteinError, np.linalg.LinAlgError):
+        except np.linalg.LinAlgError:
+            return None
+        except GoldsteinError as failure:
+            self._problem.excuse(failure)
             return None
         self._good, self._shift = z.copy(), shift
         return y

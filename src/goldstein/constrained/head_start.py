@@ -85,8 +85,11 @@ def head_start(
         last = whole(np.asarray(found.x, dtype=np.float64))
     except OutOfCalls:
         raise
-    except (_Enough, GoldsteinError, ValueError):
-        pass  # a kink, or a place where nothing is defined; what matters will be met again
+    except (_Enough, ValueError):
+        pass
+    except GoldsteinError as failure:
+        # A kink, or a place where nothing is defined; what matters will be met again.
+        problem.excuse(failure)
     return last if gradients > 1 and np.isfinite(last).all() else None
 
 

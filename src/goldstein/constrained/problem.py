@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.constrained.box import Box, as_box
 from goldstein.constrained.system import System, as_system, system_identity
-from goldstein.errors import InputTypeError
+from goldstein.errors import GoldsteinError, InputTypeError, KinkError, OracleError
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.journal import Journal
 
@@ -60,6 +61,28 @@ class Problem:
     def answers(self, y: Vector) -> tuple[Vector, Vector, Matrix]:
         """Return gradient, values of the constraints and Jacobian at a point of the box."""
         return self.objective.gradient(y), self.system.values(y), self.system.rows(y)
+
+    @property
+    def failures(self) -> list[OracleError]:
+        """The last exceptions of f and of the constraints."""
+        known = [self.objective.failure, *(group.failure for group in self.system.groups)]
+        return [failure for failure in known if failure is not None]
+
+    def excuse(self, failure: GoldsteinError) -> None:
+        """Raise an exception of f or of a constraint that does not come again at its point.
+
+        Functions need not be defined wherever a search looks; one that fails once is broken.
+        """
+        if not isinstance(failure, OracleError) or failure.__cause__ is None:
+            return
+        x = failure.point
+        with contextlib.suppress(KinkError):
+            try:
+                self.system.values(x), self.system.rows(x)
+                self.objective.value(x), self.objective.gradient(x)
+            except OracleError:
+                return
+        raise failure
 
     def feasible(self, x: Vector) -> bool:
         """Whether x satisfies everything, up to FEASIBLE."""

@@ -16,6 +16,7 @@ from goldstein.oracles import Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil, slopes_along
 from goldstein.oracles.journal import Journal
+from goldstein.oracles.journalled import of_size
 from goldstein.oracles.workers import Attempt
 
 #: Numbers remembered of points asked for lately, and points in any case.
@@ -61,12 +62,18 @@ class KeptGroup(Group):
 
     def values(self, x: Vector) -> Vector:
         assert self.journal is not None
-        return self.journal.asked(f"values of constraint {self.number}", x, super().values)
+        what = f"values of constraint {self.number}"
+        return self.journal.asked(what, x, super().values, self._can_be_values)
+
+    def _can_be_values(self, stored: Vector | None) -> bool:
+        promised = self.size or (0 if stored is None else stored.size)
+        return stored is not None and of_size(promised)(stored)
 
     def rows(self, x: Vector) -> Matrix:
         assert self.journal is not None
         what = f"Jacobian of constraint {self.number}"
-        return self.journal.asked(what, x, super().rows).reshape(self.size, x.size)
+        fits = of_size(self.size * x.size)
+        return self.journal.asked(what, x, super().rows, fits).reshape(self.size, x.size)
 
 
 class System(Limits):

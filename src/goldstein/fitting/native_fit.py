@@ -44,9 +44,6 @@ SHORT_PATH = [(width, give) for width, give in PATH if give == 0.0]
 #: Steps per smooth approximation; the search that follows ends what they leave.
 STEPS = 100
 
-#: Variables beyond which the exact search for a near certificate is not tried: it grows too fast.
-NEAR_DIM = 200
-
 
 class Search(NamedTuple):
     """The end of one search, its steps, and the state of the generator for the next one."""

@@ -13,21 +13,13 @@ from scipy import sparse
 from goldstein.calculus import sum_squares
 from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import (
-    exact_float,
-    exact_floats,
-    exact_number,
-    hand_over,
-    hand_over_sparse,
-    own,
-    own_sparse,
-    positive,
-)
+from goldstein.calculus.constants import hand_over, hand_over_sparse, own, own_sparse
 from goldstein.calculus.expression import Bound, Expression, Jet
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
+from goldstein.numerics.exact_floats import exact_float, exact_floats, exact_number, positive
 from goldstein.numerics.streams import seed_from, stream
 
 

@@ -23,12 +23,13 @@ from goldstein.calculus import (
     sum_squares,
 )
 from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.constants import exact_floats, hand_over
+from goldstein.calculus.constants import hand_over
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.set_once import SetOnce
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.models.base import exact_positive, sample_weights
+from goldstein.numerics.exact_floats import exact_floats
 from goldstein.numerics.long_sum import exact_sum
 
 Atom = Callable[[Expression, float], Expression]

@@ -11,7 +11,6 @@ import numpy as np
 from goldstein.calculus import Variable, ramp, sum
 from goldstein.calculus.affine import Linear, linear
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import exact_float
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError
@@ -24,6 +23,7 @@ from goldstein.models.base import (
     sample_weights,
 )
 from goldstein.models.margin_problem import MarginProblem, gradient_bound, typical_start
+from goldstein.numerics.exact_floats import exact_float
 
 
 class MarginSVM(Model):

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from goldstein.calculus import Variable, row_max, sum
 from goldstein.calculus.affine import row_norms
-from goldstein.calculus.constants import exact_float, hand_over
+from goldstein.calculus.constants import hand_over
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
@@ -33,6 +33,7 @@ from goldstein.models.margin_problem import (
     smooth_slope,
     typical_start,
 )
+from goldstein.numerics.exact_floats import exact_float
 from goldstein.numerics.spectral import spectral_norm_upper
 
 

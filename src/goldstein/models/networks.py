@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus.constants import exact_float
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Model, data_matrix, nonnegative, ridge_term, with_constant_feature
 from goldstein.models.losses import Loss, make_loss
 from goldstein.models.network_pass import Architecture, Pass, Rows, Weights
+from goldstein.numerics.exact_floats import exact_float
 from goldstein.numerics.long_sum import LongSum
 from goldstein.numerics.spectral import spectral_norm_upper
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, relu
-from goldstein.calculus.constants import exact_floats, own
+from goldstein.calculus.constants import own
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.models.network_pass import Architecture
 from goldstein.models.networks import ReLUNetwork, Setting
+from goldstein.numerics.exact_floats import exact_floats
 
 
 class ReLUOneLayer(ReLUNetwork):

@@ -30,15 +30,6 @@ def sum_up(terms: Iterable[float]) -> float:
 
 def product_up(*factors: float) -> float:
     """Return an upper bound of a product of nonnegative numbers."""
-    return _product(factors, up=True)
-
-
-def product_down(*factors: float) -> float:
-    """Return a lower bound of a product of nonnegative numbers."""
-    return _product(factors, up=False)
-
-
-def _product(factors: Iterable[float], *, up: bool) -> float:
     values = list(factors)
     if any(value == 0.0 for value in values):
         return 0.0
@@ -47,7 +38,7 @@ def _product(factors: Iterable[float], *, up: bool) -> float:
     exact = Fraction(1)
     for value in values:
         exact *= Fraction(value)
-    return fraction_upper(exact) if up else fraction_lower(exact)
+    return fraction_upper(exact)
 
 
 def quotient_up(top: float, bottom: float) -> float:

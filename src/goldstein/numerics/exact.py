@@ -1,7 +1,6 @@
-"""Exact signs and linear algebra over the rationals.
+"""Linear algebra over the rationals.
 
-Stored float64 numbers are taken as exact rationals. Floats are used to decide what floats can
-prove; everything else is decided with integers. python-flint, where installed, only makes the
+Stored float64 numbers are taken as exact rationals. python-flint, where installed, only makes the
 linear algebra faster: both routes return the same rationals.
 """
 
@@ -13,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.checker.rationals import (
@@ -21,22 +19,15 @@ from goldstein.checker.rationals import (
     common_denominator,
     flint,
     integer_dot,
-    nearest_float,
     same_length,
-    to_fraction,
     to_fractions,
 )
-from goldstein.errors import InputError
 from goldstein.numerics.components import connected
 
 #: Called between the steps of a long computation, with the seconds that the next step may take. It
 #: may raise, and so end the computation.
 Pause = Callable[[float], None]
 
-_UNIT_ROUNDOFF = 2.0**-53
-# Far above the smallest subnormal, so that the filter stays valid on hardware that flushes them.
-_UNDERFLOW = 2.0**-1000
-_TINY = 2.0**-1022
 _FLINT_MIN_ROWS = 3
 
 #: A prime below 2^31.
@@ -44,97 +35,6 @@ _PRIME = 2**31 - 1
 
 #: Seconds of a system of k equations in flint, in units of k^3: it cannot be interrupted.
 _FLINT_SECONDS = 2e-7
-
-
-# --- signs -----------------------------------------------------------------------------------
-
-
-def exact_signs(A: Any, y: RationalVector, t: Any = 0.0) -> NDArray[np.int8]:
-    """Return the exact signs of `A y - t`, row by row.
-
-    A float evaluation with an error bound decides almost all rows; the others are summed with
-    integers, so that neither cancellation, overflow nor underflow can change a sign.
-
-    Parameters
-    ----------
-    A : array or sparse matrix, shape (m, n)
-        float64 entries.
-    y : sequence of length n
-        Floats, or Fractions for a rational point.
-    t : float or sequence of length m
-        Floats or Fractions.
-
-    Returns
-    -------
-    ndarray of int8
-        Entries -1, 0 or 1.
-
-    Examples
-    --------
-    >>> exact_signs([[1e16, 1.0, -1e16, -1.0], [1.0, 1e-17, -1.0, 0.0]], [1.0, 1.0, 1.0, 1.0])
-    array([0, 1], dtype=int8)
-    """
-    matrix = _float_matrix(A)
-    rows, columns = matrix.shape
-    same_length(len(y), columns)
-    _require_finite(matrix.data if sparse.issparse(matrix) else matrix)
-    thresholds = [t] * rows if np.ndim(t) == 0 else t
-    same_length(len(thresholds), rows)
-
-    point, thresholds_float = _nearest_floats(y), _nearest_floats(thresholds)
-    with np.errstate(all="ignore"):
-        value = matrix @ point - thresholds_float
-        # One tiny per coordinate covers the absolute error of a point rounded to a subnormal.
-        size = abs(matrix) @ (np.abs(point) + _TINY) + np.abs(thresholds_float)
-        error = 2 * (columns + 4) * _UNIT_ROUNDOFF * size + (columns + 2) * _UNDERFLOW
-        decided = np.abs(value) > error  # False wherever something overflowed to inf or NaN
-    signs = np.where(decided, np.sign(value), 0).astype(np.int8)
-
-    undecided = np.flatnonzero(~decided)
-    if undecided.size:
-        tops, bottom = common_denominator(y)
-        for row in undecided.tolist():
-            signs[row] = _exact_sign(matrix, row, tops, bottom, thresholds[row])
-    return signs
-
-
-def _float_matrix(A: Any) -> Any:
-    if sparse.issparse(A):
-        return sparse.csr_array(A).astype(np.float64)
-    return np.atleast_2d(np.asarray(A, dtype=np.float64))
-
-
-def _exact_sign(matrix: Any, row: int, tops: list[int], bottom: int, threshold: Any) -> int:
-    if sparse.issparse(matrix):
-        span = slice(matrix.indptr[row], matrix.indptr[row + 1])
-        entries = matrix.data[span]
-        tops = [tops[column] for column in matrix.indices[span].tolist()]
-    else:
-        entries = matrix[row]
-    coefficients, denominator = common_denominator(np.asarray(entries, dtype=np.float64))
-    level = to_fraction(threshold)
-    value = integer_dot(coefficients, tops) * level.denominator
-    value -= level.numerator * denominator * bottom
-    return (value > 0) - (value < 0)
-
-
-def _nearest_floats(values: Any) -> NDArray[np.float64]:
-    if isinstance(values, np.ndarray) and values.dtype == np.float64:
-        array = values
-    else:
-        # An infinity never passes the filter: the row goes to the integers.
-        array = np.array([nearest_float(value) for value in values], dtype=np.float64)
-    if np.isnan(array).any():
-        raise InputError("got a NaN, expected numbers; a sign needs them.")
-    return array
-
-
-def _require_finite(entries: NDArray[np.float64]) -> None:
-    if not np.isfinite(entries).all():
-        raise InputError("got a matrix with a NaN or an infinity, expected finite entries.")
-
-
-# --- linear algebra over Q -------------------------------------------------------------------
 
 
 def exact_rank(M: Any) -> int:
@@ -366,7 +266,6 @@ def _solve_by_elimination(
 
 __all__ = [
     "exact_rank",
-    "exact_signs",
     "independent_rows",
     "project_exact",
 ]

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ _DOUBLE = np.dtype(np.float64)
 #: A hundred units of single precision.
 _COARSE_FLOOR = 100 * 2.0**-24
 
+
+E = TypeVar("E", bound=GoldsteinError)
 
 #: Something like `map`: it may evaluate in any order, and returns the answers in the order given.
 Map = Callable[[Callable[[Vector], Any], list[Vector]], Iterable[Any]]
@@ -102,6 +104,8 @@ class CountedOracle(Oracle):
         self.first_length: float | None = None
         #: Set when gradients arrive in less than double precision: the name of that precision.
         self.coarse = ""
+        #: The last exception of the function; whoever asked may have held it back.
+        self.failure: OracleError | None = None
         self._spare: Vector | None = None
 
     @property
@@ -125,7 +129,8 @@ class CountedOracle(Oracle):
         self.values += 1
         try:
             raw = self.inner.value(x.copy() if x.size < _LARGE else self._lent(x))
-        except GoldsteinError:  # a refused checkpoint: messages of our own
+        except GoldsteinError as ours:  # a refused checkpoint: messages of our own
+            self._noted(ours)
             raise
         except Exception as failure:
             raise self._raised(failure, x, "value") from failure
@@ -210,7 +215,8 @@ class CountedOracle(Oracle):
         self.gradients += 1
         try:
             raw = question(y.copy() if y.size < _LARGE else self._lent(y))
-        except GoldsteinError:  # a kink, a refused checkpoint: messages of our own
+        except GoldsteinError as ours:  # a kink, a refused checkpoint: messages of our own
+            self._noted(ours)
             raise
         except Exception as failure:
             raise self._raised(failure, y, what) from failure
@@ -284,7 +290,12 @@ class CountedOracle(Oracle):
 
     def _raised(self, failure: Exception, at: Vector, what: str) -> OracleError:
         raised = f"{what} raised {type(failure).__name__}: {failure}"
-        return self._error(raised, at, self._mend(failure, at))
+        return self._noted(self._error(raised, at, self._mend(failure, at)))
+
+    def _noted(self, error: E) -> E:
+        if isinstance(error, OracleError):
+            self.failure = error
+        return error
 
     def _error(self, what: str, at: Vector, advice: str) -> OracleError:
         shown = np.array2string(at, threshold=8, edgeitems=3, precision=6)

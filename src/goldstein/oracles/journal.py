@@ -176,12 +176,14 @@ class Journal:
         what: str,
         x: Vector,
         question: Callable[[Vector], NDArray[Any]],
+        fits: Callable[[Vector | None], bool] = lambda _: True,
         more: bytes = b"",
     ) -> NDArray[Any]:
         """Return the answer to a question about x from the journal, or ask and keep it.
 
         `what` is the question in a word, `more` what it depends on besides. Answers are flat arrays
-        of floats; a `KinkError` is an answer too.
+        of floats; a `KinkError` is an answer too. Anybody can write a file: an answer in it that
+        does not fit (None for a kink) is refused.
         """
         key = b"\0".join((what.encode(), more, x.tobytes()))
         digest = hashlib.blake2b(key, digest_size=16).digest()
@@ -192,7 +194,7 @@ class Journal:
             if self.failure is not None:
                 raise self.failure
             if number < len(known):
-                return self._recalled(known[number], what, x, question)
+                return self._recalled(known[number], what, x, question, fits)
             return self._asked_now(digest, x, question)
         except CheckpointError as failure:
             self.failure = failure
@@ -210,12 +212,19 @@ class Journal:
         return answer.ravel()
 
     def _recalled(
-        self, record: _Record, what: str, x: Vector, question: Callable[[Vector], NDArray[Any]]
+        self,
+        record: _Record,
+        what: str,
+        x: Vector,
+        question: Callable[[Vector], NDArray[Any]],
+        fits: Callable[[Vector | None], bool],
     ) -> NDArray[Any]:
         self.recalled += 1
+        stored = self._numbers(record)
+        if not fits(stored if record.width else None):
+            raise self._refused(f"was altered: what it has as the {what} of a point can be none")
         if not record.width:
             raise KinkError("there is a kink, according to the checkpoint", x.copy())
-        stored = self._numbers(record)
         if self.recalled & (self.recalled - 1) == 0 or record is self._last:
             try:
                 fresh = question(x).ravel()
@@ -249,6 +258,11 @@ class Journal:
         self._file.close()
 
 
+def same_value(stored: float, fresh: float) -> bool:
+    """Whether a value in a file can be one of a function, perhaps on another machine."""
+    return abs(fresh - stored) <= 1e-9 * max(1.0, abs(stored))
+
+
 def _close(stored: Vector, fresh: NDArray[Any]) -> bool:
     if stored.shape != fresh.shape:
         return False
@@ -277,6 +291,8 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 def seed_in(path: str | Path) -> int | None:
     """Return the seed recorded in a journal, so that `rng=None` can resume it."""
+    if not Path(path).is_file():
+        return None
     try:
         with open(path, "rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
@@ -303,4 +319,4 @@ def journal_at(path: str | Path | None, identity: dict[str, Any]) -> Iterator[Jo
         raise journal.failure
 
 
-__all__ = ["CheckpointWarning", "Journal", "journal_at", "seed_in"]
+__all__ = ["CheckpointWarning", "Journal", "journal_at", "same_value", "seed_in"]

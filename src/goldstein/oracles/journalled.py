@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,14 @@ class JournalOracle(Oracle):
 
     def value(self, x: Vector) -> float:
         try:
-            return float(self.journal.asked("value", x, self._value)[0])
+            return float(self.journal.asked("value", x, self._value, _is_value)[0])
         except _Useless as answer:
             return answer.raw  # type: ignore[no-any-return]
 
     def gradient(self, y: Vector) -> Vector:
         try:
             return self.journal.asked(
-                "gradient", y, lambda z: _checked(self.inner.gradient(z), z.shape)
+                "gradient", y, lambda z: _checked(self.inner.gradient(z), z.shape), of_size(y.size)
             )
         except _Useless as answer:
             return answer.raw  # type: ignore[no-any-return]
@@ -63,8 +64,9 @@ class JournalOracle(Oracle):
         draw = repr(rng.bit_generator.state).encode()
         try:
             return self.journal.asked(
-                "sample", x, lambda z: _checked(self.inner.sample(z, rng), z.shape), draw
-            )
+                "sample", x, lambda z: _checked(self.inner.sample(z, rng), z.shape),
+                of_size(x.size), draw,
+            )  # fmt: skip
         except _Useless as answer:
             return answer.raw  # type: ignore[no-any-return]
 
@@ -76,6 +78,17 @@ class JournalOracle(Oracle):
             if bad.value is None:
                 raise _Useless(raw) from None
             return np.array([bad.value])  # a run may step back from such a point and go on
+
+
+def _is_value(stored: Vector | None) -> bool:
+    return stored is not None and stored.size == 1
+
+
+def of_size(size: int) -> Callable[[Vector | None], bool]:
+    """Return whether an answer can be derivatives, so many of them; or a kink."""
+    return lambda stored: (
+        stored is None or (stored.size == size and bool(np.isfinite(stored).all()))
+    )
 
 
 def _checked(raw: Any, shape: tuple[int, ...]) -> NDArray[Any]:

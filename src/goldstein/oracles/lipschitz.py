@@ -18,8 +18,8 @@ class LipschitzGuard:
     Examples
     --------
     >>> guard = LipschitzGuard(1.0)
-    >>> guard.observe(3.0), guard.value, guard.violations
-    (True, 3.0, 1)
+    >>> guard.observe(3.0), guard.value
+    (True, 3.0)
     """
 
     def __init__(self, given: float | None) -> None:
@@ -28,16 +28,11 @@ class LipschitzGuard:
             raise InputError(
                 f"lipschitz must be a positive number or None (estimate it), got {given!r}."
             )
-        self.given = given
         self.value = given or 0.0
-        self.violations = 0
 
     def observe(self, gradient_norm: float) -> bool:
         """Take note of |g|; return True when L had to be raised."""
         if gradient_norm <= self.value:
             return False
-        # The first gradient of an estimate is no violation: there was nothing to violate.
-        if self.value > 0:
-            self.violations += 1
         self.value = max(2.0 * self.value, gradient_norm)
         return True

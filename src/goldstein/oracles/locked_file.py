@@ -40,11 +40,13 @@ class LockedFile:
         self.end = 0
         self._synced = time.monotonic()
         try:
+            if self.path.exists() and not self.path.is_file():  # nobody knows where a device ends
+                raise OSError(0, "not a file")
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
-        except OSError as failure:
+        except (OSError, ValueError) as failure:
             raise CheckpointError(
-                f"checkpoint {self.path} cannot be used ({failure.strerror}); name a file in an "
-                "existing folder that can be written to."
+                f"checkpoint {self.path} cannot be used ({getattr(failure, 'strerror', failure)}); "
+                "name a file in an existing folder that can be written to."
             ) from failure
         self._file = FileIO(descriptor, "r+")
         try:

@@ -43,9 +43,9 @@ class Structure:
     spec: Any
 
     @classmethod
-    def of(cls, point: Any, name: str) -> tuple[Structure, Vector]:
-        """Return the layout of a point, and its numbers."""
-        spec, arrays = taken_apart(point, name)
+    def of(cls, point: Any, name: str, exact: bool = False) -> tuple[Structure, Vector]:
+        """Return the layout of a point, and its numbers; refuse to round them where `exact`."""
+        spec, arrays = taken_apart(point, name, exact)
         flat = np.concatenate([array.ravel() for array in arrays]) if arrays else np.zeros(0)
         return cls(spec), flat
 

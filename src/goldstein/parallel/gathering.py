@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 
 from goldstein.api.progress import counter
+from goldstein.api.task import first_length
 from goldstein.certificates.kinds import limits_for
 from goldstein.certificates.plus import bounded_term
 from goldstein.checker.arrays import Vector
+from goldstein.constrained.box import as_box
+from goldstein.constrained.reduction import Folded, Violation
+from goldstein.constrained.system import given, lacks_gradient
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.kept import digest
-from goldstein.oracles import Oracle, as_oracle
+from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import values_of
+from goldstein.oracles.journal import same_value
 from goldstein.oracles.structure import Structure
 from goldstein.parallel.folder import Folder
 from goldstein.parallel.jobs import Done, Trouble
@@ -24,7 +30,7 @@ from goldstein.prox.term import Term
 from goldstein.result import Result, Status
 from goldstein.solvers.base import CTRL_C
 
-#: Values asked for again differ by no more than this part.
+#: Numbers found again differ by no more than this part.
 SAME = 1e-9
 
 #: What is said of a search that was not begun.
@@ -105,16 +111,16 @@ def gather(
     """Do all jobs; write, report and list what comes back.
 
     After Ctrl-C in one search no further one is begun. What that one has proved by then is kept,
-    but not in the folder: resumed, it would have gone on.
+    but not in the folder: resumed, it would have gone on. Where nothing is, Ctrl-C is all there is.
     """
     total = sum(len(job.indices) for job in jobs)
     results: list[Result | None] = [None] * total
     troubles: dict[int, Trouble] = {}
     pool = Pool(work, jobs, n_jobs=n_jobs, threads=threads)
-    lowest = np.inf
+    lowest, pressed = np.inf, False
 
     def take(done: Done) -> None:
-        nonlocal lowest
+        nonlocal lowest, pressed
         job: Job = jobs[done.position]
         if job.stored is not None and done.trouble is not None:
             raise done.trouble.refused or GoldsteinError(done.trouble.reason)
@@ -125,6 +131,7 @@ def gather(
                 continue
             interrupted = answer.stopped_by == CTRL_C
             if interrupted:
+                pressed = True
                 pool.stop()
             if interrupted and not answer.success:
                 troubles[index] = Trouble("stopped by Ctrl-C", tries=1)
@@ -144,6 +151,7 @@ def gather(
                 remark = f"   {len(troubles)} failed" if troubles else ""
                 tell(there + len(troubles), f"lowest f {lowest:.8g}{remark}")
         except KeyboardInterrupt:
+            pressed = True
             pool.stop()
     failures = []
     for job in jobs:
@@ -152,6 +160,8 @@ def gather(
                 why = troubles.get(index, NOT_RUN)
                 failures.append(Failure(index, subject, seed, why.reason, why.traceback, why.tries))
     if total and all(result is None for result in results):
+        if pressed:
+            raise KeyboardInterrupt
         _say_why(troubles)
     return Gathered(results, sorted(failures, key=lambda failure: failure.index))
 
@@ -160,16 +170,23 @@ def asked_oracle(
     fun: Any, jac: Any, options: dict[str, Any], structure: Structure | None = None
 ) -> Oracle:
     """Return the function of a task as an oracle, which may have values only."""
-    method, args = options.get("method"), options.get("args", ())
-    blind = method in ("values", "zeroth-order") or getattr(method, "on_values", False)
-    if blind or isinstance(jac, str):
+    args = options.get("args", ())
+    if _blind(jac, options):
         return values_of(fun, jac, args, structure)
     return as_oracle(fun, jac, args, structure)
 
 
-def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Result:
+def _blind(jac: Any, options: dict[str, Any]) -> bool:
+    """Whether a task asks for values of f only."""
+    method = options.get("method")
+    named = method in ("values", "zeroth-order") or getattr(method, "on_values", False)
+    return named or isinstance(jac, str)
+
+
+def confirm(
+    result: Result, fun: Any, jac: Any, options: dict[str, Any], start: Any, seed: int
+) -> Result:
     """Ask the function itself whether a stored result is about it; believe nothing else."""
-    args, certificate = options.get("args", ()), result.certificate
     structure, x = _flat(result.x)
     oracle = asked_oracle(fun, jac, options, structure)
     if options.get("plus") is not None and options.get("stationarity", "goldstein") != "goldstein":
@@ -177,21 +194,15 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
         term = bounded_term(options["plus"], options.get("bounds"), x.size)
         whole, box = term.added_to(oracle)
         written = {**options, "plus": None, "bounds": box, "args": ()}
-        return confirm(result, whole, None, written)
-    fits = True
-    if oracle.has_value:
-        value = total_value(oracle, options)(x)
-        fits = abs(value - result.fun) <= SAME * max(1.0, abs(result.fun))
-    if fits and certificate is not None:
-        fits = certificate.kind in _kinds(options) and np.array_equal(certificate.x, x)
-        limits = limits_for(certificate, options)
-        if fits and certificate.kind == "plus":
-            limits["plus"] = bounded_term(options["plus"], options.get("bounds"), x.size)
-        if structure is not None:
-            limits["like"] = result.x
-        asked = (fun,) if jac is None and not args else (fun, jac, args)
-        fits = fits and certificate.verify(*asked, **limits).ok
-    if not fits or (result.success and not _reached(result, options)):
+        return confirm(result, whole, None, written, start, seed)
+    fits = structure == _flat(start)[0] and _agrees_with_itself(result, options, x)
+    if fits and oracle.has_value:
+        fits = same_value(result.fun, total_value(oracle, options)(x))
+    if fits and result.certificate is not None:
+        fits = _holds(result, x, fun, jac, options)
+    if fits and result.success:
+        fits = _reached(result, options, _asked_eps(oracle, options, start, seed))
+    if not fits:
         raise InputError(
             "the folder holds results of another function: asked again, it answers otherwise. "
             "Name another folder, or delete this one to start afresh."
@@ -199,23 +210,79 @@ def confirm(result: Result, fun: Any, jac: Any, options: dict[str, Any]) -> Resu
     return result
 
 
-def _kinds(options: dict[str, Any]) -> tuple[str, ...]:
+def _agrees_with_itself(result: Result, options: dict[str, Any], x: Vector) -> bool:
+    """Whether it can have been stored: not cut short, with the forces of its certificate."""
+    claim, limits = result.certificate, options.get("constraints")
+    if given(limits):
+        violation = Violation(limits, x).system.violation(x)
+        if not (result.violation is not None and same_value(result.violation, violation)):
+            return False
+    elif result.violation or result.status is Status.INFEASIBLE:
+        return False
+    forces: dict[str, Any] = {
+        "multipliers": getattr(claim, "multipliers", np.zeros(0)),
+        "bound_multipliers": getattr(claim, "normal", None),
+    }
+    said = all(
+        getattr(result, name) is None or np.array_equal(getattr(result, name), force)
+        for name, force in forces.items()
+    )
+    unsaid = result.status is Status.VERIFIED and not result.success
+    return said and not unsaid and result.stopped_by != CTRL_C
+
+
+def _holds(result: Result, x: Vector, fun: Any, jac: Any, options: dict[str, Any]) -> bool:
+    """Whether the certificate is of a kind that answers what was asked, and verifies."""
+    claim, args, asked = result.certificate, options.get("args", ()), options
+    if claim.kind not in _kinds(jac, options) or not np.array_equal(claim.x, x):
+        return False
+    about = (fun,) if jac is None and not args else (fun, jac, args)
+    if result.status is Status.INFEASIBLE:
+        about = (Violation(options.get("constraints"), x),)
+        asked = {"bounds": options.get("bounds")}
+    limits = limits_for(claim, asked)
+    if claim.kind == "plus":
+        limits["plus"] = bounded_term(options["plus"], options.get("bounds"), x.size)
+    if _flat(result.x)[0] is not None and result.status is not Status.INFEASIBLE:
+        limits["like"] = result.x
+    return bool(claim.verify(*about, **limits).ok)
+
+
+def _kinds(jac: Any, options: dict[str, Any]) -> tuple[str, ...]:
     """Return the kinds of certificates that answer what was asked."""
     if options.get("plus") is not None:
         return ("plus",)
-    if options.get("bounds") is not None:
-        return ("kkt", "near-kkt", "values", "values-kkt")
-    return ("goldstein", "near", "kkt", "near-kkt", "values", "values-kkt")
+    constraints = options.get("constraints")
+    if _blind(jac, options) or lacks_gradient(constraints):
+        return ("values-kkt", "values") if given(constraints) else ("values",)
+    limited = given(constraints) or options.get("bounds") is not None
+    return ("kkt", "near-kkt") if limited else ("goldstein", "near")
 
 
-def _reached(result: Result, options: dict[str, Any]) -> bool:
-    """Whether the certificate is as strong as what was asked for; `rel_eps` names no number."""
-    claim, eps = result.certificate, options.get("eps")
+def _asked_eps(oracle: Oracle, options: dict[str, Any], start: Any, seed: int) -> float:
+    """Return the eps that was asked for; a relative one as `minimize` finds it."""
+    if options.get("rel_eps") is None:
+        return float(options["eps"])
+    x = _flat(start)[1]
+    box = as_box(options.get("bounds"), x.size)
+    slopes: Any = oracle
+    if not oracle.has_gradient:
+        stencil = Stencil(box.lower, box.upper, seed)
+        slopes = Differences(CountedOracle(oracle), stencil)
+    folded = CountedOracle(Folded(slopes, box))
+    return float(options["rel_eps"]) * first_length(folded, box.clip(x), options["delta"], seed)
+
+
+def _reached(result: Result, options: dict[str, Any], eps: float) -> bool:
+    """Whether the certificate is as strong as what was asked for."""
+    claim = result.certificate
     if claim is None or result.status not in (Status.VERIFIED, Status.STOPPED):
         return False
     if options.get("stationarity") == "near" and not claim.kind.startswith("near"):
         return False
-    return bool(claim.delta <= options["delta"] and (eps is None or claim.eps <= eps))
+    if given(options.get("constraints")) and not claim.kind.endswith("kkt"):
+        return False
+    return bool(claim.delta <= options["delta"] and claim.eps <= eps * (1.0 + SAME))
 
 
 def total_value(oracle: Oracle, options: dict[str, Any]) -> Callable[[Vector], float]:

@@ -233,7 +233,10 @@ class _Searches:
 
     def __call__(self, job: Job) -> Sequence[Result]:
         if job.stored is not None:
-            return [confirm(result, self.fun, self.jac, self.options) for result in job.stored]
+            return [
+                confirm(result, self.fun, self.jac, self.options, x0, seed)
+                for result, x0, seed in zip(job.stored, job.subjects, job.seeds)
+            ]
         return [
             minimize(self.fun, x0, self.jac, rng=seed, **self.options)
             for x0, seed in zip(job.subjects, job.seeds)

@@ -155,7 +155,9 @@ class _Stretch:
 
     def __call__(self, job: Job) -> Sequence[Result | Trouble]:
         if job.stored is not None:
-            return [self._confirm(*pair) for pair in zip(job.subjects, job.stored)]
+            before = [None, *(result.x for result in job.stored)]
+            parts = zip(job.subjects, job.stored, before, job.seeds)
+            return [self._confirm(*part) for part in parts]
         if len(job.subjects) == 1:
             return [self._solve(job.subjects[0], job.seeds[0], None)]
         answers: list[Result | Trouble] = []
@@ -190,9 +192,10 @@ class _Stretch:
             raise InputTypeError("no start: pass x0=..., or let problem_of return a dict with x0.")
         return minimize(rng=seed, **problem)
 
-    def _confirm(self, parameter: Any, result: Result) -> Result:
+    def _confirm(self, parameter: Any, result: Result, before: Any, seed: int) -> Result:
         problem = self._arguments(parameter)
-        return confirm(result, problem.pop("fun"), problem.pop("jac", None), problem)
+        start = problem["x0"] if before is None else before
+        return confirm(result, problem.pop("fun"), problem.pop("jac", None), problem, start, seed)
 
     def _arguments(self, parameter: Any) -> dict[str, Any]:
         problem = self.problem_of(parameter)

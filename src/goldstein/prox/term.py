@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Vector
-from goldstein.errors import InputError, InputTypeError
+from goldstein.errors import InputError
+from goldstein.numerics.exact_floats import exact_floats
 
 
 class Chart:
@@ -157,10 +158,7 @@ def term_from_record(record: Any) -> Term:
 
 def numbers(name: str, values: ArrayLike | float, *, least: float = -math.inf) -> Vector:
     """Return numbers as a read-only vector; one number is a vector of one."""
-    try:
-        array = np.atleast_1d(np.array(values, dtype=np.float64))
-    except (TypeError, ValueError) as failure:
-        raise InputTypeError(f"{name} must be numbers, got {str(values)[:60]}.") from failure
+    array = np.array(exact_floats(values, name, finite=False), ndmin=1)
     if array.ndim != 1 or array.size == 0 or np.isnan(array).any() or (array < least).any():
         at_least = "" if least == -math.inf else f", at least {least:g}"
         raise InputError(f"{name} must be a number or a vector{at_least}; got {str(values)[:60]}.")

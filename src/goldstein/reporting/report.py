@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from goldstein.certificates.writing import replacing
 from goldstein.checker.layout import is_vector
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle, as_oracle
@@ -50,12 +50,8 @@ def write_page(subject: Subject, path: str | Path) -> Path:
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is no folder; make it, or name another one.")
     html = page(subject)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(html, encoding="utf-8")
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(target) as file:
+        file.write(html.encode())
     return target
 
 

@@ -119,7 +119,7 @@ class Method:
             options["method"] = "values"  # SciPy hands '2-point' and '3-point' over as None
         blind = options.get("method", "auto") == "auto" and lacks_gradient(constraints)
         task, rest = self._task(options, blind)
-        start = as_vector(x0, "x0")
+        start = as_vector(x0, "x0", exact=False)
         _set_target(task, rest, start, blind)
         watch = _Watch(callback, rest.pop("maxiter", None))
         shown = rest.pop("disp", False)

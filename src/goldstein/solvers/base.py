@@ -23,9 +23,14 @@ CTRL_C, CALLBACK = "Ctrl-C", "the callback"
 
 @dataclass
 class Stop:
-    """Whether the user has stopped the run, and how; all searches of one run share it."""
+    """Whether the user has stopped the run, and how; all searches of one run share it.
+
+    `x` is the best point so far, as the user has it, where searches have coordinates of their own
+    or something goes on besides them.
+    """
 
     by: str = ""
+    x: Vector | None = None
 
     def note(self, cause: BaseException) -> None:
         self.by = CTRL_C if isinstance(cause, KeyboardInterrupt) else CALLBACK

@@ -26,17 +26,6 @@ def averaging_weight(q: float) -> float:
     return (8.0 - q - 4.0 * q * q) / (8.0 - q - q**3)
 
 
-def contraction(q: float) -> float:
-    """Return c1(q) >= 1/5 with E|m'|^2 <= (1 - c1 q^2) |m|^2 after a failed descent step.
-
-    Examples
-    --------
-    >>> contraction(0.0)
-    0.25
-    """
-    return (16 - 8 * q + q * q) / (64 - 16 * q + q * q - 8 * q**3 + q**4)
-
-
 def steps_per_round(
     lipschitz: float, eps: float, round_failure: float = CHEAP_ROUND_FAILURE
 ) -> int:
@@ -73,22 +62,6 @@ def rounds(moves: int, gamma: float, round_failure: float = CHEAP_ROUND_FAILURE)
     (4, 11)
     """
     return max(1, math.ceil(math.log(moves / gamma) / math.log(1.0 / round_failure)))
-
-
-def oracle_bound(
-    lipschitz: float,
-    gap: float,
-    eps: float,
-    delta: float,
-    gamma: float,
-    round_failure: float = CHEAP_ROUND_FAILURE,
-) -> tuple[int, int]:
-    """Return the theorem's bound (values, gradients) for a certificate w.p. >= 1 - gamma."""
-    moves = descent_steps(gap, eps, delta)
-    total = (
-        moves * rounds(moves, gamma, round_failure) * steps_per_round(lipschitz, eps, round_failure)
-    )
-    return total + 1, total
 
 
 def _snap(value: float) -> float:

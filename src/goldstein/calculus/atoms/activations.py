@@ -8,9 +8,9 @@ import numpy as np
 
 from goldstein.calculus.affine import multiply
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
-from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Indices, Vector
+from goldstein.numerics.exact_floats import exact_number, positive
 
 
 class Relu(PiecewisePolynomial):

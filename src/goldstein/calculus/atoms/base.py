@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from goldstein.calculus.affine import add_jets, multiply_jets
 from goldstein.calculus.arithmetic import ENCLOSURE, FLOAT, Arithmetic, rational
-from goldstein.calculus.constants import exact_number
 from goldstein.calculus.expression import (
     Bound,
     ExactEntry,
@@ -33,6 +32,7 @@ from goldstein.checker.arrays import Indices, Vector
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.exact_floats import exact_number
 
 
 class ScalarFunction(SetOnce, ABC):

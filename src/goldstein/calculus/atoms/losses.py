@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
-from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
 from goldstein.checker.rationals import fraction_lower
 from goldstein.errors import InputError
+from goldstein.numerics.exact_floats import exact_number, positive
 
 
 def hinge(u: Expression) -> Expression:

@@ -22,12 +22,12 @@ from goldstein.calculus.atoms.base import (
     ScalarFunction,
     require_range,
 )
-from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Indices, Vector
 from goldstein.checker.enclosed.arrays import Enclosure, enclose
 from goldstein.checker.rationals import fraction_lower, fraction_upper
 from goldstein.errors import InputError
+from goldstein.numerics.exact_floats import exact_number, positive
 
 
 def capped_l1(u: Expression, threshold: float = 1.0) -> Expression:

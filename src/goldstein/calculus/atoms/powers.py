@@ -6,9 +6,9 @@ from typing import Any
 
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.atoms.losses import square
-from goldstein.calculus.constants import exact_number
 from goldstein.calculus.expression import Expression
 from goldstein.errors import GoldsteinError, InputError
+from goldstein.numerics.exact_floats import exact_number
 
 #: Larger powers are no use in float64, and slow in exact arithmetic.
 LARGEST = 32

@@ -10,12 +10,12 @@ import numpy as np
 
 from goldstein.calculus.arithmetic import RATIONAL, Arithmetic, Irrational, enclose_function, flint
 from goldstein.calculus.atoms.base import Elementwise, ScalarFunction, require_range
-from goldstein.calculus.constants import exact_number, positive
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Indices, Vector
 from goldstein.checker.enclosed.arrays import Enclosure, enclose
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, NotCertifiableError
+from goldstein.numerics.exact_floats import exact_number, positive
 
 BallFunction = Callable[[Any, Any], Any]
 

@@ -144,7 +144,7 @@ class Differences:
 
     def _longer(self, y: Vector, g: Vector, step: float, along: Mask | None = None) -> float:
         """Return the next longer step with which the values around y agree, or 0."""
-        while (step := step * NEXT) <= self._coarsest:
+        while 0.0 < (step := step * NEXT) <= self._coarsest:
             if self._miss(y, g, self._way(step, along), along is not None)[0]:
                 return step
         return 0.0
@@ -178,7 +178,7 @@ class Differences:
     def _smoothly(self, y: Vector, g: Vector) -> float:
         """Return the shortest step along which the gradient changes in proportion, or 0."""
         step, v = SHORTEST * self.delta, self._direction()
-        while (step := step * NEXT) <= self._coarsest:
+        while 0.0 < (step := step * NEXT) <= self._coarsest:
             near, far = (self._gradient(self.box.reflect(y + k * step * v)) for k in (1.0, 2.0))
             if near is None or far is None:
                 continue

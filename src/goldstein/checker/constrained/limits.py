@@ -38,6 +38,8 @@ class Group:
     linear: bool = False
     parts: tuple[Any, ...] = ()
     size: int = 0
+    #: The last exception of one of the functions.
+    failure: OracleError | None = None
 
     def values(self, x: Vector) -> Vector:
         found = np.atleast_1d(self._numbers(self.fun, x, "value"))
@@ -69,7 +71,8 @@ class Group:
         except GoldsteinError:
             raise
         except Exception as failure:
-            raise self.error(f"{what} raised {type(failure).__name__}: {failure}", x) from failure
+            self.failure = self.error(f"{what} raised {type(failure).__name__}: {failure}", x)
+            raise self.failure from failure
         if not np.isfinite(found).all():
             bad = found[~np.isfinite(found)].ravel()[0]
             raise self.error(f"{what} is {bad}, expected finite numbers", x)

@@ -114,9 +114,9 @@ def _show(lines: list[Line], methods: list[str], level: float) -> None:
             f"{line.eps:.2g}", str(line.calls), f"{line.fun:.8g}", f"{line.seconds:.2f}",
         )  # fmt: skip
     shell = console()
-    shell.print(shown, markup=False)
+    shell.print(shown)
     for method in methods:
         own = [line for line in lines if line.method == method]
         won = [line for line in own if line.certified]
         calls = f", median {statistics.median(w.calls for w in won):.0f} calls" if won else ""
-        shell.print(f"{method}: {len(won)} of {len(own)} certified{calls}", markup=False)
+        shell.print(f"{method}: {len(won)} of {len(own)} certified{calls}")

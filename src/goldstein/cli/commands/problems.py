@@ -36,7 +36,7 @@ def problems(
         traits = ["convex" if p.convex else "nonconvex"] + ([] if p.bounded else ["unbounded"])
         traits += list(p.limits)
         shown.add_row(p.name, str(p.dim), _best(p), p.family, ", ".join(traits))
-    console().print(shown, markup=False)
+    console().print(shown)
 
 
 def _describe(problem: Problem, as_json: bool) -> None:

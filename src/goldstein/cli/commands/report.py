@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from goldstein import records
 from goldstein.cli import folder
-from goldstein.cli.arguments import Size
-from goldstein.cli.completion import complete_problem
+from goldstein.cli.arguments import RunProblem, Size, Trust
 from goldstein.cli.output import say
 from goldstein.cli.page import subject_of
-from goldstein.cli.problem import Chosen, choose_for
-from goldstein.errors import GoldsteinError, InputError
+from goldstein.cli.problem import choose_for
+from goldstein.errors import GoldsteinError
 from goldstein.oracles.structure import Structure
 
 
 def report(
     run: Annotated[Path, typer.Argument(help="The folder of a run: solve --out RUN.")],
-    problem: Annotated[
-        str | None,
-        typer.Argument(
-            help="A built-in name, file.py, or file.py:name; default: what the run names.",
-            autocompletion=complete_problem,
-        ),
-    ] = None,
+    problem: RunProblem = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The page; default: report.html in RUN.")
     ] = None,
     d: Size = None,
+    trust: Trust = False,
     blind: Annotated[
         bool, typer.Option("--blind", help="Do not load the problem: nothing of it is run.")
     ] = False,
@@ -43,22 +37,17 @@ def report(
 
     request = folder.read_request(run)
     result = records.read_run(run)
-    named = problem or folder.recorded_problem(request)
     x = result.certificate.x if result.certificate is not None else Structure.of(result.x, "x")[1]
-    chosen, remark = (None, "The problem was not loaded.")
+    chosen, remark = None, "The problem was not loaded."
     if not blind:
-        chosen, remark = _loaded(named, d or request.get("d"), x, asked=problem is not None)
+        try:
+            named = problem or folder.recorded_problem(run, request, "report", trust)
+            chosen, remark = choose_for(named, d, x), ""
+        except (GoldsteinError, OSError) as failure:
+            if problem is not None:
+                raise
+            remark = f"The problem was not loaded: {failure}"
     written = write_page(subject_of(result, request, chosen, remark), out or run / "report.html")
     say(f"written: {written}")
-
-
-def _loaded(name: str, d: Any, x: Any, asked: bool) -> tuple[Chosen | None, str]:
-    """The problem, or why there is none; one that was named must be there."""
-    if d is not None and not isinstance(d, int):
-        raise InputError(f"the run says d = {d!r}; a size is an integer.")
-    try:
-        return choose_for(name, d, x), ""
-    except (GoldsteinError, OSError) as failure:
-        if asked:
-            raise
-        return None, f"The problem could not be loaded here: {failure}"
+    if remark:
+        say(remark)

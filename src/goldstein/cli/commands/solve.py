@@ -125,7 +125,8 @@ def _checks(problem: str, result: Result, out: Path | None) -> list[str]:
     if result.certificate is None:
         return [f"saved:       {out} ({records.RESULT}, {records.HISTORY})"]
     names = ", ".join((records.RESULT, records.CERTIFICATE, records.HISTORY))
-    whole = [str(out / records.CERTIFICATE), problem] if result.success else [str(out)]
+    # The request that was not met is in the folder.
+    whole = [str(out / records.CERTIFICATE if result.success else out), problem]
     return [f"saved:       {out} ({names})", f"check it:    {_shell('verify', *whole)}"]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 
-from goldstein import records
 from goldstein.certificates import (
     NearCertificate,
     NearKKTCertificate,
@@ -16,43 +15,27 @@ from goldstein.certificates import (
 )
 from goldstein.certificates.kinds import limits_for
 from goldstein.cli import folder
-from goldstein.cli.arguments import AsJson, Size
-from goldstein.cli.completion import complete_problem
+from goldstein.cli.arguments import AsJson, CertificateOrRun, RunProblem, Size, Trust
 from goldstein.cli.output import NOT_CERTIFIED, print_json, print_verification, say
 from goldstein.cli.problem import choose_for
-from goldstein.errors import InputError
 from goldstein.records import verification_facts
 
 
 def verify(
-    cert: Annotated[Path, typer.Argument(help="A certificate file, or the folder of a run.")],
-    problem: Annotated[
-        str | None,
-        typer.Argument(
-            help="A built-in name, file.py, or file.py:name; default: what the run names.",
-            autocompletion=complete_problem,
-        ),
-    ] = None,
+    cert: CertificateOrRun,
+    problem: RunProblem = None,
     d: Size = None,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Re-derive every number of a certificate from the function.
 
     Of a run's folder also: whether the certificate is what was asked for.
     """
-    request: dict[str, Any] | None = None
-    if cert.is_dir():
-        request = folder.read_request(cert)
-        problem = problem or folder.recorded_problem(request)
-        cert = cert / records.CERTIFICATE
-        if not cert.exists():
-            _nothing_proved(cert.parent, request["status"], as_json)
+    cert, problem, request = folder.claim_and_problem(cert, problem, "verify", trust)
+    if request is not None and not cert.exists():
+        _nothing_proved(cert.parent, request["status"], as_json)
     certificate = load_certificate(cert)
-    if problem is None:
-        raise InputError(
-            f"{cert} is about a function: name it, goldstein verify {cert} PROBLEM; only the "
-            "folder of a run knows its own."
-        )
     chosen = choose_for(problem, d, certificate.x)
     # Without limits a certificate may still be one of a bounded problem: its check will tell.
     limits = limits_for(certificate, chosen.limits)

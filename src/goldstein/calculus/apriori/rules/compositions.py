@@ -255,15 +255,3 @@ def nonlinear_composition(
         quotient_down(triple.reach, inner),
         sum_up([product_up(triple.modulus, inner, inner), product_up(bend, outer)]),
     )
-
-
-def reach_for_radius(A: Any, pivot_radius: float, copies: int = 1) -> float:
-    """Return the largest reach whose row-wise pivots (rule R3') stay within `pivot_radius`.
-
-    Examples
-    --------
-    >>> round(reach_for_radius([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]], 0.1), 7)
-    0.0428687
-    """
-    radius = nonnegative(pivot_radius, "pivot_radius")
-    return quotient_down(radius, product_up(root_up(float(copies)), pivot_factor(A)))

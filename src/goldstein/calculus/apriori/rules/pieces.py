@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-import numpy as np
-
 from goldstein.calculus.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.calculus.apriori.rules.checks import nonnegative, nonnegatives, positive
-from goldstein.checker.arrays import Vector
-from goldstein.checker.rationals import squared_norm, to_fractions
-from goldstein.errors import InputError, NotCertifiableError
+from goldstein.errors import NotCertifiableError
 
 
 def pieces(pivot_radius: float, reach: float, piece_moduli: Sequence[float]) -> OuterLipschitz:
@@ -103,53 +99,9 @@ def gated_pivot(point: Sequence[float], radius: float) -> tuple[float, float]:
     return gate, nearest_kink_pivot(argument, [0.0], radius)
 
 
-def max_pivot(point: Vector, reach: float) -> Vector:
-    """Return the pivot of `max(u_1..u_k)`: average what is within `sqrt(2) reach` of the top.
-
-    Its distance is at most `sqrt(k/2) reach`, and the modulus is 0: two coordinates that tie
-    somewhere in the ball differ by at most `sqrt(2) reach` at its centre.
-
-    Examples
-    --------
-    >>> max_pivot(np.array([1.0, 0.9, 0.0]), 0.1)
-    array([0.95, 0.95, 0.  ])
-    """
-    squared = Fraction(nonnegative(reach, "reach")) ** 2
-    return np.array([float(v) for v in levelled(to_fractions(np.asarray(point)), squared)])
-
-
 def levelled(values: Sequence[Fraction], squared_reach: Fraction) -> list[Fraction]:
     """Average the values within `sqrt(2) reach` of the largest, exactly."""
     largest = max(values)
     top = [(largest - v) ** 2 <= 2 * squared_reach for v in values]
     mean = sum((v for v, near in zip(values, top) if near), Fraction(0)) / sum(top)
     return [mean if near else v for v, near in zip(values, top)]
-
-
-def norm_pivot(point: Vector, radius: float) -> Vector:
-    """Return the pivot of the Euclidean norm: 0 if `|x| <= radius`, else x itself.
-
-    Examples
-    --------
-    >>> norm_pivot(np.array([3.0, 4.0]), 5.0)
-    array([0., 0.])
-    """
-    inside = squared_norm(np.asarray(point)) <= Fraction(nonnegative(radius, "radius")) ** 2
-    return np.zeros_like(point) if inside else np.array(point)
-
-
-def norm_modulus(distance: float, reach: float) -> float:
-    """Return `1 / sqrt(|x| (|x| - eta))`, the modulus of the norm at distance |x| > eta from 0.
-
-    Examples
-    --------
-    >>> norm_modulus(2.0, 1.0) < 0.7072
-    True
-    """
-    distance, reach = positive(distance, "distance"), nonnegative(reach, "reach")
-    if reach >= distance:
-        raise InputError(
-            f"reach is {reach}, expected less than the distance {distance} from 0, where the norm "
-            "has its kink; use the pivot 0 instead."
-        )
-    return float(np.nextafter(1.0 / np.sqrt(distance * (distance - reach)), np.inf)) * (1 + 1e-15)
