@@ -28,6 +28,7 @@ from scipy import sparse
 
 from goldstein.checker.arrays import Indices, Vector
 from goldstein.checker.errors import InputError, NotCertifiableError
+from goldstein.checker.exact import Exact
 
 #: An array of exact numbers, or of enclosures.
 Array = Any
@@ -118,10 +119,16 @@ class Affine(Node):
     @cached_property
     def rows(self) -> sparse.csr_array:
         """The matrix, row by row, one row for each entry."""
-        rows = sparse.csr_array(self.matrix)
+        by_rows = getattr(self.matrix, "format", "") == "csr"
+        rows = self.matrix if by_rows else sparse.csr_array(self.matrix)
         if self.columns > 1:
             rows = sparse.csr_array(sparse.kron(rows, sparse.eye_array(self.columns)))
         return rows
+
+    @cached_property
+    def entries(self) -> Exact:
+        """The numbers in `rows`."""
+        return Exact.of(self.rows.data)
 
     @cached_property
     def owners(self) -> Indices:

@@ -18,7 +18,7 @@ from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.part import Part
 from goldstein.checker.errors import Irrational, NotCertifiableError
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import ZERO, Array, Series
+from goldstein.checker.nodes import ZERO, Array, LogSumExp, Norm2, Series
 from goldstein.checker.rationals import nearest_float
 from goldstein.checker.sides import Limits, Pause, Point, Side
 
@@ -53,6 +53,7 @@ class EnclosedPoint(Point):
             return value, value
         except NotCertifiableError:  # an irrational number: an interval around it
             box: Enclosure = self.value(self.program.last)
+            require_finite(box.mid, box.rad)
             mid, rad = Fraction(float(box.mid[0])), Fraction(float(box.rad[0]))
             return mid - rad, mid + rad
 
@@ -72,8 +73,8 @@ class EnclosedPoint(Point):
             require_finite(*boxes)
             return Limits(None, *boxes)
         sides = [Side(self, v, pause) for v in directions]
-        if small:
-            with suppress(Irrational):
+        if small and not any(isinstance(n, LogSumExp | Norm2) for n in self.program.nodes):
+            with suppress(Irrational):  # a logarithm has rational slopes
                 exact = [self._exact_gradient(side) for side in sides]
                 mid = np.array([[nearest_float(g) for g in row] for row in exact])
                 return Limits(exact, mid, np.zeros_like(mid))
@@ -125,8 +126,8 @@ def require_finite(mid: Array, rad: Array) -> None:
     """Refuse enclosures that say nothing."""
     if not (np.isfinite(mid).all() and np.isfinite(rad).all()):
         raise NotCertifiableError(
-            "the gradient could not be enclosed: it overflows, or divides by an interval around 0. "
-            "Rescale the data."
+            "the gradient or value could not be enclosed: it overflows, or divides by an interval "
+            "around 0. Rescale the data."
         )
 
 
