@@ -42,14 +42,9 @@ def cut(node: Node, places: Indices, piece: Any) -> Cut:
 
 
 def _cut_affine(node: Affine, places: Indices) -> Cut:
-    row, column = np.divmod(places, node.columns)
-    if hasattr(node.matrix, "keep"):  # rows that are elsewhere, fetched together
-        node.matrix.keep(row.tolist())
-    some = sparse.csr_array(node.matrix[row])
-    some.eliminate_zeros()
-    at = some.indices.astype(np.intp) * node.columns + np.repeat(column, np.diff(some.indptr))
-    used, at = np.unique(at, return_inverse=True)
-    matrix = sparse.csr_array((some.data, at, some.indptr), shape=(places.size, used.size))
+    rows = node.some_rows(places)
+    used, at = np.unique(rows.indices, return_inverse=True)
+    matrix = sparse.csr_array((rows.data, at, rows.indptr), shape=(places.size, used.size))
     offset, divisor = (None if v is None else v[places] for v in (node.offset, node.divisor))
     return Affine(node.of, (used.size,), places.size, matrix, 1, offset, divisor), None, [used]
 
