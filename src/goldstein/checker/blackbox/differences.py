@@ -25,20 +25,20 @@ SHORTEST, LONGEST, COARSEST = 2.0**-24, 2.0**-10, 2.0**-4
 
 #: How much longer the next step is; the second one of two that have to miss by the same slope; and
 #: how far beside a point one looks, in steps.
-NEXT, TWICE, BESIDE = 4.0, 2.0**6, 2.0**6
+NEXT, TWICE, BESIDE = 4.0, 2.0**6, 2.0**4
 
 #: What values and gradients may disagree by, relative to |g|.|v|: one coordinate among many hides
 #: behind that. Where the digits of values, or noise in them, do not allow for as little, it is this
 #: part of the step in the ball.
-TIGHT, LOOSE = 1e-5, 2.0**-3
+TIGHT, LOOSE = 1e-4, 2.0**-3
 
 #: A step that agrees shows that f resolves this part of it: it cannot be rounded to anything coarser
 #: than what the disagreement allows.
 RESOLVED = 0.5
 
-#: Rounding of values, which are long sums as a rule, in units in the last place; and the part of a
-#: difference that it may blur.
-ROUNDING, BLURRED = 2.0**7, 0.05
+#: Rounding of values in units in the last place, as a rule, and at most: they may be long sums; and
+#: the part of a difference that it may blur.
+USUAL, ROUNDING, BLURRED = 2.0**3, 2.0**7, 0.05
 
 #: Disagreement that is a mistake; gradients that belong to one piece; a gradient that differs by
 #: more than this, asked for again, is noise. Relative to their lengths.
@@ -202,7 +202,7 @@ class Differences:
             here = self._known(y)
             self._size = abs(self.f.value(self.x) if here is None else here)
         steep = float(np.abs(g).sum()) / math.sqrt(g.size)
-        blur = ROUNDING * self._unit * self._size / steep if steep > 0 else math.inf
+        blur = USUAL * self._unit * self._size / steep if steep > 0 else math.inf
         step = min(blur / TIGHT, math.sqrt(blur * self.delta / LOOSE))
         # Steps of few units in the last place show what rounding loses.
         spacing = 2.0**9 * self._unit * float(np.abs(y).max(initial=0.0))
@@ -266,10 +266,11 @@ class Differences:
         miss, length = rise - float(g @ way), float(np.linalg.norm(way))
         gap, allowed = abs(miss) - blur, self._allowed(0.5 * length) * size
         verdict = False if gap > MISTAKE * size else None
-        if gap <= (allowed if loose else TIGHT * size) and blur <= allowed:
+        blur *= USUAL / ROUNDING
+        if max(blur, abs(miss) - blur) <= (allowed if loose else TIGHT * size):
             verdict = True
         self._clear |= not verdict
-        return verdict, miss / length, (blur + 2.0**-1000) / length
+        return verdict, miss / length, (blur * ROUNDING / USUAL + 2.0**-1000) / length
 
     def _direction(self, along: Mask | None = None) -> Vector:
         """Draw a direction of about unit length, along some coordinates only.
