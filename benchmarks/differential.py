@@ -4,11 +4,11 @@ Random functions over all atoms that proof files know, honest certificates of th
 each is put to `certificate.verify`, and exported and put to `goldstein-check`. Every disagreement
 is a bug of one of them, and is printed with the seed that makes it again.
 
-With `--files`, random proof files of `adversary.proof_files` instead, over all that the language can
-say, against the truth that an evaluator of its own finds out (`adversary.exact_oracle`). A TRUE
+With `--files`, random proof files of `adversary.proof_files` instead, over all that the language
+can say, against the truth that an evaluator of its own finds out (`adversary.exact_oracle`). A TRUE
 without support is a bug. So is a combination that is said to be too long and is not. What is true
-and refused is counted by reason. Files whose function can be written as an expression are put to the
-library too.
+and refused is counted by reason. Files whose function can be written as an expression are put to
+the library too.
 
     python -m benchmarks.differential --cases 2000
     python -m benchmarks.differential --files 50000
@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import goldstein as gs
 from benchmarks.adversary.exact_oracle import Document, rational
 from benchmarks.adversary.proof_files import ProofFile, files
+
+import goldstein as gs
 from goldstein.calculus import Expression
 from goldstein.calculus.atoms import row_max
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
@@ -356,7 +356,9 @@ def _library(file: ProofFile, code: int) -> str:
     return "the library agrees"
 
 
-def run_files(count: int, first_seed: int = 0, library: bool = True) -> tuple[Counter[str], list[str]]:
+def run_files(
+    count: int, first_seed: int = 0, library: bool = True
+) -> tuple[Counter[str], list[str]]:
     """Judge random proof files; return counts, and all faults."""
     checker, tally = load_checker(), Counter[str]()
     faults: list[str] = []

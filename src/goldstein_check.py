@@ -243,7 +243,7 @@ class Node:
         a, c = args[0], self.columns
         match self.op:
             case "affine":
-                return [all([a[k * c + j] for k, _ in row]) for row in self.table for j in range(c)]
+                return [all(a[k * c + j] for k, _ in row) for row in self.table for j in range(c)]
             case "add": return list(map(all, zip(*args)))
             case "multiply":  # also 0 times whatever moves
                 nil = ([s and not p and not q for s, p, q in zip(mask, v.lo, v.hi)]

@@ -1,9 +1,9 @@
 """The truth about a proof file, by brute force: an evaluator that shares no code with any checker.
 
 A proof file claims that limits of gradients along directions cancel. Nothing is decided here about
-sides of kinks: the function is evaluated, with its derivative, in decimals of some hundred digits at
-points y + t v + s u with a tiny t, a far tinier s and random u. What the gradients do there as t and
-u change is what they do. `judge` says whether the evidence supports the claim.
+sides of kinks: the function is evaluated, with its derivative, in decimals of some hundred digits
+at points y + t v + s u with a tiny t, a far tinier s and random u. What the gradients do there as t
+and u change is what they do. `judge` says whether the evidence supports the claim.
 
 `least_distance` bounds from below how far 0 is from all subgradients at a point of at most three
 variables: at every kink one goes on with both sides, as long as the derivatives of the arguments
@@ -355,7 +355,7 @@ def _still(jet: Jet, tiny: Decimal) -> bool:
     return not jet.curved and not any(abs(a) > tiny for a in jet.slope)
 
 
-# --- limits of gradients ---------------------------------------------------------------------------
+# --- limits of gradients --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -382,7 +382,10 @@ class Oracle:
         self.near = 30 + 2 * e
         self.nearer = (d + 1) * (self.near + 5 + 2 * e) + 40
         self.context = Context(
-            prec=self.nearer + 4 * e * d + 160, Emin=-(10**12), Emax=10**12, traps=[InvalidOperation]
+            prec=self.nearer + 4 * e * d + 160,
+            Emin=-(10**12),
+            Emax=10**12,
+            traps=[InvalidOperation],
         )
         slow = any(node["op"] in ("log", "logsumexp") for node in function.nodes)
         if self.context.prec > (DIGITS_OF_EXP if slow else DIGITS):
@@ -473,12 +476,10 @@ def separation(slopes: set[Slope]) -> Decimal:
     length = sum((Decimal(a) ** 2 for a in h), Decimal(0)).sqrt()
     if not length:
         return Decimal(0)
-    return max(
-        Decimal(0), min(sum(Decimal(a) * b for a, b in zip(h, g)) for g in slopes) / length
-    )
+    return max(Decimal(0), min(sum(Decimal(a) * b for a, b in zip(h, g)) for g in slopes) / length)
 
 
-# --- claims ----------------------------------------------------------------------------------------
+# --- claims ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

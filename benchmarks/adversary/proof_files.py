@@ -4,9 +4,9 @@
 that is not 0, and a checker that takes an irrational coefficient for 0 finds 0. `KNOWN` are claims
 at the edge of what is true. `files(seed)` are those of one random function over every kind of node,
 with irrational constants as coefficients, ties at every level, smooth breakpoints, constants on
-kinks, rows that are equal or 0, curved arguments, long and short numbers: a claim, the same a little
-above and a little below what the evidence shows, and the same damaged. What is true of them says
-`exact_oracle`, which shares no code with a checker.
+kinks, rows that are equal or 0, curved arguments, long and short numbers: a claim, the same a
+little above and a little below what the evidence shows, and the same damaged. What is true of them
+says `exact_oracle`, which shares no code with a checker.
 """
 
 from __future__ import annotations
@@ -162,6 +162,47 @@ def _forged() -> Iterator[tuple[str, Document]]:
 
 #: False claims: every slope around 0 is at least 1/3.
 FORGED: dict[str, Document] = dict(_forged())
+
+
+# --- claims at the edge ---------------------------------------------------------------------------
+
+#: Longer than enclosures: a little more than 1; next to 0; a slope that no enclosure holds exactly.
+ABOVE, SMALL = hex(2**2000 + 1) + "/" + hex(2**2000), "1/" + hex(2**2000)
+LONG_SLOPE = hex(2**2000 + 1) + "/" + hex(3**1300)
+
+
+def _known() -> Iterator[tuple[str, bool, Document]]:
+    line = [variable(1), rows(0, LONG_SLOPE)]
+    least = rational(LONG_SLOPE) - Fraction(1, 2**5000)
+    less = f"{hex(least.numerator)}/{hex(least.denominator)}"
+    yield "a long slope", True, proof(line, ["1"], [["1"]], eps=LONG_SLOPE)
+    yield "a long slope, less", False, proof(line, ["1"], [["1"]], eps=less)
+    wedge = op("piecewise", 0, breakpoints=["1"], pieces=[["1", "-1"], ["-1", "1"]])
+    for sign, true in (("-1", True), ("1", False)):  # |w - 1| - w, and |w - 1| + w
+        function = [variable(1), wedge, rows(0, sign), op("add", 1, 2)]
+        yield f"right of a kink, {sign}", true, proof(function, [ABOVE], [["-1"]], eps="1/2")
+    norms = [variable(2), rows(0, "1 0", "0 0", "0 1", "0 0"), op("norm2", 1, columns=2)]
+    for sign, true in (("1", True), ("-1", False)):  # |w_1| + |w_2| - w_1 + w_2, or - w_2
+        function = [*norms, rows(2, "1 1"), rows(0, f"-1 {sign}"), op("add", 3, 4)]
+        place = ["1", "-" + SMALL]
+        yield f"a small norm, {sign}", true, proof(function, place, [["0", "1"]], eps="1/2")
+    smooth = [variable(1), rows(0, "0", "3000"), op("logsumexp", 1, columns=2), rows(0, "-3000")]
+    for eps, true in (("1/1" + "0" * 90, True), ("0", False)):
+        function = [*smooth, op("add", 2, 3)]
+        yield f"exp(-3000) <= {eps[:5]}", true, proof(function, ["1"], [["1"]], eps=eps)
+    power = op("piecewise", 0, breakpoints=[], pieces=[["0"] * 31 + ["1"]])
+    high = [variable(1), power, op("multiply", 1, 1), op("piecewise", 2, **RELU), rows(0, "1")]
+    yield "degree 62", False, proof([*high, op("add", 3, 4)], ["0"], [["1"]], eps="1/2")
+    for name, fields in {"eps": {"eps": "-1"}, "delta": {"delta": "-1", "eps": "9"}}.items():
+        yield f"a negative {name}", False, proof(line, ["3"], [["1"]], **fields)
+    for weights in (["-1", "2"], ["0", "0"]):
+        document = proof(line, ["3"], [["1"], ["-1"]], eps="9")
+        document["evidence"]["weights"] = weights
+        yield f"weights {' '.join(weights)}", False, document
+
+
+#: Claims, and whether they are to be believed.
+KNOWN: dict[str, tuple[bool, Document]] = {name: (true, made) for name, true, made in _known()}
 
 
 # --- random programs ------------------------------------------------------------------------------
@@ -377,7 +418,9 @@ class Program:
             kept |= new
             open_ += new
         at = {k: i for i, k in enumerate(sorted(kept))}
-        rest = [{**self.nodes[k], "of": [at[a] for a in self.nodes[k]["of"]]} for k in sorted(kept)[1:]]
+        rest = [
+            {**self.nodes[k], "of": [at[a] for a in self.nodes[k]["of"]]} for k in sorted(kept)[1:]
+        ]
         return [self.nodes[0], *rest]
 
 
@@ -437,7 +480,9 @@ def random_document(seed: int) -> Document:
     for _ in range(rng.randint(1, 7 if program.contest not in steps else 4)):
         rng.choice(steps)()
     document = proof(program.finished(), [written(rng, q) for q in pivot], [])
-    scale = Fraction(2) ** rng.choice([-1000, -90, 90, 1000]) if rng.random() < 0.04 else Fraction(1)
+    scale = (
+        Fraction(2) ** rng.choice([-1000, -90, 90, 1000]) if rng.random() < 0.04 else Fraction(1)
+    )
     if scale != 1:
         stretch(rng, document, scale)
     if rng.random() < 0.03:  # next to a kink, closer than enclosures can tell
@@ -512,7 +557,9 @@ def files(seed: int) -> Iterator[ProofFile]:
                 false = truth.least is not None and truth.least > eps
                 document["claim"]["eps"] = float(eps).hex() if eps == near else written(rng, eps)
                 text = json.dumps(document)
-                yield ProofFile(text, name, Truth(evidence, "combination", truth.shown, false=false))
+                yield ProofFile(
+                    text, name, Truth(evidence, "combination", truth.shown, false=false)
+                )
     name = rng.choice(list(DAMAGE))
     yield ProofFile(damaged(document, name, rng), name, None)
 
