@@ -439,7 +439,7 @@ RATIONAL = re.compile(f"(-?(?:{WHOLE}))(?:/({WHOLE}))?")
 FLOAT = re.compile(r"(-?)0x([01])(?:\.([0-9a-f]{1,16}))?p([+-][0-9]{1,4})")
 def number(text):
     found = FLOAT.fullmatch(text)
-    spend(20)
+    spend(50)
     if found:
         sign, lead, digits, exponent = found.groups(default="")
         need(abs(int(exponent)) <= 1100, "an exponent is beyond those of float64")
@@ -461,6 +461,7 @@ def indices(values, size):
     return values
 def read_node(data, k, nodes):
     node, op = Node(), data["op"]
+    hold(6000)
     fields = set(data) - {"op", "of"} | (KINDS[op] & {"rows", "at", "offset"})
     node.op, node.of = op, indices(data.get("of", []), k)  # nodes refer to earlier ones only
     count = {"variable": 0, "multiply": 2, "add": max(1, len(node.of))}.get(op, 1)
@@ -481,6 +482,7 @@ def read_pieces(node, data):
     breakpoints, rows = numbers(data["breakpoints"]), [numbers(p) for p in data["pieces"]]
     need(len(rows) == len(breakpoints) + 1 <= 1000, "the number of pieces is wrong")
     width = max(map(len, rows))
+    spend(60 * len(rows) * (width + 1))
     node.levels = [(t.numerator, t.denominator) for t in breakpoints]
     node.bits = max(longest(q.as_integer_ratio()) for row in [breakpoints, *rows] for q in row)
     need(0 < width <= MAX_DEGREE and node.bits < 9999, "a polynomial is empty, or too long")
@@ -507,7 +509,7 @@ def read_matrix(node, data):
     need(len(rows) == len(at), "places and rows do not fit")
     node.size, count = natural(len(rows) * node.columns), width + len(at) + sum(map(len, at))
     node.work = node.columns * count
-    hold(2000 * count)
+    hold(1100 * count)
     need(all(len(set(indices(p, width))) == len(p) for p in at), "a place comes twice in a row")
     whole = exact([a for row, places in zip(rows, at) for a in numbers(row, len(places))])
     hold(whole.room)
@@ -523,7 +525,7 @@ def read(path):
         need(stat.S_ISREG(os.fstat(file.fileno()).st_mode), "not a regular file")
         raw = file.read(MAX_BYTES + 1)
     need(len(raw) <= MAX_BYTES, f"more than {MAX_BYTES} bytes")
-    hold(40 * len(raw) + 2000 * sum(map(raw.count, (b",", b"[", b"{"))))  # of what is read
+    hold(24 * len(raw) + 1200 * sum(map(raw.count, (b",", b"[", b"{"))))  # of what is read
     data = json.loads(raw.decode("utf-8"), object_pairs_hook=distinct, parse_constant=reject,
                       parse_float=reject, parse_int=lambda t: int(t) if len(t) < 16 else reject(t))
     top = {"schema", "version", "claim", "x", "evidence", "function"}
