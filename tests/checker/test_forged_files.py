@@ -93,6 +93,27 @@ def test_what_may_be_0_decides_nothing(name: str, verdict: Any) -> None:
     assert verdict(document) == 1
 
 
+#: Functions of slope 1, 1 and 2, with kinks in z = w + c and -z, where z = 0 and nobody can tell.
+VALUES: dict[str, list[Any]] = {
+    "piecewise": kinked(rows(0, "1", "-1"), rows(4, "1", "-1"), op("add", 6, 7),
+                        op("piecewise", 8, **RELU), rows(9, "1 -1")),
+    "max": kinked(rows(0, "1", "0", "-1", "0"), rows(4, "1", "0", "-1", "0"), op("add", 6, 7),
+                  op("max", 8, columns=2), rows(9, "1 -1")),
+    "norm2": kinked(rows(0, "1", "-1"), op("piecewise", 6, **RELU), rows(4, "1", "1"),
+                    op("add", 7, 8), op("norm2", 9, columns=1), rows(10, "1 -1"),
+                    op("add", 0, 11)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_that_may_be_on_a_kink_is_on_no_side_of_it(name: str, verdict: Any) -> None:
+    document = proof_files.proof(VALUES[name], ["0"], [["1"], ["-1"]], eps="1/2")
+    assert judge(document).false
+    assert verdict(document) == 1
+    document["claim"]["eps"] = "99"
+    assert verdict(document) == 1
+
+
 def test_an_entry_that_is_not_0_gives_a_norm_its_direction(verdict: Any) -> None:
     """|(c w, w)| is |w|, though nobody can tell that c = 0."""
     norm = kinked(rows(5, "1", "0"), rows(0, "0", "1"), op("add", 6, 7), op("norm2", 8, columns=2))
