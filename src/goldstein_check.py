@@ -399,7 +399,7 @@ class Side:
                 node, args = self.nodes[k], [self.values[a] for a in self.nodes[k].of]
                 for a, part in zip(node.of, node.backward(found.pop(k), args, self.pieces.get(k))):
                     found[a] = found[a] + part if a in found else part
-        return found.get(0) or units(self.nodes[0].size, {})
+        return found[0]
 def require_exact(v, places):
     if any(v.lo[i] != v.hi[i] for i in places):
         raise Refused("to which side of a kink a direction leads is not decided")

@@ -414,7 +414,8 @@ class Oracle:
             error = max(abs(a - b) for s in slopes for a, b in zip(s, slopes[-1]))
             if error > scale * Decimal(10) ** -8:
                 return Limit(None, error)
-            return Limit(slopes[-1], 2 * error + scale * self.tiny)
+            beside = Decimal(1).scaleb(40 - self.nearer)  # what curvature makes of the step aside
+            return Limit(slopes[-1], 2 * error + scale * beside)
 
     def sampled(self, y: Sequence[Fraction], count: int) -> list[Slope]:
         """Return gradients at points y + t v + t^2 w, for random v and w: some of the limits."""

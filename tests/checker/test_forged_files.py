@@ -19,6 +19,7 @@ from benchmarks.adversary.proof_files import (
     ABS,
     DAMAGE,
     FORGED,
+    FORGED_TINY,
     KNOWN,
     RELU,
     TEXT,
@@ -60,6 +61,13 @@ def test_an_irrational_coefficient_is_not_0(name: str, verdict: Any) -> None:
         eps = truth.shown * factor
         document["claim"]["eps"] = f"{hex(eps.numerator)}/{hex(eps.denominator)}"
         assert verdict(document) == code
+
+
+@pytest.mark.parametrize("name", FORGED_TINY)
+def test_a_coefficient_that_may_be_0_is_not_0(name: str, verdict: Any) -> None:
+    document = FORGED_TINY[name]
+    assert judge(document).false
+    assert verdict(document) == 1
 
 
 @pytest.mark.parametrize("name", KNOWN)
