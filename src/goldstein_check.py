@@ -251,9 +251,7 @@ class Node:
                 return [(a and b) or p or q for a, b, p, q in zip(*args, *nil)]
             case "piecewise":
                 return [s or (self.constant[p] and not l) for s, p, l in zip(a, piece, loose)]
-            case "max":
-                return [all(a[k] for k in row if k == j or loose[k])
-                        for j, row in zip(piece, self.rows())]
+            case "max": return [a[j] for j in piece]  # what stays tied is equal to it, or constant
             case "log": return a
         return [all(a[i] for i in row) for row in self.rows()]
     def rows(self):  # places of the argument
@@ -351,7 +349,7 @@ class Side:
             require_exact(c, [i])
         return 0
     def max(self, k, node, arg, u):
-        piece, loose = [], self.loose.setdefault(k, bytearray(len(u.lo)))
+        piece = []
         spend(4 * len(u.lo), u.bits)
         for places in node.rows():
             floor = max(u.lo[i] for i in places)
@@ -371,7 +369,6 @@ class Side:
             gaps = (units(len(u.lo), {best: 1, i: -1}) for i in same)
             if same and not (self.nodes[arg].affine and all(self.vanishes(arg, g) for g in gaps)):
                 self.require_constant(arg, tied)
-                for i in tied: loose[i] = 1
             piece.append(best)
         return piece
     def norm2(self, k, node, arg, u):

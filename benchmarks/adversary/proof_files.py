@@ -106,6 +106,12 @@ def _odd_piecewise(c: int, n: int) -> list[Node]:
     ]  # fmt: skip
 
 
+def _odd_line(c: int, n: int) -> list[Node]:
+    """relu(c w) - relu(-c w): its slope is c."""
+    return [op("multiply", 0, c), rows(n, "1", "-1"), op("piecewise", n + 1, **RELU),
+            rows(n + 2, "1 -1")]  # fmt: skip
+
+
 def _odd_max(c: int, n: int) -> list[Node]:
     """max(c w - w^2, -c w) - max(-c w - w^2, c w) + 2 c w: its slope is 2 c."""
     return [
@@ -144,6 +150,7 @@ def _odd_third_order(c: int, n: int) -> list[Node]:
 
 
 _SHAPES: dict[str, Callable[[int, int], list[Node]]] = {
+    "a line": _odd_line,
     "piecewise": _odd_piecewise,
     "max": _odd_max,
     "norm2": _odd_norm2,
@@ -166,8 +173,10 @@ FORGED: dict[str, Document] = dict(_forged())
 
 def _tiny() -> Iterator[tuple[str, Document]]:
     for shape, nodes in _SHAPES.items():
-        function = [variable(1), *TINY, *nodes(len(TINY), len(TINY) + 1)]
-        yield shape, proof(function, ["0"], [["1"], ["-1"]])
+        for sign in ("1", "-1"):
+            made = [*TINY, rows(len(TINY), sign)]
+            function = [variable(1), *made, *nodes(len(made), len(made) + 1)]
+            yield f"{shape}, {sign}", proof(function, ["0"], [["1"], ["-1"]])
 
 
 #: The root of 2, less its first 384 bits.

@@ -122,6 +122,19 @@ def test_a_value_that_may_be_on_a_kink_is_on_no_side_of_it(name: str, verdict: A
     assert verdict(document) == 1
 
 
+def test_a_maximum_is_as_constant_as_the_entry_that_rules(verdict: Any) -> None:
+    """relu(z) - relu(-z) for z = max(w_1, w_2), along which z stays 0 and is not constant."""
+    ends = [rows(1, "1", "-1"), op("piecewise", 2, **RELU), rows(3, "1 -1")]
+    moving = [variable(2), op("max", 0, columns=2), *ends]
+    document = proof_files.proof(moving, ["0", "0"], [["0", "-1"]], eps="1/2")
+    assert judge(document).false
+    assert verdict(document) == 1
+    constant = [variable(2), rows(0, "0 0", "0 1"), op("max", 1, columns=2), rows(2, "1", "-1"),
+                op("piecewise", 3, **RELU), rows(4, "1 -1")]  # fmt: skip
+    document = proof_files.proof(constant, ["0", "0"], [["0", "-1"]])
+    assert verdict(document) == 0
+
+
 def test_an_entry_that_is_not_0_gives_a_norm_its_direction(verdict: Any) -> None:
     """|(c w, w)| is |w|, though nobody can tell that c = 0."""
     norm = kinked(rows(5, "1", "0"), rows(0, "0", "1"), op("add", 6, 7), op("norm2", 8, columns=2))
