@@ -693,6 +693,7 @@ def test_signs_sizes_and_keys(judge: Any, checker: Any, tmp_path: Path) -> None:
         [TWO, pair],
         [TWO, pair, row(1, "1")],
         [TWO, pair, row(0, "1 0"), op("multiply", 2, 1)],
+        [TWO, row(0, "1 0", "0 1", "1 1"), op("max", 1, columns=2)],  # a row and a half
     ):
         assert judge(NEAR, function=function, claim__eps="99") == 2
     nothing = [{"op": "variable", "size": 0}, op("affine", 0, columns=1, width=0, rows=[[]])]
