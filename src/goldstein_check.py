@@ -57,9 +57,9 @@ class Vec:
     def __del__(self):
         global kept
         kept -= self.room
-    def each(self, function, size, other=64):
+    def each(self, function, size):
         """Return `function` of both ends, a list of so many entries."""
-        spend((2 - self.exact) * size, self.bits, other)
+        spend((2 - self.exact) * size, self.bits)
         lo = function(self.lo)
         return Vec(lo, lo if self.exact else function(self.hi), self.den, self.soft)
     def take(self, places): return self.each(lambda ends: [ends[i] for i in places], len(places))
@@ -409,8 +409,9 @@ def check(claim, nodes):
     used = [j for j, a in enumerate(weights) if a > 0]
     if eps < 0 or delta < 0 or not used or min(weights) < 0:
         raise Refused("eps, delta and weights must not be negative, nor all weights 0")
+    minus = [-a for a in claim["x"].lo]
     for y in [claim["pivot"]] if near else [claim["vectors"][j] for j in used]:
-        gap = y + claim["-x"]
+        gap = y + Vec(minus, minus, claim["x"].den)
         if longer(gap.lo, gap.den, delta):
             raise Refused(f"a point is farther than delta = {show(delta)} from x")
     for soft in (True, False):  # exactly only where rounding leaves it open
@@ -539,9 +540,8 @@ def read(path):
     d, rows = nodes[0].size, evidence[vectors]
     need(len(rows) == len(evidence["weights"]), "one weight per vector is needed")
     claim |= {"eps": number(claim["eps"]), "delta": number(claim["delta"])}
-    claim |= {"-x": exact([-q for q in numbers(data["x"], d)])}
+    claim |= {"x": exact(numbers(data["x"], d)), "weights": exact(numbers(evidence["weights"]))}
     claim |= {"vectors": [exact(numbers(row, d)) for row in rows]}
-    claim |= {"weights": exact(numbers(evidence["weights"]))}
     claim |= {"pivot": exact(numbers(evidence.get("pivot", ["0"] * d), d))}
     return claim, nodes
 def distinct(pairs):
