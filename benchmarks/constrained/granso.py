@@ -8,7 +8,8 @@ import numpy as np
 from benchmarks.peers.remote import PeerProcess
 from benchmarks.recorder import OutOfBudget
 
-from goldstein.constrained import as_box, as_system
+from goldstein.checker.constrained.box import as_box
+from goldstein.oracles.constraints import as_system
 
 #: A value and a gradient are one call each; seconds are those of PyGRANSO itself.
 MAX_CALLS, MAX_SECONDS = 50_000, 10.0

@@ -37,7 +37,7 @@ _NAMES = {
         "softplus", "span_test", "square", "squared_hinge", "stack", "sum", "sum_squares",
     ],
     "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],
-    "goldstein.constrained": ["Violation"],
+    "goldstein.reductions.functions": ["Violation"],
     "goldstein.oracles": [
         "FiniteSum",
         "FunctionOracle",

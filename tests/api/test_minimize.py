@@ -12,7 +12,7 @@ import pytest
 from tests.functions import largest_of
 
 import goldstein as gs
-from goldstein.api.stationarity import _KINDS, stationarity_named
+from goldstein.reductions.stationarity import _KINDS, stationarity_named
 
 
 def f(x: np.ndarray) -> float:

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import goldstein as gs
 import goldstein.calculus as gc
-from goldstein.api.near import attempt_near, prove_near
+from goldstein.reductions.near import attempt_near, prove_near
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.construction.near.pivot_proof import near_certificate, search_near
 from goldstein.errors import OutOfBudget

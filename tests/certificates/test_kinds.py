@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.api.near import near_targets
-from goldstein.api.stationarity import _KINDS, Stationarity, register_stationarity
+from goldstein.reductions.near import near_targets
+from goldstein.reductions.stationarity import _KINDS, Stationarity, register_stationarity
 from goldstein.certificates.kinds import (
     Certificate,
     _registered,

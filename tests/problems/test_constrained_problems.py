@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.constrained import as_box, as_system
+from goldstein.checker.constrained.box import as_box
+from goldstein.oracles.constraints import as_system
 
 NAMES = gs.problems.names("constrained")
 

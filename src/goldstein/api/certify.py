@@ -2,150 +2,100 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goldstein.reductions.penalty import certify_constrained
-from goldstein.construction.cold import certificate_from, gathered
+from goldstein.api.driver import Differenced, Task
 from goldstein.api.inputs import (
-    LONGEST,
     RNG,
     as_point,
     as_vector,
     call_budget,
-    check_constrained,
     check_target,
-    deadline_after,
-    refuse_on_values,
-    refuse_workers,
     sized,
-    smallest_delta,
     tolerance,
 )
-from goldstein.construction.judge import describe
-from goldstein.api.options import in_words
-from goldstein.api.stationarity import Stationarity, stationarity_named
+from goldstein.api.options import in_words, make_solver
 from goldstein.certificates import (
     GoldsteinCertificate,
     KKTCertificate,
     NearCertificate,
     NearKKTCertificate,
+    PlusCertificate,
     ValuesCertificate,
 )
-from goldstein.certificates.verifying import as_proved, with_layout
 from goldstein.checker.arrays import Vector
-from goldstein.checker.rounding import distance_upper
-from goldstein.checker.constrained.box import as_box
-from goldstein.oracles.problem import Problem
-from goldstein.oracles.constraints import given, lacks_gradient
+from goldstein.construction.cold import certificate_from
+from goldstein.construction.gather import Enrichment
+from goldstein.construction.judge import describe
 from goldstein.display import Plotted
-from goldstein.errors import NotCertifiableError
+from goldstein.numerics.ball import LONGEST
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.function import DIFFERENCES, as_values
-from goldstein.oracles.workers import Workers, mapped
-from goldstein.construction.gather import Enrichment
+from goldstein.oracles.workers import Workers
+from goldstein.prox.term import Term
+from goldstein.reductions.base import Options
+from goldstein.solvers import Request
+
+Function = Oracle | Callable[..., Any]
+Gradient = Callable[..., Any] | bool | None
+Certificate = (
+    GoldsteinCertificate
+    | NearCertificate
+    | KKTCertificate
+    | NearKKTCertificate
+    | PlusCertificate
+    | ValuesCertificate
+)
+
+
+class _How(TypedDict, total=False):
+    """The arguments that do not change what kind of certificate it is."""
+
+    args: Sequence[Any]
+    delta: Required[float]
+    eps: float
+    rng: RNG
+    max_calls: int | None
+    max_time: float | None
+    workers: Workers
 
 
 @overload
 def certify(
-    fun: Oracle | Callable[..., Any],
-    x: Any,
-    jac: Callable[..., Any] | bool | None = None,
-    *,
-    args: Sequence[Any] = (),
-    delta: float,
-    eps: float = 0.0,
-    stationarity: Literal["goldstein"] = "goldstein",
-    rng: RNG = None,
-    max_calls: int | None = None,
-    max_time: float | None = None,
-    bounds: None = None,
-    constraints: tuple[()] = (),
-    workers: Workers = None,
-) -> GoldsteinCertificate: ...
-
-
+    fun: Function, x: Any, jac: Gradient = None, *, stationarity: Literal["goldstein"] = ...,
+    bounds: None = None, constraints: tuple[()] = (), plus: None = None, **how: Unpack[_How],
+) -> GoldsteinCertificate: ...  # fmt: skip
 @overload
 def certify(
-    fun: Oracle | Callable[..., Any],
-    x: Any,
-    jac: Callable[..., Any] | bool | None = None,
-    *,
-    args: Sequence[Any] = (),
-    delta: float,
-    eps: float = 0.0,
-    stationarity: Literal["goldstein"] = "goldstein",
-    rng: RNG = None,
-    max_calls: int | None = None,
-    max_time: float | None = None,
-    bounds: Any = None,
-    constraints: Any = (),
-    workers: Workers = None,
-) -> GoldsteinCertificate | KKTCertificate: ...
-
-
+    fun: Function, x: Any, jac: Gradient = None, *, stationarity: Literal["goldstein"] = ...,
+    bounds: Any = None, constraints: tuple[()] = (), plus: Term, **how: Unpack[_How],
+) -> PlusCertificate: ...  # fmt: skip
 @overload
 def certify(
-    fun: Oracle | Callable[..., Any],
-    x: Any,
-    jac: str,
-    *,
-    args: Sequence[Any] = (),
-    delta: float,
-    eps: float = 0.0,
-    stationarity: Literal["goldstein"] = "goldstein",
-    rng: RNG = None,
-    max_calls: int | None = None,
-    max_time: float | None = None,
-    bounds: Any = None,
-    constraints: tuple[()] = (),
-    workers: Workers = None,
-) -> ValuesCertificate: ...
-
-
+    fun: Function, x: Any, jac: Gradient = None, *, stationarity: Literal["goldstein"] = ...,
+    bounds: Any = None, constraints: Any = (), plus: None = None, **how: Unpack[_How],
+) -> GoldsteinCertificate | KKTCertificate: ...  # fmt: skip
 @overload
 def certify(
-    fun: Oracle | Callable[..., Any],
-    x: Any,
-    jac: Callable[..., Any] | bool | None = None,
-    *,
-    args: Sequence[Any] = (),
-    delta: float,
-    eps: float = 0.0,
-    stationarity: Literal["near"],
-    rng: RNG = None,
-    max_calls: int | None = None,
-    max_time: float | None = None,
-    bounds: None = None,
-    constraints: tuple[()] = (),
-    workers: Workers = None,
-) -> NearCertificate: ...
-
-
+    fun: Function, x: Any, jac: str, *, stationarity: Literal["goldstein"] = ...,
+    bounds: Any = None, constraints: tuple[()] = (), plus: None = None, **how: Unpack[_How],
+) -> ValuesCertificate: ...  # fmt: skip
 @overload
 def certify(
-    fun: Oracle | Callable[..., Any],
-    x: Any,
-    jac: Callable[..., Any] | bool | None = None,
-    *,
-    args: Sequence[Any] = (),
-    delta: float,
-    eps: float = 0.0,
-    stationarity: Literal["near"],
-    rng: RNG = None,
-    max_calls: int | None = None,
-    max_time: float | None = None,
-    bounds: Any = None,
-    constraints: Any = (),
-    workers: Workers = None,
-) -> NearCertificate | NearKKTCertificate: ...
+    fun: Function, x: Any, jac: Gradient = None, *, stationarity: Literal["near"],
+    bounds: None = None, constraints: tuple[()] = (), plus: Term | None = None,
+    **how: Unpack[_How],
+) -> NearCertificate: ...  # fmt: skip
+@overload
+def certify(
+    fun: Function, x: Any, jac: Gradient = None, *, stationarity: Literal["near"],
+    bounds: Any = None, constraints: Any = (), plus: Term | None = None, **how: Unpack[_How],
+) -> NearCertificate | NearKKTCertificate: ...  # fmt: skip
 
 
 @in_words
@@ -163,10 +113,9 @@ def certify(
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
+    plus: Term | None = None,
     workers: Workers = None,
-) -> (
-    GoldsteinCertificate | NearCertificate | KKTCertificate | NearKKTCertificate | ValuesCertificate
-):
+) -> Certificate:
     """Say how stationary a point is, wherever it came from. The point is never moved.
 
     Parameters
@@ -186,13 +135,17 @@ def certify(
     bounds, constraints
         As in `minimize`: the certificate then says how close to KKT the point is. x must be inside
         the bounds; whatever constraint it violates is stated.
+    plus : Term, optional
+        As in `minimize`: the claim is about f + h.
     workers : map-like callable or int
         As in `minimize`.
 
     Returns
     -------
-    GoldsteinCertificate, NearCertificate, KKTCertificate, NearKKTCertificate or ValuesCertificate
-        The last where `jac` is "2-point" or "3-point": with a confidence, from values alone.
+    GoldsteinCertificate, or that of another kind
+        With bounds or constraints a `KKTCertificate`, with `plus` a `PlusCertificate`, and where
+        near stationarity is asked for a `NearCertificate` or `NearKKTCertificate`. A
+        `ValuesCertificate` where `jac` is "2-point" or "3-point": with a confidence, from values.
         `eps` is the bound that was found. If the point is visibly not stationary at this delta,
         `descent` of a Goldstein certificate is a unit direction along which f falls.
 
@@ -213,105 +166,22 @@ def certify(
     array([-1.])
     """
     structure, point = as_point(x, "x")
-    laid_out = partial(with_layout, layout=None if structure is None else structure.spec)
-    eps = tolerance(eps)
+    eps, seed = tolerance(eps), seed_from(rng)
     check_target(1.0, delta, point)
-    kind = stationarity_named(stationarity)
-    deadline = deadline_after(max_time)
-    seed = seed_from(rng)
-    blind = isinstance(jac, str) and jac in DIFFERENCES
-    if blind or lacks_gradient(constraints):
-        from goldstein.reductions.values_only import certify_values
-
-        refuse_on_values(kind)
-        if given(constraints):
-            check_constrained(structure)
-        values = as_values(fun, args, structure) if blind else as_oracle(fun, jac, args, structure)  # type: ignore[arg-type]
-        with mapped(workers) as ask:
-            return laid_out(certify_values(
-                sized(values, point), point, float(delta), eps, as_box(bounds, point.size),
-                call_budget(max_calls, 20_000 + 2_000 * point.size), seed,
-                describe(values, "certify", seed, x), deadline, constraints, not blind,
-                ask,
-            ))  # fmt: skip
-    oracle = sized(as_oracle(fun, jac, args, structure), point)  # type: ignore[arg-type]
-    budget = call_budget(max_calls, 8 * point.size + 400)
-    if bounds is not None or given(constraints):
-        refuse_workers(workers, ("bounds= or constraints=", True))
-        check_constrained(structure)
-        problem = Problem.of(oracle, point, bounds, constraints, budget)
-        remarks = describe(oracle, "certify", seed, x)
-        if eps > 0:
-            remarks["asked_eps"] = eps
-        if kind.require is not None:
-            kind.require(oracle)
-        if kind.strengthen is not None:
-            from goldstein.api.near_kkt import certify_near_kkt  # brings all of the calculus
-
-            return certify_near_kkt(problem, point, float(delta), eps, seed, remarks, deadline)
-        return certify_constrained(problem, point, float(delta), eps, seed, remarks, deadline)
-    meta = {**describe(oracle, "certify", seed, x), "asked_delta": float(delta)}
-    if eps > 0:
-        meta["asked_eps"] = eps
-    with mapped(workers) as ask:
-        counted = CountedOracle(oracle, budget, LONGEST, None if workers is None else ask)
-        if kind.strengthen is not None:
-            stronger: NearCertificate = _certify_stronger(
-                kind, counted, oracle, point, float(delta), eps, seed, deadline
-            )
-            return stronger
-        certificate = certificate_from(
-            Enrichment(), point, float(delta), eps, counted, meta, deadline
-        )
-    if hasattr(oracle, "kink_form"):
-        certificate = _exactly(certificate, oracle, seed)
-    return laid_out(certificate)
-
-
-def _exactly(certificate: GoldsteinCertificate, oracle: Oracle, seed: int) -> GoldsteinCertificate:
-    """Exact gradients overrule those in float64, where cancellation may have lost them."""
-    proved: GoldsteinCertificate | None = as_proved(certificate, oracle, seed)
-    if proved is None:
-        raise NotCertifiableError(
-            f"the gradients of {oracle.name} are lost to rounding in float64; rescale the data or "
-            "rearrange the expression."
-        )
-    return proved
-
-
-def _certify_stronger(
-    kind: Stationarity,
-    counted: CountedOracle,
-    oracle: Oracle,
-    point: Vector,
-    delta: float,
-    eps: float,
-    seed: int,
-    deadline: float,
-) -> Any:
-    """Try the gradients of several radii as hints; keep the best proof."""
-    assert kind.targets is not None
-    assert kind.strengthen is not None
-    if kind.require is not None:
-        kind.require(oracle)
-    best: Any = None
-    for wanted, radius in kind.targets(eps, delta, smallest_delta(point)):
-        found = gathered(counted, point, radius, wanted, seed, Enrichment(), deadline)
-        if not found.points:
-            break
-        around = hint_from(found, point, radius)
-        limit = None if math.isinf(deadline) else deadline
-        stronger = kind.strengthen(oracle, around, eps, delta, seed, limit)
-        if stronger is not None and (best is None or stronger.eps < best.eps):
-            best = stronger
-        if best is not None and best.eps <= eps:
-            break
-    if best is None:
-        raise NotCertifiableError(
-            f"no verified proof of the kind {kind.name!r} was found within {delta:g} of x; raise "
-            "delta or max_calls, or ask for stationarity='goldstein'."
-        )
-    return best
+    source = Differenced.of(jac, constraints)
+    solver = make_solver("values" if source else "auto", None)
+    few = 20_000 + 2_000 * point.size if source else 8 * point.size + 400
+    task = Task.read(
+        fun, x, jac, args, structure, point, solver=solver, source=source,
+        exact=source.named is None, name="certify", stationarity=stationarity,
+        request=Request(eps, float(delta), seed), plus=plus, options=Options(central=True),
+        budget=call_budget(max_calls, few), max_time=max_time, bounds=bounds,
+        constraints=constraints, workers=workers,
+    )  # fmt: skip
+    if eps > 0 and not source:
+        task.meta["asked_eps"] = eps
+    found: Certificate = task.stated()
+    return found
 
 
 @dataclass(frozen=True)
@@ -390,11 +260,3 @@ def stationarity_curve(
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
         certificates.append(certificate)
     return StationarityCurve(radii, np.array([c.eps for c in certificates]), certificates)
-
-
-def hint_from(found: Enrichment, x: Vector, delta: float) -> GoldsteinCertificate:
-    """The same gradients as a hint where a pivot may be; a hint need not survive a check."""
-    inside = [distance_upper(y, x) <= delta for y in found.points]
-    return GoldsteinCertificate.from_gradients(
-        x, np.array(found.points)[inside], np.array(found.gradients)[inside]
-    )

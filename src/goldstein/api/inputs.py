@@ -12,17 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.ball import LONGEST, size_of, smallest_delta
 from goldstein.numerics.exact_floats import exact_float, exact_floats
 from goldstein.oracles import Oracle
 from goldstein.oracles.structure import Structure
 
 RNG = int | np.random.Generator | None
-
-#: Longest points, radii and gradients that a search computes with: it needs their squares.
-LONGEST = 1e152
-
-#: Smallest delta, in units of rounding at x: below it a ball has hardly any points.
-_FLOOR = 1e4 * 2.0**-53
 
 
 class PrecisionWarning(UserWarning):
@@ -123,21 +118,6 @@ def tolerance(eps: float) -> float:
     return exact_float(eps, "eps")
 
 
-def smallest_delta(x: Vector) -> float:
-    """Return the smallest radius that float64 can sample at a point of this size."""
-    return _floor(size_of(x))
-
-
-def size_of(x: Vector) -> float:
-    """Return the size of the largest entry."""
-    size: float = abs(x.item(np.abs(x).argmax()))
-    return size
-
-
-def _floor(size: float) -> float:
-    return _FLOOR * max(1.0, size)
-
-
 def check_target(eps: float, delta: float, x: Vector) -> None:
     for name, value in (("eps", eps), ("delta", delta)):
         if not is_number(value):
@@ -145,9 +125,8 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
         if not (math.isfinite(value) and value > 0):
             raise InputError(f"{name} must be a positive finite number, got {value!r}.")
         exact_float(value, name)
-    size = size_of(x)
-    _check_size(x.size, size, delta)
-    floor = _floor(size)
+    check_size(x, delta)
+    floor = smallest_delta(x)
     if delta < floor:
         raise InputError(
             f"delta = {delta:g} is below {floor:.3g}, the smallest ball float64 can sample at a "
@@ -157,11 +136,8 @@ def check_target(eps: float, delta: float, x: Vector) -> None:
 
 def check_size(x: Vector, delta: float = 0.0) -> None:
     """Refuse what a search cannot square."""
-    _check_size(x.size, size_of(x), delta)
-
-
-def _check_size(dim: int, size: float, delta: float) -> None:
-    if max(size * math.sqrt(dim), delta) > LONGEST:
+    size = size_of(x)
+    if max(size * math.sqrt(x.size), delta) > LONGEST:
         raise InputError(
             f"the point has entries of size {size:.3g} and delta is {delta:.3g}, but squares of "
             f"numbers beyond {LONGEST:g} overflow in float64; rescale the variables."
@@ -183,38 +159,3 @@ def deadline_after(max_time: float | None) -> float:
     if not (is_number(max_time) and max_time > 0):
         raise InputError(f"max_time must be positive seconds or None, got {max_time!r}.")
     return time.perf_counter() + float(max_time)
-
-
-def refuse_on_values(kind: Any, checkpoint: object = None, workers: object = None) -> None:
-    """Say what does not go together with values alone."""
-    if kind.strengthen is not None:
-        raise InputTypeError(
-            f"stationarity={kind.name!r} is proved from the structure of an Expression; values "
-            "alone support 'goldstein', with a confidence."
-        )
-    if checkpoint is not None and workers is not None:
-        raise InputError(
-            "a checkpoint is a journal of values one by one, and workers take many at a time; drop "
-            "checkpoint= or workers=."
-        )
-
-
-def refuse_workers(workers: object, *others: tuple[str, bool]) -> None:
-    """Say what workers do not go together with where there is a gradient."""
-    if workers is None:
-        return
-    names = [name for name, there in others if there]
-    if names:
-        raise InputError(
-            f"workers= asks for several gradients at once, which {' and '.join(names)} cannot yet; "
-            "drop one of them."
-        )
-
-
-def check_constrained(structure: Structure | None) -> None:
-    """Say what does not go together with bounds and constraints."""
-    if structure is not None:
-        raise InputTypeError(
-            f"with bounds or constraints x0 must be one vector, got the layout {structure}; "
-            "ravel it, and unpack it in fun."
-        )

@@ -8,12 +8,12 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from goldstein.errors import InputError, InputTypeError
+from goldstein.reductions.base import USUAL, Options
 from goldstein.solvers import REGISTRY, Solver
 from goldstein.solvers.compiled import CompiledAuto
 from goldstein.solvers.compiled.machine import chosen as is_chosen
@@ -128,36 +128,20 @@ def method_options(method: str | Solver) -> list[str]:
     return [*_parameters(REGISTRY[method]), *_OWN, *(["compiled"] if method == "auto" else [])]
 
 
-@dataclass(frozen=True)
-class OwnOptions:
-    """Options of `minimize` itself.
-
-    Are gradients checked, are iterates feasible, does a run go on while f falls cheaply, and does
-    it begin with leaps where an expression allows for them?
-    """
-
-    check_gradient: bool = True
-    feasible: bool = False
-    go_on: bool = True
-    leaps: bool = True
+#: The options of `minimize` itself, in order.
+_OWN = dict.fromkeys(("check_gradient", "feasible", "go_on", "leaps")).keys()
 
 
-_USUAL = OwnOptions()
-
-#: Their names, in order.
-_OWN = dict.fromkeys(field.name for field in fields(OwnOptions)).keys()
-
-
-def split_options(options: dict[str, Any] | None) -> tuple[OwnOptions, dict[str, Any] | None]:
+def split_options(options: dict[str, Any] | None) -> tuple[Options, dict[str, Any] | None]:
     """Return the options of `minimize` itself, and those of the method."""
     if not isinstance(options, dict):
-        return _USUAL, options
+        return USUAL, options
     own = _OWN & options.keys()
     for name in own:
         if not isinstance(options[name], bool):
             raise InputTypeError(f"option {name!r} must be True or False, got {options[name]!r}.")
     rest = {name: value for name, value in options.items() if name not in own}
-    return OwnOptions(**{name: options[name] for name in own}), rest if own else options
+    return Options(**{name: options[name] for name in own}), rest if own else options
 
 
 @functools.cache

@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.api.inputs import (
-    LONGEST,
-    RNG,
-    as_start,
-    check_size,
-    is_number,
-    sized,
-    smallest_delta,
-)
+from goldstein.api.inputs import RNG, as_start, check_size, is_number, sized
 from goldstein.errors import InputError, KinkError
-from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.ball import LONGEST, smallest_delta, uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 

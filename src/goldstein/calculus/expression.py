@@ -22,10 +22,10 @@ from goldstein.calculus.set_once import SetOnce
 from goldstein.calculus.stillness import Still
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import common_denominator
-from goldstein.oracles.constraints import Comparison
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle
+from goldstein.oracles.constraints import Comparison
 
 if TYPE_CHECKING:
     from goldstein.apriori.explain import Explanation
@@ -110,6 +110,7 @@ class Expression(SetOnce, Oracle):
     """
 
     adjustable = frozenset({"_last"})
+    is_written = True
     knows_kinks = True
     #: The value is a polynomial of this degree of the arguments' values, piece by piece.
     own_degree: float = 1

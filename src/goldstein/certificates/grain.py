@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.rounding import UNIT, norm_upper
 from goldstein.checker.constrained.box import Box
+from goldstein.checker.rounding import UNIT, norm_upper
 from goldstein.errors import OracleError
 
 #: Values at many points, one per row.

@@ -30,10 +30,10 @@ from goldstein.certificates.grain import DIGITS, Many, grain_of
 from goldstein.certificates.kinds import Stored, array
 from goldstein.certificates.verifying import check_layout, layout_of, settle_layout
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constrained.box import Box, as_box
 from goldstein.checker.layout import Layout, is_vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification
-from goldstein.checker.constrained.box import Box, as_box
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.betting import mean_limits

@@ -57,6 +57,7 @@ from goldstein.certificates.values import (
     plain_checks,
 )
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constrained.box import Box, as_box
 from goldstein.checker.constrained.multipliers import (
     DEGENERATE,
     LESS,
@@ -66,12 +67,11 @@ from goldstein.checker.constrained.multipliers import (
 )  # fmt: skip
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
-from goldstein.checker.constrained.box import Box, as_box
-from goldstein.oracles.constraints import System, Values, as_system
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.constraints import System, Values, as_system
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values

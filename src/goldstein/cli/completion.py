@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from goldstein import problems
-from goldstein.api.stationarity import stationarity_names
+from goldstein.reductions.stationarity import stationarity_names
 from goldstein.solvers import REGISTRY
 
 

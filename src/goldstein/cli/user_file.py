@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import goldstein
-from goldstein.oracles.constraints import given
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle
+from goldstein.oracles.constraints import given
 
 FUNCTIONS = (
     "problem", "f", "F", "fun", "func", "function", "objective", "loss", "cost", "oracle", "pair",

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.construction.goldstein_claim import Stating, looks_beside
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
+from goldstein.construction.gather import Enrichment, enrich
+from goldstein.construction.goldstein_claim import Stating, looks_beside
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.agreement import required_resolution
-from goldstein.construction.gather import Enrichment, enrich
 
 #: How often the search goes on after a claim that would not have survived.
 SEARCHES = 4
@@ -95,6 +95,19 @@ def certificate_from(
             "raise max_calls or delta."
         )
     return best
+
+
+def hint_around(
+    oracle: CountedOracle, x: Vector, delta: float, eps: float, seed: int, deadline: float
+) -> GoldsteinCertificate | None:
+    """Return gradients around x as a hint where a pivot may be; it need not survive a check."""
+    found = gathered(oracle, x, delta, eps, seed, Enrichment(), deadline)
+    if not found.points:
+        return None
+    inside = [distance_upper(y, x) <= delta for y in found.points]
+    return GoldsteinCertificate.from_gradients(
+        x, np.array(found.points)[inside], np.array(found.gradients)[inside]
+    )
 
 
 def remarks(found: Enrichment, meta: dict[str, Any]) -> tuple[dict[str, Any], Vector | None]:

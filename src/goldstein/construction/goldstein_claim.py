@@ -18,6 +18,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import NOISE, RESOLVED
 from goldstein.checker.blackbox.perturbed import ROUNDS, SAME, Neighbourhood, resample
 from goldstein.checker.blackbox.perturbed import radius as perturbation
+from goldstein.checker.constrained.box import as_box
 from goldstein.checker.rounding import (
     combination_norm_upper,
     distance_upper,
@@ -27,7 +28,6 @@ from goldstein.checker.rounding import (
     rounding_slack,
     up,
 )
-from goldstein.checker.constrained.box import as_box
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
 from goldstein.numerics.hull import MANY_VARIABLES, best_bound
 from goldstein.numerics.streams import stream

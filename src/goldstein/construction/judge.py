@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from dataclasses import replace
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from goldstein.construction.cold import certificate_from
-from goldstein.api.inputs import smallest_delta
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.construction.goldstein_claim import Stating, distances, heaviest, taken
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
+from goldstein.construction.cold import certificate_from
+from goldstein.construction.gather import Enrichment, enrich
+from goldstein.construction.goldstein_claim import Stating, distances, heaviest, taken
 from goldstein.errors import (
     BallTooSmallError,
     InputError,
@@ -24,14 +25,13 @@ from goldstein.errors import (
     UnresolvedError,
     WrongGradientError,
 )
-from goldstein.numerics.ball import uniform_in_balls
+from goldstein.numerics.ball import smallest_delta, uniform_in_balls
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong, required_resolution
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
-from goldstein.construction.gather import Enrichment, enrich
 from goldstein.solvers.loop import LONG, Outcome
 
 #: Points a solver queried at unperturbed places are displaced by this part of delta.
@@ -109,6 +109,13 @@ class Judge:
             return None, fresh
         return certificate, None
 
+    def asked_again(self, evidence: Evidence) -> tuple[Any, Any]:
+        """Return the evidence with fresh gradients where these still cancel; claim nothing."""
+        stating, fresh = self._ask_again(evidence)
+        if stating is None or stating.bound() > self.request.eps:
+            return None, fresh
+        return replace(evidence, points=fresh[0], gradients=fresh[1]), None
+
     def _claimed(self, stating: Stating) -> GoldsteinCertificate | None:
         """State a claim, after a look at how fine f is, and after one at what the claim rests on."""
         stating.resolution = self.look(stating.x, stating.rests_on())
@@ -132,7 +139,10 @@ class Judge:
         request, left = self.request, self.oracle.limit - self.oracle.calls
         spare = left - 6 * (2 * x.size + 50)
         keep = int(spare) if 0 < spare < math.inf else 0
-        with contextlib.suppress(OutOfCalls, InputError, UnresolvedError), self.oracle.reserved(keep):
+        with (
+            contextlib.suppress(OutOfCalls, InputError, UnresolvedError),
+            self.oracle.reserved(keep),
+        ):
             meta = {"seed": request.seed, **self.meta}
             return certificate_from(Enrichment(), x, request.delta, request.eps, self.oracle, meta)
         return None

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
-from goldstein.construction.goldstein_claim import MARGIN, ROOM, scale_of
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.constrained.box import best_normal
@@ -24,13 +23,14 @@ from goldstein.checker.constrained.multipliers import CLOSE, qualification
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
-from goldstein.oracles.problem import Problem
+from goldstein.construction.goldstein_claim import MARGIN, ROOM, scale_of
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls, UnresolvedError
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
 from goldstein.numerics.conic_hull import conic_weights, shortest_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles.agreement import resolution_of
+from goldstein.oracles.problem import Problem
 
 #: The combination is sought so much shorter than the claim, which has to survive beside it.
 SPARE = 0.9

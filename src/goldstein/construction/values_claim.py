@@ -22,8 +22,8 @@ from goldstein.certificates.values import (
     upper_bound,
 )
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.constrained.box import Box
+from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream

@@ -17,13 +17,13 @@ from goldstein.certificates.values_kkt import (
     measured_qualification,
     reached,
 )
-from goldstein.construction.values_claim import Statistics, claimed, look, places_around
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import Box
-from goldstein.oracles.problem import Problem
-from goldstein.oracles.constraints import System
+from goldstein.construction.values_claim import Statistics, claimed, look, places_around
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
+from goldstein.oracles.constraints import System
+from goldstein.oracles.problem import Problem
 
 #: Pairs of points beside x that are looked at: more than a check will.
 CENTRE_PAIRS = 6

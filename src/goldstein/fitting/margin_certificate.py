@@ -17,8 +17,8 @@ from scipy import sparse
 
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
-from goldstein.construction.goldstein_claim import Stating
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.construction.goldstein_claim import Stating
 from goldstein.errors import KinkError, NotCertifiableError
 from goldstein.fitting.margin_finish import distinct_rows
 from goldstein.fitting.margin_newton import LocalMinimum

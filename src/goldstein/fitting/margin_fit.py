@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from goldstein.api import certify, minimize
-from goldstein.api.inputs import smallest_delta
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.files import Arrays
@@ -38,6 +37,7 @@ from goldstein.fitting.near_proof import (
 from goldstein.kept import NOTHING, Form, Kept
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
+from goldstein.numerics.ball import smallest_delta
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.streams import is_state
 

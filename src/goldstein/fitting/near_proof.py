@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from goldstein.api.near import attempt_near
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.kept import NOTHING, Kept
+from goldstein.reductions.near import attempt_near
 
 #: Seconds that a proof may take beside as many as the fit took; and at least, where the fit is kept
 #: in a folder. A fit that resumes is short, and its proof must not be the worse for it.

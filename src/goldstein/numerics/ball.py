@@ -9,6 +9,23 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 
+#: Longest points, radii and gradients that a search computes with: it needs their squares.
+LONGEST = 1e152
+
+#: Smallest radius, in units of rounding at x: below it a ball has hardly any points.
+_FLOOR = 1e4 * 2.0**-53
+
+
+def size_of(x: Vector) -> float:
+    """Return the size of the largest entry."""
+    size: float = abs(x.item(np.abs(x).argmax()))
+    return size
+
+
+def smallest_delta(x: Vector) -> float:
+    """Return the smallest radius that float64 can sample at a point of this size."""
+    return _FLOOR * max(1.0, size_of(x))
+
 
 def shrink(dim: int) -> float:
     """Return the factor by which balls are sampled smaller, so that rounding stays inside."""

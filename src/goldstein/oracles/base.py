@@ -22,6 +22,9 @@ class Oracle(ABC):
     #: True when `gradient` raises `KinkError` at every point of non-differentiability.
     knows_kinks: bool = False
 
+    #: True of an Expression: its formula is known, so that what is proved of it is exact.
+    is_written: bool = False
+
     #: Number of variables, or None when any length is accepted.
     dim: int | None = None
 

@@ -15,6 +15,7 @@ from goldstein.errors import GoldsteinError, InputTypeError, KinkError, OracleEr
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.constraints import System, as_system, given, system_identity
 from goldstein.oracles.counted import CountedOracle
+from goldstein.oracles.differences import Stencil
 from goldstein.oracles.structure import Structure
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Problem:
     layout: Structure | None = None
     #: Whether there are bounds or constraints.
     limited: bool = True
+    #: How differences are taken where there are values only.
+    stencil: Stencil | None = None
 
     @classmethod
     def of(
@@ -53,22 +56,24 @@ class Problem:
         bounds: Any = None,
         constraints: Any = (),
         term: Term | None = None,
+        stencil: Stencil | None = None,
         **how: Any,
     ) -> Problem:
         """Read bounds and constraints; these are asked once, at the point of the box nearest x.
 
-        `how` says what of the answers of constraints is stored, and differenced: see `as_system`.
+        `how` says how the answers of constraints are stored, and asked for: see `as_system`.
         """
         limited = bounds is not None or given(constraints)
-        if limited and not (f.has_gradient and f.has_value):
+        if limited and stencil is None and not (f.has_gradient and f.has_value):
             raise InputTypeError(
                 f"bounds and constraints need a function with values and gradients; {f.name} has "
                 "noisy samples of gradients only."
             )
         box = as_box(bounds, x.size)
-        system = as_system(() if constraints is None else constraints, box.clip(x), **how)
+        constraints = () if constraints is None else constraints
+        system = as_system(constraints, box.clip(x), stencil=stencil, **how)
         counted = f if isinstance(f, CountedOracle) else CountedOracle(f)
-        return cls(counted, box, system, term, limited=limited)
+        return cls(counted, box, system, term, limited=limited, stencil=stencil)
 
     def value(self, x: Vector) -> float:
         """Return f(x), and the term there."""

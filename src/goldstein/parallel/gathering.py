@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.api.driver import first_length
 from goldstein.api.progress import counter
-from goldstein.api.task import first_length
 from goldstein.certificates.kinds import limits_for
 from goldstein.certificates.plus import bounded_term
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
-from goldstein.reductions.functions import Folded, Violation
-from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.kept import digest
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import values_of
 from goldstein.oracles.journal import same_value
@@ -27,6 +26,7 @@ from goldstein.parallel.folder import Folder
 from goldstein.parallel.jobs import Done, Trouble
 from goldstein.parallel.pool import Pool
 from goldstein.prox.term import Term
+from goldstein.reductions.functions import Folded, Violation
 from goldstein.result import Result, Status
 from goldstein.solvers.base import CTRL_C
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from goldstein.checker.arrays import Vector
-from goldstein.construction.judge import Judge
 from goldstein.errors import OutOfCalls
-from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles import CountedOracle
+from goldstein.oracles.counted import Map
 from goldstein.oracles.problem import Problem
 from goldstein.result import History, Status
 from goldstein.solvers import Request, Solver, State
@@ -44,6 +44,12 @@ class Options:
     feasible: bool = False
     go_on: bool = True
     leaps: bool = True
+    #: Of values only: central differences; f itself has a gradient, its constraints have none.
+    central: bool = False
+    exact: bool = False
+
+
+USUAL = Options()
 
 
 @dataclass
@@ -78,7 +84,8 @@ class Run:
     deadline: float = math.inf
     callback: Callable[..., Any] | None = None
     progress: Callable[[State, int], None] | None = None
-    options: Options = Options()
+    options: Options = USUAL
+    workers: Map = map
     course: Course = field(default_factory=Course)
 
     def __post_init__(self) -> None:
@@ -87,7 +94,16 @@ class Run:
     def aimed(self, eps: float, delta: float, more: int = 0) -> Run:
         """Return this run with another target, and a seed so much larger."""
         request = self.request
-        return replace(self, request=replace(request, eps=eps, delta=delta, seed=request.seed + more))
+        return replace(
+            self, request=replace(request, eps=eps, delta=delta, seed=request.seed + more)
+        )
+
+    def apart(self, problem: Problem, target: Request) -> Run:
+        """Return a run on another problem, inside this one, that nobody watches."""
+        request = Request(target.eps, target.delta, target.seed, target.lipschitz)
+        return replace(
+            self, problem=problem, request=request, callback=None, progress=None, course=Course()
+        )
 
     @property
     def late(self) -> bool:
@@ -106,7 +122,7 @@ class Run:
         continuation: GoingOn | None = None,
     ) -> Outcome:
         """Let the solver search on a function that the problem was reduced to."""
-        suspect = judge.suspect if isinstance(judge, Judge) else None
+        suspect = getattr(judge, "suspect", None)
         outcome = run(
             self.solver, function, x, target, judge=judge, suspect=suspect,
             max_time=self.time_left(), callback=self.callback, progress=self.progress,
@@ -114,8 +130,6 @@ class Run:
         )  # fmt: skip
         self.course.history.extend(outcome.history)
         self.course.steps += outcome.state.steps
-        if function.closed:
-            self.problem.f.close()
         return outcome
 
     def moved(self, x: Vector, fun: float, violation: float | None = None) -> None:
@@ -144,6 +158,10 @@ class Reduced(CountedOracle):
     def billed(self) -> int:
         return self.source.billed
 
+    def close(self) -> None:
+        super().close()
+        self.source.close()
+
     def seen(self, state: Any) -> Any:
         x, fun, violation = self.inner.shown(state.x, state.fx)  # type: ignore[attr-defined]
         return State(
@@ -155,8 +173,8 @@ class Reduced(CountedOracle):
 class Reduction(ABC):
     """One way to search. Subclasses say how a stage goes; the loop over stages is here."""
 
-    #: Stages at most.
-    stages = 1
+    #: Stages at most, and calls kept back for the value of the answer.
+    stages, kept_back = 1, 1
 
     def __init__(self, run: Run) -> None:
         self.run, self.problem, self.request = run, run.problem, run.request
@@ -166,7 +184,7 @@ class Reduction(ABC):
         """Search until the claim is proved, or a limit is met."""
         self.stop.x = self.nearest(start)
         try:
-            return self._search(self.stop.x)
+            return self._through_stages(self.stop.x)
         except OutOfCalls:
             status = Status.OUT_OF_CALLS
         except (StopIteration, KeyboardInterrupt) as cause:
@@ -177,7 +195,7 @@ class Reduction(ABC):
             status = ENDINGS[type(ending)]
         return self.ended(self.best, status)
 
-    def _search(self, x: Vector) -> Answer:
+    def _through_stages(self, x: Vector) -> Answer:
         found = self.begin(x)
         for stage in range(self.stages):
             if isinstance(found, Answer):

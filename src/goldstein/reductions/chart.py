@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
-from goldstein.reductions.coordinates import Place
-from goldstein.oracles.problem import Problem
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.streams import stream
+from goldstein.oracles.problem import Problem
+from goldstein.reductions.coordinates import Place
 
 #: Newton steps, and the part of the limits' size up to which equalities hold.
 STEPS, HOLDS = 20, 1e-14

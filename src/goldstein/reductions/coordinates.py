@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from goldstein.checker.arrays import Indices, Mask, Matrix, Vector
-from goldstein.reductions.polyhedron import Polyhedron
 from goldstein.oracles.problem import Problem
+from goldstein.reductions.polyhedron import Polyhedron
 
 #: Flats of more variables are not looked for: an orthonormal basis of them is a dense matrix.
 LARGEST = 2000

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
-from goldstein.reductions.penalty import DECIDED, FINAL, RUNAWAY, SHARE, Answer, ConstrainedSearch
-from goldstein.construction.kkt_claim import Around
 from goldstein.checker.arrays import Vector
-from goldstein.reductions.improvement import Improvement, require_feasible
+from goldstein.construction.kkt_claim import Around
 from goldstein.errors import OutOfCalls
+from goldstein.reductions.base import DECIDED, FINAL, Answer
+from goldstein.reductions.improvement import Improvement, require_feasible
+from goldstein.reductions.penalty import RUNAWAY, Limited
 from goldstein.result import Status
 from goldstein.solvers.base import VALUE_LIMIT
 
@@ -19,59 +19,61 @@ from goldstein.solvers.base import VALUE_LIMIT
 #: stops a stage although its limit is so many deltas away: f may fall until limits are close.
 FIRM, FIRMER, FAR = 8.0, 4.0, 1000.0
 
-#: Centres, and the part of delta after which a stage that moves less than it is the last.
-CENTRES, STILL = 200, 1e-2
+#: The part of delta after which a stage that moves less than it is the last.
+STILL = 1e-2
 
 
-class FeasibleSearch(ConstrainedSearch):
+class Feasible(Limited):
     """Every accepted point satisfies bounds and constraints, and is lower than the last centre."""
 
-    def _run(self, x: Vector) -> Answer:
-        problem, request = self.problem, self.request
-        require_feasible(problem, x)
-        if problem.box.fixed.all():
-            return self._judged(x, None, Status.NOT_VERIFIED)
-        wrong = self._wrong_constraint(x)
-        if wrong:
-            return self._answer(x, Status.WRONG_GRADIENT, None, f"that of {wrong}")
-        try:
-            self._first_weights(x)
-            value = problem.f.value(x)
-        except OutOfCalls:
-            return self._answer(x, Status.OUT_OF_CALLS, None)
-        target = replace(request, eps=SHARE * request.eps, delta=SHARE * request.delta)
-        last = self._answer(x, Status.NOT_VERIFIED, None)
-        for stage in range(CENTRES):
-            function = Improvement(problem, value, FIRM * self._rho, FIRM * self._wall)
-            outcome = self._solve(function, x, replace(target, seed=request.seed + stage))
-            self._wall = max(self._wall, function.steepest)
-            y = function.invert(outcome.state.x)
-            # An improvement below 0 is a fall of f at a feasible point.
-            fallen = outcome.state.fx < 0.0 and not self._excess(y).any()
-            way = float(np.linalg.norm(y - x)) if fallen else 0.0
-            stopped = function.stops(y, FAR * request.delta)
-            self._rho = np.where(stopped, FIRMER * self._rho, self._rho)
-            if fallen:
-                self._stop.x = y
-                try:
-                    x, value = y, problem.f.value(y)
-                except OutOfCalls:
-                    return replace(last, x=y, status=Status.OUT_OF_CALLS)
-            if outcome.status in RUNAWAY or value < VALUE_LIMIT:
-                return self._answer(x, Status.UNBOUNDED, None)
-            if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
-                return self._answer(x, outcome.status, None, self._blame(x, outcome.status))
-            ended = outcome.status in FINAL or time.perf_counter() > self.deadline
-            if ended or way <= STILL * request.delta:
-                last = self._judged(x, self._evidence(outcome), outcome.status, function)
-                if last.status in DECIDED or ended:
-                    return last
-                if target.delta <= 2.0**-6 * request.delta:
-                    break
-                target = replace(target, eps=0.5 * target.eps, delta=0.25 * target.delta)
-        return replace(last, status=Status.NOT_VERIFIED)
+    stages = 200
 
-    def _placed(self, around: Around) -> Vector:
+    def begin(self, x: Vector) -> Vector | Answer:
+        require_feasible(self.problem, x)
+        found = super().begin(x)
+        if isinstance(found, Answer):
+            return found
+        try:
+            self.first_weights(x)
+            self._value = self.problem.f.value(x)
+        except OutOfCalls:
+            return Answer(x, Status.OUT_OF_CALLS)
+        self._last = Answer(x, Status.NOT_VERIFIED)
+        return x
+
+    def stage(self, x: Vector, stage: int) -> Vector | Answer:
+        problem, request = self.problem, self.request
+        function = Improvement(problem, self._value, FIRM * self._rho, FIRM * self._wall)
+        outcome = self.solve(function, x, replace(self._target, seed=request.seed + stage))
+        self._wall = max(self._wall, function.steepest)
+        y = function.invert(outcome.state.x)
+        # An improvement below 0 is a fall of f at a feasible point.
+        fallen = outcome.state.fx < 0.0 and not self.excess(y).any()
+        far = float(np.linalg.norm(y - x)) if fallen else 0.0
+        stopped = function.stops(y, FAR * request.delta)
+        self._rho = np.where(stopped, FIRMER * self._rho, self._rho)
+        if fallen:
+            self.stop.x = x = y
+            try:
+                self._value = problem.f.value(y)
+            except OutOfCalls:
+                return replace(self._last, x=y, status=Status.OUT_OF_CALLS)
+        if outcome.status in RUNAWAY or self._value < VALUE_LIMIT:
+            return Answer(x, Status.UNBOUNDED)
+        if outcome.status in (Status.WRONG_GRADIENT, Status.NOT_DETERMINISTIC):
+            return self.blame(x, outcome.status)
+        ended = outcome.status in FINAL or self.run.late
+        if ended or far <= STILL * request.delta:
+            last = self._last = self.judged(x, self.evidence(outcome), outcome.status, function)
+            if last.status in DECIDED or ended:
+                return last
+            target = self._target
+            if target.delta <= 2.0**-6 * request.delta:
+                return replace(last, status=Status.NOT_VERIFIED)
+            self._target = replace(target, eps=0.5 * target.eps, delta=0.25 * target.delta)
+        return x
+
+    def placed(self, around: Around) -> Vector:
         """Return x on the bounds that carry a normal, if it stays feasible there."""
-        moved = super()._placed(around)
-        return around.x if self._excess(moved).any() else moved
+        moved = super().placed(around)
+        return around.x if self.excess(moved).any() else moved

@@ -18,13 +18,13 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import Box
-from goldstein.reductions.chart import Chart
-from goldstein.reductions.coordinates import Coordinates
-from goldstein.oracles.problem import Problem
-from goldstein.oracles.constraints import System, as_system
 from goldstein.errors import BallTooSmallError, KinkError
 from goldstein.oracles import Oracle
+from goldstein.oracles.constraints import System, as_system
 from goldstein.oracles.differences import Stencil
+from goldstein.oracles.problem import Problem
+from goldstein.reductions.chart import Chart
+from goldstein.reductions.coordinates import Coordinates
 
 #: Gradients of f that are kept.
 REMEMBERED = 1000
@@ -224,6 +224,9 @@ class Violation(Oracle):
     >>> V.value(np.array([2.0, 2.0])), V.gradient(np.array([2.0, 2.0]))
     (3.0, array([1., 1.]))
     """
+
+    #: What certificates call it.
+    title = "violation of the constraints"
 
     def __init__(self, constraints: object, x: object) -> None:
         point = np.array(x, dtype=np.float64)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
 from goldstein.checker.arrays import Vector
-from goldstein.oracles.problem import Problem
 from goldstein.errors import GoldsteinError, OutOfCalls
+from goldstein.oracles.problem import Problem
 
 #: Values and gradients at most: a few, and a few for each variable.
 CALLS, CALLS_PER_VARIABLE = 60, 4

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
+from goldstein.errors import InputError, KinkError
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.functions import Boxed
-from goldstein.errors import InputError, KinkError
 
 
 class Improvement(Boxed):

@@ -13,7 +13,7 @@ from typing import Any
 
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.errors import InputError, InputTypeError, NotCertifiableError
+from goldstein.errors import InputTypeError, NotCertifiableError
 from goldstein.numerics.ball import smallest_delta
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import FINAL, Answer, Reduction, Run
@@ -21,7 +21,6 @@ from goldstein.reductions.stationarity import (
     Attempt,
     Stationarity,
     register_stationarity,
-    stationarity_named,
 )
 from goldstein.result import Status
 from goldstein.solvers import Request
@@ -61,6 +60,7 @@ class Stronger(Reduction):
         assert kind.targets is not None
         assert kind.strengthen is not None
         self.weaker, self.strengthen, self.targets = weaker, kind.strengthen, kind.targets
+        self.kept_back = weaker.kept_back
         self._verified: Answer | None = None
         self._last: Answer | None = None
         self._nearest, self._idle = math.inf, 0
@@ -127,7 +127,11 @@ class Stronger(Reduction):
                 break
             found = self.strengthen(self.problem, hint, self.request, self.run.deadline)
             note, proof = found.note, found.certificate
-            if proof is not None and not found.degenerate and (best is None or proof.eps < best.eps):
+            if (
+                proof is not None
+                and not found.degenerate
+                and (best is None or proof.eps < best.eps)
+            ):
                 best = proof
             if best is not None and best.eps <= self.request.eps:
                 break
@@ -231,6 +235,6 @@ def _verified(found: Any, eps: float, fun: Any, **limits: Any) -> Attempt:
     return Attempt(None, note, failed == [_EMPTY] and proof.eps <= eps)
 
 
-register_stationarity(Stationarity("near", require_structure, near_targets, prove_near))
-
-__all__ = ["InputError", "Stronger", "attempt_near", "near_targets", "stationarity_named"]
+register_stationarity(
+    Stationarity("near", require_structure, near_targets, prove_near, frozenset({"an expression"}))
+)

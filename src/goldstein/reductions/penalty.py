@@ -478,7 +478,9 @@ class Penalty(Limited):
             early=False,
         )  # fmt: skip
         found = search.search(x)
-        place = restored(problem, found.x, request.delta, np.zeros(x.size, dtype=bool), request.seed)
+        place = restored(
+            problem, found.x, request.delta, np.zeros(x.size, dtype=bool), request.seed
+        )
         if problem.feasible(place):
             return place
         if found.status is Status.VERIFIED:

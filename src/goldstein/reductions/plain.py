@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -27,11 +26,16 @@ LAST_WORD = 0.1
 class Plain(Reduction):
     """One run of a solver on f."""
 
+    kept_back = 0
+
     def begin(self, x: Vector) -> Vector:
         run, f = self.run, self.problem.f
         if not (run.options.leaps and run.solver.name.startswith("auto") and f.plain.is_written):
             return x
-        from goldstein.calculus.leaps import applies, head_start  # brings linear programs
+        from goldstein.construction.initialisation.prox_linear import (  # brings linear programs
+            applies,
+            head_start,
+        )
 
         oracle: Any = f.plain
         return head_start(oracle, f, x, run.deadline) if applies(oracle) else x

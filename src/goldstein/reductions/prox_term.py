@@ -8,36 +8,36 @@ plus the exact subgradients of h. Where it does not agree, the structure was not
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from goldstein.reductions.forward_backward import forward_backward
-from goldstein.construction.judge import Judge, last_calls
 from goldstein.certificates.plus import PlusCertificate
-from goldstein.construction.goldstein_claim import Stating, heaviest
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
-from goldstein.errors import KinkError, OutOfCalls
+from goldstein.construction.gather import Enrichment, enrich
+from goldstein.construction.goldstein_claim import Stating, heaviest
+from goldstein.construction.judge import Judge, last_calls
+from goldstein.errors import InputError, KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.streams import stream
 from goldstein.numerics.sum_hull import shortest_sum
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.problem import Problem
 from goldstein.oracles.tilted import Tilted
-from goldstein.prox.term import Chart, Term
-from goldstein.result import History, Status
-from goldstein.solvers import Request, Solver, State
-from goldstein.construction.gather import Enrichment, enrich
-from goldstein.solvers.loop import ENDINGS, adapt_callback, run, stopped
+from goldstein.prox.term import Chart
+from goldstein.reductions.base import Answer, Reduction, Run
+from goldstein.reductions.forward_backward import forward_backward
+from goldstein.reductions.penalty import Penalty
+from goldstein.result import Status
+from goldstein.solvers import Request
+from goldstein.solvers.loop import ENDINGS
 
-#: How often structure and search take turns, and by how much targets shrink from turn to turn.
-ROUNDS, SHRINK = 10, 0.25
+#: By how much targets shrink from stage to stage.
+SHRINK = 0.25
 
 #: The search inside a structure aims at this part of eps and delta: the claim needs some room.
 SHARE = 0.25
@@ -52,12 +52,12 @@ JUMP = 0.05
 LOOKS = 4
 
 
-#: Endings of a search that end the run.
-_FINAL = (Status.STOPPED, Status.NOT_DETERMINISTIC, Status.WRONG_GRADIENT, Status.UNBOUNDED)
+#: Endings of a search that end the run, and leave nothing to claim.
+_FINAL = (Status.NOT_DETERMINISTIC, Status.WRONG_GRADIENT, Status.UNBOUNDED)
 
 
 class _Ended(Exception):
-    """Control flow inside a run: there is no point in another turn."""
+    """Control flow inside a run: there is no point in another stage."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status)
@@ -81,90 +81,82 @@ class _OnChart(Oracle):
         return self.chart.pull(self.f.gradient(self.chart.point(y)), y) + self.chart.slope(y)
 
 
-@dataclass
-class PlusSearch:
-    """One run: the point, its value, and what is proved of it so far."""
+class ProxTerm(Reduction):
+    """Structure and search take turns; the claim is about f plus subgradients of the term."""
 
-    f: CountedOracle
-    term: Term
-    solver: Solver
-    request: Request
-    meta: dict[str, Any]
-    deadline: float
-    callback: Callable[..., Any] | None
-    watch: Callable[[State, int], None] | None
-    checked: bool
-    history: History = field(default_factory=History)
-    certificate: PlusCertificate | None = None
-    steps: int = 0
+    stages = 10
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        assert self.problem.term is not None
+        self.f, self.term = self.problem.f, self.problem.term
+        self.value = self.problem.value
+        self.certificate: PlusCertificate | None = None
+        self._judge = Judge(self.f, self.request, {}, run.options.check_gradient)
+        self._kinked = False
+        self._near: list[Vector] = []
 
     @property
     def x(self) -> Vector:
         """The best point so far."""
-        assert self.request.stop.x is not None
-        return self.request.stop.x
+        return self.best
 
     @x.setter
     def x(self, x: Vector) -> None:
-        self.request.stop.x = x
+        self.stop.x = x
 
-    def run(self, start: Vector) -> tuple[Vector, Status]:
-        """Return the point and the status; `certificate` is about this point."""
-        self.x = self.term.prox(start, 0.0)
-        self._begin = time.perf_counter()
-        self._notify = adapt_callback(self.callback)
-        self._judge = Judge(self.f, self.request, {}, self.checked)
-        self._kinked = False
-        status = Status.STALLED
-        near: list[Vector] = []
+    def nearest(self, start: Vector) -> Vector:
+        return self.term.prox(start, 0.0)
+
+    def stage(self, x: Vector, stage: int) -> Vector | Answer:
         try:
-            with self.f.reserved(last_calls(self.f, start.size)):
-                for turn in range(ROUNDS):
-                    near = self._improve(turn)
-                    if self._proved_simpler(near, turn) or self._proved(near, turn):
-                        return self.x, Status.VERIFIED
-                    if time.perf_counter() > self.deadline:
-                        status = Status.OUT_OF_TIME
-                        break
-        except OutOfCalls:
-            status = Status.OUT_OF_CALLS
-        except (StopIteration, KeyboardInterrupt) as cause:
-            status = stopped(cause, self.f, self.request)
+            with self.f.reserved(last_calls(self.f, x.size)):
+                self._near = self._improve(stage)
+                if self._proved_simpler(self._near, stage) or self._proved(self._near, stage):
+                    return Answer(self.x, Status.VERIFIED, self.certificate)
         except _Ended as end:
-            status = end.status
-        except tuple(ENDINGS) as ending:
-            status = ENDINGS[type(ending)]
-        return self.x, self._last_word(near, status)
+            return self.ended(self.x, end.status)
+        if self.run.late:
+            return self.ended(self.x, Status.OUT_OF_TIME)
+        return self.x if stage < self.stages - 1 else self.ended(self.x, Status.STALLED)
 
-    def _last_word(self, near: list[Vector], status: Status) -> Status:
-        """Prove what can be proved of the last point; return how the run ended then."""
-        if status in _FINAL[1:]:
+    def ended(self, x: Vector, status: Status) -> Answer:
+        """Prove what can be proved of the last point."""
+        if status in _FINAL:
+            return Answer(x, status)
+        if self.certificate is not None and not np.array_equal(self.certificate.x, x):
             self.certificate = None
-            return status
-        if self.certificate is not None and np.array_equal(self.certificate.x, self.x):
-            return status
-        self.certificate = None
-        try:
-            return Status.VERIFIED if self._proved(near, ROUNDS) else status
-        except OutOfCalls:
-            return status
-        except tuple(ENDINGS) as ending:
-            return ENDINGS[type(ending)]
+        if self.certificate is None:
+            try:
+                if self._proved(self._near, self.stages):
+                    status = Status.VERIFIED
+            except OutOfCalls:
+                pass
+            except tuple(ENDINGS) as ending:
+                status = ENDINGS[type(ending)]
+        return Answer(x, status, self.certificate)
 
-    def value(self, x: Vector) -> float:
-        return self.f.value(x) + self.term.value(x)
+    def state(self, x: Vector) -> PlusCertificate:
+        """State how stationary a point is, without moving it."""
+        if not np.isfinite(self.term.value(x)):
+            raise InputError(
+                f"{self.term.name} is infinite at x; a stationary point is in its domain. "
+                "Project it: term.prox(x, 0.0)."
+            )
+        self.x = x
+        claim = self._claim([], 0)
+        if claim is None:
+            raise InputError(
+                f"no gradient could be had within {self.request.delta:g} of x; raise max_calls or "
+                "delta."
+            )
+        self._judge.look(x, heaviest(claim))
+        return claim
 
-    def _moved(self, x: Vector, bound: float = math.inf) -> None:
+    def _moved(self, x: Vector) -> None:
         """Go to x, and tell those who watch."""
-        self.x, self.steps = x, self.steps + 1
-        state = State(x=x, fx=self.value(x), bound=bound, radius=self.request.delta)
-        self.history.append(
-            self.f.calls, state.fx, bound, state.radius, time.perf_counter() - self._begin
-        )
-        if self.watch is not None:
-            self.watch(state, self.f.calls)
-        if self._notify is not None:
-            self._notify(state, self.f.calls)
+        self.x = x
+        self.run.moved(x, self.value(x))
 
     def _improve(self, turn: int) -> list[Vector]:
         """Find a structure and search in it; return points whose gradients may cancel."""
@@ -208,55 +200,40 @@ class PlusSearch:
         return self.term.snap(x, 0.1 * target.delta)
 
     def _search(self, chart: Chart, target: Request) -> tuple[Vector, list[Vector]]:
-        """Let the solver search in these coordinates."""
+        """Let the solver search in these coordinates, between their bounds if they have some."""
         if chart.start.size == 0:
             return chart.point(chart.start), []
         counted = CountedOracle(_OnChart(self.f, chart))
         if chart.bounds is not None:
-            return self._between(counted, chart, chart.bounds, target)
-        judge = Judge(counted, target, {}, self.checked)
-        outcome = run(
-            self.solver, counted, chart.start, target, judge=judge, suspect=judge.suspect,
-            max_time=self._time_left(),
-        )  # fmt: skip
-        self._end_if_final(outcome.status, chart.point(outcome.state.x))
-        points = [] if outcome.certificate is None else list(outcome.certificate.points)
-        return chart.point(outcome.state.x), [chart.point(u) for u in points]
+            found = self._limited(counted, chart.start, target, {"bounds": chart.bounds})
+        else:
+            run = self.run.apart(Problem.of(counted, chart.start), target)
+            judge = Judge(counted, target, {}, run.options.check_gradient)
+            outcome = run.solve(counted, chart.start, target, judge)
+            found = Answer(outcome.state.x, outcome.status, outcome.certificate)
+        x = chart.point(found.x)
+        self._end_if_final(found.status, x)
+        points = () if found.certificate is None else found.certificate.points
+        return x, [chart.point(u) for u in points]
 
-    def _between(
-        self, oracle: Oracle, chart: Chart, bounds: list[tuple[float, float]], target: Request
-    ) -> tuple[Vector, list[Vector]]:
-        """Let the solver search in these coordinates, between their bounds."""
-        result = self._limited(oracle, chart.start, target, {"bounds": bounds})
-        self._end_if_final(result.status, chart.point(result.x))
-        points = [] if result.certificate is None else list(result.certificate.points)
-        return chart.point(result.x), [chart.point(u) for u in points]
-
-    def _limited(self, f: Oracle, x: Vector, target: Request, limits: dict[str, Any]) -> Any:
-        from goldstein.api.minimize import minimize
-
-        result = minimize(
-            f, x, eps=target.eps, delta=target.delta, rng=target.seed, method=self.solver,
-            max_calls=max(1, int(self.f.limit - self.f.calls)), max_time=self._time_left(),
-            **limits,
-        )  # fmt: skip
-        self.request.stop.by = result.stopped_by or ""
-        return result
+    def _limited(self, f: Oracle, x: Vector, target: Request, limits: dict[str, Any]) -> Answer:
+        counted = CountedOracle(f, max(1, int(self.f.limit - self.f.calls)))
+        run = self.run.apart(Problem.of(counted, x, **limits), target)
+        with counted.reserved(1):
+            found = Penalty(run).search(x)
+        self.stop.by = run.request.stop.by
+        return found
 
     def _inside(self, limits: dict[str, Any], target: Request) -> list[Vector]:
         """Search in the domain of an indicator function."""
-        result = self._limited(self.f, self.x, target, limits)
-        inside = self.term.prox(result.x, 0.0)
-        self._end_if_final(result.status, inside)
+        found = self._limited(self.f, self.x, target, limits)
+        inside = self.term.prox(found.x, 0.0)
+        self._end_if_final(found.status, inside)
         self._moved(inside)
-        return [] if result.certificate is None else list(result.certificate.points)
-
-    def _time_left(self) -> float | None:
-        left = self.deadline - time.perf_counter()
-        return None if math.isinf(left) else max(left, 1e-3)
+        return [] if found.certificate is None else list(found.certificate.points)
 
     def _end_if_final(self, status: Status, x: Vector) -> None:
-        if status in _FINAL:
+        if status in (Status.STOPPED, *_FINAL):
             self.x = x
             raise _Ended(status)
 
@@ -307,7 +284,7 @@ class PlusSearch:
             before = len(points)
             enrich(
                 CountedOracle(Tilted(self.f, v)), x, request.delta, enough, request.seed + look,
-                found, patience=x.size + 10, deadline=self.deadline,
+                found, patience=x.size + 10, deadline=self.run.deadline,
             )  # fmt: skip
             points += found.points[before:]
             gradients += [g - v for g in found.gradients[before:]]
@@ -315,15 +292,15 @@ class PlusSearch:
                 break
         rows = np.array(gradients) + v
         share = term_share(term.to_record(), x, v, request.delta, weights, rows)
-        if not share < request.eps:
+        if request.eps > 0 and not share < request.eps:
             return None
         stating = Stating(
             CountedOracle(Tilted(self.f, v)), x, request.delta, np.array(points), rows, request.seed
         )
-        if length <= enough:
+        if length <= enough or request.eps == 0.0:
             known = [(y, g - v) for y, g in stating.rests_on()]
             stating.resolution = self._judge.look(x, known)
-        tilted = stating.claim(request.eps - 2.0 * share, self.meta, weights=weights)
+        tilted = stating.claim(max(request.eps - 2.0 * share, 0.0), self.run.meta, weights=weights)
         if tilted is None:
             return None
         own = {y.tobytes(): g for y, g in zip(points, gradients)}

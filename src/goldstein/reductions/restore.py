@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.oracles.problem import Problem
 from goldstein.errors import KinkError
 from goldstein.numerics.streams import stream
+from goldstein.oracles.problem import Problem
 
 #: Steps, and how many without visible gain before one gives up: a regular constraint is met up to
 #: rounding after a few, a degenerate one halves its violation again and again.

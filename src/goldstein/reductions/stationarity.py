@@ -42,12 +42,15 @@ class Stationarity:
     strengthen : callable, optional
         Makes a verified certificate of this kind of a weaker one; None where the weaker one itself
         is what is asked for.
+    needs : frozenset of str
+        What it asks of a problem, in the words of `goldstein.api.compatibility`.
     """
 
     name: str
     require: Callable[[Problem, Vector], None] | None = None
     targets: Targets | None = None
     strengthen: Strengthen | None = None
+    needs: frozenset[str] = frozenset()
 
 
 _KINDS: dict[str, Stationarity] = {}

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from goldstein.reductions.penalty import ConstrainedSearch
-from goldstein.api.inputs import LONGEST
-from goldstein.construction.judge import Judge
 from goldstein.certificates import KKTCertificate
-from goldstein.construction.kkt_claim import Around
 from goldstein.certificates.values import OfFunction, Source, ValuesCertificate
 from goldstein.certificates.values_kkt import ValuesKKTCertificate
-from goldstein.construction.values_kkt_claim import (
-    multiples_around,
-    source_of,
-    state_values_kkt,
-)
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.construction.judge import Judge
+from goldstein.construction.kkt_claim import Around
 from goldstein.construction.values_claim import (
     Statistics,
     balanced,
@@ -30,22 +23,20 @@ from goldstein.construction.values_claim import (
     promise,
     state_values,
 )
-from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constrained.box import Box
-from goldstein.oracles.problem import Problem
-from goldstein.reductions.functions import Violation
-from goldstein.oracles.constraints import System, as_system
+from goldstein.construction.values_kkt_claim import multiples_around, source_of, state_values_kkt
 from goldstein.errors import InputError, OutOfCalls
+from goldstein.numerics.ball import LONGEST
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.counted import Map
-from goldstein.oracles.differences import Differences, Stencil
+from goldstein.oracles import CountedOracle
+from goldstein.oracles.differences import Differences
 from goldstein.oracles.function import ValueOracle
-from goldstein.oracles.journal import Journal
-from goldstein.result import History, Status
-from goldstein.solvers import Evidence, Request, Solver, State
+from goldstein.oracles.problem import Problem
+from goldstein.reductions.base import Answer, Reduction, Run
+from goldstein.reductions.functions import Violation
+from goldstein.reductions.penalty import Penalty
+from goldstein.result import Status
+from goldstein.solvers import Evidence, Request, Solver
 from goldstein.solvers.evolution import evolve
-from goldstein.solvers.loop import run, takes_result
 from goldstein.solvers.simplex import close_in
 from goldstein.solvers.values import CONFIDENCE, Values
 from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
@@ -58,9 +49,6 @@ SEARCHED_IN_NOISE = 0.5
 
 #: Of the calls, the part kept back for the claim.
 KEPT = 0.1
-
-#: Searches, each four times finer than the one before, until the claim meets the request.
-ATTEMPTS = 3
 
 #: A few samples as short as this part of eps are worth more of them.
 ENOUGH = 0.6
@@ -90,88 +78,60 @@ FINAL = (Status.STOPPED, Status.UNBOUNDED, Status.INFEASIBLE)
 _FINER = (Status.NOT_VERIFIED, Status.STALLED)
 
 
-@dataclass
-class Found:
-    """Where a run on values ended."""
-
-    x: Vector
-    fun: float
-    status: Status
-    certificate: ValuesCertificate | None
-    history: History
-    steps: int
+Hint = Evidence | KKTCertificate | None
 
 
-@dataclass
-class ValuesSearch:
-    """One run, with all that it was asked."""
+class ValuesOnly(Reduction):
+    """Searches with differences, each four times finer than the one before, until a claim that
+    rests on statistics of fresh values meets the request."""
 
-    values: CountedOracle
-    box: Box
-    solver: Solver
-    request: Request
-    meta: dict[str, Any]
-    deadline: float
-    central: bool
-    workers: Map
-    callback: Callable[..., Any] | None = None
-    watch: Callable[[State, int], None] | None = None
-    constraints: Any = ()
-    journal: Journal | None = None
-    #: f has a gradient, which the search asks for; it is the constraints that have none.
-    exact: bool = False
+    stages, kept_back = 3, 0
 
-    def __post_init__(self) -> None:
-        confidence = getattr(self.solver, "confidence", CONFIDENCE)
-        self._how = Statistics(confidence, self.request.lipschitz, self.request.seed, self.workers)
-        self._stencil = Stencil(
-            self.box.lower, self.box.upper, self.request.seed, central=self.central
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        problem, request, solver = run.problem, run.request, run.solver
+        self.values, self.box, self.system = problem.f, problem.box, problem.constraints
+        confidence = getattr(solver, "confidence", CONFIDENCE)
+        self._how = Statistics(confidence, request.lipschitz, request.seed, run.workers)
+        assert problem.stencil is not None
+        self._stencil = problem.stencil
+        self._differences = Differences(
+            self.values, self._stencil, run.workers, exact=run.options.exact
         )
-        self._differences = Differences(self.values, self._stencil, self.workers, exact=self.exact)
+        self._eps = getattr(solver, "search_eps", None) or 0.5 * request.eps
         self._attempts = 0
-        self._found: Found | None = None
-        self.system = System((), self.box.lower)
+        self._last: Answer | None = None
 
-    def _read_constraints(self, x: Vector) -> None:
-        given = () if self.constraints is None else self.constraints
-        self.system = as_system(given, x, self.journal, self._stencil, self.workers)
-
-    def run(self, start: Vector) -> Found:
-        """Search and state, until the claim meets the request or a limit is met."""
-        x = self.request.stop.x = self.box.clip(start)
-        self._read_constraints(x)
-        with contextlib.suppress(OutOfCalls):
+    def begin(self, x: Vector) -> Vector:
+        with suppress(OutOfCalls):
             self._differences.listen(x)
-        try:
-            return self._run(x)
-        except KeyboardInterrupt as cause:
-            if self._found is None or self.request.stop.by:
-                raise
-            self.request.stop.note(cause)
-            return replace(self._found, status=Status.STOPPED)
+        return x
 
-    def _run(self, x: Vector) -> Found:
-        eps = getattr(self.solver, "search_eps", None) or 0.5 * self.request.eps
-        for stage in range(ATTEMPTS):
-            target = replace(self.request, eps=eps * 0.25**stage, seed=self.request.seed + stage)
-            with self.values.reserved(int(KEPT * (self.values.limit - self.values.calls))):
-                later, evidence = self._search(x, target)
-                if self._lost(later, evidence):
-                    later, evidence = self._evolved(x, later), None
-            found = later if self._found is None else _joined(self._found, later)
-            x, ended = found.x, found.status
-            self._found, self.request.stop.x = found, x
-            if ended in FINAL:
-                return found
-            found.certificate = self._state(found.x, evidence)
-            found.status = self._verdict(found.certificate, found.x, ended)
-            if found.status not in _FINER or self.request.stop.by:
-                break
-        return found
+    def stage(self, x: Vector, stage: int) -> Vector | Answer:
+        target = replace(
+            self.request, eps=self._eps * 0.25**stage, delta=self._reach,
+            seed=self.request.seed + stage,
+        )  # fmt: skip
+        with self.values.reserved(int(KEPT * (self.values.limit - self.values.calls))):
+            found, evidence = self._search(x, target)
+            if self._lost(found, evidence):
+                found, evidence = self._evolved(x, found), None
+        self._last, self.stop.x = found, found.x
+        if found.status in FINAL:
+            return found
+        found.certificate = self._state(found.x, evidence)
+        found.status = self._verdict(found.certificate, found.x, found.status)
+        last = stage == self.stages - 1 or self.stop.by
+        return found.x if found.status in _FINER and not last else found
+
+    def ended(self, x: Vector, status: Status) -> Answer:
+        if self._last is None:
+            return Answer(x, status)
+        return replace(self._last, status=status)
 
     def _verdict(self, certificate: ValuesCertificate | None, x: Vector, ended: Status) -> Status:
         met = certificate is not None and certificate.eps <= self.request.eps
-        if met and self._problem(self.values).feasible(x):
+        if met and self.problem.feasible(x):
             empty = isinstance(certificate, ValuesKKTCertificate) and certificate.degenerate
             return Status.DEGENERATE if empty else Status.VERIFIED
         if self._short_of_calls(certificate):
@@ -187,37 +147,27 @@ class ValuesSearch:
         share = SEARCHED_IN_NOISE if self._stencil.noise else SEARCHED
         return share * self.request.delta
 
-    @property
-    def _limited(self) -> bool:
-        """Whether there are bounds or constraints."""
-        ends = np.concatenate([self.box.lower, self.box.upper])
-        return bool(self.system.size or np.isfinite(ends).any())
+    def _on(self, objective: CountedOracle) -> Problem:
+        return replace(self.problem, f=objective)
 
-    def _problem(self, objective: CountedOracle) -> Problem:
-        return Problem(objective, self.box, self.system)
-
-    def _search(self, x: Vector, target: Request) -> tuple[Found, Evidence | KKTCertificate | None]:
-        target = replace(target, delta=self._reach)
-        if hasattr(self.solver, "scaled"):
-            return self._zeroth_order(x, target)
-        if self._limited:
+    def _search(self, x: Vector, target: Request) -> tuple[Answer, Hint]:
+        solver = self.run.solver
+        if hasattr(solver, "scaled"):
+            return self._zeroth_order(x, target), None
+        if self.problem.limited:
             return self._inside(x, target)
-        oracle = _Translated(self._differences, longest=LONGEST)
-        if isinstance(self.solver, Values):
+        oracle = _Translated(self._differences, LONGEST)
+        if isinstance(solver, Values):
             oracle.patience = (SOON if x.size <= FEW else LATER) * (x.size + 1)
             if not self._hopeless:
                 oracle.patience = max(AT_LEAST, oracle.patience)
-        judge = _Reasked(oracle, target, self.meta, False)
-        outcome = run(
-            self.solver, oracle, x, target, judge=judge, max_time=self._time_left(),
-            callback=self._callback(), progress=self._progress(),
-        )  # fmt: skip
+        judge = _Reasked(Judge(oracle, target, self.run.meta, False))
+        outcome = self.run.solve(oracle, x, target, judge)
         state, evidence = outcome.state, outcome.certificate
         if evidence is None:
-            evidence = self.solver.best_evidence(state) if oracle.gradients else None
-        fun, status = state.fx, Status.STALLED if oracle.tired else outcome.status
-        history = oracle.in_values(outcome.history)
-        return Found(state.x.copy(), fun, status, None, history, state.steps), evidence
+            evidence = solver.best_evidence(state) if oracle.gradients else None
+        status = Status.STALLED if oracle.tired else outcome.status
+        return Answer(state.x.copy(), status, fun=state.fx), evidence
 
     @property
     def _hopeless(self) -> bool:
@@ -225,9 +175,9 @@ class ValuesSearch:
         reached = self._stencil.noise * math.sqrt(self.box.lower.size) / self.request.delta
         return reached > HOPELESS * self.request.eps
 
-    def _lost(self, found: Found, evidence: Any) -> bool:
+    def _lost(self, found: Answer, evidence: Any) -> bool:
         """Whether noise ended a search that can go on otherwise, and no claim is in sight."""
-        able = isinstance(self.solver, Values) and not self.system.size
+        able = isinstance(self.run.solver, Values) and not self.system.size
         if not (self._stencil.noise and able) or found.status in (Status.VERIFIED, *FINAL):
             return False
         if evidence is None or self._hopeless:
@@ -239,7 +189,7 @@ class ValuesSearch:
             return True
         return seen > self.request.eps
 
-    def _evolved(self, start: Vector, found: Found) -> Found:
+    def _evolved(self, start: Vector, found: Answer) -> Answer:
         """Go on by ranks of values where differences of them say no more."""
         x, noise, seed = found.x, self._stencil.noise, self.request.seed + self._attempts
         if x.size > MOST_EVOLVED:
@@ -248,13 +198,13 @@ class ValuesSearch:
         way = max(way, self._stencil.step(x).max())
 
         def values_at(points: Matrix) -> Vector:
-            return self.values.values_at(points, self.workers)
+            return self.values.values_at(points, self.run.workers)
 
         def inside(points: Matrix) -> Matrix:
             return self.box.clip(np.array([self.box.reflect(z) for z in points]))
 
         def late() -> bool:
-            return time.perf_counter() > self.deadline
+            return self.run.late
 
         place = x
         if x.size <= MOST_CLOSED_IN:
@@ -262,28 +212,23 @@ class ValuesSearch:
         doublings = DOUBLINGS if self._hopeless else 0
         place = evolve(values_at, inside, place, WAY * way, noise, seed, late, doublings)
         fun = self._value(place)
+        assert found.fun is not None
         return replace(found, x=place, fun=fun) if fun <= found.fun + noise else found
 
-    def _inside(self, x: Vector, target: Request) -> tuple[Found, KKTCertificate | None]:
+    def _inside(self, x: Vector, target: Request) -> tuple[Answer, KKTCertificate | None]:
         """Search inside the bounds, on the penalised function; what it proves is a hint."""
-        oracle = _Translated(self._differences, longest=LONGEST)
-        search = ConstrainedSearch(
-            self._problem(oracle), self.solver, target, self.meta, self.deadline, self._callback(),
-            self._progress(), checked=False,
-        )  # fmt: skip
-        answer = search.run(x)
-        hint = answer.certificate if isinstance(answer.certificate, KKTCertificate) else None
-        status = answer.status
-        if status is Status.NOT_DETERMINISTIC:
+        options = replace(self.run.options, check_gradient=False)
+        problem = self._on(_Translated(self._differences, LONGEST))
+        run = replace(self.run, problem=problem, request=target, options=options)
+        found = Penalty(run).search(x)
+        hint = found.certificate if isinstance(found.certificate, KKTCertificate) else None
+        infeasible = found.status is Status.INFEASIBLE and hint is not None
+        found.certificate = self._of_violation(hint) if infeasible and hint is not None else None
+        found.fun = self._value(found.x)
+        if found.status is Status.NOT_DETERMINISTIC:
             # Differences, next to a smooth minimum: better ones next time.
             self._differences.refine()
-            status = Status.NOT_VERIFIED
-        found = Found(
-            answer.x, self._value(answer.x), status, None,
-            oracle.in_values(answer.history), answer.steps,
-        )  # fmt: skip
-        if answer.status is Status.INFEASIBLE and hint is not None:
-            found.certificate = self._of_violation(hint)
+            found.status = Status.NOT_VERIFIED
         return found, hint
 
     def _of_violation(self, hint: KKTCertificate) -> ValuesCertificate | None:
@@ -299,40 +244,36 @@ class ValuesSearch:
             return state_values(
                 counted, hint.x, places, self.request.delta, self.request.eps, self.box,
                 replace(self._how, lipschitz=None), self._attempts,
-                {**self.meta, "function": "violation of the constraints"},
+                {**self.run.meta, "function": Violation.title},
             )  # fmt: skip
         except OutOfCalls:
             return None
 
-    def _zeroth_order(self, x: Vector, target: Request) -> tuple[Found, Evidence | None]:
-        if self._limited:
-            raise InputError(
-                "method='zeroth-order' knows no bounds and no constraints; method='values' does."
-            )
+    def _zeroth_order(self, x: Vector, target: Request) -> Answer:
         radius = AVERAGED * target.delta
-        solver: Solver = self.solver.scaled(x.size, self.request.lipschitz)  # type: ignore[attr-defined]
-        oracle = _Translated(TwoPoints(self.values, radius), longest=LONGEST)
+        solver: Solver = self.run.solver.scaled(x.size, self.request.lipschitz)  # type: ignore[attr-defined]
+        oracle = _Translated(TwoPoints(self.values, radius), LONGEST)
         oracle.limit = oracle.calls + (self.values.limit - self.values.calls) / 2.5
         windows = replace(target, delta=target.delta - radius)
-        outcome = run(
-            solver, oracle, x, windows, judge=_none, max_time=self._time_left(),
-            callback=self._callback(), progress=self._progress(),
-        )  # fmt: skip
-        state = outcome.state
+        outcome = replace(self.run, solver=solver).solve(oracle, x, windows, _none)
         status = Status.NOT_VERIFIED if outcome.status is Status.ESTIMATED else outcome.status
-        place = state.x.copy()
-        history = oracle.in_values(outcome.history)
-        return Found(place, self._value(place), status, None, history, state.steps), None
+        place = outcome.state.x.copy()
+        return Answer(place, status, fun=self._value(place))
 
-    def state(self, x: Vector) -> ValuesCertificate | None:
+    def state(self, x: Vector) -> ValuesCertificate:
         """Say what can be said of a point as it is."""
-        self._read_constraints(x)
+        if not self.box.contains(x):
+            raise InputError("x is outside its bounds; clip it: np.clip(x, lower, upper).")
         self._differences.listen(x)
-        return self._state(x, None)
+        found = self._state(x, None)
+        if found is None:
+            raise InputError(
+                f"{self.values.limit:.0f} values are too few for a claim about {x.size} variables; "
+                "raise max_calls."
+            )
+        return found
 
-    def _state(
-        self, x: Vector, evidence: Evidence | KKTCertificate | None
-    ) -> ValuesCertificate | None:
+    def _state(self, x: Vector, evidence: Hint) -> ValuesCertificate | None:
         """Return what fresh draws support at x; points and weights are fixed before."""
         self._attempts += 1
         try:
@@ -340,9 +281,7 @@ class ValuesSearch:
         except OutOfCalls:
             return None
 
-    def _stated(
-        self, x: Vector, evidence: Evidence | KKTCertificate | None
-    ) -> ValuesCertificate | None:
+    def _stated(self, x: Vector, evidence: Hint) -> ValuesCertificate | None:
         """State the claim whose differences nearly cancel, as far as a few of them show.
 
         The points of a search are often closer to kinks than boxes are narrow: others are looked
@@ -370,12 +309,12 @@ class ValuesSearch:
         last = (request.delta, request.eps)
         if self.system.size:
             assert isinstance(around, KKTCertificate)
-            hint, problem = around, self._problem(self.values)
+            hint, problem = around, self.problem
             multiples = multiples_around(hint, self.box, request.delta, most, blur)
             return source_of(self.values, self.system, multiples, how), lambda: state_values_kkt(
-                self.values, problem, hint, multiples, *last, how, self._attempts, self.meta
+                self.values, problem, hint, multiples, *last, how, self._attempts, self.run.meta
             )
-        noisy = bool(self._stencil.noise) and not self._limited
+        noisy = bool(self._stencil.noise) and not self.problem.limited
         weights = np.ones_like(around.weights) if noisy else around.weights
         places = places_around(x, around.points, weights, request.delta, self.box, most, blur)
 
@@ -386,21 +325,21 @@ class ValuesSearch:
             places = balanced(values_at, places, how, self._attempts)
         source = OfFunction(values_at, places)
         return source, lambda: state_values(
-            self.values, x, places, *last, self.box, how, self._attempts, self.meta
+            self.values, x, places, *last, self.box, how, self._attempts, self.run.meta
         )
 
-    def _around(self, x: Vector) -> Evidence | KKTCertificate | None:
+    def _around(self, x: Vector) -> Hint:
         """Gather differences at random points of the ball until they nearly cancel."""
         self._differences.refine()
-        problem = self._problem(CountedOracle(self._differences))
+        problem = self._on(CountedOracle(self._differences))
         around = Around(problem, x, self._reach, self.request.seed)
         with self.values.reserved(int(0.6 * (self.values.limit - self.values.calls))):
             patience = max(10, min(2 * x.size, 100))
-            found = around.enrich(0.3 * self.request.eps, patience, self.deadline)
+            found = around.enrich(0.3 * self.request.eps, patience, self.run.deadline)
             if found is None:
                 return None
             if self.system.size:
-                return around.state(found, self.meta)
+                return around.state(found, self.run.meta)
         every = np.ones(len(around.points), dtype=np.bool_)
         return Evidence(x, np.array(around.points), found.weights, every)
 
@@ -409,45 +348,28 @@ class ValuesSearch:
         with self.values.reserved(-1):
             return self._differences.value(x)
 
-    def _callback(self) -> Callable[..., Any] | None:
-        """Let a callback see how many values were asked for."""
-        user = self.callback
-        if user is None:
-            return None
-        modern = takes_result(user)
-
-        def told(intermediate_result: Any) -> Any:
-            if not modern:
-                return user(intermediate_result.x)
-            return user(intermediate_result=replace(intermediate_result, calls=self.values.calls))
-
-        return told
-
-    def _progress(self) -> Callable[[State, int], None] | None:
-        watch = self.watch
-        return None if watch is None else lambda state, calls: watch(state, self.values.calls)
-
-    def _time_left(self) -> float | None:
-        return None if math.isinf(self.deadline) else max(self.deadline - time.perf_counter(), 1e-3)
-
 
 class _Translated(CountedOracle):
-    """Counts questions, as a solver does, and remembers how many values stood behind them."""
+    """Counts questions, as a solver does; those who watch see the values that stood behind them."""
 
     def __init__(self, inner: Differences | TwoPoints, longest: float) -> None:
         super().__init__(inner, None, longest)
         self._source = inner.values
-        self._behind: dict[int, int] = {}
         #: Values without one below all others, by more than noise, before a noisy search ends.
         self.patience: float = math.inf
         self.tired = False
         self._lowest, self._since = math.inf, self._source.calls
 
+    @property
+    def billed(self) -> int:
+        return self._source.billed
+
+    def close(self) -> None:
+        super().close()
+        self._source.close()
+
     def value(self, x: Vector) -> float:
-        try:
-            found = super().value(x)
-        finally:
-            self._behind[self.calls] = self._source.calls
+        found = super().value(x)
         noise = self.inner.stencil.noise if isinstance(self.inner, Differences) else 0.0
         if found < self._lowest - GAIN * noise:
             self._lowest, self._since = found, self._source.calls
@@ -456,64 +378,19 @@ class _Translated(CountedOracle):
             raise OutOfCalls("value")
         return found
 
-    def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
-        try:
-            return super()._gradient(question, y, what)
-        finally:
-            self._behind[self.calls] = self._source.calls
 
-    def in_values(self, history: History) -> History:
-        """Return the course of a run with the values that were asked for by then."""
-        return replace(history, calls=[self._behind.get(calls, 0) for calls in history.calls])
-
-
-class _Reasked(Judge):
+class _Reasked:
     """Differences are taken again at displaced points, in another basis, and no more."""
 
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+
     def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
-        stating, fresh = self._ask_again(evidence)
-        if stating is None:
+        found, fresh = self.judge.asked_again(evidence)
+        if found is None:
             return None, fresh
-        bound = stating.bound()
-        if bound > self.request.eps:
-            return None, fresh
-        weights = min_norm_weights(fresh[1])
-        return replace(evidence, points=fresh[0], weights=weights, gradients=fresh[1]), None
+        return replace(found, weights=min_norm_weights(found.gradients)), None
 
 
 def _none(evidence: Evidence) -> tuple[Any, Any]:
     return None, None
-
-
-def _joined(before: Found, later: Found) -> Found:
-    history = before.history.followed_by(later.history)
-    return replace(later, history=history, steps=before.steps + later.steps)
-
-
-def certify_values(
-    values: Oracle,
-    x: Vector,
-    delta: float,
-    eps: float,
-    box: Box,
-    budget: int,
-    seed: int,
-    meta: dict[str, Any],
-    deadline: float,
-    constraints: Any = (),
-    exact: bool = False,
-    workers: Map = map,
-) -> ValuesCertificate:
-    """Say how stationary a point is, from values alone; the point is never moved."""
-    if not box.contains(x):
-        raise InputError("x is outside its bounds; clip it: np.clip(x, lower, upper).")
-    search = ValuesSearch(
-        CountedOracle(values, budget), box, Values(), Request(eps, delta, seed), meta, deadline,
-        central=True, workers=workers, constraints=constraints, exact=exact,
-    )  # fmt: skip
-    found = search.state(x)
-    if found is None:
-        raise InputError(
-            f"{budget} values are too few for a claim about {x.size} variables; raise max_calls."
-        )
-    return found

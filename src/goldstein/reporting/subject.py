@@ -12,13 +12,13 @@ import numpy as np
 
 from goldstein.certificates import Verification
 from goldstein.checker.arrays import Vector
-from goldstein.checker.layout import is_vector
 from goldstein.checker.constrained.box import as_box
-from goldstein.oracles.problem import Problem
-from goldstein.oracles.constraints import as_system
+from goldstein.checker.layout import is_vector
 from goldstein.errors import GoldsteinError
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.constraints import as_system
 from goldstein.oracles.differences import Stencil
+from goldstein.oracles.problem import Problem
 from goldstein.oracles.structure import Structure
 from goldstein.reporting.geometry import Geometry, geometry_of
 from goldstein.result import History, Result

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, OptimizeWarning
 
-from goldstein.api.inputs import as_vector, is_number, smallest_delta
+from goldstein.api.inputs import as_vector, is_number
 from goldstein.api.minimize import minimize
 from goldstein.api.options import method_options
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.oracles.constraints import lacks_gradient
 from goldstein.errors import InputError
+from goldstein.numerics.ball import smallest_delta
+from goldstein.oracles.constraints import lacks_gradient
 from goldstein.result import Result, Status
 from goldstein.solvers.loop import takes_result
 

@@ -116,8 +116,13 @@ class Solver(ABC):
     #: The string `minimize(method=...)` knows it by.
     name: str = ""
 
-    #: True where values are all that is asked of the function.
-    on_values: bool = False
+    #: What it asks of a problem: "gradients" or "values only"; and "no limits" if it knows none.
+    needs: frozenset[str] = frozenset({"gradients"})
+
+    @property
+    def on_values(self) -> bool:
+        """Whether values are all that is asked of the function."""
+        return "values only" in self.needs
 
     @abstractmethod
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> Any:

@@ -63,13 +63,6 @@ class Outcome:
     history: History
     iterations: int
 
-    def followed_by(self, later: Outcome) -> Outcome:
-        """Return this run and a later one, started from its end, as one."""
-        later.state.steps += self.state.steps
-        later.history = self.history.followed_by(later.history)
-        later.iterations += self.iterations
-        return later
-
 
 @dataclass(frozen=True)
 class Intermediate:

@@ -45,7 +45,7 @@ class Values(Auto):
     """
 
     name = "values"
-    on_values = True
+    needs = frozenset({"values only"})
 
     def __init__(
         self,

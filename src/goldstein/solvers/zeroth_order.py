@@ -87,7 +87,7 @@ class ZerothOrder(O2NC):
     """
 
     name = "zeroth-order"
-    on_values = True
+    needs = frozenset({"values only", "no limits"})
 
     def __init__(
         self,

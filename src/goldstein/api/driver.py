@@ -1,0 +1,423 @@
+"""The driver: what a call was asked, the reductions it goes through, and how the answer is told."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from goldstein import __version__
+from goldstein.api.compatibility import refuse
+from goldstein.api.inputs import check_target, deadline_after, sized
+from goldstein.api.progress import reporter
+from goldstein.api.watchdog import watched
+from goldstein.certificates.plus import bounded_term
+from goldstein.certificates.verifying import with_layout
+from goldstein.checker.arrays import Vector
+from goldstein.checker.constrained.box import as_box
+from goldstein.construction.judge import describe
+from goldstein.errors import (
+    CheckpointError,
+    FunctionHangs,
+    GoldsteinError,
+    InputError,
+    InputTypeError,
+    OracleError,
+)
+from goldstein.numerics.ball import LONGEST, size_of, uniform_in_ball
+from goldstein.numerics.streams import stream
+from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles.constraints import given, lacks_gradient
+from goldstein.oracles.differences import Differences, Stencil
+from goldstein.oracles.function import DIFFERENCES, values_of
+from goldstein.oracles.journal import Journal, journal_at, same_value
+from goldstein.oracles.journalled import JournalOracle
+from goldstein.oracles.problem import Problem, limits_identity
+from goldstein.oracles.structure import Structure
+from goldstein.oracles.workers import mapped
+from goldstein.prox.term import Term
+from goldstein.reductions.base import USUAL, Answer, Options, Reduction, Run
+from goldstein.reductions.functions import Folded, Violation
+from goldstein.reductions.near import Stronger
+from goldstein.reductions.plain import Plain
+from goldstein.reductions.stationarity import Stationarity, stationarity_named
+from goldstein.result import Asked, Result, Status
+from goldstein.solvers import Request, Solver, State
+
+T = TypeVar("T")
+
+#: Endings that say less than that the user has stopped the run.
+_CUT_SHORT = (
+    Status.STOPPED,
+    Status.VERIFIED,
+    Status.NOT_VERIFIED,
+    Status.STALLED,
+    Status.OUT_OF_CALLS,
+)
+
+
+def first_length(oracle: Oracle, x: Vector, delta: float, seed: int) -> float:
+    """Return the length of a gradient next to the start, which may be a kink."""
+    y = uniform_in_ball(stream(seed, 0, "rel_eps"), x, delta)
+    return float(np.linalg.norm(oracle.gradient(y)))
+
+
+@dataclass(frozen=True)
+class Differenced:
+    """Whether gradients are asked for, and of what differences of values stand for them."""
+
+    #: "2-point" or "3-point" where the user names them.
+    named: str | None
+    #: A constraint has no gradient.
+    blind: bool
+
+    @classmethod
+    def of(cls, jac: Any, constraints: Any) -> Differenced:
+        named = jac if isinstance(jac, str) and jac in DIFFERENCES else None
+        return cls(named, given(constraints) and lacks_gradient(constraints))
+
+    def __bool__(self) -> bool:
+        return self.named is not None or self.blind
+
+
+@dataclass
+class Task:
+    """The arguments of `minimize` or `certify`, read; nobody changes them.
+
+    `request` has everything but an eps that is relative to a gradient, for which nobody has asked
+    yet: see `_aimed`.
+    """
+
+    oracle: Oracle
+    x: Any
+    point: Vector
+    layout: Structure | None
+    kind: Stationarity
+    request: Request
+    solver: Solver
+    budget: int
+    bounds: Any = None
+    constraints: Any = ()
+    term: Term | None = None
+    options: Options = USUAL
+    max_time: float | None = None
+    deadline: float = math.inf
+    rel_eps: float | None = None
+    callback: Callable[..., Any] | None = None
+    progress: bool | Callable[[State, int], None] = False
+    checkpoint: str | Path | None = None
+    workers: Any = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    begin: float = field(default_factory=time.perf_counter)
+    #: The calls of the run, once there may be any.
+    counted: CountedOracle | None = None
+
+    @classmethod
+    def read(
+        cls, fun: Any, x: Any, jac: Any, args: Any, structure: Structure | None, point: Vector, *,
+        solver: Solver, source: Differenced, exact: bool, name: str, stationarity: Any,
+        request: Request, plus: Any = None, options: Options = USUAL, **more: Any,
+    ) -> Task:  # fmt: skip
+        """Read what was given; refuse what does not go together."""
+        check_target(request.eps or 1.0, request.delta, point)
+        kind, on_values = stationarity_named(stationarity), solver.on_values
+        bounds, constraints = more.get("bounds"), more.get("constraints", ())
+        limited = bounds is not None or given(constraints)
+        there = {
+            "differences": source.named, "plus": plus is not None, "limits": limited,
+            "unlimited": not limited, "constraints": given(constraints),
+            "checkpoint": more.get("checkpoint"), "workers": more.get("workers") is not None,
+            "feasible": options.feasible,
+        }  # fmt: skip
+        present = {word for word, is_there in there.items() if is_there}
+        refuse(present | solver.needs | kind.needs, kind=kind.name, jac=jac, method=solver.name)
+        read: Any = values_of if on_values and not exact else as_oracle
+        oracle = sized(read(fun, jac, args, structure), point)
+        term = None if plus is None else _term(plus, point, bounds)
+        if term is not None:
+            more["bounds"] = None
+            if kind.strengthen is not None:
+                _require(kind, oracle)
+                oracle, more["bounds"] = term.added_to(oracle)
+                term = None
+        return cls(
+            oracle, x, point, structure, kind, request, solver, term=term,
+            options=_differenced(options, source, exact) if on_values else options,
+            deadline=deadline_after(more.get("max_time")),
+            meta=describe(oracle, name, request.seed, x), **more,
+        )  # fmt: skip
+
+    @property
+    def _spec(self) -> Any:
+        return None if self.layout is None else self.layout.spec
+
+    @property
+    def limited(self) -> bool:
+        """Whether there are bounds or constraints."""
+        return self.bounds is not None or given(self.constraints)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what makes a run: a journal belongs to one of them."""
+        request, own = self.request, self.options
+        told = {} if self.term is None else {"plus": repr(self.term.to_record())}
+        if self.solver.on_values:
+            told["central"] = str(own.central)
+        return {
+            "goldstein": __version__,
+            "function": self.oracle.name,
+            "x0": hashlib.sha256(self.point.tobytes()).hexdigest(),
+            "eps": request.eps if self.rel_eps is None else None, "rel_eps": self.rel_eps,
+            "delta": request.delta, "seed": request.seed, "lipschitz": request.lipschitz,
+            "method": self.solver.name, "options": repr(sorted(vars(self.solver).items())),
+            "stationarity": self.kind.name, "check_gradient": own.check_gradient,
+            "go_on": own.go_on, "leaps": own.leaps, "feasible": own.feasible, **told,
+            **limits_identity(self.bounds, self.constraints, self.point.size),
+        }  # fmt: skip
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[tuple[Reduction, Journal | None]]:
+        """Give the reduction of the problem to a search, with all that a run can have besides."""
+        identity = {} if self.checkpoint is None else self.identity()
+        with (
+            mapped(self.workers) as ask,
+            journal_at(self.checkpoint, identity) as journal,
+            watched(self.max_time),
+        ):
+            yield self._reduced(ask, journal), journal
+
+    def _reduced(self, ask: Any, journal: Journal | None) -> Reduction:
+        base = self.oracle if journal is None else JournalOracle(self.oracle, journal)
+        many = None if self.workers is None else ask
+        f = self.counted = CountedOracle(base, self.budget, LONGEST, many)
+        problem = self._problem(f, ask, journal)
+        run = Run(
+            problem, self.solver, self._aimed(problem), self.meta, self.deadline, self.callback,
+            options=self.options, workers=ask,
+        )  # fmt: skip
+        kind = self.reduction
+        if self.kind.strengthen is None:
+            return kind(run)
+        if self.kind.require is not None:
+            self.kind.require(problem, self.point)
+        return Stronger(run, kind, self.kind)
+
+    def _problem(self, f: CountedOracle, ask: Any, journal: Journal | None) -> Problem:
+        limits = (self.bounds, self.constraints, self.term)
+        if not self.solver.on_values:
+            return Problem.of(f, self.point, *limits, journal=journal)
+        stencil = self._stencil(self.options.central)
+        return Problem.of(f, self.point, *limits, stencil=stencil, journal=journal, workers=ask)
+
+    def _stencil(self, central: bool = False) -> Stencil:
+        box = as_box(self.bounds, self.point.size)
+        return Stencil(box.lower, box.upper, self.request.seed, central=central)
+
+    def _aimed(self, problem: Problem) -> Request:
+        """Return the request with its eps; a relative one is that of the first gradient."""
+        request = self.request
+        if self.rel_eps is None:
+            return request
+        f, x, seed = problem.f, self.point, request.seed
+        if self.solver.on_values:
+            f = CountedOracle(Differences(f, self._stencil(), exact=self.options.exact))
+        if problem.limited or self.solver.on_values:
+            f, x = CountedOracle(Folded(f, problem.box)), problem.box.clip(x)
+        length = first_length(f, x, request.delta, seed)
+        if length == 0.0:
+            raise InputError(
+                "rel_eps is relative to the first gradient, and that is 0 next to x0; give eps."
+            )
+        return replace(request, eps=self.rel_eps * length)
+
+    @property
+    def reduction(self) -> type[Reduction]:
+        """Return the reduction that this problem calls for."""
+        if self.solver.on_values:
+            from goldstein.reductions.values_only import ValuesOnly
+
+            return ValuesOnly
+        if self.term is not None:
+            from goldstein.reductions.prox_term import ProxTerm
+
+            return ProxTerm
+        if not self.limited:
+            return Plain
+        if self.options.feasible:
+            from goldstein.reductions.feasible import Feasible
+
+            return Feasible
+        from goldstein.reductions.penalty import Penalty
+
+        return Penalty
+
+    def stated(self) -> Any:
+        """Return what can be proved of the point as it is."""
+        with self.opened() as (reduction, _):
+            found = reduction.state(self.point)
+        return with_layout(found, self._spec)
+
+    def searched(self) -> Result:
+        """Search; on Ctrl-C return the best point, on an error say which that was."""
+        stop = self.request.stop
+        try:
+            with self.opened() as (reduction, journal):
+                return self._searched(reduction, journal)
+        except KeyboardInterrupt as cause:
+            if stop.by:  # the second one
+                raise
+            stop.note(cause)
+            return self._given_up()
+        except OracleError as failure:
+            if stop.x is not None:
+                failure.last_good = stop.x.copy()
+            before = 0 if self.counted is None else self.counted.calls
+            failure.call = failure.call or before + 1  # of a constraint
+            raise
+
+    def _searched(self, reduction: Reduction, journal: Journal | None) -> Result:
+        run = reduction.run
+        problem, f = run.problem, run.problem.f
+        with reporter(self.progress, self.budget, run.request.eps) as run.progress:
+            with f.reserved(reduction.kept_back):
+                answer = reduction.search(self.point)
+            answer = reduction.settled(answer)
+        if f.closed:
+            answer.status, answer.fun = Status.OUT_OF_TIME, math.nan
+        if answer.fun is None:
+            answer.fun = self._at_last(lambda: problem.value(answer.x))
+        self._at_last(lambda: self._check_replayed(journal, problem, answer))
+        return self._result(run, answer)
+
+    def _given_up(self) -> Result:
+        """Return where a run was that was interrupted outside of its searches."""
+        f = self.counted or CountedOracle(self.oracle)
+        problem = replace(Problem.of(f, self.point, self.bounds), term=self.term)
+        x = self.request.stop.x
+        f.inner, answer = self.oracle, Answer(problem.box.clip(self.point), Status.STOPPED)
+        answer.x, answer.fun = answer.x if x is None else x, math.nan
+        with contextlib.suppress(GoldsteinError):
+            answer.fun = problem.value(answer.x)
+        return self._result(Run(problem, self.solver, self.request, self.meta), answer)
+
+    def _at_last(self, ask: Callable[[], T]) -> T:
+        """Ask what belongs to an answer in hand; Ctrl-C is noted, and the question repeated."""
+        try:
+            return ask()
+        except KeyboardInterrupt as cause:
+            if isinstance(cause, FunctionHangs) or self.request.stop.by:
+                raise
+            self.request.stop.note(cause)
+            return ask()
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What `verify` must be given besides the function."""
+        found = {} if self.term is None else {"plus": self.term}
+        if self.limited:
+            found["bounds"] = self.bounds
+            if given(self.constraints) or not self.solver.on_values:
+                found["constraints"] = self.constraints
+        return found
+
+    def _check_replayed(self, journal: Journal | None, problem: Problem, answer: Answer) -> None:
+        """What rests on a checkpoint is believed only after asking the function itself."""
+        if journal is None or not journal.recalled:
+            return
+        x, f, limits = answer.x, self.oracle, self.limits
+        term = 0.0 if self.term is None else self.term.value(x)
+        fun = math.nan if answer.fun is None else answer.fun
+        same = not f.has_value or math.isnan(fun) or same_value(fun, f.value(x) + term)
+        if answer.status is Status.INFEASIBLE:
+            f = Violation(limits.pop("constraints"), problem.box.clip(self.point))
+        proof = answer.certificate
+        if not same or (proof is not None and not proof.verify(f, **limits).ok):
+            raise CheckpointError(
+                f"checkpoint {journal.path} was made with another function: the answer does not "
+                "hold for this one. Name another file, or delete it to start afresh."
+            )
+
+    def _result(self, run: Run, answer: Answer) -> Result:
+        """Return what a search has found as a result.
+
+        A run that the user has stopped is said to be so, whatever it had proved by then.
+        """
+        by, status, f = self.request.stop.by, answer.status, run.problem.f
+        success, what = status is Status.VERIFIED, status.message
+        if by and status in _CUT_SHORT:
+            what = f"the run was stopped by {by}" + (f"; {what}" if success else "")
+            status = Status.STOPPED
+        proof, request = answer.certificate, run.request
+        confidence = getattr(proof, "confidence", None)
+        sure = "" if confidence is None else f"by statistics of values, confidence {confidence:g}"
+        said = (what, answer.detail, sure, _large_ball(request.delta, self.point, answer.x))
+        return Result(
+            x=answer.x.copy() if self.layout is None else self.layout.build(answer.x),
+            fun=math.nan if answer.fun is None else answer.fun,
+            success=success,
+            status=status,
+            message="; ".join(filter(None, (*said, "" if success else status.advice))),
+            nit=run.course.steps,
+            nfev=f.values,
+            ngev=f.gradients,
+            certificate=with_layout(proof, self._spec),
+            history=run.course.history,
+            seed=request.seed,
+            time=time.perf_counter() - self.begin,
+            method=self.solver.name,
+            stopped_by=by or None,
+            asked=Asked(request.eps, request.delta, self.kind.name, self.oracle, self.limits),
+            gradient_scale=None if self.solver.on_values else f.first_length,
+            **(self._multipliers(run.problem, answer) if self.limited else {}),
+        )
+
+    def _multipliers(self, problem: Problem, answer: Answer) -> dict[str, Any]:
+        # A certificate of infeasibility speaks of the violation: it has no multipliers.
+        proof = None if answer.status is Status.INFEASIBLE else answer.certificate
+        system = problem.constraints
+        return {
+            "multipliers": None if proof is None else getattr(proof, "multipliers", np.zeros(0)),
+            "bound_multipliers": None if proof is None else proof.normal.copy(),
+            "violation": self._at_last(lambda: system.violation(answer.x)),
+            "constr_nfev": system.nfev,
+            "constr_njev": system.njev,
+        }
+
+
+def _term(plus: Any, point: Vector, bounds: Any) -> Term:
+    """Return the term with the bounds in it; refuse what is none."""
+    if not isinstance(plus, Term):
+        raise InputTypeError(
+            f"plus must be a term of gs.prox, as gs.prox.l1(0.1); got {type(plus).__name__}."
+        )
+    plus.check(point.size)
+    return bounded_term(plus, bounds, point.size)
+
+
+def _differenced(options: Options, source: Differenced, exact: bool) -> Options:
+    return replace(options, central=source.named == "3-point" or options.central, exact=exact)
+
+
+def _require(kind: Stationarity, oracle: Oracle) -> None:
+    if kind.require is not None:
+        point = np.zeros(oracle.dim or 1)
+        kind.require(Problem.of(oracle, point), point)
+
+
+def _large_ball(delta: float, start: Vector, x: Vector) -> str:
+    """Say so where delta is not small against anything in sight: the claim is then about all."""
+    scale = size_of(start)
+    if scale < delta:
+        scale = float(max(scale, np.abs(x).max(), np.abs(x - start).max()))
+    if 0.0 < scale < delta:
+        return (
+            f"note: delta = {delta:g} is larger than x0, x and the way between them "
+            f"({scale:.3g}), so the claim says little about x; gs.suggest_target proposes a delta"
+        )
+    return ""
