@@ -25,6 +25,11 @@ TABLE: dict[frozenset[str], tuple[type[Exception], str]] = {
         InputError,
         "method={method!r} knows no bounds and no constraints; method='values' does.",
     ),
+    frozenset({"values only", "layout", "constraints"}): (
+        InputTypeError,
+        "statistics of constraints need points that are vectors, and x0 is laid out otherwise; ravel "
+        "it and unpack it in the functions, or give every constraint a jac.",
+    ),
     frozenset({"plus", "constraints"}): (
         InputError,
         "plus= does not go together with constraints; write h into fun.",

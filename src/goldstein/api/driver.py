@@ -133,7 +133,7 @@ class Task:
         there = {
             "differences": source.named, "plus": plus is not None, "limits": limited,
             "unlimited": not limited, "constraints": given(constraints),
-            "checkpoint": more.get("checkpoint"), "workers": more.get("workers") is not None,
+            "layout": structure, "checkpoint": more.get("checkpoint"), "workers": more.get("workers") is not None,
             "feasible": options.feasible,
         }  # fmt: skip
         present = {word for word, is_there in there.items() if is_there}
@@ -211,9 +211,10 @@ class Task:
     def _problem(self, f: CountedOracle, ask: Any, journal: Journal | None) -> Problem:
         limits = (self.bounds, self.constraints, self.term)
         if not self.solver.on_values:
-            return Problem.of(f, self.point, *limits, journal=journal)
+            return Problem.of(f, self.point, *limits, journal=journal, layout=self._spec)
         stencil = self._stencil(self.options.central)
-        return Problem.of(f, self.point, *limits, stencil=stencil, journal=journal, workers=ask)
+        how = {"journal": journal, "workers": ask, "layout": self._spec}
+        return Problem.of(f, self.point, *limits, stencil=stencil, **how)
 
     def _stencil(self, central: bool = False) -> Stencil:
         box = as_box(self.bounds, self.point.size)

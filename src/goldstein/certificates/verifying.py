@@ -72,7 +72,7 @@ def verified(
         system = None
         if limits:
             # Constraints are asked for their sizes, at a point inside, whatever x is.
-            system = Limits(as_groups(limits.get("constraints", ()), x.size), box.clip(x))
+            system = Limits(as_groups(limits.get("constraints", ()), x.size, layout), box.clip(x))
         problem = sampled.Problem(f, box, shortest_weights, layout, plus, system)
     except GoldsteinError as failure:
         found = Verification(eps=math.inf, delta=math.inf, label="conditional")

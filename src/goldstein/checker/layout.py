@@ -59,9 +59,14 @@ def flattened(point: Any, layout: Layout, name: str) -> Vector:
 def put_together(layout: Layout, flat: Vector) -> Any:
     """Return the point with these numbers."""
     sizes = list(_sizes(layout))
-    if flat.shape != (sum(sizes),):
-        raise InputError(f"got {flat.size} numbers for a point of {sum(sizes)}.")
+    if flat.shape != (size_of(layout),):
+        raise InputError(f"got {flat.size} numbers for a point of {size_of(layout)}.")
     return _built(layout, iter(np.split(flat, np.cumsum(sizes)[:-1])))
+
+
+def size_of(layout: Layout) -> int:
+    """Return how many numbers a point has."""
+    return sum(_sizes(layout))
 
 
 def is_vector(layout: Layout) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Group, Limits, as_groups
+from goldstein.checker.layout import Layout
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.counted import Map
@@ -172,15 +173,16 @@ def as_system(
     journal: Journal | None = None,
     stencil: Stencil | None = None,
     workers: Map = map,
+    layout: Layout | None = None,
 ) -> System:
     """Read constraints as SciPy takes them; they are asked once, at x, for their sizes.
 
     Their answers are kept in the journal, if there is one; matrices answer at once. With a stencil
-    there may be constraints without a gradient.
+    there may be constraints without a gradient. Functions are called with points in this layout.
     """
     if isinstance(constraints, System):
         return constraints
-    groups = as_groups(constraints, x.size)
+    groups = as_groups(constraints, x.size, layout)
     if journal is not None:
         groups = [
             group if group.linear else KeptGroup(**vars(group), journal=journal, number=k)

@@ -16,7 +16,6 @@ from goldstein.oracles.base import Oracle
 from goldstein.oracles.constraints import System, as_system, given, system_identity
 from goldstein.oracles.counted import CountedOracle
 from goldstein.oracles.differences import Stencil
-from goldstein.oracles.structure import Structure
 
 if TYPE_CHECKING:
     from goldstein.prox.term import Term
@@ -34,15 +33,12 @@ class Problem:
     box : Box
     constraints : System
     term : Term, optional
-    layout : Structure, optional
-        Of the user's points, where they are no vectors.
     """
 
     f: CountedOracle
     box: Box
     constraints: System
     term: Term | None = None
-    layout: Structure | None = None
     #: Whether there are bounds or constraints.
     limited: bool = True
     #: How differences are taken where there are values only.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.counted import Map
@@ -161,6 +161,11 @@ class Reduced(CountedOracle):
     def close(self) -> None:
         super().close()
         self.source.close()
+
+    def gradients_at(self, points: Matrix) -> Iterator[Vector | None]:
+        if self.source.workers is not None:
+            self.inner.fetch(points)  # type: ignore[attr-defined]
+        return super().gradients_at(points)
 
     def seen(self, state: Any) -> Any:
         x, fun, violation = self.inner.shown(state.x, state.fx)  # type: ignore[attr-defined]

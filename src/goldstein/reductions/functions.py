@@ -13,6 +13,7 @@ y being the nearest point of the box on them (`goldstein.reductions.coordinates`
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -60,6 +61,7 @@ class Boxed(Oracle):
         self.course: dict[float, tuple[float, float]] = {}
         self._asked: tuple[bytes, float] = (b"", math.nan)
         self._slopes: dict[bytes, Vector] = {}
+        self._fetched: dict[bytes, Vector] = {}
 
     def objective(self, y: Vector) -> float:
         """Return f(y); the last point is remembered."""
@@ -68,9 +70,17 @@ class Boxed(Oracle):
             self._asked = key, self.problem.f.value(y)
         return self._asked[1]
 
+    def fetch(self, points: Iterable[Vector]) -> None:
+        """Ask for the gradients of f at many points at once: they will be wanted one by one."""
+        places = np.array([self._coordinates.place(z).y for z in points])
+        answers = self.problem.f.gradients_at(places)
+        self._fetched = {y.tobytes(): g for y, g in zip(places, answers) if g is not None}
+
     def objective_slope(self, y: Vector) -> Vector:
         """Return the gradient of f at y; the last few are remembered."""
-        found = self.problem.f.gradient(y)
+        found = self._fetched.pop(y.tobytes(), None)
+        if found is None:
+            found = self.problem.f.gradient(y)
         self._slopes[y.tobytes()] = found
         if len(self._slopes) > REMEMBERED:
             del self._slopes[next(iter(self._slopes))]

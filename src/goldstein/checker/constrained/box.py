@@ -88,12 +88,12 @@ def as_box(bounds: Any, dim: int) -> Box:
 
 def _side(values: Any, dim: int, name: str) -> Vector:
     side = exact_floats(values, f"bounds.{name}")
-    if side.ndim > 1 or side.size not in (1, dim):
+    if side.size not in (1, dim):
         raise InputError(
             f"bounds.{name} has shape {side.shape}, but the point has {dim} variables; give one "
             "number, or one for each."
         )
-    return np.full(dim, side.ravel()[0]) if side.size == 1 else side
+    return np.full(dim, side.ravel()[0]) if side.size == 1 else side.ravel()
 
 
 def _from_pairs(bounds: Any, dim: int) -> tuple[Vector, Vector]:

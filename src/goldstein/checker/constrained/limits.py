@@ -10,6 +10,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.errors import GoldsteinError, InputError, InputTypeError, OracleError
+from goldstein.checker.layout import Layout, flattened, is_vector, put_together, size_of
 from goldstein.checker.rationals import exact_floats
 
 _EXPECTED = (
@@ -38,6 +39,8 @@ class Group:
     linear: bool = False
     parts: tuple[Any, ...] = ()
     size: int = 0
+    #: Of the points that black boxes are called with.
+    layout: Layout | None = None
     #: The last exception of one of the functions.
     failure: OracleError | None = None
 
@@ -54,7 +57,7 @@ class Group:
 
     def rows(self, x: Vector) -> Matrix:
         assert self.jac is not None
-        found = self._numbers(self.jac, x, "Jacobian")
+        found = self._numbers(self._in_order, x, "Jacobian")
         if self.size == 1 and (found.shape == (x.size,) or found.size == 1 == x.size):
             found = found.reshape(1, -1)
         if found.shape != (self.size, x.size):
@@ -64,9 +67,17 @@ class Group:
             )  # fmt: skip
         return found
 
+    def _in_order(self, x: Any) -> Any:
+        """Return the Jacobian; that of one component may be laid out as x is."""
+        assert self.jac is not None
+        raw = self.jac(x)
+        if self.layout is None or self.size != 1 or np.shape(raw) == (1, size_of(self.layout)):
+            return raw
+        return flattened(raw, self.layout, "the gradient")
+
     def _numbers(self, question: Callable[[Vector], Any], x: Vector, what: str) -> Any:
         try:
-            raw = question(x.copy())
+            raw = question(x.copy() if self.layout is None else put_together(self.layout, x))
             found = np.array(raw.toarray() if hasattr(raw, "toarray") else raw, dtype=np.float64)
         except GoldsteinError:
             raise
@@ -162,12 +173,19 @@ class Limits:
         return found
 
 
-def as_groups(constraints: Any, dim: int) -> list[Group]:
-    """Read constraints as SciPy takes them, without asking them."""
+def as_groups(constraints: Any, dim: int, layout: Layout | None = None) -> list[Group]:
+    """Read constraints as SciPy takes them, without asking them.
+
+    Black boxes are called with points in this layout.
+    """
     given = constraints if isinstance(constraints, list | tuple) else [constraints]
-    return [] if constraints is None else [
+    groups = [] if constraints is None else [
         _group(one, f"constraints[{k}]", dim) for k, one in enumerate(given)
     ]  # fmt: skip
+    for group in groups:
+        if layout is not None and not (is_vector(layout) or group.parts):
+            group.layout = layout
+    return groups
 
 
 def _group(one: Any, name: str, dim: int) -> Group:
