@@ -199,7 +199,7 @@ from goldstein.certificates.confidence import (
 from goldstein.certificates.confidence import (
     confidence_of as confidence_of,
 )
-from goldstein.constrained import (
+from goldstein.reductions.functions import (
     Violation as Violation,
 )
 from goldstein.errors import (

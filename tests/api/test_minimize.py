@@ -12,7 +12,7 @@ import pytest
 from tests.functions import largest_of
 
 import goldstein as gs
-from goldstein.reductions.stationarity import _KINDS, stationarity_named
+from goldstein.reductions.stationarity import _KINDS, Attempt, stationarity_named
 
 
 def f(x: np.ndarray) -> float:
@@ -148,7 +148,9 @@ def test_a_near_run_that_fails_speaks_about_the_point_it_returns(
     near, stages = stationarity_named("near"), itertools.count()
 
     def once(*args: Any) -> Any:
-        return replace(near.strengthen(*args), eps=1.0) if next(stages) == 0 else None
+        if next(stages):
+            return Attempt(None)
+        return Attempt(replace(near.strengthen(*args).certificate, eps=1.0))
 
     monkeypatch.setitem(_KINDS, "near", replace(near, strengthen=once))
     w = gs.Variable(2)

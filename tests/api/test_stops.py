@@ -215,7 +215,7 @@ def test_ctrl_c_while_a_proof_is_searched_keeps_the_weaker_one(
     module = (
         "goldstein.construction.near.pivot_proof"
         if where == "search_near"
-        else "goldstein.api.near_kkt"
+        else "goldstein.construction.near.kkt_pivot_proof"
     )
     monkeypatch.setattr(f"{module}.{where}", pressed)
     limits: dict[str, Any] = {} if where == "search_near" else {"bounds": BOUNDS}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import LinearConstraint
 from tests.functions import valley, valley_gradient
 
 import goldstein as gs
@@ -189,22 +190,39 @@ def test_errors_are_those_of_one_after_the_other(wrong: Any, workers: Any) -> No
     assert np.array_equal(together.value.point, POINTS[2])
 
 
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"checkpoint": "x"}, "checkpoint= cannot"),
-    ({"bounds": [(0, 1)]}, "bounds= or constraints= cannot"),
-    ({"plus": gs.prox.l1(1.0)}, "plus= cannot"),
+def test_a_checkpoint_goes_without_workers() -> None:
+    with pytest.raises(gs.InputError, match="drop checkpoint= or workers="):
+        gs.minimize(lambda x: abs(x[0]), [1.0], np.sign, workers=map, checkpoint="x", **TARGET)
+
+
+LIMITS: list[dict[str, Any]] = [
+    {"bounds": [(-3.0, -0.5), (0.25, 2.0)]},
+    {"constraints": LinearConstraint([[1.0, 2.0]], 1.0, np.inf)},
+    {"plus": gs.prox.l1(0.25)},
 ]
 
 
-@pytest.mark.parametrize(("others", "words"), REFUSED)
-def test_what_does_not_go_together_is_said(others: dict[str, Any], words: str) -> None:
-    with pytest.raises(gs.InputError, match=words):
-        gs.minimize(lambda x: abs(x[0]), [1.0], np.sign, workers=map, **TARGET, **others)
+@pytest.mark.parametrize("limits", LIMITS)
+def test_workers_change_nothing_with_limits_and_terms(limits: dict[str, Any]) -> None:
+    def fun(x: Any) -> float:
+        return float(np.abs(x - 1.0).sum() + np.square(x).sum())
+
+    def jac(x: Any) -> Any:
+        return np.sign(x - 1.0) + 2.0 * x
+
+    rounds = Rounds()
+    alone = gs.minimize(fun, [-2.0, 1.5], jac, **TARGET, **limits)
+    together = gs.minimize(fun, [-2.0, 1.5], jac, workers=rounds, **TARGET, **limits)
+    assert np.array_equal(alone.x, together.x)
+    assert (alone.nfev, alone.ngev) == (together.nfev, together.ngev)
+    assert alone.certificate.digest == together.certificate.digest
 
 
-def test_certify_refuses_them_with_bounds() -> None:
-    with pytest.raises(gs.InputError, match="bounds= or constraints= cannot"):
-        gs.certify(lambda x: abs(x[0]), [0.5], np.sign, delta=0.1, bounds=[(0, 1)], workers=map)
+def test_certify_takes_them_with_bounds() -> None:
+    there: dict[str, Any] = {"delta": 0.1, "bounds": [(0, 1)], "rng": 0}
+    alone = gs.certify(lambda x: abs(x[0]), [0.5], np.sign, **there)
+    together = gs.certify(lambda x: abs(x[0]), [0.5], np.sign, workers=map, **there)
+    assert alone.eps == together.eps
 
 
 def test_certify_hands_values_to_workers_too() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import goldstein as gs
 from goldstein.reductions.near import near_targets
-from goldstein.reductions.stationarity import _KINDS, Stationarity, register_stationarity
+from goldstein.reductions.stationarity import _KINDS, Attempt, Stationarity, register_stationarity
 from goldstein.certificates.kinds import (
     Certificate,
     _registered,
@@ -59,8 +59,8 @@ def dummy() -> Any:
         Stationarity(
             "dummy",
             targets=near_targets,
-            strengthen=lambda fun, cert, eps, delta, seed, deadline: Bounded(
-                cert.x, fun.value(cert.x), delta
+            strengthen=lambda problem, cert, request, deadline: Attempt(
+                Bounded(cert.x, problem.f.plain.value(cert.x), request.delta)
             ),
         )
     )

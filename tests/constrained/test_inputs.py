@@ -48,11 +48,47 @@ def test_mistakes(problem, words):
         solve(**problem)
 
 
-def test_points_with_a_layout_are_refused():
-    with pytest.raises(gs.InputTypeError, match="one vector"):
-        gs.minimize(
-            lambda x: np.abs(x).sum(), np.ones((2, 2)), np.sign, eps=1, delta=1, bounds=[(0, 1)] * 4
-        )
+LAYOUTS = {
+    "matrix": (np.full((2, 2), 0.5), lambda x: x),
+    "dict": (
+        {"W": np.full((2, 1), 0.5), "b": np.full(2, 0.5)},
+        lambda x: np.r_[x["W"].ravel(), x["b"]],
+    ),
+    "list": ([np.full((1, 3), 0.5), np.array(0.5)], lambda x: np.r_[x[0].ravel(), x[1]]),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_points_with_a_layout_are_those_of_the_vector(name):
+    """f and the constraints see x as it was given; bounds list its numbers in order."""
+    x0, numbers = LAYOUTS[name]
+
+    def like(x, flat):
+        if isinstance(x, dict):
+            return {"W": flat[:2].reshape(2, 1), "b": flat[2:]}
+        return [flat[:3].reshape(1, 3), flat[3]] if isinstance(x, list) else flat.reshape(2, 2)
+
+    def fun(x):
+        return np.abs(np.ravel(numbers(x)) - target).sum()
+
+    def jac(x):
+        return like(x, np.sign(np.ravel(numbers(x)) - target))
+
+    target = np.array([2.0, -1.0, 0.25, 3.0])
+    total = NonlinearConstraint(
+        lambda x: np.ravel(numbers(x)).sum(), -np.inf, 1.5, jac=lambda x: like(x, np.ones(4))
+    )
+    limits = {"bounds": [(0, 1)] * 4, "constraints": total}
+    res = gs.minimize(fun, x0, jac, eps=1e-3, delta=1e-3, rng=0, **limits)
+    assert res.success, res.message
+    assert res.certificate.verify(fun, jac, like=x0, **limits).ok
+    flat = NonlinearConstraint(np.sum, -np.inf, 1.5, jac=lambda x: np.ones((1, 4)))
+    alone = gs.minimize(
+        lambda x: np.abs(x - target).sum(), np.full(4, 0.5), lambda x: np.sign(x - target),
+        eps=1e-3, delta=1e-3, rng=0, bounds=[(0, 1)] * 4, constraints=flat,
+    )  # fmt: skip
+    assert np.array_equal(np.ravel(numbers(res.x)), alone.x)
+    assert not res.certificate.verify(fun, jac, like=np.zeros(4), **limits).ok
 
 
 def test_certify_refuses_a_point_outside_the_bounds():

@@ -27,8 +27,8 @@ TABLE: dict[frozenset[str], tuple[type[Exception], str]] = {
     ),
     frozenset({"values only", "layout", "constraints"}): (
         InputTypeError,
-        "statistics of constraints need points that are vectors, and x0 is laid out otherwise; ravel "
-        "it and unpack it in the functions, or give every constraint a jac.",
+        "statistics of constraints need points that are vectors, and x0 is none; ravel it and "
+        "unpack it in the functions, or give every constraint a jac.",
     ),
     frozenset({"plus", "constraints"}): (
         InputError,

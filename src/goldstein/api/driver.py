@@ -133,8 +133,8 @@ class Task:
         there = {
             "differences": source.named, "plus": plus is not None, "limits": limited,
             "unlimited": not limited, "constraints": given(constraints),
-            "layout": structure, "checkpoint": more.get("checkpoint"), "workers": more.get("workers") is not None,
-            "feasible": options.feasible,
+            "layout": structure, "checkpoint": more.get("checkpoint"),
+            "workers": more.get("workers") is not None, "feasible": options.feasible,
         }  # fmt: skip
         present = {word for word, is_there in there.items() if is_there}
         refuse(present | solver.needs | kind.needs, kind=kind.name, jac=jac, method=solver.name)

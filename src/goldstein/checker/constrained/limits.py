@@ -71,7 +71,8 @@ class Group:
         """Return the Jacobian; that of one component may be laid out as x is."""
         assert self.jac is not None
         raw = self.jac(x)
-        if self.layout is None or self.size != 1 or np.shape(raw) == (1, size_of(self.layout)):
+        row = (1, size_of(self.layout or []))
+        if self.layout is None or self.size != 1 or getattr(raw, "shape", None) == row:
             return raw
         return flattened(raw, self.layout, "the gradient")
 
