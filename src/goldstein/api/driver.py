@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from goldstein import __version__
 from goldstein.api.compatibility import refuse
-from goldstein.api.inputs import check_target, deadline_after, sized
+from goldstein.api.inputs import deadline_after, sized
 from goldstein.api.progress import reporter
 from goldstein.api.watchdog import watched
 from goldstein.certificates.plus import bounded_term
@@ -75,13 +76,15 @@ class Differenced:
 
     #: "2-point" or "3-point" where the user names them.
     named: str | None
-    #: A constraint has no gradient.
+    #: There are constraints; one of them has no gradient.
+    constrained: bool
     blind: bool
 
     @classmethod
     def of(cls, jac: Any, constraints: Any) -> Differenced:
         named = jac if isinstance(jac, str) and jac in DIFFERENCES else None
-        return cls(named, given(constraints) and lacks_gradient(constraints))
+        constrained = given(constraints)
+        return cls(named, constrained, constrained and lacks_gradient(constraints))
 
     def __bool__(self) -> bool:
         return self.named is not None or self.blind
@@ -103,6 +106,9 @@ class Task:
     request: Request
     solver: Solver
     budget: int
+    #: Values are all that is asked for; there are bounds or constraints.
+    on_values: bool = False
+    limited: bool = False
     bounds: Any = None
     constraints: Any = ()
     term: Term | None = None
@@ -126,18 +132,16 @@ class Task:
         request: Request, plus: Any = None, options: Options = USUAL, **more: Any,
     ) -> Task:  # fmt: skip
         """Read what was given; refuse what does not go together."""
-        check_target(request.eps or 1.0, request.delta, point)
         kind, on_values = stationarity_named(stationarity), solver.on_values
-        bounds, constraints = more.get("bounds"), more.get("constraints", ())
-        limited = bounds is not None or given(constraints)
+        bounds, limited = more.get("bounds"), more.get("bounds") is not None or source.constrained
         there = {
             "differences": source.named, "plus": plus is not None, "limits": limited,
-            "unlimited": not limited, "constraints": given(constraints),
+            "unlimited": not limited, "constraints": source.constrained,
             "layout": structure, "checkpoint": more.get("checkpoint"),
             "workers": more.get("workers") is not None, "feasible": options.feasible,
         }  # fmt: skip
-        present = {word for word, is_there in there.items() if is_there}
-        refuse(present | solver.needs | kind.needs, kind=kind.name, jac=jac, method=solver.name)
+        present = set(compress(there, there.values())) | solver.needs | kind.needs
+        refuse(present, kind=kind.name, jac=jac, method=solver.name)
         read: Any = values_of if on_values and not exact else as_oracle
         oracle = sized(read(fun, jac, args, structure), point)
         term = None if plus is None else _term(plus, point, bounds)
@@ -148,7 +152,8 @@ class Task:
                 oracle, more["bounds"] = term.added_to(oracle)
                 term = None
         return cls(
-            oracle, x, point, structure, kind, request, solver, term=term,
+            oracle, x, point, structure, kind, request, solver, term=term, on_values=on_values,
+            limited=source.constrained or more.get("bounds") is not None,
             options=_differenced(options, source, exact) if on_values else options,
             deadline=deadline_after(more.get("max_time")),
             meta=describe(oracle, name, request.seed, x), **more,
@@ -158,16 +163,11 @@ class Task:
     def _spec(self) -> Any:
         return None if self.layout is None else self.layout.spec
 
-    @property
-    def limited(self) -> bool:
-        """Whether there are bounds or constraints."""
-        return self.bounds is not None or given(self.constraints)
-
     def identity(self) -> dict[str, Any]:
         """Return what makes a run: a journal belongs to one of them."""
         request, own = self.request, self.options
         told = {} if self.term is None else {"plus": repr(self.term.to_record())}
-        if self.solver.on_values:
+        if self.on_values:
             told["central"] = str(own.central)
         return {
             "goldstein": __version__,
@@ -181,16 +181,17 @@ class Task:
             **limits_identity(self.bounds, self.constraints, self.point.size),
         }  # fmt: skip
 
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[tuple[Reduction, Journal | None]]:
+    def _with_reduction(self, use: Callable[[Reduction, Journal | None], T]) -> T:
         """Give the reduction of the problem to a search, with all that a run can have besides."""
+        if self.workers is None and self.checkpoint is None and self.max_time is None:
+            return use(self._reduced(map, None), None)
         identity = {} if self.checkpoint is None else self.identity()
         with (
             mapped(self.workers) as ask,
             journal_at(self.checkpoint, identity) as journal,
             watched(self.max_time),
         ):
-            yield self._reduced(ask, journal), journal
+            return use(self._reduced(ask, journal), journal)
 
     def _reduced(self, ask: Any, journal: Journal | None) -> Reduction:
         base = self.oracle if journal is None else JournalOracle(self.oracle, journal)
@@ -210,7 +211,7 @@ class Task:
 
     def _problem(self, f: CountedOracle, ask: Any, journal: Journal | None) -> Problem:
         limits = (self.bounds, self.constraints, self.term)
-        if not self.solver.on_values:
+        if not self.on_values:
             return Problem.of(f, self.point, *limits, journal=journal, layout=self._spec)
         stencil = self._stencil(self.options.central)
         how = {"journal": journal, "workers": ask, "layout": self._spec}
@@ -226,9 +227,9 @@ class Task:
         if self.rel_eps is None:
             return request
         f, x, seed = problem.f, self.point, request.seed
-        if self.solver.on_values:
+        if self.on_values:
             f = CountedOracle(Differences(f, self._stencil(), exact=self.options.exact))
-        if problem.limited or self.solver.on_values:
+        if problem.limited or self.on_values:
             f, x = CountedOracle(Folded(f, problem.box)), problem.box.clip(x)
         length = first_length(f, x, request.delta, seed)
         if length == 0.0:
@@ -240,7 +241,7 @@ class Task:
     @property
     def reduction(self) -> type[Reduction]:
         """Return the reduction that this problem calls for."""
-        if self.solver.on_values:
+        if self.on_values:
             from goldstein.reductions.values_only import ValuesOnly
 
             return ValuesOnly
@@ -260,16 +261,14 @@ class Task:
 
     def stated(self) -> Any:
         """Return what can be proved of the point as it is."""
-        with self.opened() as (reduction, _):
-            found = reduction.state(self.point)
+        found = self._with_reduction(lambda reduction, _: reduction.state(self.point))
         return with_layout(found, self._spec)
 
     def searched(self) -> Result:
         """Search; on Ctrl-C return the best point, on an error say which that was."""
         stop = self.request.stop
         try:
-            with self.opened() as (reduction, journal):
-                return self._searched(reduction, journal)
+            return self._with_reduction(self._searched)
         except KeyboardInterrupt as cause:
             if stop.by:  # the second one
                 raise
@@ -323,7 +322,7 @@ class Task:
         found = {} if self.term is None else {"plus": self.term}
         if self.limited:
             found["bounds"] = self.bounds
-            if given(self.constraints) or not self.solver.on_values:
+            if given(self.constraints) or not self.on_values:
                 found["constraints"] = self.constraints
         return found
 
@@ -374,7 +373,7 @@ class Task:
             method=self.solver.name,
             stopped_by=by or None,
             asked=Asked(request.eps, request.delta, self.kind.name, self.oracle, self.limits),
-            gradient_scale=None if self.solver.on_values else f.first_length,
+            gradient_scale=None if self.on_values else f.first_length,
             **(self._multipliers(run.problem, answer) if self.limited else {}),
         )
 
