@@ -199,9 +199,6 @@ from goldstein.certificates.confidence import (
 from goldstein.certificates.confidence import (
     confidence_of as confidence_of,
 )
-from goldstein.reductions.functions import (
-    Violation as Violation,
-)
 from goldstein.errors import (
     CertificateFileError as CertificateFileError,
 )
@@ -258,6 +255,9 @@ from goldstein.oracles.diagnose import (
 )
 from goldstein.oracles.journal import (
     CheckpointWarning as CheckpointWarning,
+)
+from goldstein.reductions.functions import (
+    Violation as Violation,
 )
 from goldstein.result import (
     History as History,

@@ -12,13 +12,13 @@ from sklearn.preprocessing import StandardScaler
 
 import goldstein as gs
 import goldstein.calculus as gc
-from goldstein.reductions.near import attempt_near
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.construction.near.pivot_proof import near_certificate, search_near
 from goldstein.errors import OutOfBudget
 from goldstein.models import margin_svm, relu_two_layer
 from goldstein.numerics import budget as budget_module
 from goldstein.numerics.budget import Budget
+from goldstein.reductions.near import attempt_near
 
 
 def crowded(seed=0, rows=60, dim=12):

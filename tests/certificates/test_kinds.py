@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.reductions.near import near_targets
-from goldstein.reductions.stationarity import _KINDS, Attempt, Stationarity, register_stationarity
 from goldstein.certificates.kinds import (
     Certificate,
     _registered,
@@ -20,6 +18,8 @@ from goldstein.certificates.kinds import (
     save_certificate,
 )
 from goldstein.checker.verification import Verification
+from goldstein.reductions.near import near_targets
+from goldstein.reductions.stationarity import _KINDS, Attempt, Stationarity, register_stationarity
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from goldstein.checker.exact_vector import ExactVector
 
+from goldstein.certificates.kinds import as_number
 from goldstein.checker import exact_vector, float_dot, rationals, rounding
 from goldstein.checker.rationals import Q, to_fraction
-from goldstein.certificates.kinds import as_number
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 

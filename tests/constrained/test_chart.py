@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 import goldstein as gs
-from goldstein.reductions.chart import Chart
 from goldstein.oracles.problem import Problem
+from goldstein.reductions.chart import Chart
 
 SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x[None])
 

@@ -10,8 +10,8 @@ from scipy.optimize import LinearConstraint, linprog
 from tests.functions import norm1
 
 import goldstein as gs
-from goldstein.reductions.coordinates import Coordinates
 from goldstein.oracles.problem import Problem
+from goldstein.reductions.coordinates import Coordinates
 
 
 def problem_with(matrix, limits, dim, bounds=None):

@@ -15,8 +15,8 @@ from tests.functions import valley
 import goldstein as gs
 from goldstein.certificates import values
 from goldstein.certificates.values import Places, draw_differences, upper_bound
-from goldstein.construction.values_claim import Statistics, places_around, state_values
 from goldstein.checker.constrained.box import Box
+from goldstein.construction.values_claim import Statistics, places_around, state_values
 from goldstein.numerics.betting import lower_limits, mean_limits
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import ValueOracle

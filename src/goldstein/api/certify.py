@@ -30,7 +30,6 @@ from goldstein.certificates import (
 )
 from goldstein.checker.arrays import Vector
 from goldstein.construction.cold import certificate_from
-from goldstein.construction.gather import Enrichment
 from goldstein.construction.judge import describe
 from goldstein.display import Plotted
 from goldstein.numerics.ball import LONGEST
@@ -40,6 +39,7 @@ from goldstein.oracles.workers import Workers
 from goldstein.prox.term import Term
 from goldstein.reductions.base import Options
 from goldstein.solvers import Request
+from goldstein.solvers.gather import Enrichment
 
 Function = Oracle | Callable[..., Any]
 Gradient = Callable[..., Any] | bool | None

@@ -8,11 +8,11 @@ from goldstein.api.inputs import call_budget, check_target, tolerance
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.construction.cold import certificate_from
 from goldstein.construction.far_ends import look_at_far_ends
-from goldstein.construction.gather import Enrichment
 from goldstein.construction.judge import describe
 from goldstein.numerics.ball import LONGEST
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.data_mean import DataMean, Progress
+from goldstein.solvers.gather import Enrichment
 
 #: Passes over the data unless the caller says otherwise: at most, and at least where memory is
 #: short.

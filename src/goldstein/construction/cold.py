@@ -12,11 +12,11 @@ import numpy as np
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
-from goldstein.construction.gather import Enrichment, enrich
 from goldstein.construction.goldstein_claim import Stating, looks_beside
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.agreement import required_resolution
+from goldstein.solvers.gather import Enrichment, enrich
 
 #: How often the search goes on after a claim that would not have survived.
 SEARCHES = 4

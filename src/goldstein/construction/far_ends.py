@@ -14,7 +14,6 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.construction.gather import Enrichment
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.affine_ball import shortest_in_ball
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
@@ -22,6 +21,7 @@ from goldstein.numerics.cone import narrow, tilt
 from goldstein.numerics.hull import Hull, min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
+from goldstein.solvers.gather import Enrichment
 
 #: A gradient that shortens the vector by less than this share is the last, unless so many more like
 #: it would do.

@@ -15,7 +15,6 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.construction.cold import certificate_from
-from goldstein.construction.gather import Enrichment, enrich
 from goldstein.construction.goldstein_claim import Stating, distances, heaviest, taken
 from goldstein.errors import (
     BallTooSmallError,
@@ -32,6 +31,7 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.agreement import gradient_is_wrong, required_resolution
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
+from goldstein.solvers.gather import Enrichment, enrich
 from goldstein.solvers.loop import LONG, Outcome
 
 #: Points a solver queried at unperturbed places are displaced by this part of delta.

@@ -10,12 +10,12 @@ from typing import Any
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.construction.cold import certificate_from, hint_around
-from goldstein.construction.gather import Enrichment
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, NotCertifiableError, OutOfCalls
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.reductions.base import Answer, Reduction
 from goldstein.result import Status
+from goldstein.solvers.gather import Enrichment
 from goldstein.solvers.going_on import GoingOn
 from goldstein.solvers.loop import ENDINGS, Outcome
 

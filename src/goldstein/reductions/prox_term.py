@@ -18,7 +18,6 @@ from goldstein.certificates.plus import PlusCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
-from goldstein.construction.gather import Enrichment, enrich
 from goldstein.construction.goldstein_claim import Stating, heaviest
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, KinkError, OutOfCalls
@@ -34,6 +33,7 @@ from goldstein.reductions.forward_backward import forward_backward
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
 from goldstein.solvers import Request
+from goldstein.solvers.gather import Enrichment, enrich
 from goldstein.solvers.loop import ENDINGS
 
 #: By how much targets shrink from stage to stage.

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.construction.gather import Enrichment, enrich
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import min_norm_weights
@@ -18,6 +17,7 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
 from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.gather import Enrichment, enrich
 
 #: Length of the first stage; each further stage is twice as long.
 FIRST_STAGE = 500

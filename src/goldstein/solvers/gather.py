@@ -7,13 +7,13 @@ import time
 from dataclasses import dataclass, field
 
 from goldstein.checker.arrays import Vector
-from goldstein.construction.elsewhere import elsewhere
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow, trial_point
 from goldstein.numerics.hull import Hull
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
+from goldstein.solvers.elsewhere import elsewhere
 
 #: A bound this small relative to the gradients is rounding error: nothing more to gain.
 _FLOOR = 1e-14
