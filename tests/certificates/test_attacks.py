@@ -22,9 +22,8 @@ from tests.limits import limiting_gradients
 
 import goldstein as gs
 from goldstein import calculus as c
-from goldstein.certificates import NearCertificate
+from goldstein.certificates import NearCertificate, files
 from goldstein.certificates.writing import npy
-from goldstein.certificates import files
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.oracles.journal import seed_in
@@ -439,8 +438,9 @@ def forge(cert: NearCertificate, path: Path, arrays: Any = None, **changes: Any)
 HOSTILE: list[dict[str, Any]] = [
     {"delta": "0.05"}, {"delta": None}, {"delta": True}, {"delta": math.inf}, {"delta": 10**400},
     {"eps": "0"}, {"eps": math.nan}, {"eps": []}, {"label": 3}, {"meta": []}, {"extra": 1},
-    {"exact_pivot": "0x0/0x1"}, {"exact_pivot": [0]}, {"exact_pivot": []}, {"exact_pivot": ["0x1/0x0"]},
-    {"exact_pivot": ["1/2/3"]}, {"exact_pivot": ["x/y"]}, {"exact_pivot": [""]}, {"exact_pivot": ["0x1/0x" + "f" * 10**7]},
+    *({"exact_pivot": pivot} for pivot in (
+        "0x0/0x1", [0], [], ["0x1/0x0"], ["1/2/3"], ["x/y"], [""], ["0x1/0x" + "f" * 10**7],
+    )),
     {"arrays": {"weights": np.array([[0.5], [0.5]])}}, {"arrays": {"x": np.array([np.nan])}},
     {"arrays": {"weights": np.array([1, 1])}}, {"arrays": {"x": np.array([[0.05]])}},
 ]  # fmt: skip

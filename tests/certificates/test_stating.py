@@ -69,8 +69,8 @@ class Edge(Oracle):
 
 
 def test_who_states_claim_after_claim_looks_more_often():
-    """Points within a perturbation of a kink pass now and then, and a check may find that out: the more
-    claims a run has tried, the less may be left to luck."""
+    """Points within a perturbation of a kink pass now and then, and a check may find that out: the
+    more claims a run has tried, the less may be left to luck."""
     edge, delta = Edge(), 1e-3
     x = np.array([1e6 + 0.5 * delta])
     points = 1e6 + 0.1 * radius(x, delta) * np.array([[-1.0], [1.0]])

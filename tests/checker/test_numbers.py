@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goldstein.certificates.kinds import as_number
 from goldstein.checker import exact, nodes, rationals, rounding
 from goldstein.checker.enclosed import exact_vector, float_dot
 from goldstein.checker.enclosed.exact_vector import ExactVector
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact, exact_combination
 from goldstein.checker.rationals import to_fraction
-from goldstein.numerics.directed import fraction_lower, sqrt_lower
-from goldstein.certificates.kinds import as_number
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
+from goldstein.numerics.directed import fraction_lower, sqrt_lower
 
 F = Fraction
 UNIT = F(1, 2**53)

@@ -133,7 +133,7 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a claim is about: f, the bounds, a convex term, constraints; and who proposes weights."""
+    """What a claim is about: f, bounds, a convex term, constraints; and who proposes weights."""
 
     f: Asked
     box: Box

@@ -18,9 +18,9 @@ from goldstein.checker.verification import Verification
 #: say nothing about f.
 DEGENERATE = 1e-3
 
-#: Pairs of points beside x at which constraints are asked for their qualification, rounds of looking
-#: along the direction that separates them, how far one looks in perturbation radii, and how much
-#: smaller the qualification may be than stated: of black boxes it is measured on samples.
+#: Pairs of points beside x at which constraints are asked for their qualification, rounds of
+#: looking along the direction that separates them, how far one looks in perturbation radii, and how
+#: much smaller the qualification may be than stated: of black boxes it is measured on samples.
 PAIRS, LOOKS, REACHES, LESS = 2, 6, (1.0, 2.0**8), 10.0
 
 #: A constraint vanishes at x if its gradients there are shorter than this part of those elsewhere
@@ -146,8 +146,8 @@ def qualification(
     """Return how far the gradients of the constraints in use are from cancelling each other.
 
     `rows` are those with weight. The constraints are asked besides at pairs of points next to x, on
-    opposite sides of it: there a multiplier has to mean something when delta shrinks. Then one looks
-    along the direction that separates them from 0, where a gradient that contradicts it would be,
+    opposite sides of it: there a multiplier has to mean something when delta shrinks. Then one
+    looks along the direction that separates them from 0, where a gradient that contradicts it would be,
     until none does. It is an upper bound: of a black box nobody knows all gradients.
     """
     system, x = problem.system, cert.x
