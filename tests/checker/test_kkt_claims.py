@@ -575,6 +575,24 @@ def test_linear_equations_are_left_out_of_the_qualification() -> None:
     assert qualified(claim, equation(1.0, False), rows) == 0.0
 
 
+def test_constraints_say_something_along_linear_equations() -> None:
+    """5 x_2 <= |x_1 - 1| with x_2 = 0: rows (+-1, 5) are far from 0, but not along x_2 = 0."""
+    bent = System(
+        lambda x: np.array([5.0 * x[1] - abs(x[0] - 1.0), x[1]]),
+        lambda x: np.array([[-np.sign(x[0] - 1.0), 5.0], [0.0, 1.0]]),
+        np.array([-np.inf, 0.0]), np.zeros(2),
+    )  # fmt: skip
+    rows, claim = [(0, np.array([-1.0, 5.0]))], forged(normal=[0.0, 0.0], multipliers=[3.0, -15.0])
+    free = Box(np.full(2, -4.0), np.full(2, 4.0))
+    bent.linear = np.array([False, True])
+    assert qualified(claim, bent, rows, free) < 1e-3
+    bent.equal = np.zeros(2, dtype=bool)
+    claim = forged(claim, multipliers=[3.0, 0.0])
+    assert qualified(claim, bent, rows, free) == pytest.approx(5.0 / math.sqrt(26.0))
+    fixed = Box(np.array([-4.0, 0.0]), np.array([4.0, 0.0]))
+    assert qualified(claim, bent, rows, fixed) < 1e-3
+
+
 def test_the_sign_of_a_multiplier_turns_its_gradients() -> None:
     """Rows (1, 0) and (-1, 0) of two constraints cancel with equal signs, not with opposite."""
     system = System(straight=True, lower=np.array([-np.inf, -1.0]))

@@ -151,7 +151,7 @@ def everywhere(size: int) -> Box:
 
 
 def qualification_of(index: Any, rows: Any, normal: Any, box: Box, propose: Any) -> float:
-    hull = Hull(normal, box.fixed, propose)
+    hull = Hull(normal, box.fixed, np.zeros((0, normal.size)), propose)
     for i, row in zip(index, rows):
         hull.add(int(i), row)
     return hull.separation()[0]
@@ -214,7 +214,7 @@ def test_normals_in_use_are_directions_of_the_cone() -> None:
         against = np.array([[-0.5 * sign, 1.0]])
         found = qualification_of(index, against, np.array([5.0 * sign, 0.0]), box, too_little)
         assert found == pytest.approx(1.0 / math.hypot(0.5, 1.0))
-    # A coordinate that cannot move has no normal that matters.
+    # A coordinate that cannot move has no normal that matters, nor what gradients say along it.
     fixed = Box(np.array([0.0, -1.0]), np.array([0.0, 1.0]))
     seen: list[Any] = []
 
@@ -222,7 +222,8 @@ def test_normals_in_use_are_directions_of_the_cone() -> None:
         seen.append(cone)
         return np.ones(1), np.zeros(len(cone))
 
-    assert qualification_of(index, rows, np.array([-5.0, 0.0]), fixed, note) == pytest.approx(1.0)
+    found = qualification_of(index, rows, np.array([-5.0, 0.0]), fixed, note)
+    assert found == pytest.approx(math.sqrt(0.5))
     assert seen[0].shape == (0, 2)
 
 

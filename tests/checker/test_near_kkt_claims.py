@@ -293,6 +293,56 @@ def test_linear_equations_may_depend_on_each_other() -> None:
     assert check(both, twice).ok
 
 
+def concave(width: float, **fields: Any) -> tuple[NearKKTCertificate, ExactProblem, gs.Expression]:
+    """3 x_1 where 5 x_2 + width x_3 <= |x_1 - 1|, held at x_2 = 0: every x_1 is feasible."""
+    bent = 5.0 * W[1] + width * W[2] - gs.abs(W[0] - 1.0)
+    problem = replace(
+        PROBLEM,
+        box=Box(np.full(3, -4.0), np.full(3, 4.0)),
+        system=Levels(np.array([-np.inf, 0.0]), np.zeros(2), straight=False),
+        parts=[bent.program(), linear_program(np.array([0.0, 1.0, 0.0]))],
+    )
+    problem.system.linear = np.array([False, True])
+    claim = forged(
+        exact_pivot=(1, 0, 0), constraint_directions=[[1.0, 0.25, 0.5], [1.0, 0.0, 0.0]],
+        constraint_index=[0, 1], constraint_weights=[3.0, -15.0], multipliers=[3.0, -15.0],
+        normal=np.zeros(3), eps=3.0 * width,
+    )  # fmt: skip
+    return replace(claim, digest="", **fields), problem, 3.0 * W[0] + 0.0 * gs.sum(W)
+
+
+def test_constraints_say_something_along_linear_equations() -> None:
+    """Gradients (+-1, 5, 0) are far from 0, but not those that move along x_2 = 0."""
+    assert failed(*concave(0.0)) == {"qualification"}
+    claim, problem, fun = concave(0.0, constraint_index=[0, 0], constraint_weights=[3.0, 0.0],
+                                  multipliers=[3.0, 0.0], eps=15.0)  # fmt: skip
+    assert failed(claim, problem, fun) == {"qualification"}  # an equation holds without multiplier
+    # Bounds that fix x_2 say the same.
+    held = replace(
+        problem,
+        box=Box(np.array([-4.0, 0.0, -4.0]), np.array([4.0, 0.0, 4.0])),
+        system=Levels(np.array([-np.inf]), np.zeros(1), straight=False),
+        parts=problem.parts[:1],
+    )
+    fixed = forged(claim, multipliers=[3.0], normal=[0.0, -15.0, 0.0], eps=0.0)
+    assert failed(fixed, held, fun) == {"qualification"}
+
+
+def test_constraints_that_fall_along_linear_equations_are_qualified() -> None:
+    """(+-1, 5, 1): along x_3 they all rise, by 1 / sqrt 27 of their length."""
+    claim, problem, fun = concave(1.0)
+    found = check(claim, problem, fun)
+    assert found.ok
+    assert problem.qualification(claim, 0) == pytest.approx(1.0 / math.sqrt(27.0))
+    # x_1 + x_2 + x_3 = 1 instead: (+-1, 5, 1) / sqrt 27 without what is along (1, 1, 1).
+    slanted = replace(problem, parts=[problem.parts[0], linear_program(np.ones(3))])
+    rows = np.array([[1.0, 5.0, 1.0], [-1.0, 5.0, 1.0]])
+    flat = rows - rows.mean(axis=1, keepdims=True)
+    shares = np.linspace(0.0, 1.0, 10001)[:, None]
+    least = np.linalg.norm(shares * flat[0] + (1 - shares) * flat[1], axis=1).min()
+    assert slanted.qualification(claim, 0) == pytest.approx(least / math.sqrt(27.0), rel=1e-6)
+
+
 def test_gradients_beyond_float64_qualify_nothing() -> None:
     steep = gs.sum(((W[:1] - 1.0) * 1e300) * 1e300)
     problem = replace(PROBLEM, parts=[steep.program(), PROBLEM.parts[1]])

@@ -297,7 +297,7 @@ def measured_qualification(
     multipliers = multiples.multipliers(system.size)
     claim = SimpleNamespace(x=x, delta=delta, normal=normal, multipliers=multipliers)
     problem = SimpleNamespace(box=box, system=system, propose=shortest_weights)
-    return qualification(claim, problem, rows, rng, pairs)
+    return qualification(claim, problem, rows, rng, 0.0, pairs)
 
 
 def check_values_kkt(
