@@ -65,7 +65,8 @@ class Group:
                 f"Jacobian has shape {found.shape}, expected {(self.size, x.size)}: one row for "
                 "each component, one column for each variable", x,
             )  # fmt: skip
-        return found
+        rows: Matrix = found
+        return rows
 
     def _in_order(self, x: Any) -> Any:
         """Return the Jacobian; that of one component may be laid out as x is."""
