@@ -29,14 +29,9 @@ def _folded(x: Vector) -> Vector:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    formula="(x1-1)^2/4+sum_{i<d} (x_{i+1}-2x_i^2+1)^2",
-    citation=SOURCE,
-    smooth=True,
-    reference=4.6407207939954835e-29,
-    note="very long curved valley",
-)
+    ANY, "(x1-1)^2/4+sum_{i<d} (x_{i+1}-2x_i^2+1)^2", SOURCE, smooth=True,
+    reference=4.6407207939954835e-29, note="very long curved valley",
+)  # fmt: skip
 def nesterov_chebyshev_rosenbrock_smooth(d: int = 5) -> Instance:
     """The smooth variant; unique minimiser at all ones."""
 
@@ -56,13 +51,9 @@ def nesterov_chebyshev_rosenbrock_smooth(d: int = 5) -> Instance:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    formula="(x1-1)^2/4+sum_{i<d} |x_{i+1}-2x_i^2+1|",
-    citation=SOURCE,
-    reference=2.2193366726374907e-08,
+    ANY, "(x1-1)^2/4+sum_{i<d} |x_{i+1}-2x_i^2+1|", SOURCE, reference=2.2193366726374907e-08,
     note="one stationary point; x0 lies on every kink",
-)
+)  # fmt: skip
 def nesterov_chebyshev_rosenbrock_1(d: int = 3) -> Instance:
     """First nonsmooth variant: regular, one stationary point."""
 
@@ -81,13 +72,9 @@ def nesterov_chebyshev_rosenbrock_1(d: int = 3) -> Instance:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    formula="|x1-1|/4+sum_{i<d} |x_{i+1}-2|x_i|+1|",
-    citation=SOURCE,
-    reference=2.7755575615628914e-17,
+    ANY, "|x1-1|/4+sum_{i<d} |x_{i+1}-2|x_i|+1|", SOURCE, reference=2.7755575615628914e-17,
     note="2^(d-1) Clarke stationary points, one minimiser",
-)
+)  # fmt: skip
 def nesterov_chebyshev_rosenbrock_2(d: int = 3) -> Instance:
     """Second nonsmooth variant: many Clarke stationary points that are no minimisers."""
 

@@ -59,28 +59,21 @@ _WAVES = "max{x1^2+x2^2+x1 x2-1, sin x1, -cos x2}"
 _GROWTHS = "max{-exp(x1-x2), sinh(x1-1)-1, -ln x2-1}"
 
 
-@problem(
-    dims=2, family=FAMILY, formula=f"{_WAVES} s.t. x1+x2 >= 1/2", citation=SOURCE + "MAD1",
-    best=-0.38965952, kind="literature", constrained=True,
-)  # fmt: skip
+@problem(2, f"{_WAVES} s.t. x1+x2 >= 1/2", SOURCE + "MAD1", best=-0.38965952, kind="literature")
 def mad_1() -> Instance:
     """Madsen's first problem."""
     return Instance(np.array([1.0, 2.0]), _waves(), limits=_linear([1.0, 1.0], 0.5))
 
 
-@problem(
-    dims=2, family=FAMILY, formula=f"{_WAVES} s.t. -3x1-x2 >= 5/2", citation=SOURCE + "MAD2",
-    best=-0.33035714, kind="literature", constrained=True,
-)  # fmt: skip
+@problem(2, f"{_WAVES} s.t. -3x1-x2 >= 5/2", SOURCE + "MAD2", best=-0.33035714, kind="literature")
 def mad_2() -> Instance:
     """Madsen's second problem."""
     return Instance(np.array([-2.0, -1.0]), _waves(), limits=_linear([-3.0, -1.0], 2.5))
 
 
 @problem(
-    dims=2, family=FAMILY, formula=f"{_GROWTHS} s.t. x1/20-x2 >= -1/2", citation=SOURCE + "MAD4",
-    best=-0.44891079, kind="literature", constrained=True,
-)  # fmt: skip
+    2, f"{_GROWTHS} s.t. x1/20-x2 >= -1/2", SOURCE + "MAD4", best=-0.44891079, kind="literature"
+)
 def mad_4() -> Instance:
     """Madsen's fourth problem."""
     limits = {**_POSITIVE, **_linear([0.05, -1.0], -0.5)}
@@ -88,9 +81,8 @@ def mad_4() -> Instance:
 
 
 @problem(
-    dims=2, family=FAMILY, formula=f"{_GROWTHS} s.t. -9x1/10+x2 >= 1", citation=SOURCE + "MAD5",
-    best=-0.42928061, kind="literature", constrained=True,
-)  # fmt: skip
+    2, f"{_GROWTHS} s.t. -9x1/10+x2 >= 1", SOURCE + "MAD5", best=-0.42928061, kind="literature"
+)
 def mad_5() -> Instance:
     """Madsen's fifth problem."""
     limits = {**_POSITIVE, **_linear([-0.9, 1.0], 1.0)}
@@ -98,9 +90,8 @@ def mad_5() -> Instance:
 
 
 @problem(
-    dims=7, family=FAMILY,
-    formula="max_i |1/15+(2/15) sum_j cos(2 pi x_j sin t_i)|, 163 angles, s.t. distances >= 0.4",
-    citation=SOURCE + "MAD6 (antenna array)", best=0.10183089, kind="literature", constrained=True,
+    7, "max_i |1/15+(2/15) sum_j cos(2 pi x_j sin t_i)|, 163 angles, s.t. distances >= 0.4",
+    SOURCE + "MAD6 (antenna array)", best=0.10183089, kind="literature",
 )  # fmt: skip
 def mad_6() -> Instance:
     """Madsen's sixth problem: positions of antennas."""
@@ -126,9 +117,8 @@ def mad_6() -> Instance:
 
 
 @problem(
-    dims=6, family=FAMILY,
-    formula="the shortest distance of three points, negative, s.t. points in a pentagon",
-    citation=SOURCE + "PENTAGON", best=-1.8596187, kind="literature", constrained=True,
+    6, "the shortest distance of three points, negative, s.t. points in a pentagon",
+    SOURCE + "PENTAGON", best=-1.8596187, kind="literature",
 )  # fmt: skip
 def pentagon() -> Instance:
     """Three points of a regular pentagon, as far apart as possible."""
@@ -169,8 +159,8 @@ def _split(polynomials: list[Polynomial]) -> tuple[Objective, dict[str, Any]]:
 
 
 @problem(
-    dims=10, family=FAMILY, formula="max{p0, p0+10p_k} s.t. 3 linear constraints (wong_2)",
-    citation=SOURCE + "WONG2", best=24.3062091, kind="literature", convex=True, constrained=True,
+    10, "max{p0, p0+10p_k} s.t. 3 linear constraints (wong_2)", SOURCE + "WONG2", convex=True,
+    best=24.3062091, kind="literature",
 )  # fmt: skip
 def wong_2_linear() -> Instance:
     """Wong's second problem, its linear constraints kept."""
@@ -179,9 +169,8 @@ def wong_2_linear() -> Instance:
 
 
 @problem(
-    dims=20, family=FAMILY, formula="max{p0, p0+10p_k} s.t. 4 linear constraints (wong_3)",
-    citation=SOURCE + "WONG3", best=133.72827616781444, kind="literature", convex=True,
-    constrained=True,
+    20, "max{p0, p0+10p_k} s.t. 4 linear constraints (wong_3)", SOURCE + "WONG3", convex=True,
+    best=133.72827616781444, kind="literature",
 )  # fmt: skip
 def wong_3_linear() -> Instance:
     """Wong's third problem, its linear constraints kept."""
@@ -191,9 +180,9 @@ def wong_3_linear() -> Instance:
 
 
 @problem(
-    dims=2, family=FAMILY, formula="8|x1^2-x2|+(1-x1)^2 s.t. max{sqrt(2) x1, 2 x2} <= 1",
-    citation="Curtis, Overton (2012), SIAM J. Optim. 22(2), 474-500, constrained Rosenbrock",
-    best=(1 - np.sqrt(0.5)) ** 2, kind="literature", constrained=True,
+    2, "8|x1^2-x2|+(1-x1)^2 s.t. max{sqrt(2) x1, 2 x2} <= 1",
+    "Curtis, Overton (2012), SIAM J. Optim. 22(2), 474-500, constrained Rosenbrock",
+    best=(1 - np.sqrt(0.5)) ** 2, kind="literature",
 )  # fmt: skip
 def curtis_overton() -> Instance:
     """A valley with a kink, cut by a constraint with a kink."""

@@ -21,15 +21,11 @@ def _positive(name: str, delta: float) -> float:
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="max{2x1, -2x1, x2}",
-    convex=True,
+    2, "max{2x1, -2x1, x2}", "Tian, Zhou, So (2022), ICML, PMLR 162, Prop. 2.7", convex=True,
     reference=0.0,
-    citation="Tian, Zhou, So (2022), ICML, PMLR 162, Prop. 2.7",
     note="(0, 2 delta) is (0, delta)-Goldstein stationary; every Clarke subgradient in its"
     " delta-ball has norm at least 2/sqrt(5)",
-)
+)  # fmt: skip
 def convex_polyhedron(delta: float = 0.5) -> Instance:
     """Even a convex polyhedral function separates the two notions, at x0 = (0, 2 delta)."""
     delta = _positive("convex_polyhedron", delta)
@@ -48,17 +44,12 @@ def convex_polyhedron(delta: float = 0.5) -> Instance:
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="(2 delta+x1) sin(pi x2/(2 delta))",
-    best=None,
-    kind="none",
-    smooth=True,
-    bounded=False,
-    citation="Kornowski, Shamir (2022), J. Mach. Learn. Res. 23(314), Prop. 21",
+    2, "(2 delta+x1) sin(pi x2/(2 delta))",
+    "Kornowski, Shamir (2022), J. Mach. Learn. Res. 23(314), Prop. 21", smooth=True, bounded=False,
+    best=None, kind="none",
     note="0 is (0, delta)-Goldstein stationary: the gradients at (0, delta) and (0, -delta)"
     " cancel; the gradient has norm at least 1 on the delta-ball",
-)
+)  # fmt: skip
 def kornowski_shamir(delta: float = 0.5) -> Instance:
     """A smooth function that separates the two notions at x0 = 0; for certificates only."""
     delta = _positive("kornowski_shamir", delta)

@@ -16,14 +16,7 @@ FAMILY = "dc"
 SOURCE = "Joki, Bagirov, Karmitsa, Makela (2017), J. Global Optim. 68, 501-535, problem "
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="CB3(x)+min{q1, q2, q3}, three quadratics",
-    citation=SOURCE + "1",
-    best=2.0,
-    reference=2.0,
-)
+@problem(2, "CB3(x)+min{q1, q2, q3}, three quadratics", "1", best=2.0, reference=2.0)
 def dc_1() -> Instance:
     """Minimiser (1, 1)."""
 
@@ -51,13 +44,7 @@ def dc_1() -> Instance:
     return Instance(np.array([2.0, 2.0]), Objective(value, gradient))
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="|x1-1|+100||x1|-x2|",
-    citation=SOURCE + "2",
-    reference=2.220446049250313e-16,
-)
+@problem(2, "|x1-1|+100||x1|-x2|", "2", reference=2.220446049250313e-16)
 def dc_2() -> Instance:
     """A steep folded valley. Minimiser (1, 1)."""
 
@@ -74,13 +61,9 @@ def dc_2() -> Instance:
 
 
 @problem(
-    dims=AnyDimension(2),
-    family=FAMILY,
-    formula="d max|x_i|-sum|x_i|",
-    citation=SOURCE + "4",
-    reference=3.979039320256561e-13,
+    AnyDimension(2), "d max|x_i|-sum|x_i|", "4", reference=3.979039320256561e-13,
     note="minimisers: all |x_i| equal",
-)
+)  # fmt: skip
 def dc_4(d: int = 20) -> Instance:
     """Goffin's function of the moduli."""
 
@@ -98,14 +81,7 @@ def dc_4(d: int = 20) -> Instance:
     return Instance(ramp_start(d), Objective(value, gradient))
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="x2+0.1|x|^2+10max{0, -x2}-|x1|-|x2|",
-    citation=SOURCE + "6",
-    best=-2.5,
-    reference=-2.5,
-)
+@problem(2, "x2+0.1|x|^2+10max{0, -x2}-|x1|-|x2|", "6", best=-2.5, reference=-2.5)
 def dc_6() -> Instance:
     """Minimisers (5, 0) and (-5, 0)."""
 
@@ -122,14 +98,11 @@ def dc_6() -> Instance:
 
 
 @problem(
-    dims=3,
-    family=FAMILY,
-    citation=SOURCE + "8",
-    best=3.5,
-    reference=3.7499999999999987,
-    formula="9-8x1-6x2-4x3+2|x|_1+4x1^2+2x2^2+2x3^2+10max{0, x1+x2+2x3-3, -x1, -x2, -x3}"
+    3,
+    "9-8x1-6x2-4x3+2|x|_1+4x1^2+2x2^2+2x3^2+10max{0, x1+x2+2x3-3, -x1, -x2, -x3}"
     "-|x1-x2|-|x1-x3|",
-)
+    "8", best=3.5, reference=3.7499999999999987,
+)  # fmt: skip
 def dc_8() -> Instance:
     """Minimiser (3/4, 5/4, 1/4)."""
     faces = np.array([[0.0, 0, 0], [1, 1, 2], [-1, 0, 0], [0, -1, 0], [0, 0, -1]])
@@ -168,48 +141,35 @@ def _clustering(points: Vector, k: int) -> Objective:
 
 
 @problem(
-    dims=4,
-    family=FAMILY,
-    formula="sum_i min_{j<=2} |p_i-c_j|^2, five points of the plane",
-    citation=SOURCE + "9",
-    best=11.0 / 6.0,
-    reference=1.8333333333333333,
-    note="x0 has both centres equal, where f is not differentiable",
-)
+    4, "sum_i min_{j<=2} |p_i-c_j|^2, five points of the plane", "9", best=11.0 / 6.0,
+    reference=1.8333333333333333, note="x0 has both centres equal, where f is not differentiable",
+)  # fmt: skip
 def dc_9() -> Instance:
     """Two-means of (2,0), (2,1), (3,0), (0,2), (1,2)."""
     points = np.array([[2.0, 0.0], [2.0, 1.0], [3.0, 0.0], [0.0, 2.0], [1.0, 2.0]])
     return Instance(np.array([4.0, 2.0, 4.0, 2.0]), _clustering(points, 2))
 
 
-@problem(
-    dims=12,
-    family="applied",
-    formula="sum_i min_{j<=3} |p_i-c_j|^2, iris data",
-    citation="Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth"
+@applied(
+    12, "sum_i min_{j<=3} |p_i-c_j|^2, iris data",
+    "Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth"
     " Optimization; data Fisher (1936)",
-    best=78.851441426146,
-    kind="literature",
-    reference=78.851441426146,
+    best=78.851441426146, kind="literature", reference=78.851441426146,
     note="a local minimum of value 142.7540625 exists",
-)
+)  # fmt: skip
 def iris_kmeans_3() -> Instance:
     """Minimum sum-of-squares clustering of Fisher's iris data (needs scikit-learn)."""
     points, _ = bundled("iris")
     return Instance(points[[0, 50, 100]].ravel() + 0.01, _clustering(points, 3))
 
 
-@problem(
-    dims=8,
-    family="applied",
-    formula="mean_i min{|x_i'w-y_i|, 0.3}",
-    best=None,
-    kind="planted",
-    citation="capped absolute loss with 30% gross outliers, own instance;"
+@applied(
+    8, "mean_i min{|x_i'w-y_i|, 0.3}",
+    "capped absolute loss with 30% gross outliers, own instance;"
     " cf. Ong, An (2013), Optim. Methods Softw. 28, 830-854",
-    reference=0.08156838549224826,
+    best=None, kind="planted", reference=0.08156838549224826,
     note="flat far away from the solution",
-)
+)  # fmt: skip
 def capped_l1(seed: int = 61) -> Instance:
     """Robust regression with a bounded loss, from the least-squares start."""
     rng = np.random.default_rng(seed)

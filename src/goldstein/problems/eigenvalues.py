@@ -14,16 +14,12 @@ FAMILY = "eigenvalues"
 
 
 @problem(
-    dims=196,
-    family=FAMILY,
-    best=-2.5244675520541815,
-    kind="literature",
-    formula="sum_{i<=7} log lambda_i(A o VV'), V = X with rows of length 1, 14 x 14",
-    citation="Burke, Lewis, Overton (2005), SIAM J. Optim. 15(3), 751-779; matrix of"
+    196, "sum_{i<=7} log lambda_i(A o VV'), V = X with rows of length 1, 14 x 14",
+    "Burke, Lewis, Overton (2005), SIAM J. Optim. 15(3), 751-779; matrix of"
     " Anstreicher, Lee (2004)",
-    reference=-2.5244675520541797,
+    best=-2.5244675520541815, kind="literature", reference=-2.5244675520541797,
     note="undefined where a row of X vanishes",
-)
+)  # fmt: skip
 def eigenvalue_product() -> Instance:
     """Log of the product of the 7 largest eigenvalues; the minimum is badly degenerate."""
     n, largest = 14, 7
@@ -57,16 +53,11 @@ def _symmetric(rng: np.random.Generator, m: int) -> Vector:
 
 
 @problem(
-    dims=10,
-    family=FAMILY,
-    formula="lambda_max(A0+sum x_i A_i), 15 x 15",
-    citation="Lewis, Wylie (2019), arXiv:1907.11742, eq. (8.7), own seed",
-    best=1.9955269678851322,
-    kind="best-found",
-    convex=True,
-    reference=1.9955269678851335,
+    10, "lambda_max(A0+sum x_i A_i), 15 x 15",
+    "Lewis, Wylie (2019), arXiv:1907.11742, eq. (8.7), own seed", convex=True,
+    best=1.9955269678851322, kind="best-found", reference=1.9955269678851335,
     note="value confirmed by semidefinite programming",
-)
+)  # fmt: skip
 def max_eigenvalue(seed: int = 11) -> Instance:
     """The largest eigenvalue of an affine matrix function."""
     d, m = 10, 15
@@ -89,14 +80,10 @@ def max_eigenvalue(seed: int = 11) -> Instance:
 
 
 @problem(
-    dims=6,
-    family=FAMILY,
-    best=1.9204966156684031,
-    kind="best-found",
-    formula="lambda_max(A0+sum x_i A_i+sum x_i x_j B_ij), 10 x 10",
-    citation="Noll, Apkarian (2005), Math. Program. 104, 701-727, own seed",
-    reference=1.9204966156684031,
-)
+    6, "lambda_max(A0+sum x_i A_i+sum x_i x_j B_ij), 10 x 10",
+    "Noll, Apkarian (2005), Math. Program. 104, 701-727, own seed", best=1.9204966156684031,
+    kind="best-found", reference=1.9204966156684031,
+)  # fmt: skip
 def bilinear_matrix_inequality(seed: int = 13) -> Instance:
     """A nonconvex maximum eigenvalue function, kept coercive by its diagonal blocks."""
     d, m = 6, 10
@@ -124,18 +111,14 @@ def bilinear_matrix_inequality(seed: int = 13) -> Instance:
     )
 
 
-@problem(
-    dims=4,
-    family="not-lipschitz",
-    formula="max Re eig(A+BKC), A 8 x 8, K 2 x 2",
-    citation="Burke, Lewis, Overton (2002), Linear Algebra Appl. 351-352, 117-145,"
+@not_lipschitz(
+    4, "max Re eig(A+BKC), A 8 x 8, K 2 x 2",
+    "Burke, Lewis, Overton (2002), Linear Algebra Appl. 351-352, 117-145,"
     " own random plant",
-    best=0.530764065905418,
-    kind="best-found",
+    locally_lipschitz=False, best=0.530764065905418, kind="best-found",
     reference=0.5926569641483315,
-    locally_lipschitz=False,
     note="not locally Lipschitz at defective matrices: outside the theory",
-)
+)  # fmt: skip
 def static_output_feedback(seed: int = 21) -> Instance:
     """The spectral abscissa of a closed loop."""
     n, m, p = 8, 2, 2

@@ -63,14 +63,10 @@ def _mean_absolute(y: Vector) -> Objective:
 
 
 @problem(
-    dims=31,
-    family=FAMILY,
-    formula="mean absolute error of a 4-5-1 ReLU net on 12 rows+5e-4|x|^2",
-    citation="cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2, own instance",
-    best=0.012531321488503605,
-    kind="best-found",
-    note="many local minima",
-)
+    31, "mean absolute error of a 4-5-1 ReLU net on 12 rows+5e-4|x|^2",
+    "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2, own instance", best=0.012531321488503605,
+    kind="best-found", note="many local minima",
+)  # fmt: skip
 def relu_few_rows_absolute(seed: int = 321) -> Instance:
     """Absolute loss; at the end most rows are fitted exactly."""
     rng = np.random.default_rng(seed)
@@ -79,14 +75,10 @@ def relu_few_rows_absolute(seed: int = 321) -> Instance:
 
 
 @problem(
-    dims=49,
-    family=FAMILY,
-    formula="mean logistic loss of a 6-6-1 ReLU net on 20 rows+5e-3|x|^2",
-    citation="cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2, own instance",
-    best=0.1554754968473439,
-    kind="best-found",
-    note="many local minima",
-)
+    49, "mean logistic loss of a 6-6-1 ReLU net on 20 rows+5e-3|x|^2",
+    "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2, own instance", best=0.1554754968473439,
+    kind="best-found", note="many local minima",
+)  # fmt: skip
 def relu_few_rows_logistic(seed: int = 322) -> Instance:
     """A smooth loss: only the units have kinks."""
     rng = np.random.default_rng(seed)
@@ -99,14 +91,10 @@ def relu_few_rows_logistic(seed: int = 322) -> Instance:
 
 
 @problem(
-    dims=37,
-    family=FAMILY,
-    formula="mean absolute error of a 2-4-4-1 ReLU net on 15 rows+5e-4|x|^2",
-    citation="cf. Gebken, Ulbrich (2026), arXiv:2603.23236, own instance",
-    best=0.008797310798999002,
-    kind="best-found",
-    note="many local minima",
-)
+    37, "mean absolute error of a 2-4-4-1 ReLU net on 15 rows+5e-4|x|^2",
+    "cf. Gebken, Ulbrich (2026), arXiv:2603.23236, own instance", best=0.008797310798999002,
+    kind="best-found", note="many local minima",
+)  # fmt: skip
 def relu_deep_few_rows(seed: int = 323) -> Instance:
     """Two hidden layers."""
     rng = np.random.default_rng(seed)
@@ -116,14 +104,10 @@ def relu_deep_few_rows(seed: int = 323) -> Instance:
 
 
 @problem(
-    dims=61,
-    family=FAMILY,
-    formula="mean hinge loss of a 8-6-1 ReLU net on 24 rows+5e-3|x|^2",
-    citation="cf. Laurent, von Brecht (2018), ICML, PMLR 80, own instance",
-    best=0.06523604943581825,
-    kind="best-found",
-    note="many local minima",
-)
+    61, "mean hinge loss of a 8-6-1 ReLU net on 24 rows+5e-3|x|^2",
+    "cf. Laurent, von Brecht (2018), ICML, PMLR 80, own instance", best=0.06523604943581825,
+    kind="best-found", note="many local minima",
+)  # fmt: skip
 def relu_few_rows_hinge(seed: int = 324) -> Instance:
     """Kinks in the loss and in the units."""
     rng = np.random.default_rng(seed)
@@ -136,14 +120,10 @@ def relu_few_rows_hinge(seed: int = 324) -> Instance:
 
 
 @problem(
-    dims=24,
-    family=FAMILY,
-    formula="mean_i |max_{j<=3} (a_j't_i+c_j)-max_{j<=3} (b_j't_i+e_j)-y_i|+5e-4|x|^2, 30 rows",
-    citation="Cui, Pang, Sen (2018), SIAM J. Optim. 28(4), 3344-3374, own instance",
-    best=0.05150067683894201,
-    kind="best-found",
-    note="many local minima",
-)
+    24, "mean_i |max_{j<=3} (a_j't_i+c_j)-max_{j<=3} (b_j't_i+e_j)-y_i|+5e-4|x|^2, 30 rows",
+    "Cui, Pang, Sen (2018), SIAM J. Optim. 28(4), 3344-3374, own instance",
+    best=0.05150067683894201, kind="best-found", note="many local minima",
+)  # fmt: skip
 def piecewise_affine_regression(seed: int = 325) -> Instance:
     """A difference of two maxima of affine functions, fitted with absolute loss."""
     rng = np.random.default_rng(seed)

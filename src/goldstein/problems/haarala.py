@@ -55,27 +55,13 @@ def max_square() -> Objective:
     return Objective(value, gradient)
 
 
-@problem(
-    dims=ANY,
-    family=FAMILY,
-    formula="max_i x_i^2",
-    citation=SOURCE + "1",
-    convex=True,
-    reference=1.9044843180314297e-14,
-)
+@problem(ANY, "max_i x_i^2", "1", convex=True, reference=1.9044843180314297e-14)
 def maxq(d: int = 50) -> Instance:
     """One active square at a time: steepest descent needs d steps per sweep."""
     return Instance(ramp_start(d), max_square())
 
 
-@problem(
-    dims=ANY,
-    family=FAMILY,
-    formula="max_i |sum_j x_j/(i+j-1)|",
-    citation=SOURCE + "2",
-    convex=True,
-    public=False,
-)
+@problem(ANY, "max_i |sum_j x_j/(i+j-1)|", "2", convex=True, public=False)
 def mxhilb(d: int = 50) -> Instance:
     """A max-norm of the badly conditioned Hilbert matrix."""
     return Instance(np.ones(d), largest_modulus(hilbert_product(d), lambda x, i: hilbert_row(d, i)))
@@ -102,14 +88,9 @@ def chained_lq_objective() -> Objective:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    convex=True,
-    citation=SOURCE + "3",
-    formula="sum_{i<d} max{-x_i-x_{i+1}, -x_i-x_{i+1}+x_i^2+x_{i+1}^2-1}",
-    best=lambda d: -(d - 1) * math.sqrt(2.0),
-    reference=-69.2964645562816,
-)
+    ANY, "sum_{i<d} max{-x_i-x_{i+1}, -x_i-x_{i+1}+x_i^2+x_{i+1}^2-1}", "3", convex=True,
+    best=lambda d: -(d - 1) * math.sqrt(2.0), reference=-69.2964645562816,
+)  # fmt: skip
 def chained_lq(d: int = 50) -> Instance:
     """Minimiser: all x_i = 1/sqrt(2)."""
     return Instance(np.full(d, -0.5), chained_lq_objective())
@@ -122,14 +103,9 @@ def _cb3_terms(x: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    convex=True,
-    citation=SOURCE + "4",
-    formula="sum_{i<d} max{x_i^4+x_{i+1}^2, (2-x_i)^2+(2-x_{i+1})^2, 2exp(x_{i+1}-x_i)}",
-    best=lambda d: 2.0 * (d - 1),
-    reference=98.00000000000009,
-)
+    ANY, "sum_{i<d} max{x_i^4+x_{i+1}^2, (2-x_i)^2+(2-x_{i+1})^2, 2exp(x_{i+1}-x_i)}", "4",
+    convex=True, best=lambda d: 2.0 * (d - 1), reference=98.00000000000009,
+)  # fmt: skip
 def chained_cb3_1(d: int = 50) -> Instance:
     """A sum of maxima: 3^(d-1) smooth pieces. Minimiser: all ones."""
 
@@ -149,14 +125,9 @@ def chained_cb3_1(d: int = 50) -> Instance:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    convex=True,
-    citation=SOURCE + "5",
-    public=False,
-    formula="max{sum x_i^4+x_{i+1}^2, sum (2-x_i)^2+(2-x_{i+1})^2, sum 2exp(x_{i+1}-x_i)}",
-    best=lambda d: 2.0 * (d - 1),
-)
+    ANY, "max{sum x_i^4+x_{i+1}^2, sum (2-x_i)^2+(2-x_{i+1})^2, sum 2exp(x_{i+1}-x_i)}", "5",
+    convex=True, public=False, best=lambda d: 2.0 * (d - 1),
+)  # fmt: skip
 def chained_cb3_2(d: int = 50) -> Instance:
     """The maximum of three sums. Minimiser: all ones."""
 
@@ -180,12 +151,9 @@ def chained_cb3_2(d: int = 50) -> Instance:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "6",
+    ANY, "max{g(-sum x), g(x_1), ..., g(x_d)}, g(y) = ln(|y|+1)", "6",
     reference=2.375877272697807e-14,
-    formula="max{g(-sum x), g(x_1), ..., g(x_d)}, g(y) = ln(|y|+1)",
-)
+)  # fmt: skip
 def active_faces(d: int = 50) -> Instance:
     """Quasi-convex; all d+1 faces meet at the minimiser 0."""
 
@@ -203,11 +171,7 @@ def active_faces(d: int = 50) -> Instance:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "7",
-    reference=5.791182692926252e-16,
-    formula="sum_{i<d} |x_i|^(x_{i+1}^2+1) + |x_{i+1}|^(x_i^2+1)",
+    ANY, "sum_{i<d} |x_i|^(x_{i+1}^2+1) + |x_{i+1}|^(x_i^2+1)", "7", reference=5.791182692926252e-16
 )
 def brown_2(d: int = 50) -> Instance:
     """Nonsmooth generalisation of Brown's function 2. Minimiser: 0."""
@@ -229,15 +193,10 @@ def brown_2(d: int = 50) -> Instance:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "8",
-    public=False,
-    formula="sum_{i<d} -x_i + 2y_i + 1.75|y_i|, y_i = x_i^2+x_{i+1}^2-1",
-    best=-34.79518140954764,
-    kind="literature",
+    ANY, "sum_{i<d} -x_i + 2y_i + 1.75|y_i|, y_i = x_i^2+x_{i+1}^2-1", "8", public=False,
+    best=-34.79518140954764, kind="literature",
     note="best value known at d = 50, 100, 200 and 1000",
-)
+)  # fmt: skip
 def chained_mifflin_2(d: int = 50) -> Instance:
     """At the best points known all y_i vanish but the second and the last."""
 
@@ -256,11 +215,7 @@ def chained_mifflin_2(d: int = 50) -> Instance:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "9",
-    reference=0.0,
-    formula="max{sum c_i, sum -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1",
+    ANY, "max{sum c_i, sum -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1", "9", reference=0.0
 )
 def chained_crescent_1(d: int = 50) -> Instance:
     """sum x_{i+1} + |sum x_i^2+(x_{i+1}-1)^2-1|: one curved kink. Minimiser: 0."""
@@ -281,12 +236,9 @@ def chained_crescent_1(d: int = 50) -> Instance:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "10",
+    ANY, "sum_{i<d} max{c_i, -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1", "10",
     public=False,
-    formula="sum_{i<d} max{c_i, -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1",
-)
+)  # fmt: skip
 def chained_crescent_2(d: int = 50) -> Instance:
     """A curved kink for every pair of neighbours. Minimiser: 0."""
 

@@ -47,15 +47,10 @@ def _ridge(X: Vector, y: Vector, lam: float) -> Vector:
 
 
 @problem(
-    dims=200,
-    family=FAMILY,
-    formula="|w|^2/2+20 sum_i min{1, max{0, 1-y_i x_i'w}}, n = 38",
-    citation=PAPER + ".1; data Golub et al. (1999), Science 286",
-    best=131.6840462741846,
-    kind="best-found",
-    reference=132.86365863679717,
-    note="n <= d and data of full rank; 10% of the labels flipped",
-)
+    200, "|w|^2/2+20 sum_i min{1, max{0, 1-y_i x_i'w}}, n = 38",
+    PAPER + ".1; data Golub et al. (1999), Science 286", best=131.6840462741846, kind="best-found",
+    reference=132.86365863679717, note="n <= d and data of full rank; 10% of the labels flipped",
+)  # fmt: skip
 def margin_svm_golub() -> Instance:
     """The rho-margin machine in the surjective setting."""
     data = shipped("golub200")
@@ -65,15 +60,10 @@ def margin_svm_golub() -> Instance:
 
 
 @problem(
-    dims=31,
-    family=FAMILY,
-    formula="|w|^2/2+sum_i min{1, max{0, 1-y_i x_i'w}}, n = 569",
-    citation=PAPER + ".1; data Street, Wolberg, Mangasarian (1993)",
-    best=117.43420184125125,
-    kind="best-found",
-    reference=117.60412387487028,
-    note="n > d; 20% of the labels flipped",
-)
+    31, "|w|^2/2+sum_i min{1, max{0, 1-y_i x_i'w}}, n = 569",
+    PAPER + ".1; data Street, Wolberg, Mangasarian (1993)", best=117.43420184125125,
+    kind="best-found", reference=117.60412387487028, note="n > d; 20% of the labels flipped",
+)  # fmt: skip
 def margin_svm_breast_cancer() -> Instance:
     """The rho-margin machine with more samples than variables (needs scikit-learn)."""
     inputs, targets = bundled("breast_cancer")
@@ -106,15 +96,10 @@ def _mean_absolute(y: Vector) -> _Loss:
 
 
 @problem(
-    dims=200,
-    family=FAMILY,
-    citation=PAPER + ".2.1; data Golub et al. (1999), Science 286",
-    formula="sum_i log(1+exp(-y_i h_i))+0.025|W|^2, h_i = sum_{j<=4} (-1)^j relu(w_j'x_i)",
-    best=2.0110371128550977,
-    kind="best-found",
-    reference=2.0110371128550977,
-    note="n = 38 <= 50 inputs, data of full rank",
-)
+    200, "sum_i log(1+exp(-y_i h_i))+0.025|W|^2, h_i = sum_{j<=4} (-1)^j relu(w_j'x_i)",
+    PAPER + ".2.1; data Golub et al. (1999), Science 286", best=2.0110371128550977,
+    kind="best-found", reference=2.0110371128550977, note="n = 38 <= 50 inputs, data of full rank",
+)  # fmt: skip
 def relu_one_layer_golub() -> Instance:
     """One layer of four ReLU units with fixed output signs; x is W, row by row."""
     units, lam = 4, 0.05
@@ -159,15 +144,10 @@ def _two_layer(X: Vector, units: int, loss: _Loss, lam: float) -> Objective:
 
 
 @problem(
-    dims=60,
-    family=FAMILY,
-    citation=PAPER + ".2.2; data Efron et al. (2004), Ann. Statist. 32",
-    formula="sum_i sqrt(1+(h_i-y_i)^2)-1+0.05|.|^2, h_i = sum_{j<=5} a_j relu(w_j'x_i)",
-    best=69.60233598648558,
-    kind="best-found",
-    reference=72.36780973578381,
-    note="n = 442 > 11 inputs",
-)
+    60, "sum_i sqrt(1+(h_i-y_i)^2)-1+0.05|.|^2, h_i = sum_{j<=5} a_j relu(w_j'x_i)",
+    PAPER + ".2.2; data Efron et al. (2004), Ann. Statist. 32", best=69.60233598648558,
+    kind="best-found", reference=72.36780973578381, note="n = 442 > 11 inputs",
+)  # fmt: skip
 def relu_two_layer_diabetes() -> Instance:
     """Two layers, five units, diabetes data (needs scikit-learn)."""
     inputs, targets = bundled("diabetes")
@@ -179,14 +159,11 @@ def relu_two_layer_diabetes() -> Instance:
 
 
 @problem(
-    dims=18,
-    family=FAMILY,
-    formula="mean_i |sum_{j<=3} a_j relu(w_j'x_i)-y_i|, n = 60",
-    citation="teacher and student ReLU regression, own instance; cf. Safran, Shamir (2018),"
+    18, "mean_i |sum_{j<=3} a_j relu(w_j'x_i)-y_i|, n = 60",
+    "teacher and student ReLU regression, own instance; cf. Safran, Shamir (2018),"
     " ICML, PMLR 80",
-    reference=8.73144149574993e-17,
-    note="spurious local minima exist",
-)
+    reference=8.73144149574993e-17, note="spurious local minima exist",
+)  # fmt: skip
 def relu_teacher(seed: int = 55) -> Instance:
     """Mean absolute error against a planted network of the same shape."""
     inputs, units, n = 5, 3, 60
@@ -235,30 +212,20 @@ def _network_1321(absolute: bool, seed: int) -> Instance:
 
 
 @problem(
-    dims=17,
-    family=FAMILY,
-    citation=GEBKEN,
-    best=0.0013473500976115202,
-    kind="best-found",
-    formula="mean absolute error of a 1-3-2-1 ReLU net on 7 points+1e-4|w|_1",
-    reference=0.013458003894892254,
+    17, "mean absolute error of a 1-3-2-1 ReLU net on 7 points+1e-4|w|_1", GEBKEN,
+    best=0.0013473500976115202, kind="best-found", reference=0.013458003894892254,
     note="many local minima",
-)
+)  # fmt: skip
 def network_1321_mae() -> Instance:
     """The small network with absolute loss."""
     return _network_1321(True, 71)
 
 
 @problem(
-    dims=17,
-    family=FAMILY,
-    citation=GEBKEN,
-    best=0.0011236411963474434,
-    kind="best-found",
-    formula="mean squared error of a 1-3-2-1 ReLU net on 7 points+1e-4|w|_1",
-    reference=0.0011999902779716602,
+    17, "mean squared error of a 1-3-2-1 ReLU net on 7 points+1e-4|w|_1", GEBKEN,
+    best=0.0011236411963474434, kind="best-found", reference=0.0011999902779716602,
     note="many local minima",
-)
+)  # fmt: skip
 def network_1321_mse() -> Instance:
     """The small network with squared loss."""
     return _network_1321(False, 73)

@@ -14,9 +14,11 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle
 
-ValueFunction = Callable[[Vector], float]
-GradientFunction = Callable[[Vector], Vector]
-PairFunction = Callable[[Vector], tuple[float, Vector]]
+#: Numbers and sequences of them, of NumPy's kind or Python's: `Problem` makes floats and arrays of
+#: what builders return.
+ValueFunction = Callable[[Vector], Any]
+GradientFunction = Callable[[Vector], Any]
+PairFunction = Callable[[Vector], tuple[Any, Any]]
 #: How arithmetic gives up far away: floats overflow or divide by zero, eigenvalues of inf fail.
 BREAKDOWN = (OverflowError, ZeroDivisionError, np.linalg.LinAlgError)
 BestValueKind = Literal["exact", "literature", "planted", "best-found", "none"]
@@ -36,14 +38,29 @@ class Instance(NamedTuple):
     `limits` are `bounds` and `constraints` as `minimize` takes them, where there are any.
     """
 
-    x0: Vector
+    x0: ArrayLike
     objective: Objective
     best_value: float | None = None
     limits: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Problem(Oracle):
+class Facts:
+    """What is known about a problem before it is built."""
+
+    name: str = ""
+    family: str
+    formula: str
+    citation: str
+    note: str = ""
+    convex: bool = False
+    smooth: bool = False
+    bounded: bool = True
+    locally_lipschitz: bool = True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Problem(Facts, Oracle):
     """A test function with its start, facts and source; usable wherever an oracle is.
 
     At a kink `jac` returns the gradient of one active piece, as automatic differentiation would;
@@ -84,20 +101,11 @@ class Problem(Oracle):
     True
     """
 
-    name: str = field(default="")
-    family: str
-    formula: str
-    citation: str
-    note: str
     x0: Vector
     objective: Objective
     best_value: float | None
     best_value_kind: BestValueKind
     reference_value: float | None
-    convex: bool
-    smooth: bool
-    bounded: bool
-    locally_lipschitz: bool
     parameters: dict[str, Any]
     #: A function and its arguments that make this problem again: closures cannot be pickled.
     recipe: tuple[Callable[..., Problem], tuple[Any, ...]]
@@ -132,7 +140,7 @@ class Problem(Oracle):
         point = self._checked(y)
         with np.errstate(all="ignore"):
             try:
-                return self.objective.gradient(point)
+                return np.asarray(self.objective.gradient(point), dtype=np.float64)
             except BREAKDOWN:
                 return np.full(self.dim, math.nan)
 
@@ -146,7 +154,7 @@ class Problem(Oracle):
                 value, gradient = self.objective.both(point)
             except BREAKDOWN:
                 return self.value(x), self.gradient(x)
-        return float(value), gradient
+        return float(value), np.asarray(gradient, dtype=np.float64)
 
     fun = value
     jac = gradient

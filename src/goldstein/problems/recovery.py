@@ -17,12 +17,9 @@ def _unit(v: Vector) -> Vector:
 
 
 @problem(
-    dims=AnyDimension(2),
-    family=FAMILY,
-    formula="mean_i |(a_i'x)^2-b_i|, 5d equations",
-    citation="Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own seed",
-    reference=1.9207725687753198e-16,
-)
+    AnyDimension(2), "mean_i |(a_i'x)^2-b_i|, 5d equations",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own seed", reference=1.9207725687753198e-16,
+)  # fmt: skip
 def phase_retrieval(d: int = 20, seed: int = 31) -> Instance:
     """Real phase retrieval without corruption."""
     rng = np.random.default_rng(seed)
@@ -38,14 +35,10 @@ def phase_retrieval(d: int = 20, seed: int = 31) -> Instance:
 
 
 @problem(
-    dims=AnyDimension(4, 2),
-    family=FAMILY,
-    best=None,
-    kind="planted",
-    formula="mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 4d equations, 10% corrupted",
-    citation="Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21, own seed",
-    reference=0.12753174947854498,
-)
+    AnyDimension(4, 2), "mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 4d equations, 10% corrupted",
+    "Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21, own seed", best=None,
+    kind="planted", reference=0.12753174947854498,
+)  # fmt: skip
 def blind_deconvolution(d: int = 20, seed: int = 33) -> Instance:
     """Two unknown factors, some measurements grossly wrong."""
     half, m = d // 2, 4 * d
@@ -66,12 +59,9 @@ def blind_deconvolution(d: int = 20, seed: int = 33) -> Instance:
 
 
 @problem(
-    dims=AnyDimension(4, 2),
-    family=FAMILY,
-    reference=3.37403716077489e-16,
-    formula="mean_i ||X'a_i|^2-|X'b_i|^2-c_i|, X of rank 2, 4d equations",
-    citation="Davis, Jiang (2022), arXiv:2205.00064, sec. 5, own seed",
-)
+    AnyDimension(4, 2), "mean_i ||X'a_i|^2-|X'b_i|^2-c_i|, X of rank 2, 4d equations",
+    "Davis, Jiang (2022), arXiv:2205.00064, sec. 5, own seed", reference=3.37403716077489e-16,
+)  # fmt: skip
 def quadratic_sensing(d: int = 20, seed: int = 35) -> Instance:
     """Low-rank recovery from differences of squares; x is X, row by row."""
     rows, rank, m = d // 2, 2, 4 * d
@@ -95,16 +85,12 @@ def quadratic_sensing(d: int = 20, seed: int = 35) -> Instance:
 
 
 @problem(
-    dims=27,
-    family=FAMILY,
-    formula="mean_ij |uv'-M|, u of length 15, v of length 12",
-    citation="Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21,"
+    27, "mean_ij |uv'-M|, u of length 15, v of length 12",
+    "Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21,"
     " own instance",
-    best=None,
-    kind="planted",
-    reference=0.5762070872358309,
+    best=None, kind="planted", reference=0.5762070872358309,
     note="the planted factors minimise globally with high probability",
-)
+)  # fmt: skip
 def robust_pca(seed: int = 38) -> Instance:
     """A rank-one matrix with 10% gross errors."""
     m, n = 15, 12
@@ -127,16 +113,12 @@ def robust_pca(seed: int = 38) -> Instance:
 
 
 @problem(
-    dims=AnyDimension(2),
-    family=FAMILY,
-    formula="mean_i |z_i'q|/|q|, 400 samples",
-    citation="Bai, Jiang, Sun (2019), ICLR, Subgradient descent learns orthogonal"
+    AnyDimension(2), "mean_i |z_i'q|/|q|, 400 samples",
+    "Bai, Jiang, Sun (2019), ICLR, Subgradient descent learns orthogonal"
     " dictionaries, own seed",
-    best=None,
-    kind="planted",
-    reference=0.21701076527298452,
+    best=None, kind="planted", reference=0.21701076527298452,
     note="every dictionary column is a local minimiser; undefined at 0",
-)
+)  # fmt: skip
 def dictionary_learning(d: int = 15, seed: int = 39) -> Instance:
     """One column of an orthogonal dictionary, in scale-invariant form."""
     samples = 400

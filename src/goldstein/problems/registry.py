@@ -6,11 +6,13 @@ import difflib
 import inspect
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from goldstein.errors import InputError, InputTypeError
-from goldstein.problems.problem import BestValueKind, Instance, Problem
+from goldstein.problems.problem import BestValueKind, Facts, Instance, Problem
 
 Builder = Callable[..., Instance]
 
@@ -31,26 +33,30 @@ class AnyDimension:
         return f"any d >= {self.minimum}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Definition:
-    """The facts of a problem, and the function that builds it."""
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Definition(Facts):
+    """The facts of a problem, and the function that builds it; its defaults are the suite's size.
 
-    name: str
+    Attributes
+    ----------
+    dims : int or AnyDimension
+        How many variables it may have.
+    best : float, function of d, or None
+        Unless `kind` is "exact" it holds for the default parameters only; a planted value is
+        returned by the builder instead.
+    reference : float or None
+        `reference_value` of the problem at its default parameters.
+    public, constrained : bool
+        Which suites it belongs to.
+    """
+
     builder: Builder
     dims: int | AnyDimension
-    family: str
-    formula: str
-    citation: str
-    note: str
-    best: float | Callable[[int], float] | None
-    kind: BestValueKind
-    reference: float | None
-    convex: bool
-    smooth: bool
-    bounded: bool
-    locally_lipschitz: bool
-    public: bool
-    constrained: bool
+    best: float | Callable[[int], float] | None = 0.0
+    kind: BestValueKind = "exact"
+    reference: float | None = None
+    public: bool = True
+    constrained: bool = False
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -63,28 +69,17 @@ class Definition:
         chosen = self._chosen(d, parameters)
         instance = self.builder(**chosen)
         standard = chosen == self.defaults
+        start = np.asarray(instance.x0, dtype=np.float64)
         best = instance.best_value
         if best is None and (standard or self.kind == "exact"):
-            best = self.best(instance.x0.size) if callable(self.best) else self.best
+            best = self.best(start.size) if callable(self.best) else self.best
         return Problem(
-            name=self.name,
-            family=self.family,
-            formula=self.formula,
-            citation=self.citation,
-            note=self.note,
-            x0=instance.x0,
-            objective=instance.objective,
-            best_value=best,
+            **{each.name: getattr(self, each.name) for each in fields(Facts)},
+            x0=start, objective=instance.objective, best_value=best,
             best_value_kind="none" if best is None else self.kind,
-            reference_value=self.reference if standard else None,
-            convex=self.convex,
-            smooth=self.smooth,
-            bounded=self.bounded,
-            locally_lipschitz=self.locally_lipschitz,
-            parameters=chosen,
-            recipe=(_rebuild, (self.name, chosen)),
-            limits=instance.limits or {},
-        )
+            reference_value=self.reference if standard else None, parameters=chosen,
+            recipe=(_rebuild, (self.name, chosen)), limits=instance.limits or {},
+        )  # fmt: skip
 
     def _chosen(self, d: int | None, parameters: dict[str, Any]) -> dict[str, Any]:
         chosen = self.defaults
@@ -117,54 +112,32 @@ class Definition:
 
 DEFINITIONS: dict[str, Definition] = {}
 
+Decorator = Callable[[Builder], Builder]
 
-def problem(
-    *,
-    dims: int | AnyDimension,
-    family: str,
-    formula: str,
-    citation: str,
-    best: float | Callable[[int], float] | None = 0.0,
-    kind: BestValueKind = "exact",
-    reference: float | None = None,
-    convex: bool = False,
-    smooth: bool = False,
-    bounded: bool = True,
-    locally_lipschitz: bool = True,
-    public: bool = True,
-    constrained: bool = False,
-    note: str = "",
-    name: str | None = None,
-) -> Callable[[Builder], Builder]:
-    """Add a problem under the builder's name (or `name`); its defaults are the suite's size.
 
-    `best` is a number or a function of d. Unless `kind` is "exact" it holds for the default
-    parameters only; a planted value is returned by the builder instead.
+def family(family: str, source: str = "{}", **common: Any) -> Callable[..., Decorator]:
+    """Return the decorator that adds problems to a family.
+
+    `source` is what their citations have in common, {} standing for the rest; `common` are facts
+    (`Definition`) that hold for most of them.
     """
 
-    def register(builder: Builder) -> Builder:
-        key = name or builder.__name__
-        DEFINITIONS[key] = Definition(
-            name=key,
-            builder=builder,
-            dims=dims,
-            family=family,
-            formula=formula,
-            citation=citation,
-            note=note,
-            best=best,
-            kind=kind,
-            reference=reference,
-            convex=convex,
-            smooth=smooth,
-            bounded=bounded,
-            locally_lipschitz=locally_lipschitz,
-            public=public,
-            constrained=constrained,
-        )
-        return builder
+    def problem(
+        dims: int | AnyDimension, formula: str, citation: str = "", *, name: str = "", **own: Any
+    ) -> Decorator:
+        """Add a problem under the builder's name, or `name`."""
 
-    return register
+        def register(builder: Builder) -> Builder:
+            key = name or builder.__name__
+            facts = {"family": family, "citation": source.format(citation), **common, **own}
+            DEFINITIONS[key] = Definition(
+                name=key, builder=builder, dims=dims, formula=formula, **facts
+            )
+            return builder
+
+        return register
+
+    return problem
 
 
 def names(kind: str = "unconstrained") -> list[str]:

@@ -23,12 +23,7 @@ def _corrupted(b: Vector, share: float, size: float, rng: np.random.Generator) -
     return np.asarray(np.where(gross, size * rng.standard_normal(b.shape), b))
 
 
-@problem(
-    dims=30,
-    family=FAMILY,
-    formula="mean_i |<A_i, UU'>-b_i|, U of size 15 x 2, 150 measurements",
-    citation=LI,
-)
+@problem(30, "mean_i |<A_i, UU'>-b_i|, U of size 15 x 2, 150 measurements", LI)
 def matrix_sensing(seed: int = 301) -> Instance:
     """A positive semidefinite matrix of rank two; x is U, row by row."""
     n, rank, m = 15, 2, 150
@@ -51,14 +46,11 @@ def matrix_sensing(seed: int = 301) -> Instance:
 
 
 @problem(
-    dims=66,
-    family=FAMILY,
-    formula="mean_i |<A_i, UV'>-b_i|, U of size 12 x 3, V of size 10 x 3, 300 measurements,"
+    66,
+    "mean_i |<A_i, UV'>-b_i|, U of size 12 x 3, V of size 10 x 3, 300 measurements,"
     " 10% corrupted",
-    citation=LI,
-    best=None,
-    kind="planted",
-)
+    LI, best=None, kind="planted",
+)  # fmt: skip
 def matrix_sensing_rectangular(seed: int = 302) -> Instance:
     """A matrix of rank three, some measurements grossly wrong; x is U, then V."""
     p, q, rank, m = 12, 10, 3, 300
@@ -84,13 +76,9 @@ def matrix_sensing_rectangular(seed: int = 302) -> Instance:
 
 
 @problem(
-    dims=100,
-    family=FAMILY,
-    formula="mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 800 equations, 20% corrupted",
-    citation=CHARISOPOULOS,
-    best=None,
-    kind="planted",
-)
+    100, "mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 800 equations, 20% corrupted", CHARISOPOULOS,
+    best=None, kind="planted",
+)  # fmt: skip
 def bilinear_sensing(seed: int = 303) -> Instance:
     """Two factors from many bilinear equations."""
     half, m = 50, 800
@@ -109,13 +97,9 @@ def bilinear_sensing(seed: int = 303) -> Instance:
 
 
 @problem(
-    dims=60,
-    family=FAMILY,
-    formula="mean_i |(a_i'x)^2-b_i|, 360 equations, 10% corrupted",
-    citation="Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own instance",
-    best=None,
-    kind="planted",
-)
+    60, "mean_i |(a_i'x)^2-b_i|, 360 equations, 10% corrupted",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own instance", best=None, kind="planted",
+)  # fmt: skip
 def phase_retrieval_corrupted(seed: int = 304) -> Instance:
     """Real phase retrieval with gross errors, from a start that knows half of the solution."""
     d, m = 60, 360
@@ -131,12 +115,10 @@ def phase_retrieval_corrupted(seed: int = 304) -> Instance:
 
 
 @problem(
-    dims=40,
-    family=FAMILY,
-    formula="mean_i | |a_i^H z|^2-b_i |, z complex of length 20, x = (Re z, Im z), 240 equations",
-    citation="Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own instance",
+    40, "mean_i | |a_i^H z|^2-b_i |, z complex of length 20, x = (Re z, Im z), 240 equations",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own instance",
     note="minimisers form a circle",
-)
+)  # fmt: skip
 def complex_phase_retrieval(seed: int = 305) -> Instance:
     """Phase retrieval over the complex numbers."""
     n, m = 20, 240
@@ -155,12 +137,10 @@ def complex_phase_retrieval(seed: int = 305) -> Instance:
 
 
 @problem(
-    dims=25,
-    family=FAMILY,
-    formula="mean_i |x'A_i x-b_i|, 125 indefinite matrices",
-    citation="Davis, Drusvyatskiy, Paquette (2020), IMA J. Numer. Anal. 40(4), 2652-2695,"
+    25, "mean_i |x'A_i x-b_i|, 125 indefinite matrices",
+    "Davis, Drusvyatskiy, Paquette (2020), IMA J. Numer. Anal. 40(4), 2652-2695,"
     " own instance",
-)
+)  # fmt: skip
 def quadratic_measurements(seed: int = 306) -> Instance:
     """A vector from values of indefinite quadratic forms."""
     d, m = 25, 125
@@ -197,13 +177,9 @@ def _factorisation(matrix: Vector, seen: Vector, rank: int) -> Objective:
 
 
 @problem(
-    dims=80,
-    family=FAMILY,
-    formula="mean_ij |UV'-M|, U and V of size 20 x 2, 10% of M corrupted",
-    citation=CHARISOPOULOS,
-    best=None,
+    80, "mean_ij |UV'-M|, U and V of size 20 x 2, 10% of M corrupted", CHARISOPOULOS, best=None,
     kind="planted",
-)
+)  # fmt: skip
 def robust_pca_rank_2(seed: int = 307) -> Instance:
     """A matrix of rank two with gross errors."""
     n, rank = 20, 2
@@ -217,14 +193,10 @@ def robust_pca_rank_2(seed: int = 307) -> Instance:
 
 
 @problem(
-    dims=64,
-    family=FAMILY,
-    formula="mean over 60% of all (i,j) of |UV'-M|, U of size 18 x 2, V of size 14 x 2",
-    citation=CHARISOPOULOS,
-    best=0.17833626118152318,
-    kind="best-found",
+    64, "mean over 60% of all (i,j) of |UV'-M|, U of size 18 x 2, V of size 14 x 2", CHARISOPOULOS,
+    best=0.17833626118152318, kind="best-found",
     note="the planted factors are not quite the minimum",
-)
+)  # fmt: skip
 def matrix_completion(seed: int = 308) -> Instance:
     """The rest of a matrix of rank two from some of its entries, 5% of them wrong."""
     p, q, rank = 18, 14, 2

@@ -19,14 +19,7 @@ FAMILY = "test19"
 SOURCE = "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. "
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="100(x2-x1^2)^2+(1-x1)^2",
-    citation=SOURCE + "1",
-    smooth=True,
-    reference=0.0,
-)
+@problem(2, "100(x2-x1^2)^2+(1-x1)^2", "1", smooth=True, reference=0.0)
 def rosenbrock() -> Instance:
     """Rosenbrock's curved valley, the smooth one."""
 
@@ -42,13 +35,7 @@ def rosenbrock() -> Instance:
     return Instance(np.array([-1.2, 1.0]), Objective(value, gradient))
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="x2+|x1^2+(x2-1)^2-1|",
-    citation=SOURCE + "2",
-    reference=-9.448020225922091e-17,
-)
+@problem(2, "x2+|x1^2+(x2-1)^2-1|", "2", reference=-9.448020225922091e-17)
 def crescent() -> Instance:
     """Two circles that touch at the minimiser 0."""
 
@@ -79,14 +66,9 @@ def cb3_gradient(a: float, b: float) -> Vector:
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="max{x1^4+x2^2, (2-x1)^2+(2-x2)^2, 2exp(x2-x1)}",
-    citation=SOURCE + "4 (Charalambous, Bandler)",
-    best=2.0,
-    convex=True,
-    reference=2.0,
-)
+    2, "max{x1^4+x2^2, (2-x1)^2+(2-x2)^2, 2exp(x2-x1)}", "4 (Charalambous, Bandler)", convex=True,
+    best=2.0, reference=2.0,
+)  # fmt: skip
 def cb3() -> Instance:
     """Minimiser (1, 1), where all three pieces meet."""
     objective = Objective(lambda x: cb3_value(*x.tolist())[0], lambda x: cb3_gradient(*x.tolist()))
@@ -94,14 +76,9 @@ def cb3() -> Instance:
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="max{5x1+x2, -5x1+x2, x1^2+x2^2+4x2}",
-    citation=SOURCE + "5 (Demyanov, Malozemov)",
-    best=-3.0,
-    convex=True,
+    2, "max{5x1+x2, -5x1+x2, x1^2+x2^2+4x2}", "5 (Demyanov, Malozemov)", convex=True, best=-3.0,
     reference=-3.0,
-)
+)  # fmt: skip
 def dem() -> Instance:
     """Minimiser (0, -3)."""
 
@@ -119,29 +96,18 @@ def dem() -> Instance:
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="max{-x1-x2, -x1-x2+x1^2+x2^2-1}",
-    citation=SOURCE + "7",
-    best=-math.sqrt(2.0),
-    convex=True,
+    2, "max{-x1-x2, -x1-x2+x1^2+x2^2-1}", "7", convex=True, best=-math.sqrt(2.0),
     reference=-1.4142135623730951,
-)
+)  # fmt: skip
 def lq() -> Instance:
     """The one link of the chained LQ problem."""
     return Instance(np.full(2, -0.5), chained_lq_objective())
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="-x1+20max{x1^2+x2^2-1, 0}",
-    citation=SOURCE + "8",
-    best=-1.0,
-    convex=True,
-    reference=-0.9999999999999348,
+    2, "-x1+20max{x1^2+x2^2-1, 0}", "8", convex=True, best=-1.0, reference=-0.9999999999999348,
     note="x0 lies on the kink",
-)
+)  # fmt: skip
 def mifflin_1() -> Instance:
     """Minimiser (1, 0)."""
 
@@ -157,14 +123,7 @@ def mifflin_1() -> Instance:
     return Instance(np.array([0.8, 0.6]), Objective(value, gradient))
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="-x1+2y+1.75|y|, y = x1^2+x2^2-1",
-    citation=SOURCE + "9",
-    best=-1.0,
-    reference=-1.0,
-)
+@problem(2, "-x1+2y+1.75|y|, y = x1^2+x2^2-1", "9", best=-1.0, reference=-1.0)
 def mifflin_2() -> Instance:
     """Minimiser (1, 0); not convex because |y| is not."""
 
@@ -182,30 +141,19 @@ def mifflin_2() -> Instance:
 
 
 @problem(
-    dims=4,
-    family=FAMILY,
-    formula="q1+10max{0, q2, q3, q4}, Rosen and Suzuki's quadratics",
-    citation=SOURCE + "11",
-    best=-44.0,
-    convex=True,
+    4, "q1+10max{0, q2, q3, q4}, Rosen and Suzuki's quadratics", "11", convex=True, best=-44.0,
     reference=-44.000000000000014,
-)
+)  # fmt: skip
 def rosen_suzuki() -> Instance:
     """Minimiser (0, 1, 2, -1)."""
     return Instance(np.zeros(4), penalised(rosen_suzuki_polynomials()))
 
 
 @problem(
-    dims=5,
-    family=FAMILY,
-    formula="sum d_j x_j^3+e'x+x'Cx+50max{0, max_i (b-Ax)_i}",
-    citation=SOURCE + "13 (Colville)",
-    best=-32.3486789657226,
-    kind="literature",
-    reference=-32.348678965722684,
-    bounded=False,
+    5, "sum d_j x_j^3+e'x+x'Cx+50max{0, max_i (b-Ax)_i}", "13 (Colville)", bounded=False,
+    best=-32.3486789657226, kind="literature", reference=-32.348678965722684,
     note="a local minimum: the cubic is unbounded below for x_j -> -inf",
-)
+)  # fmt: skip
 def colville_1() -> Instance:
     """Colville's first problem with an exact penalty."""
     data = colville_data()
@@ -225,14 +173,9 @@ def colville_1() -> Instance:
 
 
 @problem(
-    dims=6,
-    family=FAMILY,
-    citation=SOURCE + "15 (El-Attar)",
-    formula="sum_{i<=51} |x1 exp(-x2 t)cos(x3 t+x4)+x5 exp(-x6 t)-y(t)|, t = (i-1)/10",
-    best=0.5598130653607176,
-    kind="literature",
-    reference=0.5598130653607202,
-)
+    6, "sum_{i<=51} |x1 exp(-x2 t)cos(x3 t+x4)+x5 exp(-x6 t)-y(t)|, t = (i-1)/10", "15 (El-Attar)",
+    best=0.5598130653607176, kind="literature", reference=0.5598130653607202,
+)  # fmt: skip
 def el_attar() -> Instance:
     """A least absolute deviation fit."""
     residuals, _, pullback = el_attar_fit()
@@ -240,15 +183,9 @@ def el_attar() -> Instance:
 
 
 @problem(
-    dims=10,
-    family=FAMILY,
-    formula="max_{k<=5} x'A_k x-b_k'x",
-    citation=SOURCE + "16 (Lemarechal)",
-    best=-0.8414083345964147,
-    kind="literature",
-    convex=True,
-    reference=-0.8414083345963921,
-)
+    10, "max_{k<=5} x'A_k x-b_k'x", "16 (Lemarechal)", convex=True, best=-0.8414083345964147,
+    kind="literature", reference=-0.8414083345963921,
+)  # fmt: skip
 def maxquad() -> Instance:
     """Lemarechal's maximum of five convex quadratics."""
     i = np.arange(1.0, 11.0)
@@ -268,15 +205,9 @@ def maxquad() -> Instance:
 
 
 @problem(
-    dims=12,
-    family=FAMILY,
-    formula="weighted sum of 13 distances between 6 movable points, 6 fixed points and 2 ends",
-    citation=SOURCE + "18",
-    best=16.703837553679037,
-    kind="literature",
-    convex=True,
-    reference=16.703837553679037,
-)
+    12, "weighted sum of 13 distances between 6 movable points, 6 fixed points and 2 ends", "18",
+    convex=True, best=16.703837553679037, kind="literature", reference=16.703837553679037,
+)  # fmt: skip
 def steiner_2() -> Instance:
     """A Steiner tree of fixed topology; x holds six abscissas, then six ordinates."""
     fixed = np.array([[0.0, 2, 3, 4, 5, 6], [2.0, 3, -1, -0.5, 2, 2]])
@@ -312,28 +243,16 @@ def steiner_2() -> Instance:
     return Instance(start.ravel(), Objective(value, gradient))
 
 
-@problem(
-    dims=20,
-    family=FAMILY,
-    formula="max_i x_i^2",
-    citation=SOURCE + "19",
-    convex=True,
-    reference=1.7932198186884777e-15,
-)
+@problem(20, "max_i x_i^2", "19", convex=True, reference=1.7932198186884777e-15)
 def maxq_20() -> Instance:
     """MAXQ at its classical size."""
     return Instance(ramp_start(20), max_square())
 
 
 @problem(
-    dims=AnyDimension(2),
-    family=FAMILY,
-    formula="d max_i x_i - sum x_i",
-    citation=SOURCE + "22",
-    convex=True,
-    reference=1.4240865171932562e-15,
+    AnyDimension(2), "d max_i x_i - sum x_i", "22", convex=True, reference=1.4240865171932562e-15,
     note="every constant vector is a minimiser",
-)
+)  # fmt: skip
 def goffin(d: int = 50) -> Instance:
     """Goffin's polyhedral function."""
 
@@ -347,17 +266,11 @@ def goffin(d: int = 50) -> Instance:
 
 
 @problem(
-    dims=15,
-    family=FAMILY,
-    formula="2|sum d_j x_j^3|+x'Cx-b'y+100(sum max{0, A'y-2Cx-3dx^2-e}+sum max{0, -(x,y)})",
-    citation=SOURCE + "25",
-    best=32.3486789657226,
-    kind="literature",
-    reference=32.35036748331836,
-    bounded=False,
+    15, "2|sum d_j x_j^3|+x'Cx-b'y+100(sum max{0, A'y-2Cx-3dx^2-e}+sum max{0, -(x,y)})", "25",
+    bounded=False, best=32.3486789657226, kind="literature", reference=32.35036748331836,
     note="a local minimum: far away the penalty is too weak, where mixed signs"
     " of x with sum d_j x_j^3 = 0 let y grow like |x|^2",
-)
+)  # fmt: skip
 def shell_dual() -> Instance:
     """The dual of Colville's problem with an exact penalty; x has 5 entries, y has 10."""
     A, b, C, cubic, e = colville_data()
