@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker import near_kkt
+from goldstein.checker.constrained.near import as_rationals
 from goldstein.checker.enclosed.point import EnclosedPoint, require_finite
-from goldstein.checker.sides import Side
+from goldstein.checker.sides import Side, point_at
 
 
 def limiting_gradients(
     fun: Any, point: Any, directions: Any
 ) -> list[tuple[list[Fraction], list[Fraction]]]:
     """Limits of gradients along directions: midpoints and radii, the radii 0 where exact."""
-    return near_kkt.limiting_gradients(fun.program(), point, directions)
+    ways = np.atleast_2d(np.asarray(directions, dtype=np.float64))
+    return as_rationals(point_at(fun.program(), point, len(ways)).limits(ways))
 
 
 def gradient_enclosure(fun: Any, point: Any) -> tuple[np.ndarray, np.ndarray]:

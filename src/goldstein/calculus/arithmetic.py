@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.rationals import flint, to_fraction
+from goldstein.checker.enclosed.arrays import Enclosure, flint
+from goldstein.checker.rationals import to_fraction
 from goldstein.errors import GoldsteinError
 
 

@@ -29,14 +29,9 @@ from goldstein.calculus.local_model import (
 )
 from goldstein.calculus.shortest import additive_evidence, box_shares, generic_evidence
 from goldstein.certificates.near import NearCertificate
-from goldstein.checker.rationals import (
-    fraction_lower,
-    nearest_float,
-    sqrt_lower,
-    sqrt_upper,
-    squared_norm,
-)
+from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_norm
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.directed import fraction_lower, sqrt_lower
 from goldstein.numerics.exact import exact_rank
 from goldstein.numerics.streams import stream
 
