@@ -6,6 +6,7 @@ constraints and penalise the others in the objective.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import largest, largest_modulus
-from goldstein.problems.minimax import wong_3_polynomials
 from goldstein.problems.polynomials import Polynomial, SparsePolynomials, penalised
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import problem
+from goldstein.problems.registry import family
+from goldstein.problems.test06 import wong_3_polynomials
 
-FAMILY = "constrained"
-SOURCE = "Luksan, Vlcek (2000), TR 798, ICS Prague, linearly constrained minimax: "
+constrained = partial(family, "constrained", constrained=True, kind="literature")
+problem = constrained("Luksan, Vlcek (2000), TR 798, ICS Prague, linearly constrained minimax: {}")
 
 
 def _linear(rows: Any, low: Any, high: Any = np.inf) -> dict[str, Any]:
@@ -59,30 +60,26 @@ _WAVES = "max{x1^2+x2^2+x1 x2-1, sin x1, -cos x2}"
 _GROWTHS = "max{-exp(x1-x2), sinh(x1-1)-1, -ln x2-1}"
 
 
-@problem(2, f"{_WAVES} s.t. x1+x2 >= 1/2", SOURCE + "MAD1", best=-0.38965952, kind="literature")
+@problem(2, f"{_WAVES} s.t. x1+x2 >= 1/2", "MAD1", best=-0.38965952)
 def mad_1() -> Instance:
     """Madsen's first problem."""
     return Instance(np.array([1.0, 2.0]), _waves(), limits=_linear([1.0, 1.0], 0.5))
 
 
-@problem(2, f"{_WAVES} s.t. -3x1-x2 >= 5/2", SOURCE + "MAD2", best=-0.33035714, kind="literature")
+@problem(2, f"{_WAVES} s.t. -3x1-x2 >= 5/2", "MAD2", best=-0.33035714)
 def mad_2() -> Instance:
     """Madsen's second problem."""
     return Instance(np.array([-2.0, -1.0]), _waves(), limits=_linear([-3.0, -1.0], 2.5))
 
 
-@problem(
-    2, f"{_GROWTHS} s.t. x1/20-x2 >= -1/2", SOURCE + "MAD4", best=-0.44891079, kind="literature"
-)
+@problem(2, f"{_GROWTHS} s.t. x1/20-x2 >= -1/2", "MAD4", best=-0.44891079)
 def mad_4() -> Instance:
     """Madsen's fourth problem."""
     limits = {**_POSITIVE, **_linear([0.05, -1.0], -0.5)}
     return Instance(np.array([-1.0, 0.01]), _growths(), limits=limits)
 
 
-@problem(
-    2, f"{_GROWTHS} s.t. -9x1/10+x2 >= 1", SOURCE + "MAD5", best=-0.42928061, kind="literature"
-)
+@problem(2, f"{_GROWTHS} s.t. -9x1/10+x2 >= 1", "MAD5", best=-0.42928061)
 def mad_5() -> Instance:
     """Madsen's fifth problem."""
     limits = {**_POSITIVE, **_linear([-0.9, 1.0], 1.0)}
@@ -91,7 +88,7 @@ def mad_5() -> Instance:
 
 @problem(
     7, "max_i |1/15+(2/15) sum_j cos(2 pi x_j sin t_i)|, 163 angles, s.t. distances >= 0.4",
-    SOURCE + "MAD6 (antenna array)", best=0.10183089, kind="literature",
+    "MAD6 (antenna array)", best=0.10183089,
 )  # fmt: skip
 def mad_6() -> Instance:
     """Madsen's sixth problem: positions of antennas."""
@@ -118,7 +115,7 @@ def mad_6() -> Instance:
 
 @problem(
     6, "the shortest distance of three points, negative, s.t. points in a pentagon",
-    SOURCE + "PENTAGON", best=-1.8596187, kind="literature",
+    "PENTAGON", best=-1.8596187,
 )  # fmt: skip
 def pentagon() -> Instance:
     """Three points of a regular pentagon, as far apart as possible."""
@@ -159,8 +156,8 @@ def _split(polynomials: list[Polynomial]) -> tuple[Objective, dict[str, Any]]:
 
 
 @problem(
-    10, "max{p0, p0+10p_k} s.t. 3 linear constraints (wong_2)", SOURCE + "WONG2", convex=True,
-    best=24.3062091, kind="literature",
+    10, "max{p0, p0+10p_k} s.t. 3 linear constraints (wong_2)", "WONG2", convex=True,
+    best=24.3062091,
 )  # fmt: skip
 def wong_2_linear() -> Instance:
     """Wong's second problem, its linear constraints kept."""
@@ -169,8 +166,8 @@ def wong_2_linear() -> Instance:
 
 
 @problem(
-    20, "max{p0, p0+10p_k} s.t. 4 linear constraints (wong_3)", SOURCE + "WONG3", convex=True,
-    best=133.72827616781444, kind="literature",
+    20, "max{p0, p0+10p_k} s.t. 4 linear constraints (wong_3)", "WONG3", convex=True,
+    best=133.72827616781444,
 )  # fmt: skip
 def wong_3_linear() -> Instance:
     """Wong's third problem, its linear constraints kept."""
@@ -179,10 +176,10 @@ def wong_3_linear() -> Instance:
     return Instance(x0, objective, limits=limits)
 
 
-@problem(
+@constrained()(
     2, "8|x1^2-x2|+(1-x1)^2 s.t. max{sqrt(2) x1, 2 x2} <= 1",
     "Curtis, Overton (2012), SIAM J. Optim. 22(2), 474-500, constrained Rosenbrock",
-    best=(1 - np.sqrt(0.5)) ** 2, kind="literature",
+    best=(1 - np.sqrt(0.5)) ** 2,
 )  # fmt: skip
 def curtis_overton() -> Instance:
     """A valley with a kink, cut by a constraint with a kink."""

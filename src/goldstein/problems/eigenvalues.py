@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems.data import shipped
+from goldstein.problems.forms import together
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import problem
+from goldstein.problems.registry import family
 
-FAMILY = "eigenvalues"
+problem = family("eigenvalues")
+not_lipschitz = family("not-lipschitz")
 
 
 @problem(
@@ -44,7 +45,7 @@ def eigenvalue_product() -> Instance:
         return float(np.sum(np.log(top))), (G / lengths).ravel()
 
     x0 = np.random.default_rng(7).standard_normal(n * n)
-    return Instance(x0, Objective(value, lambda x: both(x)[1], both))
+    return Instance(x0, together(both, value))
 
 
 def _symmetric(rng: np.random.Generator, m: int) -> Vector:
@@ -73,10 +74,7 @@ def max_eigenvalue(seed: int = 11) -> Instance:
         u = basis[:, -1]
         return float(spectrum[-1]), np.asarray(flat @ np.outer(u, u).ravel())
 
-    return Instance(
-        np.zeros(d),
-        Objective(lambda x: float(np.linalg.eigvalsh(matrix(x))[-1]), lambda x: both(x)[1], both),
-    )
+    return Instance(np.zeros(d), together(both, lambda x: np.linalg.eigvalsh(matrix(x))[-1]))
 
 
 @problem(
@@ -105,10 +103,7 @@ def bilinear_matrix_inequality(seed: int = 13) -> Instance:
         curved = (bilinear_flat @ rank_one).reshape(d, d)
         return float(spectrum[-1]), np.asarray(linear_flat @ rank_one + 2.0 * curved @ x)
 
-    return Instance(
-        np.ones(d),
-        Objective(lambda x: float(np.linalg.eigvalsh(matrix(x))[-1]), lambda x: both(x)[1], both),
-    )
+    return Instance(np.ones(d), together(both, lambda x: np.linalg.eigvalsh(matrix(x))[-1]))
 
 
 @not_lipschitz(
@@ -136,15 +131,9 @@ def static_output_feedback(seed: int = 21) -> Instance:
         M = closed_loop(x)
         spectrum, right = np.linalg.eig(M)
         k = int(np.argmax(spectrum.real))
-        u = _left_eigenvector(M, complex(spectrum[k]))
+        mirrored, left = np.linalg.eig(M.T)
+        u = left[:, int(np.argmin(np.abs(mirrored - spectrum[k])))]  # u'M = spectrum[k] u'
         sensitivity = np.outer(B.T @ u, C @ right[:, k]) / (u @ right[:, k])
         return np.asarray(sensitivity.real.ravel())
 
     return Instance(np.zeros(m * p), Objective(value, gradient))
-
-
-def _left_eigenvector(M: Vector, eigenvalue: complex) -> NDArray[np.complex128]:
-    """Return u with u'M = eigenvalue u' (no conjugation)."""
-    spectrum, basis = np.linalg.eig(M.T)
-    nearest = int(np.argmin(np.abs(spectrum - eigenvalue)))
-    return np.asarray(basis[:, nearest], dtype=np.complex128)

@@ -12,6 +12,8 @@ from goldstein.problems.problem import Objective, PairFunction, ValueFunction
 
 Pieces = Callable[[Vector], Any]
 Row = Callable[[Vector, int], Any]
+#: Up to here the dense product is exact to the last bits and as fast as the FFT.
+DENSE_LIMIT = 512
 #: The vector-Jacobian product: the gradient of s . residuals at x.
 Pullback = Callable[[Vector, Vector], Any]
 
@@ -38,9 +40,9 @@ def together(both: PairFunction, value: ValueFunction | None = None) -> Objectiv
     return Objective(value or (lambda x: both(x)[0]), lambda x: both(x)[1], both)
 
 
-def plane(value: Callable[..., Any], slopes: Callable[..., Any]) -> Objective:
-    """A function of few numbers: `value(a, b, ...)` and its derivatives `slopes(a, b, ...)`."""
-    return Objective(lambda x: value(*x.tolist()), lambda x: slopes(*x.tolist()))
+def plane_pair(both: Callable[..., tuple[Any, Any]]) -> Objective:
+    """A function of few numbers: `both(a, b, ...)` is its value and its derivatives."""
+    return together(lambda x: both(*x))
 
 
 def largest(pieces: Pieces, row: Row) -> Objective:
@@ -111,3 +113,28 @@ def added(first: Objective, second: Objective) -> Objective:
 
 def _pair(f: Objective, x: Vector) -> tuple[float, Any]:
     return (f.value(x), f.gradient(x)) if f.both is None else f.both(x)
+
+
+def hilbert_product(d: int) -> Pieces:
+    """Return x -> Hx with H_ij = 1/(i+j-1), at O(d log d) cost for large d."""
+    if d <= DENSE_LIMIT:
+        index = np.arange(d)
+        matrix = 1.0 / (index[:, None] + index + 1.0)
+        return lambda x: np.asarray(matrix @ x)
+
+    from scipy import fft  # imported here: only large problems pay for it
+
+    # Hx is a convolution of 1/k with x reversed; wrap-around only reaches entries we drop.
+    length = fft.next_fast_len(2 * d - 1, real=True)
+    spectrum = fft.rfft(1.0 / np.arange(1.0, 2 * d), length)
+
+    def product(x: Vector) -> Vector:
+        full = fft.irfft(spectrum * fft.rfft(x[::-1], length), length)
+        return np.asarray(full[d - 1 : 2 * d - 1])
+
+    return product
+
+
+def hilbert_row(d: int, i: int) -> Vector:
+    """Return row i (counted from 0) of the d x d Hilbert matrix."""
+    return 1.0 / np.arange(i + 1.0, i + 1.0 + d)

@@ -10,13 +10,21 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import largest_modulus, signs, unit_vector
-from goldstein.problems.hilbert import hilbert_product, hilbert_row
+from goldstein.problems.forms import (
+    hilbert_product,
+    hilbert_row,
+    largest_modulus,
+    sign,
+    signs,
+    together,
+    unit_vector,
+)
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import AnyDimension, family
 
-FAMILY = "haarala"
-SOURCE = "Haarala, Miettinen, Makela (2004), Optim. Methods Softw. 19(6), 673-692, problem "
+problem = family(
+    "haarala", "Haarala, Miettinen, Makela (2004), Optim. Methods Softw. 19(6), 673-692, problem {}"
+)
 ANY = AnyDimension(2)
 
 
@@ -70,21 +78,15 @@ def mxhilb(d: int = 50) -> Instance:
 def chained_lq_objective() -> Objective:
     """sum_i -x_i - x_{i+1} + max(0, x_i^2 + x_{i+1}^2 - 1)."""
 
-    def value(x: Vector) -> float:
+    def both(x: Vector) -> tuple[float, Vector]:
         squares = x * x
-        excess = squares[:-1] + squares[1:] - 1.0
-        linear = 2.0 * np.sum(x) - x[0] - x[-1]
-        return float(np.sum(np.maximum(excess, 0.0)) - linear)
-
-    def gradient(x: Vector) -> Vector:
-        squares = x * x
-        outside = (squares[:-1] + squares[1:] > 1.0).astype(np.float64)
+        sums = squares[:-1] + squares[1:]
+        outside = (sums > 1.0).astype(np.float64)
         g = 2.0 * x * _chain(outside, outside) - 2.0
-        g[0] += 1.0
-        g[-1] += 1.0
-        return g
+        g[[0, -1]] += 1.0
+        return np.sum(np.maximum(sums - 1.0, 0.0)) - (2.0 * np.sum(x) - x[0] - x[-1]), g
 
-    return Objective(value, gradient)
+    return together(both)
 
 
 @problem(
@@ -109,19 +111,15 @@ def _cb3_terms(x: Vector) -> tuple[Vector, Vector, Vector]:
 def chained_cb3_1(d: int = 50) -> Instance:
     """A sum of maxima: 3^(d-1) smooth pieces. Minimiser: all ones."""
 
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> tuple[float, Vector]:
         p, q, r = _cb3_terms(x)
         a, b = x[:-1], x[1:]
         first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
         left = np.where(first, 4.0 * a * a * a, np.where(second, 2.0 * a - 4.0, -r))
         right = np.where(first, 2.0 * b, np.where(second, 2.0 * b - 4.0, r))
-        return _chain(left, right)
+        return np.sum(np.maximum(np.maximum(p, q), r)), _chain(left, right)
 
-    def value(x: Vector) -> float:
-        p, q, r = _cb3_terms(x)
-        return float(np.sum(np.maximum(np.maximum(p, q), r)))
-
-    return Instance(np.full(d, 2.0), Objective(value, gradient))
+    return Instance(np.full(d, 2.0), together(both))
 
 
 @problem(
@@ -136,18 +134,10 @@ def chained_cb3_2(d: int = 50) -> Instance:
         sums = [float(np.sum(term)) for term in terms]
         active = sums.index(max(sums))
         a, b = x[:-1], x[1:]
-        if active == 0:
-            g = _chain(4.0 * a * a * a, 2.0 * b)
-        elif active == 1:
-            g = _chain(2.0 * a - 4.0, 2.0 * b - 4.0)
-        else:
-            g = _chain(-terms[2], terms[2])
-        return sums[active], g
+        sides = ((4.0 * a * a * a, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-terms[2], terms[2]))
+        return sums[active], _chain(*sides[active])
 
-    def value(x: Vector) -> float:
-        return max(float(np.sum(term)) for term in _cb3_terms(x))
-
-    return Instance(np.full(d, 2.0), Objective(value, lambda x: both(x)[1], both))
+    return Instance(np.full(d, 2.0), together(both))
 
 
 @problem(
@@ -157,17 +147,14 @@ def chained_cb3_2(d: int = 50) -> Instance:
 def active_faces(d: int = 50) -> Instance:
     """Quasi-convex; all d+1 faces meet at the minimiser 0."""
 
-    def value(x: Vector) -> float:
-        return math.log1p(max(float(x.max()), -float(x.min()), abs(float(np.sum(x)))))
+    def both(x: Vector) -> tuple[float, Vector]:
+        total, i = float(np.sum(x)), int(np.argmax(np.abs(x)))
+        y = total if abs(total) >= abs(x[i]) else x[i]
+        slope = math.copysign(1.0 / (abs(y) + 1.0), y)
+        g = np.full(d, slope) if abs(total) >= abs(x[i]) else unit_vector(d, i, slope)
+        return math.log1p(abs(y)), g
 
-    def gradient(x: Vector) -> Vector:
-        total = -float(np.sum(x))
-        i = int(np.argmax(np.abs(x)))
-        if abs(total) >= abs(x[i]):
-            return np.full(x.size, math.copysign(1.0 / (abs(total) + 1.0), -total))
-        return unit_vector(x.size, i, math.copysign(1.0 / (abs(x[i]) + 1.0), x[i]))
-
-    return Instance(np.ones(d), Objective(value, gradient))
+    return Instance(np.ones(d), together(both))
 
 
 @problem(
@@ -176,20 +163,16 @@ def active_faces(d: int = 50) -> Instance:
 def brown_2(d: int = 50) -> Instance:
     """Nonsmooth generalisation of Brown's function 2. Minimiser: 0."""
 
-    def value(x: Vector) -> float:
-        modulus, power = np.abs(x), x * x + 1.0
-        return float(np.sum(modulus[:-1] ** power[1:]) + np.sum(modulus[1:] ** power[:-1]))
-
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> tuple[float, Vector]:
         modulus, power, sign = np.abs(x), x * x + 1.0, np.sign(x)
         logarithm = np.log(np.where(modulus > 0.0, modulus, 1.0))
         u, v = modulus[:-1], modulus[1:]
         p, q = power[1:], power[:-1]
         left = p * u ** (p - 1.0) * sign[:-1] + 2.0 * x[:-1] * v**q * logarithm[1:]
         right = q * v ** (q - 1.0) * sign[1:] + 2.0 * x[1:] * u**p * logarithm[:-1]
-        return _chain(left, right)
+        return np.sum(u**p) + np.sum(v**q), _chain(left, right)
 
-    return Instance(_alternating(d, -1.0, 1.0), Objective(value, gradient))
+    return Instance(_alternating(d, -1.0, 1.0), together(both))
 
 
 @problem(
@@ -200,18 +183,15 @@ def brown_2(d: int = 50) -> Instance:
 def chained_mifflin_2(d: int = 50) -> Instance:
     """At the best points known all y_i vanish but the second and the last."""
 
-    def value(x: Vector) -> float:
+    def both(x: Vector) -> tuple[float, Vector]:
         squares = x * x
         y = squares[:-1] + squares[1:] - 1.0
-        return float(2.0 * np.sum(y) + 1.75 * np.sum(np.abs(y)) - np.sum(x[:-1]))
-
-    def gradient(x: Vector) -> Vector:
-        squares = x * x
-        slope = 4.0 + 3.5 * signs(squares[:-1] + squares[1:] - 1.0)
-        return _chain(slope * x[:-1] - 1.0, slope * x[1:])
+        slope = 4.0 + 3.5 * signs(y)
+        value = 2.0 * np.sum(y) + 1.75 * np.sum(np.abs(y)) - np.sum(x[:-1])
+        return value, _chain(slope * x[:-1] - 1.0, slope * x[1:])
 
     refined = {100: -70.15018778111931, 200: -140.86070717286947, 1000: -706.5460085828998}
-    return Instance(np.full(d, -1.0), Objective(value, gradient), refined.get(d))
+    return Instance(np.full(d, -1.0), together(both), refined.get(d))
 
 
 @problem(
@@ -220,19 +200,13 @@ def chained_mifflin_2(d: int = 50) -> Instance:
 def chained_crescent_1(d: int = 50) -> Instance:
     """sum x_{i+1} + |sum x_i^2+(x_{i+1}-1)^2-1|: one curved kink. Minimiser: 0."""
 
-    def curvature(x: Vector) -> float:
-        shifted = x[1:] - 1.0
-        return float(x[:-1] @ x[:-1] + shifted @ shifted) - (x.size - 1)
-
     def both(x: Vector) -> tuple[float, Vector]:
-        q = curvature(x)
-        s = 2.0 if q >= 0.0 else -2.0
-        return float(np.sum(x[1:])) + abs(q), _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)
+        shifted = x[1:] - 1.0
+        q = x[:-1] @ x[:-1] + shifted @ shifted - (x.size - 1)
+        s = 2.0 * sign(q)
+        return np.sum(x[1:]) + abs(q), _chain(s * x[:-1], s * shifted + 1.0)
 
-    def value(x: Vector) -> float:
-        return float(np.sum(x[1:])) + abs(curvature(x))
-
-    return Instance(_alternating(d, -1.5, 2.0), Objective(value, lambda x: both(x)[1], both))
+    return Instance(_alternating(d, -1.5, 2.0), together(both))
 
 
 @problem(
@@ -242,18 +216,10 @@ def chained_crescent_1(d: int = 50) -> Instance:
 def chained_crescent_2(d: int = 50) -> Instance:
     """A curved kink for every pair of neighbours. Minimiser: 0."""
 
-    def curvature(x: Vector) -> Vector:
-        return np.asarray(x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0)
-
     def both(x: Vector) -> tuple[float, Vector]:
-        q = curvature(x)
+        q = x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0
         s = 2.0 * signs(q)
-        return (
-            float(np.sum(x[1:]) + np.sum(np.abs(q))),
-            _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0),
-        )
+        value = np.sum(x[1:]) + np.sum(np.abs(q))
+        return value, _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)
 
-    def value(x: Vector) -> float:
-        return float(np.sum(x[1:]) + np.sum(np.abs(curvature(x))))
-
-    return Instance(_alternating(d, -1.5, 2.0), Objective(value, lambda x: both(x)[1], both))
+    return Instance(_alternating(d, -1.5, 2.0), together(both))

@@ -14,10 +14,9 @@ from goldstein.problems.forms import (
     weighted_modulus,
 )
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import problem
+from goldstein.problems.registry import family
 
-FAMILY = "nearly smooth"
-OWN = ", own instance"
+problem = family("nearly smooth", "{}, own instance", kind="best-found")
 
 
 def _squares(A: Vector, b: Vector, scale: float = 1.0) -> Objective:
@@ -40,7 +39,7 @@ def _sparse(rng: np.random.Generator, d: int, count: int) -> Vector:
 @problem(
     50, "mean_i log(1+exp(-y_i a_i'x))+0.02|x|_1, n = 200",
     "Koh, Kim, Boyd (2007), J. Mach. Learn. Res. 8, 1519-1555", convex=True,
-    best=0.3632095896522388, kind="best-found",
+    best=0.3632095896522388,
 )  # fmt: skip
 def l1_logistic(seed: int = 361) -> Instance:
     """Logistic regression with a 1-norm."""
@@ -59,7 +58,7 @@ def l1_logistic(seed: int = 361) -> Instance:
 
 @problem(
     200, "|x-b|^2/2+0.5 sum_i |x_{i+1}-x_i|", "Rudin, Osher, Fatemi (1992), Physica D 60, 259-268",
-    convex=True, best=24.430440580965872, kind="best-found",
+    convex=True, best=24.430440580965872,
 )  # fmt: skip
 def total_variation(seed: int = 362) -> Instance:
     """A noisy step function, denoised."""
@@ -77,7 +76,7 @@ def total_variation(seed: int = 362) -> Instance:
 @problem(
     60, "|Ax-b|^2/(2n)+0.05|x|_1+0.1 sum_i |x_{i+1}-x_i|, n = 80",
     "Tibshirani, Saunders, Rosset, Zhu, Knight (2005), J. R. Stat. Soc. B 67, 91-108", convex=True,
-    best=1.085809023270071, kind="best-found",
+    best=1.085809023270071,
 )  # fmt: skip
 def fused_lasso(seed: int = 363) -> Instance:
     """Coefficients that are sparse and piecewise constant."""
@@ -96,7 +95,6 @@ def fused_lasso(seed: int = 363) -> Instance:
 @problem(
     30, "|x|^2/20+mean_i max{0, 1-y_i a_i'x}, n = 120",
     "Cortes, Vapnik (1995), Mach. Learn. 20, 273-297", convex=True, best=0.3210673720316909,
-    kind="best-found",
 )  # fmt: skip
 def hinge_svm(seed: int = 364) -> Instance:
     """A support vector machine whose minimum lies on few kinks."""
@@ -111,7 +109,6 @@ def hinge_svm(seed: int = 364) -> Instance:
 @problem(
     20, "sum_i 10(x_{i+1}-x_i^2)^2+(1-x_i)^2, +20 sum_k max{0, |x_{4k..4k+3}|^2-2}",
     "Han, Mangasarian (1979), Math. Program. 17, 251-269", best=8.781384748410966,
-    kind="best-found",
 )  # fmt: skip
 def penalised_rosenbrock() -> Instance:
     """A smooth valley with five constraints in an exact penalty."""
@@ -133,7 +130,6 @@ def penalised_rosenbrock() -> Instance:
 @problem(
     40, "x'Qx/2+c'x+5 sum_{i<=12} max{0, a_i'x-b_i}",
     "Han, Mangasarian (1979), Math. Program. 17, 251-269", convex=True, best=-146.71753393963687,
-    kind="best-found",
 )  # fmt: skip
 def penalised_quadratic(seed: int = 366) -> Instance:
     """A quadratic program in an exact penalty, condition number 1000."""
@@ -154,7 +150,6 @@ def penalised_quadratic(seed: int = 366) -> Instance:
 @problem(
     50, "|Ax-b|^2/(2n)+0.3 sum_g |x_g|, n = 100, ten groups of five",
     "Yuan, Lin (2006), J. R. Stat. Soc. B 68, 49-67", convex=True, best=1.8415114499634768,
-    kind="best-found",
 )  # fmt: skip
 def group_lasso(seed: int = 367) -> Instance:
     """Kinks only where a whole group vanishes."""
@@ -175,7 +170,7 @@ def group_lasso(seed: int = 367) -> Instance:
 
 @problem(
     80, "|Ax-b|^2/(2n)+sum_i p(min{|x_i|, 0.6}), p(t) = 0.2t-t^2/6, n = 100",
-    "Zhang (2010), Ann. Statist. 38(2), 894-942", best=0.459451777023863, kind="best-found",
+    "Zhang (2010), Ann. Statist. 38(2), 894-942", best=0.459451777023863,
     note="local minima exist",
 )  # fmt: skip
 def minimax_concave_regression(seed: int = 368) -> Instance:
@@ -197,7 +192,7 @@ def minimax_concave_regression(seed: int = 368) -> Instance:
 @problem(
     60, "|Ax-b|^2/(2n)+0.1(|x|_1-|x|), n = 50",
     "Yin, Lou, He, Xin (2015), SIAM J. Sci. Comput. 37(1), A536-A563", best=0.5212397496291787,
-    kind="best-found", note="a difference of convex functions",
+    note="a difference of convex functions",
 )  # fmt: skip
 def l1_minus_l2(seed: int = 369) -> Instance:
     """Fewer rows than unknowns, a penalty that prefers sparse vectors."""

@@ -7,10 +7,9 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import added, sum_of_moduli, sum_of_positive_parts, together
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import problem
+from goldstein.problems.registry import family
 
-FAMILY = "statistics"
-OWN = ", own instance"
+problem = family("statistics", "{}, own instance", kind="best-found")
 
 
 def _heavy(rng: np.random.Generator, n: int, d: int) -> tuple[Vector, Vector]:
@@ -22,7 +21,7 @@ def _heavy(rng: np.random.Generator, n: int, d: int) -> tuple[Vector, Vector]:
 @problem(
     30, "mean_i |a_i'x-b_i|, n = 150",
     "Bloomfield, Steiger (1983), Least Absolute Deviations, Birkhauser", convex=True,
-    best=1.0846005644730705, kind="best-found",
+    best=1.0846005644730705,
 )  # fmt: skip
 def absolute_deviations(seed: int = 381) -> Instance:
     """Linear regression with absolute loss: the minimum is a vertex with d exact rows."""
@@ -35,7 +34,6 @@ def absolute_deviations(seed: int = 381) -> Instance:
 @problem(
     12, "mean_i max{0.9(b_i-a_i'x), 0.1(a_i'x-b_i)}, n = 120",
     "Koenker, Bassett (1978), Econometrica 46(1), 33-50", convex=True, best=0.503378546897173,
-    kind="best-found",
 )  # fmt: skip
 def quantile_regression(seed: int = 382) -> Instance:
     """The 0.9-quantile of a linear model."""
@@ -53,7 +51,7 @@ def quantile_regression(seed: int = 382) -> Instance:
 @problem(
     16, "mean_i min_{j<=8} |p_i-c_j|_1, 90 points of the plane",
     "Bradley, Mangasarian, Street (1997), Adv. Neural Inf. Process. Syst. 9",
-    best=1.324301242023593, kind="best-found", note="many local minima",
+    best=1.324301242023593, note="many local minima",
 )  # fmt: skip
 def k_median(seed: int = 383) -> Instance:
     """Eight medians; x is the centres, row by row."""
@@ -77,7 +75,7 @@ def k_median(seed: int = 383) -> Instance:
     30, "mean_i min_{j<=10} |p_i-c_j|, 150 points of space",
     "Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth"
     " Optimization, Springer",
-    best=0.41776832704560213, kind="best-found", note="many local minima",
+    best=0.41776832704560213, note="many local minima",
 )  # fmt: skip
 def multisource_weber(seed: int = 384) -> Instance:
     """Ten sites that serve 150 customers."""
@@ -100,7 +98,6 @@ def multisource_weber(seed: int = 384) -> Instance:
 @problem(
     21, "t+sum_i max{0, -r_i'w-t}/(0.05n)+5|w-1/20|^2+10|sum w-1|, x = (t,w), n = 200",
     "Rockafellar, Uryasev (2000), J. Risk 2(3), 21-41", convex=True, best=0.1321448955177547,
-    kind="best-found",
 )  # fmt: skip
 def conditional_value_at_risk(seed: int = 385) -> Instance:
     """A portfolio of twenty assets with a small tail risk."""
@@ -126,7 +123,7 @@ def conditional_value_at_risk(seed: int = 385) -> Instance:
 
 @problem(
     15, "mean over pairs of max{0, 1-(a_i-b_j)'x}+0.005|x|^2, 20 x 15 pairs",
-    "Joachims (2002), Proc. KDD, 133-142", convex=True, best=0.10899029134911598, kind="best-found",
+    "Joachims (2002), Proc. KDD, 133-142", convex=True, best=0.10899029134911598,
 )  # fmt: skip
 def ranking(seed: int = 386) -> Instance:
     """A hinge for every pair that should be ordered."""
@@ -148,7 +145,6 @@ def _affine_matrices(rng: np.random.Generator, d: int, n: int) -> tuple[Vector, 
 @problem(
     20, "sum of the 3 largest eigenvalues of A_0+sum_i x_i A_i+|x|^2/2, 12 x 12",
     "Overton, Womersley (1993), Math. Program. 62, 321-357", convex=True, best=17.9853781815181,
-    kind="best-found",
 )  # fmt: skip
 def eigenvalue_sum(seed: int = 387) -> Instance:
     """Kinks where the third and the fourth eigenvalue meet."""
@@ -166,7 +162,6 @@ def eigenvalue_sum(seed: int = 387) -> Instance:
 @problem(
     15, "spectral norm of A_0+sum_i x_i A_i, 10 x 10",
     "Overton, Womersley (1993), Math. Program. 62, 321-357", convex=True, best=5.610065345303268,
-    kind="best-found",
 )  # fmt: skip
 def spectral_norm(seed: int = 388) -> Instance:
     """Eigenvalues of both signs meet at the minimum."""
@@ -184,7 +179,6 @@ def spectral_norm(seed: int = 388) -> Instance:
 @problem(
     48, "|A(X)-b|^2/(2n)+0.2|X|_*, X of size 8 x 6, n = 60",
     "Recht, Fazel, Parrilo (2010), SIAM Rev. 52(3), 471-501", convex=True, best=0.7766842540618913,
-    kind="best-found",
 )  # fmt: skip
 def nuclear_norm_regression(seed: int = 389) -> Instance:
     """A matrix of low rank; kinks where singular values vanish."""

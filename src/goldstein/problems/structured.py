@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.problems.forms import Pieces, Pullback, Row, largest, signs, sum_of_moduli
+from goldstein.problems.forms import (
+    Pieces,
+    Pullback,
+    Row,
+    largest,
+    plane_pair,
+    sign,
+    signs,
+    sum_of_moduli,
+    together,
+)
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import AnyDimension, family
 
-SMALL = "structured"
-WYLIE = "Lewis, Wylie (2019), arXiv:1907.11742, eq. "
-FERRIER = "Hare, Sagastizabal (2010), SIAM J. Optim. 20(5), 2442-2473 (Ferrier polynomials)"
+problem = family("structured")
+lewis_wylie = family("lewis-wylie", "Lewis, Wylie (2019), arXiv:1907.11742, eq. {}")
+ferrier = family(
+    "ferrier",
+    "Hare, Sagastizabal (2010), SIAM J. Optim. 20(5), 2442-2473 (Ferrier polynomials)",
+)
 
 
 @problem(
@@ -24,16 +38,12 @@ FERRIER = "Hare, Sagastizabal (2010), SIAM J. Optim. 20(5), 2442-2473 (Ferrier p
 def nonsmooth_rosenbrock(w: float = 8.0) -> Instance:
     """Rosenbrock's valley with a kink along its floor. Minimiser (1, 1)."""
 
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        return float(w * abs(a * a - b) + (1.0 - a) ** 2)
-
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
+    def both(a: float, b: float) -> Any:
         s = w if a * a >= b else -w
-        return np.array([2.0 * s * a - 2.0 * (1.0 - a), -s])
+        value = w * abs(a * a - b) + (1.0 - a) ** 2
+        return value, (2.0 * s * a - 2.0 * (1.0 - a), -s)
 
-    return Instance(np.array([-1.2, 1.0]), Objective(value, gradient))
+    return Instance([-1.2, 1.0], plane_pair(both))
 
 
 @problem(
@@ -45,17 +55,14 @@ def half_and_half() -> Instance:
     """Partly smooth: sharp in half of the variables, quadratic in the other half."""
     curvature = 1.0 / np.arange(1.0, 9.0) ** 2
 
-    def value(x: Vector) -> float:
-        return float(math.sqrt(x[::2] @ x[::2]) + curvature @ (x * x))
-
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> tuple[float, Vector]:
         g = 2.0 * curvature * x
         length = math.sqrt(x[::2] @ x[::2])
         if length > 0.0:
             g[::2] += x[::2] / length
-        return np.asarray(g)
+        return length + curvature @ (x * x), g
 
-    return Instance(np.full(8, 20.08), Objective(value, gradient))
+    return Instance(np.full(8, 20.08), together(both))
 
 
 @problem(
@@ -87,15 +94,10 @@ def nesterov_worst(d: int = 50, m: int = 10) -> Instance:
 def clarke_trap() -> Instance:
     """Clarke stationary at 0 although it can be left downhill."""
 
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        return float(abs(a) - abs(b) + 0.5 * b * b)
+    def both(a: float, b: float) -> Any:
+        return abs(a) - abs(b) + 0.5 * b * b, (sign(a), b - sign(b))
 
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
-        return np.array([1.0 if a >= 0.0 else -1.0, b - (1.0 if b >= 0.0 else -1.0)])
-
-    return Instance(np.array([1.0, 0.0]), Objective(value, gradient))
+    return Instance([1.0, 0.0], plane_pair(both))
 
 
 def _lewis_wylie(d: int, pieces: int, seed: int) -> tuple[Pieces, Row, Pullback]:
@@ -144,21 +146,17 @@ def lewis_wylie_sum(d: int = 20, seed: int = 3) -> Instance:
 def _ferrier(d: int, ridge: float) -> Instance:
     index = np.arange(1.0, d + 1.0)
 
-    def residuals(x: Vector) -> Vector:
-        return np.asarray(index * x * x - 2.0 * x + np.sum(x))
+    def both(x: Vector) -> tuple[float, Vector]:
+        r = index * x * x - 2.0 * x + np.sum(x)
+        s = signs(r)
+        value = np.sum(np.abs(r)) + 0.5 * ridge * (x @ x)
+        return value, s * (2.0 * index * x - 2.0) + np.sum(s) + ridge * x
 
-    def value(x: Vector) -> float:
-        return float(np.sum(np.abs(residuals(x))) + 0.5 * ridge * (x @ x))
-
-    def gradient(x: Vector) -> Vector:
-        s = signs(residuals(x))
-        return np.asarray(s * (2.0 * index * x - 2.0) + np.sum(s) + ridge * x)
-
-    return Instance(1.0 / index**2, Objective(value, gradient))
+    return Instance(1.0 / index**2, together(both))
 
 
 @ferrier(
-    AnyDimension(2), "sum |h_i|, h_i = i x_i^2-2x_i+sum x", FERRIER,
+    AnyDimension(2), "sum |h_i|, h_i = i x_i^2-2x_i+sum x",
     reference=1.4226836015325814e-18,
 )  # fmt: skip
 def ferrier_1(d: int = 10) -> Instance:
@@ -167,7 +165,7 @@ def ferrier_1(d: int = 10) -> Instance:
 
 
 @ferrier(
-    AnyDimension(2), "sum |h_i|+|x|^2/2, h_i as in ferrier_1", FERRIER,
+    AnyDimension(2), "sum |h_i|+|x|^2/2, h_i as in ferrier_1",
     reference=9.408860575614115e-19,
 )  # fmt: skip
 def ferrier_4(d: int = 10) -> Instance:

@@ -333,9 +333,7 @@ def transformer() -> Instance:
         derivative = ((d[0] - d[1]) - rho * (d[0] + d[1])) / total
         return np.real(np.conj(rho) * derivative) / abs(rho)
 
-    return Instance(
-        [0.8, 1.5, 1.2, 3.0, 0.8, 6.0], largest(lambda x: np.abs(reflections(x)), row)
-    )
+    return Instance([0.8, 1.5, 1.2, 3.0, 0.8, 6.0], largest(lambda x: np.abs(reflections(x)), row))
 
 
 @problem(

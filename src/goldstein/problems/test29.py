@@ -10,13 +10,19 @@ from collections.abc import Callable
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import largest_modulus, sum_of_moduli, unit_vector
-from goldstein.problems.hilbert import hilbert_product
+from goldstein.problems.forms import (
+    hilbert_product,
+    largest_modulus,
+    sum_of_moduli,
+    unit_vector,
+)
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import AnyDimension, family
 
-FAMILY = "test29"
-SOURCE = "Luksan, Tuma, Siska, Vlcek, Ramesova (2002), UFO 2002, TR 883, ICS Prague, TEST29 no. "
+problem = family(
+    "test29",
+    "Luksan, Tuma, Siska, Vlcek, Ramesova (2002), UFO 2002, TR 883, ICS Prague, TEST29 no. {}",
+)
 ANY = AnyDimension(2)
 
 
