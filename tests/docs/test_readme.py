@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import goldstein as gs
-from goldstein.cli.user_file import FUNCTIONS
+from goldstein.cli.problem import FUNCTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from goldstein.fitting.margin_certificate import goldstein_at, goldstein_by_scaling
-from goldstein.fitting.margin_narrowing import narrowed
+from goldstein.fitting.margin_certificate import goldstein_at, goldstein_by_scaling, thinned
 from goldstein.fitting.margin_newton import _Search, minimise_margin
-from goldstein.fitting.margin_thinning import thinned
-from goldstein.fitting.margin_truncated import truncated_direction
+from goldstein.fitting.margin_truncated import narrowed, truncated_direction
 from goldstein.models import margin_svm
 from goldstein.models.margin_problem import MarginProblem, Smoothing, labelled_rows
 from goldstein.sklearn import RhoMarginSVC

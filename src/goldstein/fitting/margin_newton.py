@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.fitting.margin_dispensable import dispensable
-from goldstein.fitting.margin_finish import MOST_HINGES, REACH, settle_on_kinks
-from goldstein.fitting.margin_narrowing import narrowed
-from goldstein.fitting.margin_truncated import truncated_direction
+from goldstein.fitting.margin_finish import MOST_HINGES, REACH, dispensable, settle_on_kinks
+from goldstein.fitting.margin_truncated import narrowed, truncated_direction
 from goldstein.models.margin_problem import MarginProblem, Smoothing
 
 #: Up to this many variables the Newton system is solved directly.

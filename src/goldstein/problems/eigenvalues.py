@@ -6,7 +6,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems.data import shipped
-from goldstein.problems.forms import together
+from goldstein.problems.forms import Pieces, Pullback, together
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import family
 
@@ -48,6 +48,17 @@ def eigenvalue_product() -> Instance:
     return Instance(x0, together(both, value))
 
 
+def _top_eigenvalue(matrix: Pieces, pullback: Pullback) -> Objective:
+    """The largest eigenvalue of a matrix; `pullback(x, U)` is the gradient of <U, matrix>."""
+
+    def both(x: Vector) -> tuple[float, Vector]:
+        spectrum, basis = np.linalg.eigh(matrix(x))
+        u = basis[:, -1]
+        return spectrum[-1], pullback(x, np.outer(u, u).ravel())
+
+    return together(both, lambda x: np.linalg.eigvalsh(matrix(x))[-1])
+
+
 def _symmetric(rng: np.random.Generator, m: int) -> Vector:
     B = rng.uniform(-1.0, 1.0, (m, m))
     return np.asarray((B + B.T) / 2.0)
@@ -66,15 +77,12 @@ def max_eigenvalue(seed: int = 11) -> Instance:
     matrices = np.stack([_symmetric(rng, m) for _ in range(d + 1)])
     flat = matrices[1:].reshape(d, m * m)
 
-    def matrix(x: Vector) -> Vector:
-        return np.asarray(matrices[0] + (x @ flat).reshape(m, m))
-
-    def both(x: Vector) -> tuple[float, Vector]:
-        spectrum, basis = np.linalg.eigh(matrix(x))
-        u = basis[:, -1]
-        return float(spectrum[-1]), np.asarray(flat @ np.outer(u, u).ravel())
-
-    return Instance(np.zeros(d), together(both, lambda x: np.linalg.eigvalsh(matrix(x))[-1]))
+    return Instance(
+        np.zeros(d),
+        _top_eigenvalue(
+            lambda x: matrices[0] + (x @ flat).reshape(m, m), lambda _, rank_one: flat @ rank_one
+        ),
+    )
 
 
 @problem(
@@ -96,14 +104,11 @@ def bilinear_matrix_inequality(seed: int = 13) -> Instance:
         flat = x @ linear_flat + np.outer(x, x).ravel() @ bilinear_flat
         return np.asarray(affine[0] + flat.reshape(m, m))
 
-    def both(x: Vector) -> tuple[float, Vector]:
-        spectrum, basis = np.linalg.eigh(matrix(x))
-        u = basis[:, -1]
-        rank_one = np.outer(u, u).ravel()
+    def pullback(x: Vector, rank_one: Vector) -> Vector:
         curved = (bilinear_flat @ rank_one).reshape(d, d)
-        return float(spectrum[-1]), np.asarray(linear_flat @ rank_one + 2.0 * curved @ x)
+        return np.asarray(linear_flat @ rank_one + 2.0 * curved @ x)
 
-    return Instance(np.ones(d), together(both, lambda x: np.linalg.eigvalsh(matrix(x))[-1]))
+    return Instance(np.ones(d), _top_eigenvalue(matrix, pullback))
 
 
 @not_lipschitz(

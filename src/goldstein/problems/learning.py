@@ -84,8 +84,7 @@ def _logistic(y: Vector) -> _Loss:
 
 def _pseudo_huber(y: Vector) -> _Loss:
     return _Loss(
-        lambda h: np.sqrt(1.0 + (h - y) ** 2) - 1.0,
-        lambda h: (h - y) / np.sqrt(1.0 + (h - y) ** 2),
+        lambda h: np.sqrt(1.0 + (h - y) ** 2) - 1.0, lambda h: (h - y) / np.sqrt(1.0 + (h - y) ** 2)
     )
 
 

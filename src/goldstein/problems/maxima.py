@@ -6,7 +6,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import largest, largest_modulus
-from goldstein.problems.problem import Instance
+from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import family
 
 problem = family("maxima", "{}", kind="best-found")
@@ -22,6 +22,10 @@ def _balanced(rng: np.random.Generator, pieces: int, d: int) -> Vector:
     return np.asarray(A - (weights @ A) / np.sum(weights))
 
 
+def _affine(A: Vector, b: Vector) -> Objective:
+    return largest(lambda x: A @ x + b, lambda _, i: A[i].copy())
+
+
 @problem(
     30, "max_{i<=31} a_i'x+b_i", LEMARECHAL, convex=True, best=0.018438411865077435,
 )  # fmt: skip
@@ -29,7 +33,7 @@ def max_affine(seed: int = 341) -> Instance:
     """As few affine pieces as a sharp minimum can have: d + 1."""
     rng = np.random.default_rng(seed)
     A, b = _balanced(rng, 31, 30), rng.standard_normal(31)
-    return Instance(rng.standard_normal(30), largest(lambda x: A @ x + b, lambda _, i: A[i].copy()))
+    return Instance(rng.standard_normal(30), _affine(A, b))
 
 
 @problem(20, "max_{i<=60} a_i'x+b_i", LEMARECHAL, convex=True, best=0.7919335987720462)
@@ -37,8 +41,7 @@ def max_affine_many(seed: int = 342) -> Instance:
     """Three times as many affine pieces as variables."""
     rng = np.random.default_rng(seed)
     A, b = _balanced(rng, 60, 20), rng.standard_normal(60)
-    x0 = 3.0 * rng.standard_normal(20)
-    return Instance(x0, largest(lambda x: A @ x + b, lambda _, i: A[i].copy()))
+    return Instance(3.0 * rng.standard_normal(20), _affine(A, b))
 
 
 def _quadratics(rng: np.random.Generator, pieces: int, d: int, lowest: float) -> Vector:

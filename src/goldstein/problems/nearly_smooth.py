@@ -29,6 +29,13 @@ def _squares(A: Vector, b: Vector, scale: float = 1.0) -> Objective:
     return together(both)
 
 
+def _jumps(weight: float) -> Objective:
+    """weight sum_i |x_{i+1} - x_i|."""
+    return sum_of_moduli(
+        lambda x: weight * np.diff(x), lambda _, s: weight * (np.append(0.0, s) - np.append(s, 0.0))
+    )
+
+
 def _sparse(rng: np.random.Generator, d: int, count: int) -> Vector:
     """A vector with this many nonzero entries."""
     x = np.zeros(d)
@@ -66,11 +73,7 @@ def total_variation(seed: int = 362) -> Instance:
     rng = np.random.default_rng(seed)
     b = np.repeat([0.0, 2.0, -1.0, 1.0], 50) + 0.5 * rng.standard_normal(d)
 
-    def differences(_: Vector, s: Vector) -> Vector:
-        return np.asarray(0.5 * (np.append(0.0, s) - np.append(s, 0.0)))
-
-    jumps = sum_of_moduli(lambda x: 0.5 * np.diff(x), differences)
-    return Instance(b.copy(), added(_squares(np.eye(d), b), jumps))
+    return Instance(b.copy(), added(_squares(np.eye(d), b), _jumps(0.5)))
 
 
 @problem(
@@ -85,10 +88,7 @@ def fused_lasso(seed: int = 363) -> Instance:
     A = rng.standard_normal((n, d))
     truth = np.repeat([0.0, 1.0, 0.0, -0.5, 0.0, 0.0], 10)
     b = A @ truth + 0.5 * rng.standard_normal(n)
-    jumps = sum_of_moduli(
-        lambda x: 0.1 * np.diff(x), lambda _, s: 0.1 * (np.append(0.0, s) - np.append(s, 0.0))
-    )
-    penalty = added(weighted_modulus(0.05), jumps)
+    penalty = added(weighted_modulus(0.05), _jumps(0.1))
     return Instance(rng.standard_normal(d), added(_squares(A, b, 1.0 / n), penalty))
 
 

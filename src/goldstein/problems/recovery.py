@@ -16,6 +16,25 @@ def _unit(v: Vector) -> Vector:
     return np.asarray(v / np.linalg.norm(v))
 
 
+def _phases(A: Vector, b: Vector) -> Objective:
+    """mean_i |(a_i'x)^2 - b_i|."""
+    m = b.size
+    return sum_of_moduli(
+        lambda x: ((A @ x) ** 2 - b) / m, lambda x, s: np.asarray(2.0 / m * ((s * (A @ x)) @ A))
+    )
+
+
+def _bilinear(A: Vector, B: Vector, y: Vector) -> Objective:
+    """mean_i |(a_i'u)(b_i'v) - y_i| with x = (u, v)."""
+    m, half = A.shape
+
+    def pullback(x: Vector, s: Vector) -> Vector:
+        left, right = A @ x[:half], B @ x[half:]
+        return np.concatenate([(s * right) @ A, (s * left) @ B]) / m
+
+    return sum_of_moduli(lambda x: ((A @ x[:half]) * (B @ x[half:]) - y) / m, pullback)
+
+
 @problem(
     AnyDimension(2), "mean_i |(a_i'x)^2-b_i|, 5d equations",
     "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own seed", reference=1.9207725687753198e-16,
@@ -28,9 +47,7 @@ def phase_retrieval(d: int = 20, seed: int = 31) -> Instance:
     truth = _unit(rng.standard_normal(d))
     b = (A @ truth) ** 2
     rng.random(m)  # the corruption draw of the noisy variants, kept so that x0 stays the same
-    objective = sum_of_moduli(
-        lambda x: ((A @ x) ** 2 - b) / m, lambda x, s: np.asarray(2.0 / m * ((s * (A @ x)) @ A))
-    )
+    objective = _phases(A, b)
     return Instance(_unit(rng.standard_normal(d)), objective)
 
 
@@ -49,11 +66,7 @@ def blind_deconvolution(d: int = 20, seed: int = 33) -> Instance:
     gross = rng.random(m) < 0.1
     y[gross] = 3.0 * rng.standard_normal(int(gross.sum()))
 
-    def pullback(x: Vector, s: Vector) -> Vector:
-        left, right = A @ x[:half], B @ x[half:]
-        return np.concatenate([(s * right) @ A, (s * left) @ B]) / m
-
-    objective = sum_of_moduli(lambda x: ((A @ x[:half]) * (B @ x[half:]) - y) / m, pullback)
+    objective = _bilinear(A, B, y)
     x0 = rng.standard_normal(d) / np.sqrt(half)
     return Instance(x0, objective, objective.value(np.concatenate([u, v])))
 
@@ -211,11 +224,7 @@ def bilinear_sensing(seed: int = 303) -> Instance:
     truth = rng.standard_normal(2 * half) / np.sqrt(half)
     y = _corrupted((A @ truth[:half]) * (B @ truth[half:]), 0.2, 3.0, rng)
 
-    def pullback(x: Vector, s: Vector) -> Vector:
-        left, right = A @ x[:half], B @ x[half:]
-        return np.concatenate([(s * right) @ A, (s * left) @ B]) / m
-
-    objective = sum_of_moduli(lambda x: ((A @ x[:half]) * (B @ x[half:]) - y) / m, pullback)
+    objective = _bilinear(A, B, y)
     x0 = truth + 0.5 * rng.standard_normal(2 * half) / np.sqrt(half)
     return Instance(x0, objective, objective.value(truth))
 
@@ -231,9 +240,7 @@ def phase_retrieval_corrupted(seed: int = 304) -> Instance:
     A = rng.standard_normal((m, d))
     truth = rng.standard_normal(d) / np.sqrt(d)
     b = np.abs(_corrupted((A @ truth) ** 2, 0.1, 5.0, rng))
-    objective = sum_of_moduli(
-        lambda x: ((A @ x) ** 2 - b) / m, lambda x, s: np.asarray(2.0 / m * ((s * (A @ x)) @ A))
-    )
+    objective = _phases(A, b)
     x0 = truth + 0.6 * rng.standard_normal(d) / np.sqrt(d)
     return Instance(x0, objective, objective.value(truth))
 

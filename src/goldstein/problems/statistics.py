@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import added, sum_of_moduli, sum_of_positive_parts, together
+from goldstein.problems.forms import added, signs, sum_of_moduli, sum_of_positive_parts, together
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import family
 
@@ -62,10 +62,8 @@ def k_median(seed: int = 383) -> Instance:
     def both(x: Vector) -> tuple[float, Vector]:
         gaps = x.reshape(8, 2)[:, None] - P
         distances = np.sum(np.abs(gaps), axis=2)
-        nearest = np.argmin(distances, axis=0)
-        rows = np.arange(len(P))
-        g = np.zeros((8, 2))
-        np.add.at(g, nearest, np.where(gaps[nearest, rows] >= 0.0, 1.0, -1.0) / len(P))
+        nearest, rows, g = np.argmin(distances, axis=0), np.arange(len(P)), np.zeros((8, 2))
+        np.add.at(g, nearest, signs(gaps[nearest, rows]) / len(P))
         return float(np.mean(distances[nearest, rows])), g.ravel()
 
     return Instance((centres + rng.standard_normal((8, 2))).ravel(), together(both))

@@ -9,25 +9,14 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.problems.forms import (
-    Pieces,
-    Pullback,
-    Row,
-    largest,
-    plane_pair,
-    sign,
-    signs,
-    sum_of_moduli,
-    together,
-)
+from goldstein.problems.forms import largest, plane_pair, sign, signs, sum_of_moduli, together
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import AnyDimension, family
 
 problem = family("structured")
 lewis_wylie = family("lewis-wylie", "Lewis, Wylie (2019), arXiv:1907.11742, eq. {}")
 ferrier = family(
-    "ferrier",
-    "Hare, Sagastizabal (2010), SIAM J. Optim. 20(5), 2442-2473 (Ferrier polynomials)",
+    "ferrier", "Hare, Sagastizabal (2010), SIAM J. Optim. 20(5), 2442-2473 (Ferrier polynomials)"
 )
 
 
@@ -100,7 +89,7 @@ def clarke_trap() -> Instance:
     return Instance([1.0, 0.0], plane_pair(both))
 
 
-def _lewis_wylie(d: int, pieces: int, seed: int) -> tuple[Pieces, Row, Pullback]:
+def _lewis_wylie(d: int, pieces: int, seed: int) -> tuple[Any, Any, Any]:
     """g_i.x + x'H_i x/2 + c_i|x|^4/24 with a convex combination of the g_i equal to zero."""
     rng = np.random.default_rng(seed)
     slopes = rng.standard_normal((pieces, d))

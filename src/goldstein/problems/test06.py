@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import Pieces, Pullback, Row, largest, largest_modulus
+from goldstein.problems.forms import largest, largest_modulus
 from goldstein.problems.polynomials import (
     Polynomial,
     SparsePolynomials,
@@ -262,7 +262,7 @@ def exp() -> Instance:
 EL_ATTAR_START = (2.0, 2.0, 7.0, 0.0, -2.0, 1.0)
 
 
-def el_attar_fit() -> tuple[Pieces, Row, Pullback]:
+def el_attar_fit() -> tuple[Any, Any, Any]:
     """Residuals of x1 exp(-x2 t) cos(x3 t + x4) + x5 exp(-x6 t) at t = 0, 0.1, ..., 5."""
     t = np.arange(51) / 10.0
     target = (

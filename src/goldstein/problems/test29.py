@@ -10,12 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import (
-    hilbert_product,
-    largest_modulus,
-    sum_of_moduli,
-    unit_vector,
-)
+from goldstein.problems.forms import hilbert_product, largest_modulus, sum_of_moduli, unit_vector
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import AnyDimension, family
 
@@ -121,10 +116,7 @@ def boundary_value(d: int = 50) -> Instance:
         return np.asarray(2.0 * x + weight * u * u * u)
 
     objective = _tridiagonal(
-        diagonal,
-        lambda u, i: 2.0 + 3.0 * weight * (u + float(t[i]) + 1.0) ** 2,
-        -1.0,
-        -1.0,
+        diagonal, lambda u, i: 2.0 + 3.0 * weight * (u + float(t[i]) + 1.0) ** 2, -1.0, -1.0
     )
     return Instance(t * (t - 1.0), objective)
 

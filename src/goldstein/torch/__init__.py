@@ -13,13 +13,11 @@ except ImportError as missing:
     raise missing_extra("goldstein.torch", "PyTorch", "torch") from missing
 
 from goldstein.torch.adam_o2nc import AdamO2NC
-from goldstein.torch.certificate import certify
-from goldstein.torch.data_oracle import DataOracle
+from goldstein.torch.data_oracle import DataOracle, certify
 from goldstein.torch.o2nc import O2NC
 from goldstein.torch.oracle import TensorOracle, oracle
 from goldstein.torch.psingd import PSINGD
-from goldstein.torch.rank_sum import RankSum, sum_over_ranks
-from goldstein.torch.replicas import DesynchronisedError, check_replicas
+from goldstein.torch.replicas import DesynchronisedError, RankSum, check_replicas, sum_over_ranks
 from goldstein.torch.watching import GoldsteinStopping, Monitor, Observation
 
 if TYPE_CHECKING:

@@ -9,13 +9,7 @@ import torch
 
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
-from goldstein.torch.optimizer import (
-    Block,
-    CentredOptimizer,
-    add_scaled,
-    global_norm,
-    not_finite,
-)
+from goldstein.torch.optimizer import Block, CentredOptimizer, add_scaled, global_norm, not_finite
 
 
 class O2NC(CentredOptimizer):
@@ -69,6 +63,8 @@ class O2NC(CentredOptimizer):
     True
     """
 
+    sign = 1.0
+
     def __init__(
         self,
         params: Any,
@@ -90,19 +86,9 @@ class O2NC(CentredOptimizer):
         ):
             raise InputError(f"gradient_scale = {gradient_scale} must be positive, or None.")
         super().__init__(
-            params,
-            lr=lr,
-            seed=seed,
-            foreach=foreach,
-            settings={
-                "radius": radius,
-                "window": window,
-                "restart": restart,
-                "gradient_scale": gradient_scale,
-                "square_sum": 0.0,
-                "direction_scale": 1.0,
-            },
-        )
+            params, lr, seed, foreach, radius=radius, window=window, restart=restart,
+            gradient_scale=gradient_scale, square_sum=0.0, direction_scale=1.0,
+        )  # fmt: skip
 
     @property
     def radius(self) -> float:
@@ -113,19 +99,6 @@ class O2NC(CentredOptimizer):
         longest = max(float(group["lr"]) for group in self.param_groups)
         reach: float = longest * self.settings["radius"] * (self.settings["window"] + 1)
         return reach
-
-    def _begin(self, param: torch.Tensor, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
-        return {"direction": torch.zeros_like(param)}
-
-    def _centre(
-        self, param: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.add(param.detach(), state["direction"], alpha=group["owed"])
-
-    def _query(
-        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.sub(centre.detach(), state["direction"], alpha=group["owed"])
 
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings

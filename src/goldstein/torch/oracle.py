@@ -17,8 +17,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.precision import require_float64
-from goldstein.torch.precision import PrecisionWatch
-from goldstein.torch.vectors import flatten, require_real, trainable, unflatten
+from goldstein.torch.vectors import PrecisionWatch, flatten, require_real, trainable, unflatten
 
 
 class TensorOracle(Oracle):

@@ -90,6 +90,8 @@ class PSINGD(CentredOptimizer):
     True
     """
 
+    buffers = ("average",)
+
     def __init__(
         self,
         params: Any,
@@ -110,19 +112,9 @@ class PSINGD(CentredOptimizer):
         if not (math.isfinite(perturbation) and perturbation >= 0.0):
             raise InputError(f"perturbation = {perturbation} must be zero or more.")
         super().__init__(
-            params,
-            lr=lr,
-            seed=seed,
-            foreach=foreach,
-            settings={
-                "averaging": averaging,
-                "slope": slope,
-                "offset": offset,
-                "perturbation": perturbation,
-                "square_mean": 0.0,
-                "square_weight": 0.0,
-            },
-        )
+            params, lr, seed, foreach, averaging=averaging, slope=slope, offset=offset,
+            perturbation=perturbation, square_mean=0.0, square_weight=0.0,
+        )  # fmt: skip
 
     @property
     def window(self) -> int:
@@ -145,16 +137,6 @@ class PSINGD(CentredOptimizer):
         # A parameter that joins later had the gradient zero so far.
         first = self.settings["step"] == 0
         return {"average": gradient.detach().clone() if first else torch.zeros_like(gradient)}
-
-    def _centre(
-        self, param: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.sub(param.detach(), state["average"], alpha=group["owed"])
-
-    def _query(
-        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.add(centre.detach(), state["average"], alpha=group["owed"])
 
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings

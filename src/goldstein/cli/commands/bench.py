@@ -15,8 +15,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from goldstein import problems
 from goldstein.api import certify, minimize
-from goldstein.cli.arguments import AsJson, Seed
-from goldstein.cli.completion import complete_name
+from goldstein.cli.arguments import AsJson, Seed, complete_name
 from goldstein.cli.output import console, print_json
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle

@@ -8,8 +8,7 @@ import typer
 from rich.table import Table
 
 from goldstein import problems as built_in
-from goldstein.cli.arguments import AsJson
-from goldstein.cli.completion import complete_name
+from goldstein.cli.arguments import AsJson, complete_name
 from goldstein.cli.output import console, print_json, table, vector
 from goldstein.problems import Problem
 

@@ -12,8 +12,15 @@ import typer
 from goldstein import records
 from goldstein.api import minimize
 from goldstein.cli import folder
-from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
-from goldstein.cli.completion import complete_method
+from goldstein.cli.arguments import (
+    AsJson,
+    MaxCalls,
+    Problem,
+    Seed,
+    Size,
+    Stationarity,
+    complete_method,
+)
 from goldstein.cli.guard import INTERRUPTED
 from goldstein.cli.output import NOT_CERTIFIED, print_json, say, table, vector
 from goldstein.cli.page import subject_of

@@ -79,13 +79,7 @@ def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
         if len(corners) > 2:
             ax.fill(*corners.T, color=colours.gradient, alpha=0.15, zorder=1)
         closed = np.concatenate([corners, corners[:1]])
-        ax.plot(
-            *closed.T,
-            color=colours.gradient,
-            linewidth=1.2,
-            zorder=2,
-            label="gradients, hull",
-        )
+        ax.plot(*closed.T, color=colours.gradient, linewidth=1.2, zorder=2, label="gradients, hull")
     for g in vectors[:_ARROWS]:
         _arrow(ax, np.zeros(2), g, colours.gradient)
     pushed = bool(geometry.pushes)

@@ -9,17 +9,15 @@ from collections.abc import Callable
 
 from goldstein.errors import MissingExtraError
 from goldstein.reporting.blocks import Section, Text
-from goldstein.reporting.sections.checks import checks
-from goldstein.reporting.sections.constraints import constraints
-from goldstein.reporting.sections.course import course
-from goldstein.reporting.sections.curve import curve
-from goldstein.reporting.sections.files import files
-from goldstein.reporting.sections.geometry import geometry
-from goldstein.reporting.sections.model import model
-from goldstein.reporting.sections.pivot import pivot
-from goldstein.reporting.sections.proof import proof
-from goldstein.reporting.sections.starts import starts
-from goldstein.reporting.sections.structure import structure
+from goldstein.reporting.sections.certificate import (
+    checks,
+    files,
+    geometry,
+    pivot,
+    proof,
+    structure,
+)
+from goldstein.reporting.sections.run import constraints, course, curve, model, starts
 from goldstein.reporting.subject import Subject
 
 ORDER: tuple[Callable[[Subject], Section | None], ...] = (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,131 @@ import torch
 from goldstein.display import Plotted
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import stream
-from goldstein.torch.certificate import certify
+from goldstein.torch.data_oracle import certify
 from goldstein.torch.replicas import unwrap
-from goldstein.torch.watching.estimate import estimate
-from goldstein.torch.watching.observation import Observation
-from goldstein.torch.watching.sampling import Samples
-from goldstein.torch.watching.stopping import GoldsteinStopping
+from goldstein.torch.watching.estimate import Samples, estimate
+
+
+@dataclass(frozen=True)
+class Observation:
+    """How stationary a model is, and its loss: read both together.
+
+    Attributes
+    ----------
+    epoch : int
+    loss : float
+        Mean loss over the samples that were looked at, in evaluation mode.
+    eps : float
+        Bound on the distance from 0 to the hull of the gradients within `delta`: `observed +
+        slack`.
+    observed, slack : float
+        What was seen, and what the choice of the samples may hide at this confidence.
+    confidence : float
+        1 where all data were looked at.
+    label : str
+        "conditional" for a certificate over all data in float64 that can be verified; "estimated"
+        for a bound from some samples, or in the precision of the model.
+    samples : int
+        How many were looked at.
+    delta : float
+    relative_eps : float
+        `eps` divided by the norm of the gradient at the first look.
+    relative_delta : float
+        `delta` divided by the norm of the weights.
+    layers : dict
+        The norm of the same combination of gradients in each parameter tensor, by name, without the
+        slack.
+    seconds : float
+        What this look cost.
+    """
+
+    epoch: int
+    loss: float
+    eps: float
+    observed: float
+    slack: float
+    confidence: float
+    label: str
+    samples: int
+    delta: float
+    relative_eps: float
+    relative_delta: float
+    layers: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        sure = "" if self.confidence == 1.0 else f" with confidence {self.confidence:g}"
+        return (
+            f"epoch {self.epoch}: loss {self.loss:.4g}, eps <= {self.eps:.3g} at delta "
+            f"{self.delta:g} ({self.relative_eps:.2g} of the first gradient){sure}, "
+            f"{self.samples} samples, {self.label}"
+        )
+
+    def scalars(self) -> dict[str, float]:
+        """Return what is written to TensorBoard and to other loggers, by tag."""
+        named = {
+            "goldstein/eps": self.eps,
+            "goldstein/relative_eps": self.relative_eps,
+            "goldstein/observed": self.observed,
+            "goldstein/loss": self.loss,
+        }
+        return {**named, **{f"goldstein/layers/{n}": norm for n, norm in self.layers.items()}}
+
+    def to_record(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+class GoldsteinStopping:
+    """Stop when eps, relative to the first gradient, stayed small.
+
+    A network of dead units is stationary too, so training is never stopped by this at a loss that
+    is not below the first.
+
+    Parameters
+    ----------
+    rel_eps : float
+        Stop at this share of the norm of the first gradient.
+    patience : int
+        So many looks in a row must agree.
+
+    Examples
+    --------
+    >>> import torch, goldstein.torch
+    >>> model = torch.nn.Linear(1, 1)
+    >>> data = [(torch.ones(8, 1), torch.zeros(8, 1))]
+    >>> optimizer = torch.optim.SGD(model.parameters(), 0.2)
+    >>> monitor = goldstein.torch.Monitor(model, torch.nn.MSELoss(), data, delta=1e-4,
+    ...                                   share=float("inf"),
+    ...                                   stopping=goldstein.torch.GoldsteinStopping(1e-2))
+    >>> for epoch in range(100):
+    ...     optimizer.zero_grad()
+    ...     torch.nn.functional.mse_loss(model(data[0][0]), data[0][1]).backward()
+    ...     optimizer.step()
+    ...     _ = monitor.update(epoch)
+    ...     if monitor.should_stop:
+    ...         break
+    >>> epoch < 50
+    True
+    """
+
+    def __init__(self, rel_eps: float, patience: int = 3) -> None:
+        if not (math.isfinite(rel_eps) and rel_eps > 0.0):
+            raise InputError(f"rel_eps = {rel_eps} must be a positive number, such as 1e-3.")
+        if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
+            raise InputError(f"patience = {patience!r} must be a positive integer.")
+        self.rel_eps = rel_eps
+        self.patience = patience
+
+    def reached(self, history: Sequence[Observation]) -> bool:
+        """Decide from all looks so far."""
+        last = history[-self.patience :]
+        if len(last) < self.patience or len(history) < 2:
+            return False
+        return all(
+            seen.relative_eps <= self.rel_eps and seen.loss < history[0].loss for seen in last
+        )
+
 
 #: Samples of the first look, and the fewest of a later one.
 FIRST, FEWEST = 64, 32
