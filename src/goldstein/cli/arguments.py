@@ -1,4 +1,4 @@
-"""Arguments that several commands share, with their help and what Tab offers for them."""
+"""Arguments that several commands share, with their help and what the shell offers on Tab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the text PROBLEM to a function: a built-in name, or a function in the user's file."""
+"""PROBLEM on the command line: a built-in one, or what is found in the user's file."""
 
 from __future__ import annotations
 

@@ -147,9 +147,10 @@ def _goldstein(
         tries.append(partial(goldstein_by_scaling, model, found.v, delta, points, seed))
     for make in tries:
         certificate = make()
-        proved = None if certificate is None else as_proved(certificate, model)
-        if proved is not None and proved.eps <= options.eps:
-            return proved
+        if certificate is not None:
+            proved: GoldsteinCertificate | None = as_proved(certificate, model)
+            if proved is not None and proved.eps <= options.eps:
+                return proved
     return None
 
 

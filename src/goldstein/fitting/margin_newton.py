@@ -43,6 +43,9 @@ MOST_ON_KINKS = 300
 _FIRST_WIDTH = 0.2
 _WARM_WIDTH = 0.05
 
+#: Parts of a step that are tried, one after the other.
+_BACKTRACKING = [0.5**k for k in range(1, 34)]
+
 #: Newton steps per rounding.
 _STEPS = 8
 
@@ -108,11 +111,9 @@ class _Search:
         *,
         tolerance: float,
         steps: int,
-        radius: float = np.inf,
         full: bool = True,
-    ) -> tuple[Vector, Vector, bool]:
-        """Minimise the smoothed objective from v; return (v, Z v, stayed within radius)."""
-        start = v
+    ) -> tuple[Vector, Vector]:
+        """Minimise the smoothed objective from v; return (v, Z v)."""
         u, value, gradient = problem.smooth_pass(v, s)
         self.passes += full
         for _ in range(steps):
@@ -130,37 +131,38 @@ class _Search:
             v_new = v + direction
             u_new, value_new, gradient_new = problem.smooth_pass(v_new, s)
             if value_new > value + 1e-4 * slope:
-                step = _line_search(problem, v, u, direction, u_new - u, value, slope, s)
-                if step == 0.0:
+                # Backtracking costs no product with the data.
+                du = u_new - u
+                for step in _BACKTRACKING:
+                    v_new, u_new = v + step * direction, u + step * du
+                    if problem.smooth_value(v_new, u_new, s) <= value + 1e-4 * step * slope:
+                        break
+                else:
                     break
-                v_new = v + step * direction
-                u_new = u + step * (u_new - u)
                 value_new = problem.smooth_value(v_new, u_new, s)
                 gradient_new = problem.smooth_gradient(v_new, u_new, s)
             stalled = value - value_new <= 1e-15 * abs(value)
             v, u, value, gradient = v_new, u_new, value_new, gradient_new
-            if np.linalg.norm(v - start) > radius:
-                return v, u, False
             if stalled:
                 break
-        return v, u, True
+        return v, u
 
     def narrow(
-        self,
-        problem: MarginProblem,
-        v: Vector,
-        u: Vector,
-        widths: tuple[float, float],
-        tolerance: float,
+        self, problem: MarginProblem, v: Vector, u: Vector, widths: tuple[float, float], tol: float
     ) -> Vector:
         """Return a start for the second width: the predicted minimiser, or v if that is worse."""
-        there = narrowed(problem, v, u, *widths, tolerance)
+        there = narrowed(problem, v, u, *widths, tol)
         s = Smoothing(widths[1])
         before = problem.smooth_gradient(v, u, s)
         after = problem.smooth_pass(there, s)[2]
         self.iterations += 1
         self.passes += 3
         return there if after @ after < before @ before else v
+
+    def ended(self, v: Vector, active: Any = (), shares: Any = ()) -> LocalMinimum:
+        """Return what was found, with the rows on their kinks."""
+        rows, parts = np.asarray(active, dtype=np.intp), np.asarray(shares, dtype=np.float64)
+        return LocalMinimum(v, rows, parts, self.iterations, self.passes)
 
 
 def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing) -> Vector:
@@ -211,26 +213,6 @@ def _curvature_matrix(Z: Any, c: Vector, diagonal: Vector) -> Vector:
     return np.asarray(H)
 
 
-def _line_search(
-    problem: MarginProblem,
-    v: Vector,
-    u: Vector,
-    direction: Vector,
-    du: Vector,
-    value: float,
-    slope: float,
-    s: Smoothing,
-) -> float:
-    """Backtrack along a direction; costs no product with the data."""
-    step = 0.5
-    while step > 1e-10:
-        there = problem.smooth_value(v + step * direction, u + step * du, s)
-        if there <= value + 1e-4 * step * slope:
-            return step
-        step *= 0.5
-    return 0.0
-
-
 def minimise_margin(
     problem: MarginProblem,
     *,
@@ -264,22 +246,19 @@ def minimise_margin(
         v, width = start.copy(), _WARM_WIDTH * rho
     tolerance, start_width = _tolerance(problem, v, eps), width
     while True:
-        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=_STEPS)
+        v, u = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=_STEPS)
         gradient = problem.gradient(v, u)
         search.passes += 1
         if np.sqrt(gradient @ gradient) <= _SAFETY * eps and problem.clear_of_kinks(v, u):
-            none = np.zeros(0)
-            return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
+            return search.ended(v)
         reach = int((np.abs(u - problem.shift - rho) <= REACH * width).sum())
         if width <= _LAST_WIDTH * rho or (reach <= MOST_HINGES and width < start_width):
             if problem.dim > DIRECT_LIMIT and _too_many_kinks(problem, v, u, width, tolerance, eps):
-                v = _sharpened(search, problem, v, u, width, tolerance, delta)
-                none = np.zeros(0)
-                return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
+                return search.ended(_sharpened(search, problem, v, u, width, tolerance, delta))
             end = settle_on_kinks(problem, v, u, width, _SAFETY * eps)
             search.iterations += end.rounds
             search.passes += end.rounds
-            return LocalMinimum(end.v, end.active, end.shares, search.iterations, search.passes)
+            return search.ended(end.v, end.active, end.shares)
         if problem.dim > DIRECT_LIMIT:
             v = search.narrow(problem, v, u, (width, _SHRINK * width), tolerance)
         width *= _SHRINK
@@ -316,7 +295,7 @@ def _sharpened(
     while width > last > 0.0:
         before, width = width, max(_SHARPEN * width, last)
         v = search.narrow(problem, v, u, (before, width), tolerance)
-        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=20)
+        v, u = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=20)
     return v
 
 
@@ -352,7 +331,7 @@ def _best_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector
     other = _outlier_path(search, problem.equal_lengths(), full=full)
     give, width = _TRUNCATION[-1]
     s = Smoothing(width * problem.rho, give * problem.rho)
-    other, _, _ = search.settle(problem, other, s, tolerance=1e-4, steps=15, full=full)
+    other, _ = search.settle(problem, other, s, tolerance=1e-4, steps=15, full=full)
     return min(v, other, key=problem.value)
 
 
@@ -361,21 +340,15 @@ def _outlier_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vec
     rho = problem.rho
     v = np.zeros(problem.dim)
     on_ramp = np.full(problem.rows, problem.shift + 0.5 * rho)
-    tolerance = _path_tolerance(problem) * float(np.linalg.norm(problem.gradient(v, on_ramp)))
-    v, u, _ = search.settle(
+    # Where steps are cheap, accurately; with many variables roughly, as only its end matters.
+    part = 1e-2 if problem.dim <= DIRECT_LIMIT else 0.1
+    tolerance = part * float(np.linalg.norm(problem.gradient(v, on_ramp)))
+    v, u = search.settle(
         problem, v, Smoothing(2.0 * rho, np.inf), tolerance=tolerance, steps=30, full=full
     )
     for give, width in _TRUNCATION:
         s = Smoothing(width * rho, give * rho)
         if u.min() > problem.shift - s.give - s.width:
             continue  # no row is that far on the wrong side: nothing changes
-        v, u, _ = search.settle(problem, v, s, tolerance=tolerance, steps=10, full=full)
+        v, u = search.settle(problem, v, s, tolerance=tolerance, steps=10, full=full)
     return v
-
-
-def _path_tolerance(problem: MarginProblem) -> float:
-    """Part of the first gradient to which the path is followed.
-
-    Where steps are cheap, accurately; with many variables roughly, as only its end matters.
-    """
-    return 1e-2 if problem.dim <= DIRECT_LIMIT else 0.1

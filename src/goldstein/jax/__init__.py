@@ -15,14 +15,6 @@ from goldstein.jax.optimizers import AdamO2NCState, O2NCState, PSINGDState, adam
 from goldstein.jax.oracle import JaxOracle, oracle
 
 __all__ = [
-    "AdamO2NCState",
-    "DataOracle",
-    "JaxOracle",
-    "O2NCState",
-    "PSINGDState",
-    "adam_o2nc",
-    "certify",
-    "o2nc",
-    "oracle",
-    "psingd",
-]
+    "AdamO2NCState", "DataOracle", "JaxOracle", "O2NCState", "PSINGDState", "adam_o2nc",
+    "certify", "o2nc", "oracle", "psingd",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The mean loss over a data set as an oracle, for a JAX model."""
+"""The mean loss over a data set as an oracle for a JAX model, and its certificate."""
 
 from __future__ import annotations
 

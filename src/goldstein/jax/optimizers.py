@@ -1,4 +1,4 @@
-"""Algorithm 2 as an optax transformation."""
+"""O2NC, PSINGD (Algorithm 2) and AdamO2NC as optax transformations."""
 
 from __future__ import annotations
 

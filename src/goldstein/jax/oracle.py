@@ -1,4 +1,4 @@
-"""Any JAX scalar as an oracle over one float64 vector."""
+"""Any JAX scalar as an oracle over one float64 vector; what is computed in less is refused."""
 
 from __future__ import annotations
 

@@ -247,6 +247,3 @@ def multiclass_margin(
     1.5625
     """
     return MulticlassMargin(X, labels, classes, rho, lam, weights, shift, intercept)
-
-
-__all__ = ["MulticlassMargin", "multiclass_margin"]

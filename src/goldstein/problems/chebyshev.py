@@ -24,7 +24,7 @@ Tail = Callable[[Vector, Vector], tuple[Any, Vector, Vector]]
 def _instance(d: int, head: Callable[[float], tuple[float, float]], tail: Tail) -> Instance:
     """head(x1) + sum tail(x_i, x_{i+1}), from (-1, 1, ..., 1)."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         first, slope = head(x[0])
         rest, left, right = tail(x[:-1], x[1:])
         g = np.zeros(x.size)

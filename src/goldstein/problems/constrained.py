@@ -17,7 +17,7 @@ from goldstein.problems.forms import largest, largest_modulus
 from goldstein.problems.polynomials import Polynomial, SparsePolynomials, penalised
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import family
-from goldstein.problems.test06 import wong_3_polynomials
+from goldstein.problems.test06 import WONG_START, wong_3_polynomials
 
 constrained = partial(family, "constrained", constrained=True, kind="literature")
 problem = constrained("Luksan, Vlcek (2000), TR 798, ICS Prague, linearly constrained minimax: {}")
@@ -56,34 +56,25 @@ def _growths() -> Objective:
 #: The logarithm needs a positive variable: a bound that is not active says so.
 _POSITIVE = {"bounds": Bounds([-np.inf, 1e-3], [np.inf, np.inf])}
 
-_WAVES = "max{x1^2+x2^2+x1 x2-1, sin x1, -cos x2}"
-_GROWTHS = "max{-exp(x1-x2), sinh(x1-1)-1, -ln x2-1}"
+_WAVES: Any = "max{x1^2+x2^2+x1 x2-1, sin x1, -cos x2}", _waves, {}
+_GROWTHS: Any = "max{-exp(x1-x2), sinh(x1-1)-1, -ln x2-1}", _growths, _POSITIVE
 
 
-@problem(2, f"{_WAVES} s.t. x1+x2 >= 1/2", "MAD1", best=-0.38965952)
-def mad_1() -> Instance:
-    """Madsen's first problem."""
-    return Instance(np.array([1.0, 2.0]), _waves(), limits=_linear([1.0, 1.0], 0.5))
+def _madsen(
+    number: int, function: Any, limit: str, best: float, x0: Any, row: Any, low: float
+) -> None:
+    """Add Madsen's problem of this number: a function under one linear constraint."""
+    formula, objective, bounds = function
+
+    @problem(2, f"{formula} s.t. {limit}", f"MAD{number}", name=f"mad_{number}", best=best)
+    def build() -> Instance:
+        return Instance(x0, objective(), limits={**bounds, **_linear(row, low)})
 
 
-@problem(2, f"{_WAVES} s.t. -3x1-x2 >= 5/2", "MAD2", best=-0.33035714)
-def mad_2() -> Instance:
-    """Madsen's second problem."""
-    return Instance(np.array([-2.0, -1.0]), _waves(), limits=_linear([-3.0, -1.0], 2.5))
-
-
-@problem(2, f"{_GROWTHS} s.t. x1/20-x2 >= -1/2", "MAD4", best=-0.44891079)
-def mad_4() -> Instance:
-    """Madsen's fourth problem."""
-    limits = {**_POSITIVE, **_linear([0.05, -1.0], -0.5)}
-    return Instance(np.array([-1.0, 0.01]), _growths(), limits=limits)
-
-
-@problem(2, f"{_GROWTHS} s.t. -9x1/10+x2 >= 1", "MAD5", best=-0.42928061)
-def mad_5() -> Instance:
-    """Madsen's fifth problem."""
-    limits = {**_POSITIVE, **_linear([-0.9, 1.0], 1.0)}
-    return Instance(np.array([-1.0, 3.0]), _growths(), limits=limits)
+_madsen(1, _WAVES, "x1+x2 >= 1/2", -0.38965952, [1.0, 2.0], [1.0, 1.0], 0.5)
+_madsen(2, _WAVES, "-3x1-x2 >= 5/2", -0.33035714, [-2.0, -1.0], [-3.0, -1.0], 2.5)
+_madsen(4, _GROWTHS, "x1/20-x2 >= -1/2", -0.44891079, [-1.0, 0.01], [0.05, -1.0], -0.5)
+_madsen(5, _GROWTHS, "-9x1/10+x2 >= 1", -0.42928061, [-1.0, 3.0], [-0.9, 1.0], 1.0)
 
 
 @problem(
@@ -95,12 +86,10 @@ def mad_6() -> Instance:
     sines = np.sin(np.pi * (8.5 + 0.5 * np.arange(1, 164)) / 180)
 
     def residuals(x: Vector) -> Vector:
-        found: Vector = 1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(sines, x)).sum(axis=1)
-        return found
+        return np.asarray(1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(sines, x)).sum(axis=1))
 
     def row(x: Vector, i: int) -> Vector:
-        found: Vector = -4 * np.pi / 15 * sines[i] * np.sin(2 * np.pi * sines[i] * x)
-        return found
+        return np.asarray(-4 * np.pi / 15 * sines[i] * np.sin(2 * np.pi * sines[i] * x))
 
     steps = np.zeros((8, 7))
     steps[0, 0] = steps[7, 6] = 1.0
@@ -127,8 +116,8 @@ def pentagon() -> Instance:
     def row(x: Vector, k: int) -> Vector:
         i, j = pairs[k]
         g = np.zeros(6)
-        way = x[i : i + 2] - x[j : j + 2]
-        unit = way / np.hypot(*way)
+        gap = x[i : i + 2] - x[j : j + 2]
+        unit = gap / np.hypot(*gap)
         g[i : i + 2], g[j : j + 2] = -unit, unit
         return g
 
@@ -162,7 +151,7 @@ def _split(polynomials: list[Polynomial]) -> tuple[Objective, dict[str, Any]]:
 def wong_2_linear() -> Instance:
     """Wong's second problem, its linear constraints kept."""
     objective, limits = _split(wong_2_polynomials())
-    return Instance(np.array([2.0, 3, 5, 5, 1, 2, 7, 3, 6, 10]), objective, limits=limits)
+    return Instance(WONG_START[:10], objective, limits=limits)
 
 
 @problem(
@@ -172,8 +161,7 @@ def wong_2_linear() -> Instance:
 def wong_3_linear() -> Instance:
     """Wong's third problem, its linear constraints kept."""
     objective, limits = _split(wong_3_polynomials())
-    x0 = np.array([2.0, 3, 5, 5, 1, 2, 7, 3, 6, 10, 2, 2, 6, 15, 1, 2, 1, 2, 1, 3])
-    return Instance(x0, objective, limits=limits)
+    return Instance(WONG_START, objective, limits=limits)
 
 
 @constrained()(

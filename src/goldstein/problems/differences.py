@@ -63,7 +63,7 @@ def dc_2() -> Instance:
 def dc_4(d: int = 20) -> Instance:
     """Goffin's function of the moduli."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         s, modulus = signs(x), np.abs(x)
         k = int(np.argmax(modulus))
         g = -s
@@ -96,7 +96,7 @@ def dc_8() -> Instance:
     offsets = np.array([0.0, -3.0, 0.0, 0.0, 0.0])
     linear, quadratic = np.array([-8.0, -6.0, -4.0]), np.array([4.0, 2.0, 2.0])
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         separable = linear @ x + 2.0 * np.sum(np.abs(x)) + quadratic @ (x * x)
         concave = abs(x[0] - x[1]) + abs(x[0] - x[2])
         limits = faces @ x + offsets
@@ -112,7 +112,7 @@ def dc_8() -> Instance:
 def _clustering(points: Vector, k: int) -> Objective:
     """sum_i min_j |p_i - c_j|^2 with the k centres stacked in x."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         gaps = points[:, None, :] - x.reshape(k, -1)
         squared = np.sum(gaps * gaps, axis=2)
         nearest = np.argmin(squared, axis=1)
@@ -163,7 +163,7 @@ def capped_l1(seed: int = 61) -> Instance:
     gross = rng.random(n) < 0.3
     targets[gross] += 5.0 * rng.standard_normal(int(gross.sum()))
 
-    def both(w: Vector) -> tuple[float, Vector]:
+    def both(w: Vector) -> Any:
         r = inputs @ w - targets
         value = np.sum(np.minimum(np.abs(r), cap)) / n
         return float(value), np.asarray((signs(r) * (np.abs(r) < cap)) @ inputs / n)

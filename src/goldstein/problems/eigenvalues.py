@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from goldstein.checker.arrays import Vector
@@ -36,7 +38,7 @@ def eigenvalue_product() -> Instance:
         V, _ = normalised(x)
         return float(np.sum(np.log(np.linalg.eigvalsh(covariance * (V @ V.T))[n - largest :])))
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         V, lengths = normalised(x)
         spectrum, basis = np.linalg.eigh(covariance * (V @ V.T))
         top, U = spectrum[n - largest :], basis[:, n - largest :]
@@ -51,7 +53,7 @@ def eigenvalue_product() -> Instance:
 def _top_eigenvalue(matrix: Pieces, pullback: Pullback) -> Objective:
     """The largest eigenvalue of a matrix; `pullback(x, U)` is the gradient of <U, matrix>."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         spectrum, basis = np.linalg.eigh(matrix(x))
         u = basis[:, -1]
         return spectrum[-1], pullback(x, np.outer(u, u).ravel())

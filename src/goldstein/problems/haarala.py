@@ -6,6 +6,7 @@ MXHILB alone costs O(d log d).
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def mxhilb(d: int = 50) -> Instance:
 def chained_lq_objective() -> Objective:
     """sum_i -x_i - x_{i+1} + max(0, x_i^2 + x_{i+1}^2 - 1)."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         squares = x * x
         sums = squares[:-1] + squares[1:]
         outside = (sums > 1.0).astype(np.float64)
@@ -111,7 +112,7 @@ def _cb3_terms(x: Vector) -> tuple[Vector, Vector, Vector]:
 def chained_cb3_1(d: int = 50) -> Instance:
     """A sum of maxima: 3^(d-1) smooth pieces. Minimiser: all ones."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         p, q, r = _cb3_terms(x)
         a, b = x[:-1], x[1:]
         first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
@@ -129,7 +130,7 @@ def chained_cb3_1(d: int = 50) -> Instance:
 def chained_cb3_2(d: int = 50) -> Instance:
     """The maximum of three sums. Minimiser: all ones."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         terms = _cb3_terms(x)
         sums = [float(np.sum(term)) for term in terms]
         active = sums.index(max(sums))
@@ -147,7 +148,7 @@ def chained_cb3_2(d: int = 50) -> Instance:
 def active_faces(d: int = 50) -> Instance:
     """Quasi-convex; all d+1 faces meet at the minimiser 0."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         total, i = float(np.sum(x)), int(np.argmax(np.abs(x)))
         y = total if abs(total) >= abs(x[i]) else x[i]
         slope = math.copysign(1.0 / (abs(y) + 1.0), y)
@@ -163,7 +164,7 @@ def active_faces(d: int = 50) -> Instance:
 def brown_2(d: int = 50) -> Instance:
     """Nonsmooth generalisation of Brown's function 2. Minimiser: 0."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         modulus, power, sign = np.abs(x), x * x + 1.0, np.sign(x)
         logarithm = np.log(np.where(modulus > 0.0, modulus, 1.0))
         u, v = modulus[:-1], modulus[1:]
@@ -183,7 +184,7 @@ def brown_2(d: int = 50) -> Instance:
 def chained_mifflin_2(d: int = 50) -> Instance:
     """At the best points known all y_i vanish but the second and the last."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         squares = x * x
         y = squares[:-1] + squares[1:] - 1.0
         slope = 4.0 + 3.5 * signs(y)
@@ -200,11 +201,11 @@ def chained_mifflin_2(d: int = 50) -> Instance:
 def chained_crescent_1(d: int = 50) -> Instance:
     """sum x_{i+1} + |sum x_i^2+(x_{i+1}-1)^2-1|: one curved kink. Minimiser: 0."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         shifted = x[1:] - 1.0
-        q = x[:-1] @ x[:-1] + shifted @ shifted - (x.size - 1)
+        q = float(x[:-1] @ x[:-1] + shifted @ shifted) - (x.size - 1)
         s = 2.0 * sign(q)
-        return np.sum(x[1:]) + abs(q), _chain(s * x[:-1], s * shifted + 1.0)
+        return float(np.sum(x[1:])) + abs(q), _chain(s * x[:-1], s * shifted + 1.0)
 
     return Instance(_alternating(d, -1.5, 2.0), together(both))
 
@@ -216,7 +217,7 @@ def chained_crescent_1(d: int = 50) -> Instance:
 def chained_crescent_2(d: int = 50) -> Instance:
     """A curved kink for every pair of neighbours. Minimiser: 0."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         q = x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0
         s = 2.0 * signs(q)
         value = np.sum(x[1:]) + np.sum(np.abs(q))

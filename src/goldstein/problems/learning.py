@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ GEBKEN = "Gebken, Ulbrich (2026), arXiv:2603.23236, experiments 1 and 2"
 def _margin_machine(Z: Vector, cost: float) -> Objective:
     """|w|^2/2 + cost sum_i phi(z_i.w), phi(u) = min{1, max{0, 1-u}}."""
 
-    def both(w: Vector) -> tuple[float, Vector]:
+    def both(w: Vector) -> Any:
         u = Z @ w
         sloped = ((u > 0.0) & (u < 1.0)).astype(np.float64)
         loss = 0.5 * (w @ w) + cost * np.sum(np.clip(1.0 - u, 0.0, 1.0))
@@ -88,8 +88,8 @@ def _pseudo_huber(y: Vector) -> _Loss:
     )
 
 
-def _mean_absolute(y: Vector) -> _Loss:
-    return _Loss(lambda h: np.abs(h - y) / y.size, lambda h: signs(h - y) / y.size)
+def _absolute(y: Vector, weight: float = 1.0) -> _Loss:
+    return _Loss(lambda h: np.abs(h - y) / weight, lambda h: signs(h - y) / weight)
 
 
 @problem(
@@ -105,7 +105,7 @@ def relu_one_layer_golub() -> Instance:
     loss = _logistic(data["y"])
     output = np.array([-1.0, 1.0, -1.0, 1.0])
 
-    def both(w: Vector) -> tuple[float, Vector]:
+    def both(w: Vector) -> Any:
         activation = X @ w.reshape(units, -1).T
         h = np.maximum(activation, 0.0) @ output
         back = loss.slope(h)[:, None] * (activation > 0.0) * output
@@ -119,7 +119,7 @@ def relu_one_layer_golub() -> Instance:
 def _two_layer(X: Vector, units: int, loss: _Loss, lam: float) -> Objective:
     """sum_i loss_i(sum_j a_j relu(w_j.x_i)) + lam/2 |(a, W)|^2; x is a, then W row by row."""
 
-    def both(theta: Vector) -> tuple[float, Vector]:
+    def both(theta: Vector) -> Any:
         a, W = theta[:units], theta[units:].reshape(units, -1)
         activation = X @ W.T
         hidden = np.maximum(activation, 0.0)
@@ -160,7 +160,7 @@ def relu_teacher(seed: int = 55) -> Instance:
     X = rng.standard_normal((n, inputs))
     W = rng.standard_normal((units, inputs)) / np.sqrt(inputs)
     a = np.array([1.0, -1.0, 1.0])
-    loss = _mean_absolute(np.maximum(X @ W.T, 0.0) @ a)
+    loss = _absolute(np.maximum(X @ W.T, 0.0) @ a, n)
     x0 = np.concatenate([a, W.ravel()]) + 0.5 * rng.standard_normal(units * (1 + inputs))
     return Instance(x0, _two_layer(X, units, loss, 0.0))
 
@@ -171,7 +171,7 @@ def _network_1321(absolute: bool, seed: int) -> Instance:
     t = np.linspace(-1.0, 1.0, n)
     target = np.sin(np.pi * np.exp(t)) - t
 
-    def both(w: Vector) -> tuple[float, Vector]:
+    def both(w: Vector) -> Any:
         first = np.maximum(t[:, None] * w[:3] + w[3:6], 0.0)
         second = np.maximum(first @ w[6:12].reshape(2, 3).T + w[12:14], 0.0)
         r = second @ w[14:16] + w[16] - target
@@ -223,22 +223,22 @@ def _layers(sizes: tuple[int, ...], x: Vector) -> list[tuple[Vector, Vector]]:
     return parts
 
 
-def _network(X: Vector, sizes: tuple[int, ...], loss: Objective, decay: float) -> Objective:
-    """A ReLU network with biases and one output, a loss of its outputs, decay/2 |x|^2."""
+def _network(X: Vector, sizes: tuple[int, ...], loss: _Loss, decay: float) -> Objective:
+    """A ReLU network with biases and one output, the mean loss of its outputs, decay/2 |x|^2."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         layers = _layers(sizes, x)
         hidden = [X]
         for weights, bias in layers[:-1]:
             hidden.append(np.maximum(hidden[-1] @ weights.T + bias, 0.0))
         last, offset = layers[-1]
         outputs = (hidden[-1] @ last.T + offset)[:, 0]
-        back = loss.gradient(outputs)[:, None]
+        back = (loss.slope(outputs) / outputs.size)[:, None]
         blocks: list[Vector] = []
         for (weights, _), below in zip(reversed(layers), reversed(hidden)):
             blocks = [(back.T @ below).ravel(), np.sum(back, axis=0), *blocks]
             back = (back @ weights) * (below > 0.0)
-        value = loss.value(outputs) + 0.5 * decay * float(x @ x)
+        value = float(np.mean(loss.value(outputs))) + 0.5 * decay * float(x @ x)
         return value, np.concatenate(blocks) + decay * x
 
     return together(both)
@@ -253,12 +253,6 @@ def _he_start(sizes: tuple[int, ...], rng: np.random.Generator) -> Vector:
     return np.concatenate(parts)
 
 
-def _absolute_mean(y: Vector) -> Objective:
-    return Objective(
-        lambda h: float(np.mean(np.abs(h - y))), lambda h: np.asarray(signs(h - y) / y.size)
-    )
-
-
 @few_rows(
     31, "mean absolute error of a 4-5-1 ReLU net on 12 rows+5e-4|x|^2",
     "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2", best=0.012531321488503605,
@@ -267,7 +261,7 @@ def relu_few_rows_absolute(seed: int = 321) -> Instance:
     """Absolute loss; at the end most rows are fitted exactly."""
     rng = np.random.default_rng(seed)
     X, y, sizes = rng.standard_normal((12, 4)), rng.standard_normal(12), (4, 5, 1)
-    return Instance(_he_start(sizes, rng), _network(X, sizes, _absolute_mean(y), 1e-3))
+    return Instance(_he_start(sizes, rng), _network(X, sizes, _absolute(y), 1e-3))
 
 
 @few_rows(
@@ -278,10 +272,7 @@ def relu_few_rows_logistic(seed: int = 322) -> Instance:
     """A smooth loss: only the units have kinks."""
     rng = np.random.default_rng(seed)
     X, y, sizes = rng.standard_normal((20, 6)), signs(rng.standard_normal(20)), (6, 6, 1)
-    loss = Objective(
-        lambda h: float(np.mean(np.logaddexp(0.0, -y * h))),
-        lambda h: np.asarray(-y / (1.0 + np.exp(y * h)) / y.size),
-    )
+    loss = _logistic(y)
     return Instance(_he_start(sizes, rng), _network(X, sizes, loss, 1e-2))
 
 
@@ -294,7 +285,7 @@ def relu_deep_few_rows(seed: int = 323) -> Instance:
     rng = np.random.default_rng(seed)
     X, sizes = rng.uniform(-1.0, 1.0, (15, 2)), (2, 4, 4, 1)
     y = np.sin(3.0 * X[:, 0]) * X[:, 1]
-    return Instance(_he_start(sizes, rng), _network(X, sizes, _absolute_mean(y), 1e-3))
+    return Instance(_he_start(sizes, rng), _network(X, sizes, _absolute(y), 1e-3))
 
 
 @few_rows(
@@ -305,10 +296,7 @@ def relu_few_rows_hinge(seed: int = 324) -> Instance:
     """Kinks in the loss and in the units."""
     rng = np.random.default_rng(seed)
     X, y, sizes = rng.standard_normal((24, 8)), signs(rng.standard_normal(24)), (8, 6, 1)
-    loss = Objective(
-        lambda h: float(np.mean(np.maximum(0.0, 1.0 - y * h))),
-        lambda h: np.asarray(np.where(y * h < 1.0, -y, 0.0) / y.size),
-    )
+    loss = _Loss(lambda h: np.maximum(0.0, 1.0 - y * h), lambda h: np.where(y * h < 1.0, -y, 0.0))
     return Instance(_he_start(sizes, rng), _network(X, sizes, loss, 1e-2))
 
 
@@ -326,7 +314,7 @@ def piecewise_affine_regression(seed: int = 325) -> Instance:
     y = np.max(T @ truth[0].T, axis=1) - np.max(T @ truth[1].T, axis=1)
     y += 0.1 * rng.standard_normal(30)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         planes = x.reshape(2, 3, 4)
         up, down = T @ planes[0].T, T @ planes[1].T
         i, j = np.argmax(up, axis=1), np.argmax(down, axis=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from goldstein.checker.arrays import Vector
@@ -22,7 +24,7 @@ problem = family("nearly smooth", "{}, own instance", kind="best-found")
 def _squares(A: Vector, b: Vector, scale: float = 1.0) -> Objective:
     """scale |Ax - b|^2 / 2."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         r = A @ x - b
         return 0.5 * scale * float(r @ r), np.asarray(scale * (r @ A))
 
@@ -56,7 +58,7 @@ def l1_logistic(seed: int = 361) -> Instance:
     y = signs(A @ _sparse(rng, d, 8) + rng.standard_normal(n))
     Z = y[:, None] * A
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         u = Z @ x
         return float(np.mean(np.logaddexp(0.0, -u))), np.asarray(-(1.0 / (1.0 + np.exp(u))) @ Z / n)
 
@@ -139,7 +141,7 @@ def penalised_quadratic(seed: int = 366) -> Instance:
     Q = (turn * np.logspace(-2.0, 1.0, d)) @ turn.T
     c, A, b = rng.standard_normal(d), rng.standard_normal((m, d)), rng.uniform(0.0, 1.0, m)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         image = Q @ x
         return float(0.5 * (x @ image) + c @ x), image + c
 

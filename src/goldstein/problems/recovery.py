@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from goldstein.checker.arrays import Vector
@@ -30,7 +32,7 @@ def _bilinear(A: Vector, B: Vector, y: Vector) -> Objective:
 
     def pullback(x: Vector, s: Vector) -> Vector:
         left, right = A @ x[:half], B @ x[half:]
-        return np.concatenate([(s * right) @ A, (s * left) @ B]) / m
+        return np.asarray(np.concatenate([(s * right) @ A, (s * left) @ B]) / m)
 
     return sum_of_moduli(lambda x: ((A @ x[:half]) * (B @ x[half:]) - y) / m, pullback)
 
@@ -112,7 +114,7 @@ def robust_pca(seed: int = 38) -> Instance:
     gross = 5.0 * rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.1)
     matrix = np.outer(u, v) + gross
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         gap = np.outer(x[:m], x[m:]) - matrix
         s = signs(gap) / (m * n)
         return float(np.sum(np.abs(gap)) / (m * n)), np.concatenate([s @ x[m:], x[:m] @ s])
@@ -137,7 +139,7 @@ def dictionary_learning(d: int = 15, seed: int = 39) -> Instance:
     dictionary = np.linalg.qr(rng.standard_normal((d, d)))[0]
     data = (dictionary @ codes).T
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         length, z = np.linalg.norm(x), data @ x
         value = np.sum(np.abs(z)) / (samples * length)
         return float(value), np.asarray((signs(z) @ data / samples - value * x / length) / length)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from goldstein.checker.arrays import Vector
@@ -40,7 +42,7 @@ def quantile_regression(seed: int = 382) -> Instance:
     A, b = _heavy(np.random.default_rng(seed), 120, 12)
     n = b.size
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         r = b - A @ x
         slopes = np.where(r > 0.0, 0.9, -0.1)
         return float(slopes @ r) / n, np.asarray(-(slopes @ A) / n)
@@ -59,7 +61,7 @@ def k_median(seed: int = 383) -> Instance:
     centres = 5.0 * rng.standard_normal((8, 2))
     P = (centres[:, None] + rng.standard_normal((8, 12, 2))).reshape(-1, 2)[:90]
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         gaps = x.reshape(8, 2)[:, None] - P
         distances = np.sum(np.abs(gaps), axis=2)
         nearest, rows, g = np.argmin(distances, axis=0), np.arange(len(P)), np.zeros((8, 2))
@@ -81,7 +83,7 @@ def multisource_weber(seed: int = 384) -> Instance:
     P = rng.uniform(-1.0, 1.0, (150, 3))
     rows = np.arange(150)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         gaps = x.reshape(10, 3)[:, None] - P
         distances = np.sqrt(np.sum(gaps**2, axis=2))
         nearest = np.argmin(distances, axis=0)
@@ -148,7 +150,7 @@ def eigenvalue_sum(seed: int = 387) -> Instance:
     """Kinks where the third and the fourth eigenvalue meet."""
     first, rest = _affine_matrices(np.random.default_rng(seed), 20, 12)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         values, vectors = np.linalg.eigh(first + np.tensordot(x, rest, 1))
         top = vectors[:, -3:]
         gradient = np.tensordot(rest, top @ top.T, 2) + x
@@ -165,7 +167,7 @@ def spectral_norm(seed: int = 388) -> Instance:
     """Eigenvalues of both signs meet at the minimum."""
     first, rest = _affine_matrices(np.random.default_rng(seed), 15, 10)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         values, vectors = np.linalg.eigh(first + np.tensordot(x, rest, 1))
         i = int(np.argmax(np.abs(values)))
         s = 1.0 if values[i] >= 0.0 else -1.0
@@ -186,7 +188,7 @@ def nuclear_norm_regression(seed: int = 389) -> Instance:
     truth = np.outer(rng.standard_normal(p), rng.standard_normal(q))
     b = A @ truth.ravel() + 0.3 * rng.standard_normal(n)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         U, s, V = np.linalg.svd(x.reshape(p, q), full_matrices=False)
         r = A @ x - b
         value = 0.5 * (r @ r) / n + 0.2 * np.sum(s)

@@ -44,7 +44,7 @@ def half_and_half() -> Instance:
     """Partly smooth: sharp in half of the variables, quadratic in the other half."""
     curvature = 1.0 / np.arange(1.0, 9.0) ** 2
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         g = 2.0 * curvature * x
         length = math.sqrt(x[::2] @ x[::2])
         if length > 0.0:
@@ -135,7 +135,7 @@ def lewis_wylie_sum(d: int = 20, seed: int = 3) -> Instance:
 def _ferrier(d: int, ridge: float) -> Instance:
     index = np.arange(1.0, d + 1.0)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         r = index * x * x - 2.0 * x + np.sum(x)
         s = signs(r)
         value = np.sum(np.abs(r)) + 0.5 * ridge * (x @ x)

@@ -146,7 +146,7 @@ def colville_1() -> Instance:
     """Colville's first problem with an exact penalty."""
     A, b, C, d, e = _colville()
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         slack = b - A @ x
         i = int(np.argmax(slack))
         Cx = C @ x
@@ -212,7 +212,7 @@ def steiner_2() -> Instance:
         z = x.reshape(2, 6)
         return np.column_stack([z[:, 0], z[:, 5] - last, z - fixed, z[:, :-1] - z[:, 1:]])
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         r = links(x)
         lengths = np.hypot(r[0], r[1])
         pull = r * (weights / np.where(lengths > 0.0, lengths, np.inf))
@@ -258,7 +258,7 @@ def shell_dual() -> Instance:
     """The dual of Colville's problem with an exact penalty; x has 5 entries, y has 10."""
     A, b, C, cubic, e = _colville()
 
-    def both(z: Vector) -> tuple[float, Vector]:
+    def both(z: Vector) -> Any:
         x, y = z[:5], z[5:]
         Cx = C @ x
         cube = float(cubic @ x**3)

@@ -81,10 +81,8 @@ def _head(subject: Subject) -> Head:
         how = "Estimated" if certificate.label == "estimated" else "Proved"
         claim = f"{how}: {claim_of(certificate)}."
         shortfall, label, trust = (
-            shortfall_of(certificate),
-            certificate.label,
-            trust_of(certificate),
-        )
+            shortfall_of(certificate), certificate.label, trust_of(certificate),
+        )  # fmt: skip
     found = subject.verification
     contradicted = isinstance(found, str) or (found is not None and not found.ok)
     good = result.success and not contradicted
@@ -110,12 +108,9 @@ def _environment() -> Any:
             raise
         raise missing_extra("a report", "Jinja2", "report") from None
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("goldstein.reporting"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        loader=jinja2.PackageLoader("goldstein.reporting"), autoescape=True,
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
 
 
 def _ours(text: str) -> Any:

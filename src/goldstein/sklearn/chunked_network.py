@@ -14,8 +14,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.models.losses import Loss, make_loss
 from goldstein.models.network_pass import BLOCK, Architecture, Rows, Weights, rounding_slack
-from goldstein.models.networks import network_outputs
-from goldstein.models.relu_one_layer import alternating_signs
+from goldstein.models.networks import alternating_signs, network_outputs
 from goldstein.numerics.long_sum import LongSum
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import Oracle

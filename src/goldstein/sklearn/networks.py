@@ -18,9 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.models.network_pass import Weights
-from goldstein.models.networks import network_outputs
-from goldstein.models.relu_one_layer import relu_one_layer
-from goldstein.models.relu_two_layer import relu_two_layer
+from goldstein.models.networks import network_outputs, relu_one_layer, relu_two_layer
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import is_dask_array
 from goldstein.sklearn.chunked_network import ChunkedNetwork, chunked_outputs
@@ -30,7 +28,71 @@ from goldstein.sklearn.network_fit import Network, Training, fit_network
 
 @dataclass(eq=False, repr=False)
 class _ReLUNet(ProvedEstimator):
-    """What the regressor and the classifier share."""
+    """What the regressor and the classifier share; they document it as their own.
+
+    Parameters
+    ----------
+    width : int
+        Number of hidden neurons.
+    layers : {1, 2}
+        1 trains the hidden weights only, the output weights being +1 and -1 in turn; 2 trains both.
+    loss : str
+        WORDS_OF_LOSSES
+    ridge : float
+        Weight of |parameters|^2 / 2.
+    threshold : float
+        Where the Huber losses turn linear.
+    eps, delta : float
+        Stationarity to reach, for the mean loss plus the ridge term.
+    solver : {"auto", "o2nc", "psingd"}
+        Full batches, or mini-batches.
+    batch_size : int
+        Rows per mini-batch.
+    max_calls : int
+        Limit of values plus gradients per start.
+    max_time : float, optional
+        Limit of the fit in seconds, the near proof included. Without it the proof may take as long
+        as the training, and two seconds.
+    checkpoint : path, optional
+        A folder in which finished parts of the fit are kept. A fit that was killed and is begun
+        again with the same data, parameters and `checkpoint` ends as if nothing had been; what was
+        done is not done again, and a larger `max_calls` or `max_time` goes on from there. A folder
+        of another fit is refused.
+    n_init : int
+        Random starts; the best is kept.
+    early_stopping : bool
+        Keep rows aside and stop when the score on them no longer rises; the certificate then says
+        how stationary the stopped network is, and no target is asked of it.
+    validation_fraction : float
+        Part of the rows kept aside.
+    n_iter_no_change : int
+        Steps without a better score before stopping.
+    warm_start : bool
+        Start the next fit at the present parameters.
+    certificate : {"near", "goldstein"}
+        Whether to look for a near certificate, the stronger kind, after the Goldstein one.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    parameters_ : ndarray
+        All trained parameters, in the order of the certificate's x.
+    hidden_coef_ : ndarray, shape (width, d + 1)
+        Hidden weights, biases last.
+    output_coef_, output_intercept_
+        Output weights and biases; there are no output biases when layers = 1.
+    certificate_ : NearCertificate or GoldsteinCertificate
+        Near where obtained; `certificate_.meta["near"]` says "proved", or why not.
+    near_stationarity_ : (float, float) or None
+    goldstein_stationarity_ : (float, float)
+        What was proved, as (eps, delta).
+    objective_ : float
+        Mean loss plus ridge term.
+    n_iter_ : int
+    """
+
+    #: What is said about `loss`, and about parameters of its own.
+    _words: ClassVar[tuple[str, str]] = ("", "")
 
     _y_numeric: ClassVar[bool] = False
     _rules: ClassVar = {
@@ -61,6 +123,14 @@ class _ReLUNet(ProvedEstimator):
     warm_start: bool = False
     certificate: str = "near"
     random_state: int | np.random.RandomState | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _, _, shared = (_ReLUNet.__doc__ or "").partition("\n\n")
+        losses, more = cls._words
+        last = "    random_state :"
+        shared = shared.rstrip().replace("WORDS_OF_LOSSES", losses).replace(last, more + last)
+        cls.__doc__ = (cls.__doc__ or "").replace("    PARAMETERS", shared)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
@@ -202,82 +272,14 @@ def _network_outputs(X: Any, weights: Weights) -> Vector:
     return chunked_outputs(X, weights) if is_dask_array(X) else network_outputs(X, *weights)
 
 
-_PARAMETERS = """
-    Parameters
-    ----------
-    width : int
-        Number of hidden neurons.
-    layers : {1, 2}
-        1 trains the hidden weights only, the output weights being +1 and -1 in turn; 2 trains both.
-    loss : str
-        LOSSES
-    ridge : float
-        Weight of |parameters|^2 / 2.
-    threshold : float
-        Where the Huber losses turn linear.
-    eps, delta : float
-        Stationarity to reach, for the mean loss plus the ridge term.
-    solver : {"auto", "o2nc", "psingd"}
-        Full batches, or mini-batches.
-    batch_size : int
-        Rows per mini-batch.
-    max_calls : int
-        Limit of values plus gradients per start.
-    max_time : float, optional
-        Limit of the fit in seconds, the near proof included. Without it the proof may take as long
-        as the training, and two seconds.
-    checkpoint : path, optional
-        A folder in which finished parts of the fit are kept. A fit that was killed and is begun
-        again with the same data, parameters and `checkpoint` ends as if nothing had been; what was
-        done is not done again, and a larger `max_calls` or `max_time` goes on from there. A folder
-        of another fit is refused.
-    n_init : int
-        Random starts; the best is kept.
-    early_stopping : bool
-        Keep rows aside and stop when the score on them no longer rises; the certificate then says
-        how stationary the stopped network is, and no target is asked of it.
-    validation_fraction : float
-        Part of the rows kept aside.
-    n_iter_no_change : int
-        Steps without a better score before stopping.
-    warm_start : bool
-        Start the next fit at the present parameters.
-    certificate : {"near", "goldstein"}
-        Whether to look for a near certificate, the stronger kind, after the Goldstein one.
-    random_state : int, RandomState or None
-
-    Attributes
-    ----------
-    parameters_ : ndarray
-        All trained parameters, in the order of the certificate's x.
-    hidden_coef_ : ndarray, shape (width, d + 1)
-        Hidden weights, biases last.
-    output_coef_, output_intercept_
-        Output weights and biases; there are no output biases when layers = 1.
-    certificate_ : NearCertificate or GoldsteinCertificate
-        Near where obtained; `certificate_.meta["near"]` says "proved", or why not.
-    near_stationarity_ : (float, float) or None
-    goldstein_stationarity_ : (float, float)
-        What was proved, as (eps, delta).
-    objective_ : float
-        Mean loss plus ridge term.
-    n_iter_ : int
-"""
-
-
-_LAST = "    random_state : int, RandomState or None\n"
-
-_CLASS_WEIGHT = """    class_weight : dict, "balanced" or None
-        Factors of the sample weights.
-"""
-
-
 class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
-    __doc__ = f"""Regression by a ReLU network whose convergence is proved.
+    """Regression by a ReLU network whose convergence is proved.
 
     The targets are standardised inside: the objective and its certificate are about targets of mean
     0 and variance 1.
-    {_PARAMETERS.replace("LOSSES", '"squared", "huber" or "pseudo_huber".')}
+
+    PARAMETERS
+
     Examples
     --------
     >>> import numpy as np
@@ -288,6 +290,7 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
     1.0
     """
 
+    _words: ClassVar = ('"squared", "huber" or "pseudo_huber".', "")
     _y_numeric: ClassVar[bool] = True
     _rules: ClassVar = {**_ReLUNet._rules, "loss": ("squared", "huber", "pseudo_huber")}
 
@@ -312,12 +315,9 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
 
 @dataclass(eq=False, repr=False)
 class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
-    __doc__ = f"""Classification by a ReLU network whose convergence is proved.
-    {
-        _PARAMETERS.replace(
-            "LOSSES", '"logistic"; with three or more classes the cross-entropy.'
-        ).replace(_LAST, _CLASS_WEIGHT + _LAST)
-    }
+    """Classification by a ReLU network whose convergence is proved.
+
+    PARAMETERS
     classes_ : ndarray
 
     Examples
@@ -330,6 +330,10 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
     array(['even', 'even', 'odd', 'odd'], dtype='<U4')
     """
 
+    _words: ClassVar = (
+        '"logistic"; with three or more classes the cross-entropy.',
+        '    class_weight : dict, "balanced" or None\n        Factors of the sample weights.\n',
+    )
     _rules: ClassVar = {**_ReLUNet._rules, "loss": ("logistic",)}
 
     _: KW_ONLY

@@ -25,23 +25,10 @@ if TYPE_CHECKING:
     from goldstein.torch.watching.trainer import TrainerMonitor
 
 __all__ = [
-    "O2NC",
-    "PSINGD",
-    "AdamO2NC",
-    "DataOracle",
-    "DesynchronisedError",
-    "GoldsteinStopping",
-    "LightningMonitor",
-    "Monitor",
-    "Observation",
-    "RankSum",
-    "TensorOracle",
-    "TrainerMonitor",
-    "certify",
-    "check_replicas",
-    "oracle",
-    "sum_over_ranks",
-]
+    "O2NC", "PSINGD", "AdamO2NC", "DataOracle", "DesynchronisedError", "GoldsteinStopping",
+    "LightningMonitor", "Monitor", "Observation", "RankSum", "TensorOracle", "TrainerMonitor",
+    "certify", "check_replicas", "oracle", "sum_over_ranks",
+]  # fmt: skip
 
 #: Callbacks, each imported with the package it is for when it is asked for.
 _CALLBACKS = {"LightningMonitor": "lightning", "TrainerMonitor": "trainer"}

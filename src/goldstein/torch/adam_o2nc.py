@@ -22,14 +22,7 @@ from goldstein.solvers.adam_schedules import (
     regret_constant,
     window_of,
 )
-from goldstein.torch.optimizer import (
-    Block,
-    CentredOptimizer,
-    Tensors,
-    add_scaled,
-    global_norm,
-    not_finite,
-)
+from goldstein.torch.optimizer import Block, CentredOptimizer, add_scaled, global_norm
 
 
 class AdamO2NC(CentredOptimizer):
@@ -163,9 +156,9 @@ class AdamO2NC(CentredOptimizer):
         settings = self.settings
         capturable = settings["capturable"]
         if not capturable:
-            norm = global_norm([g for block in blocks for g in block.gradients])
+            norm = global_norm(blocks)
             if not math.isfinite(norm):
-                raise not_finite(settings["step"])
+                raise self._not_finite()
         fused = self._fused(blocks)
         uniform: Any = device_uniform if capturable else mixed_uniform
         position = uniform(mixing_key(settings["seed"], "adam-o2nc"), settings["step"])
@@ -238,7 +231,7 @@ def _shard(tensor: Any) -> torch.Tensor:
     return own
 
 
-def _smallest(tensors: Tensors) -> float:
+def _smallest(tensors: list[torch.Tensor]) -> float:
     """Return a number that hardly any entry notices, and that keeps 0 / 0 from being asked."""
     return max(torch.finfo(t.dtype).tiny for t in tensors)
 

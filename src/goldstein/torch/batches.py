@@ -1,4 +1,4 @@
-"""Batches of PyTorch: pairs, tuples and dicts of tensors, and how a model is called with them."""
+"""Batches of PyTorch, how a model is called with them, and what its losses divide by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loss of a model over a data set as an oracle, one batch in memory at a time."""
+"""The loss of a model over a data set as an oracle, and its certificate; one batch at a time."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from goldstein.numerics.long_sum import LongSum
 from goldstein.oracles.data_mean import DataMean, Progress, Reduction
 from goldstein.oracles.mean_inspection import ROUNDING
 from goldstein.oracles.precision import require_float64
+from goldstein.torch import vectors
 from goldstein.torch.batches import TREES, Caller, as_double, divisor, require_batch
 from goldstein.torch.replicas import (
     agree_on_failure,
@@ -30,7 +31,6 @@ from goldstein.torch.replicas import (
     require_whole,
     unwrap,
 )
-from goldstein.torch.vectors import PrecisionWatch, flatten, require_real, trainable, unflatten
 
 
 class DataOracle(DataMean):
@@ -89,8 +89,8 @@ class DataOracle(DataMean):
             copy.deepcopy(loss_fn).double() if isinstance(loss_fn, torch.nn.Module) else loss_fn
         )
         self.shared = distributed
-        self._params, self._named = trainable(self._model)
-        require_real(self._params, "model")
+        self._params, self._named = vectors.trainable(self._model)
+        vectors.require_real(self._params, "model")
         for p in self._model.parameters():
             p.grad = None
         self._name = f"{type(own).__name__} over data"
@@ -98,7 +98,7 @@ class DataOracle(DataMean):
         self._watched: set[str] = set()
         #: Numbers that are computed for each number of a batch.
         self._computed = math.inf
-        super().__init__(data, TREES, flatten(self._params), reduction)
+        super().__init__(data, TREES, vectors.flatten(self._params), reduction)
         self._divisor = divisor(self._loss_fn, reduction)
 
     @property
@@ -118,7 +118,7 @@ class DataOracle(DataMean):
 
     def unflatten(self, x: Vector) -> dict[str, torch.Tensor]:
         """Return a point as float64 tensors by name, for `load_state_dict(..., strict=False)`."""
-        return self._named(unflatten(x, self._params))
+        return self._named(vectors.unflatten(x, self._params))
 
     def move(self, x: Vector) -> None:
         with torch.no_grad():
@@ -151,21 +151,15 @@ class DataOracle(DataMean):
     def loss_and_slope(self, batch: Any) -> tuple[float, Vector]:
         with torch.enable_grad(), self._watching("gradient"):
             loss = self._tensor(batch)
-            pieces = torch.autograd.grad(loss, self._params, allow_unused=True)
-        slope = flatten(
-            [
-                torch.zeros_like(p) if g is None else g
-                for g, p in zip(pieces, self._params, strict=True)
-            ]
-        )
-        return float(loss.detach()), slope
+            slope = vectors.gradients(loss, self._params)
+        return float(loss.detach()), vectors.flatten(slope)
 
     def _watching(self, question: str) -> Any:
         """The first time all steps are watched, for the values and for the gradients."""
         if question in self._watched:
             return nullcontext()
         self._watched.add(question)
-        return PrecisionWatch(self._params, "the model or loss_fn")
+        return vectors.PrecisionWatch(self._params, "the model or loss_fn")
 
     def _tensor(self, batch: Any) -> torch.Tensor:
         loss = self._loss_fn(*self._call(batch))

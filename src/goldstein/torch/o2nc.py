@@ -9,7 +9,7 @@ import torch
 
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
-from goldstein.torch.optimizer import Block, CentredOptimizer, add_scaled, global_norm, not_finite
+from goldstein.torch.optimizer import Block, CentredOptimizer, add_scaled, global_norm
 
 
 class O2NC(CentredOptimizer):
@@ -103,9 +103,9 @@ class O2NC(CentredOptimizer):
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings
         fused = self._fused(blocks)
-        norm = global_norm([g for block in blocks for g in block.gradients])
+        norm = global_norm(blocks)
         if not math.isfinite(norm):
-            raise not_finite(settings["step"])
+            raise self._not_finite()
         if settings["step"] % settings["window"] == 0:
             self._fold_scale(blocks)
         settings["square_sum"] *= self._memory()
@@ -115,7 +115,7 @@ class O2NC(CentredOptimizer):
             directions = block.buffer("direction")
             add_scaled(block.params, directions, block.group["owed"], fused)
             add_scaled(directions, block.gradients, -gain, fused)
-        length = global_norm([u for block in blocks for u in block.buffer("direction")])
+        length = global_norm(blocks, "direction")
         # The stored direction times `direction_scale` lies in the unit ball: projecting is free.
         settings["direction_scale"] = min(settings["direction_scale"], 1.0 / max(length, 1e-300))
         position = stream(settings["seed"], settings["step"], "o2nc").random()

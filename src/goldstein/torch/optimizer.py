@@ -239,6 +239,14 @@ class CentredOptimizer(torch.optim.Optimizer):
                 gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
                 yield Block(group, params, gradients, [self.state[p] for p in params])
 
+    def _not_finite(self) -> InputError:
+        """Return the error for a gradient that is not finite; the iterate has not been touched."""
+        return InputError(
+            f"the gradient is not finite at step {self.settings['step']}; the iterate was left as "
+            "it was, so training can go on. Lower lr, or use torch.amp.GradScaler, which skips "
+            "such steps."
+        )
+
     def _fused(self, blocks: Iterable[Block]) -> bool:
         chosen = self.settings["foreach"]
         if chosen is not None:
@@ -247,8 +255,9 @@ class CentredOptimizer(torch.optim.Optimizer):
         return len(sizes) > 1 and sum(sizes) < self.foreach_below * len(sizes)
 
 
-def global_norm(tensors: Tensors) -> float:
-    """Return the Euclidean norm of all entries of all tensors."""
+def global_norm(blocks: list[Block], name: str = "") -> float:
+    """Return the Euclidean norm of all entries of the gradients, or of a buffer."""
+    tensors = [t for b in blocks for t in (b.buffer(name) if name else b.gradients)]
     norms = torch.stack(torch._foreach_norm(tensors))
     # Of a sharded tensor every process holds a part.
     whole = norms.full_tensor() if hasattr(norms, "full_tensor") else norms
@@ -275,11 +284,3 @@ def move_towards(target: Tensors, source: Tensors, weight: float, fused: bool) -
     else:
         for t, s in zip(target, source, strict=True):
             t.lerp_(s, weight)
-
-
-def not_finite(step: int) -> InputError:
-    """Return the error for a gradient that is not finite; the iterate has not been touched."""
-    return InputError(
-        f"the gradient is not finite at step {step}; the iterate was left as it was, so training "
-        "can go on. Lower lr, or use torch.amp.GradScaler, which skips such steps."
-    )

@@ -1,4 +1,4 @@
-"""Several processes with one model each: reduce sums, and notice when the replicas differ."""
+"""Several processes: sums over them, and models and points that must be the same on each."""
 
 from __future__ import annotations
 

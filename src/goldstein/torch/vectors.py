@@ -1,4 +1,4 @@
-"""Between lists of tensors and one float64 vector."""
+"""Between lists of tensors and one float64 vector; what is computed in less is refused."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def unflatten(vector: Vector, like: Sequence[torch.Tensor]) -> list[torch.Tensor
     flat = torch.tensor(vector, dtype=torch.float64)
     pieces = torch.split(flat, [t.numel() for t in like])
     return [piece.view(t.shape).to(t.device) for piece, t in zip(pieces, like, strict=True)]
+
+
+def gradients(loss: torch.Tensor, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Return the gradient in each tensor; zeros where the loss does not depend on it."""
+    found = torch.autograd.grad(loss, tensors, allow_unused=True)
+    return [torch.zeros_like(t) if g is None else g for g, t in zip(found, tensors, strict=True)]
 
 
 def trainable(

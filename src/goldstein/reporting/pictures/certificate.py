@@ -52,13 +52,9 @@ def draw_points(
                 tail = geometry.pivot - origin
                 _arrow(ax, tail, tail + 0.45 * delta * v / length, colours.gradient)
         ax.plot(
-            *(geometry.pivot - origin),
-            "D",
-            color=colours.shortest,
-            markersize=7,
-            label="pivot",
+            *(geometry.pivot - origin), "D", color=colours.shortest, markersize=7, label="pivot",
             zorder=4,
-        )
+        )  # fmt: skip
     ax.plot(*centre, "o", color=colours.point, markersize=6, label="x", zorder=4)
     ax.set_xlim(centre[0] - half, centre[0] + half)
     ax.set_ylim(centre[1] - half, centre[1] + half)

@@ -1,4 +1,4 @@
-"""The course of a run: value and bound, call by call."""
+"""Pictures of a run: value and bound call by call, other radii, training, starts, models."""
 
 from __future__ import annotations
 

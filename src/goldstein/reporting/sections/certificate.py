@@ -1,4 +1,4 @@
-"""Is it true? Every check with its sentence, and how much room there is."""
+"""What the certificate says: its checks, its points and kinks, its proof, and the files of it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,7 @@ from goldstein.certificates.kinds import save_certificate
 from goldstein.checker.arrays import Matrix
 from goldstein.constrained.problem import Problem
 from goldstein.errors import GoldsteinError
-from goldstein.reporting.blocks import (
-    Code,
-    Download,
-    Facts,
-    Figures,
-    Section,
-    Table,
-    Text,
-    Tree,
-    number,
-)
+from goldstein.reporting.blocks import Code, Download, Facts, Figures, Table, Text, Tree, number
 from goldstein.reporting.geometry import Grid, grid_around
 from goldstein.reporting.pictures.certificate import (
     closer,
@@ -40,7 +30,7 @@ from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 
 
-def checks(subject: Subject) -> Section | None:
+def checks(subject: Subject) -> list[Any] | None:
     """The verification, made while the page was written."""
     if subject.certificate is None:
         return None
@@ -62,7 +52,7 @@ def checks(subject: Subject) -> Section | None:
     if isinstance(found, Verification):
         rows = [(c.name, "passed" if c.ok else "FAILED", c.message) for c in found.checks]
         blocks.append(Table.of("Checks", ("check", "verdict", "what was found"), rows))
-    return Section("checks", "Is it true?", blocks)
+    return blocks
 
 
 def _margins(subject: Subject, found: Verification | str | None) -> list[tuple[str, ...]]:
@@ -82,7 +72,7 @@ _GRID_SECONDS = 0.2
 _ZOOM = 1.6
 
 
-def geometry(subject: Subject) -> Section | None:
+def geometry(subject: Subject) -> list[Any] | None:
     """Points and gradients, exactly in two variables, else in the most telling plane."""
     certificate = subject.certificate
     if certificate is None or not np.isfinite(certificate.delta):
@@ -119,7 +109,7 @@ def geometry(subject: Subject) -> Section | None:
             )
             words = f"The same close to 0: {left} is at most as long as eps."
             pictures.append(figure(lambda ax: look_closer(draw(ax), size), words, square))
-    return Section("geometry", "What was found", [Figures(pictures), *_gradient_table(certificate)])
+    return [Figures(pictures), *_gradient_table(certificate)]
 
 
 def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
@@ -164,7 +154,7 @@ def _gradient_table(certificate: Any) -> list[Table]:
 _RANK = 1e-3
 
 
-def structure(subject: Subject) -> Section | None:
+def structure(subject: Subject) -> list[Any] | None:
     """Size and rank of the bundle, and the kinks between its points where they are known."""
     gradients = getattr(subject.certificate, "gradients", None)
     if gradients is None or not len(gradients):
@@ -185,7 +175,7 @@ def structure(subject: Subject) -> Section | None:
         crossed = kinks_between(subject.fun, points)
         words = "Kinks between the points of the certificate"
         blocks.append(Table.of(words, ("atom", "entry", "pieces seen"), crossed))
-    return Section("structure", "Which pieces meet near x", blocks)
+    return blocks
 
 
 def rank_of(gradients: Matrix) -> int:
@@ -215,7 +205,7 @@ def kinks_between(fun: Expression, points: Matrix) -> list[tuple[str, int, str]]
 _MOST_VARIABLES = 2000
 
 
-def pivot(subject: Subject) -> Section | None:
+def pivot(subject: Subject) -> list[Any] | None:
     """Where the subgradient is taken."""
     certificate = subject.certificate
     y = getattr(certificate, "pivot", None)
@@ -234,7 +224,7 @@ def pivot(subject: Subject) -> Section | None:
     if isinstance(subject.fun, Expression) and y.size <= _MOST_VARIABLES:
         rows = _on_kinks(subject.fun, certificate)
         blocks.append(Table.of("Exactly on a kink at the pivot", ("atom", "row", "kink"), rows))
-    return Section("pivot", "The pivot", blocks)
+    return blocks
 
 
 def _on_kinks(fun: Expression, certificate: Any) -> list[tuple[str, int, str]]:
@@ -249,14 +239,14 @@ def _on_kinks(fun: Expression, certificate: Any) -> list[tuple[str, int, str]]:
     return found
 
 
-def proof(subject: Subject) -> Section | None:
+def proof(subject: Subject) -> list[Any] | None:
     """The tree for a function that is small enough to be explained while somebody waits."""
     fun = subject.fun
     if not isinstance(fun, Expression) or not fun.knows_kinks:
         return None
     if not fun.kink_form().is_small:
         words = "The function is large; goldstein explain, or F.explain(), prints its proof tree."
-        return Section("proof", "Why", [Text(words)])
+        return [Text(words)]
     tree = fun.explain()
     if tree.ok:
         words = (
@@ -268,7 +258,7 @@ def proof(subject: Subject) -> Section | None:
             "Before any run nothing follows for this function: an assumption is missing. A near "
             "certificate does not need it."
         )
-    return Section("proof", "Why", [Text(words), _tree(tree)])
+    return [Text(words), _tree(tree)]
 
 
 def _tree(step: Explanation) -> Tree:
@@ -284,7 +274,7 @@ _MOST_CERTIFICATE, _MOST_PROOF = 500_000, 300_000
 _MOST_NUMBERS = 1000
 
 
-def files(subject: Subject) -> Section | None:
+def files(subject: Subject) -> list[Any] | None:
     """Downloads and commands."""
     blocks: list[Any] = []
     if subject.certificate is not None:
@@ -293,7 +283,7 @@ def files(subject: Subject) -> Section | None:
     x = subject.x
     if x.size <= _MOST_NUMBERS:
         blocks.append(Code("x", json.dumps(x.tolist())))
-    return Section("files", "Check it yourself", blocks) if blocks else None
+    return blocks or None
 
 
 def _certificate_file(subject: Subject) -> list[Any]:

@@ -1,4 +1,4 @@
-"""How it went: f, bound and calls over time."""
+"""What the run says: its course, other radii, constraints, many starts, and models."""
 
 from __future__ import annotations
 
@@ -10,21 +10,9 @@ from goldstein.api import stationarity_curve
 from goldstein.errors import GoldsteinError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.networks import ReLUNetwork
-from goldstein.reporting.blocks import Facts, Figure, Figures, Section, Table, Text, number
+from goldstein.reporting.blocks import Facts, Figure, Figures, Table, Text, number
 from goldstein.reporting.geometry import seconds_per
-from goldstein.reporting.pictures.run import (
-    draw_bound,
-    draw_calls,
-    draw_course,
-    draw_curve,
-    draw_margins,
-    draw_patterns,
-    draw_value,
-    draw_values,
-    draw_violation,
-    slopes,
-    thinned,
-)
+from goldstein.reporting.pictures import run as pictures
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 
@@ -32,30 +20,32 @@ from goldstein.reporting.svg import figure
 _ROWS = 200
 
 
-def course(subject: Subject) -> Section | None:
+def course(subject: Subject) -> list[Any] | None:
     """Pictures over time, and the numbers behind them."""
     history = subject.history
     if not len(history):
         return None
     eps = None if subject.asked is None else subject.asked[0]
-    pictures: list[Figure] = [
-        figure(lambda ax: draw_value(ax, history), f"The value of f, {len(history)} entries.")
+    drawn: list[Figure] = [
+        figure(
+            lambda ax: pictures.draw_value(ax, history), f"The value of f, {len(history)} entries."
+        )
     ]
     if np.isfinite(np.asarray(history.bound, float)).any():
         words = "The bound of the search: how short a combination of gradients it has found."
-        pictures.append(figure(lambda ax: draw_bound(ax, history, eps), words))
-    pictures.append(
-        figure(lambda ax: draw_calls(ax, history), "Calls of f and its gradient so far.")
+        drawn.append(figure(lambda ax: pictures.draw_bound(ax, history, eps), words))
+    drawn.append(
+        figure(lambda ax: pictures.draw_calls(ax, history), "Calls of f and its gradient so far.")
     )
     if any(v > 0 for v in history.violation):
         words = "The largest violation of a constraint, where there is any."
-        pictures.append(figure(lambda ax: draw_violation(ax, history), words))
-    return Section("course", "How it went", [Figures(pictures), _numbers(history)])
+        drawn.append(figure(lambda ax: pictures.draw_violation(ax, history), words))
+    return [Figures(drawn), _numbers(history)]
 
 
 def _numbers(history: Any) -> Table:
     columns = {name: np.asarray(c, float) for name, c in history.as_arrays().items()}
-    kept = thinned(columns, _ROWS)
+    kept = pictures.thinned(columns, _ROWS)
     rows = list(zip(*([number(v, 8) for v in column.tolist()] for column in kept.values())))
     part = "" if len(rows) == len(history) else f" ({len(rows)} of {len(history)} entries)"
     return Table.of(f"The numbers{part}", list(kept), rows, folded=True)
@@ -66,7 +56,7 @@ _CURVE_SECONDS, _FEWEST_CALLS = 0.3, 30
 _DECADES, _RADII = 2, 9
 
 
-def curve(subject: Subject) -> Section | None:
+def curve(subject: Subject) -> list[Any] | None:
     """The certified eps over two decades of delta on either side, for functions without limits."""
     fun, certificate = subject.fun, subject.certificate
     if fun is None or certificate is None or subject.limits or not fun.has_gradient:
@@ -77,35 +67,31 @@ def curve(subject: Subject) -> Section | None:
     each = seconds_per(lambda: fun.value(subject.x)) + 5e-5  # what a question costs us besides
     calls = int(_CURVE_SECONDS / each)
     if calls < _FEWEST_CALLS * _RADII:
-        return Section("curve", "Other radii", [Text("The function is too slow to be asked.")])
+        return [Text("The function is too slow to be asked.")]
     radii = middle * np.logspace(-_DECADES, _DECADES, _RADII)
     try:
         found = stationarity_curve(
             fun, subject.x, deltas=radii, rng=subject.result.seed, max_calls=calls
         )
     except GoldsteinError as failure:
-        return Section("curve", "Other radii", [Text(f"There is no curve here: {failure}", "note")])
+        return [Text(f"There is no curve here: {failure}", "note")]
     words = (
         "The certified eps over delta. It never rises; where it falls, gradients of other pieces "
         "come into reach. A flat part says that a larger ball would not help."
     )
-    steps = ["", *(number(s, 3) for s in slopes(found).tolist())]
+    steps = ["", *(number(s, 3) for s in pictures.slopes(found).tolist())]
     rows = [
         (number(delta, 3), number(eps, 3), slope)
         for delta, eps, slope in zip(found.deltas.tolist(), found.eps.tolist(), steps)
     ]
     caption = "The curve; slope is d log eps / d log delta from the radius before"
-    return Section(
-        "curve",
-        "Other radii",
-        [
-            Figures([figure(lambda ax: draw_curve(ax, found, subject.asked), words)]),
-            Table.of(caption, ("delta", "eps", "slope"), rows),
-        ],
-    )
+    return [
+        Figures([figure(lambda ax: pictures.draw_curve(ax, found, subject.asked), words)]),
+        Table.of(caption, ("delta", "eps", "slope"), rows),
+    ]
 
 
-def constraints(subject: Subject) -> Section | None:
+def constraints(subject: Subject) -> list[Any] | None:
     """What pushes at x, and what is far away."""
     result = subject.result
     if result.violation is None:
@@ -124,7 +110,7 @@ def constraints(subject: Subject) -> Section | None:
         pairs = [(i, number(v)) for i, v in enumerate(result.multipliers.tolist())]
         blocks.append(Table.of("Multipliers", ("constraint", "multiplier"), pairs))
     blocks += _bound_rows(subject)
-    return Section("constraints", "Constraints", blocks)
+    return blocks
 
 
 def _constraint_rows(subject: Subject) -> Table:
@@ -158,7 +144,7 @@ def _bound_rows(subject: Subject) -> list[Table]:
     return [Table.of("Active bounds", ("variable", "value", "bound", "multiplier"), rows)]
 
 
-def starts(subject: Subject) -> Section | None:
+def starts(subject: Subject) -> list[Any] | None:
     """Which stationary points were met, and how often."""
     many = subject.starts
     if many is None:
@@ -178,27 +164,18 @@ def starts(subject: Subject) -> Section | None:
     counts = np.array([int(p.count) for p in points])
     caption = "Values of the distinct points, and how many runs ended there."
     head = ("point", "f", "runs", "eps", "delta", "label")
-    return Section(
-        "starts",
-        "Many starts",
-        [
-            Text(words),
-            Figures([figure(lambda ax: draw_values(ax, values, counts), caption)]),
-            Table.of("Distinct stationary points", head, rows),
-        ],
-    )
+    return [
+        Text(words),
+        Figures([figure(lambda ax: pictures.draw_values(ax, values, counts), caption)]),
+        Table.of("Distinct stationary points", head, rows),
+    ]
 
 
-def model(subject: Subject) -> Section | None:
-    """Margins of a support vector machine; activations of a network."""
-    if isinstance(subject.fun, MarginSVM):
-        return _machine(subject.fun, subject)
-    if isinstance(subject.fun, ReLUNetwork):
-        return _network(subject.fun, subject)
-    return None
-
-
-def _machine(fun: MarginSVM, subject: Subject) -> Section:
+def machine(subject: Subject) -> list[Any] | None:
+    """Margins of a support vector machine."""
+    fun = subject.fun
+    if not isinstance(fun, MarginSVM):
+        return None
     problem = fun.problem
     margins = problem.product(subject.x)
     low, high = problem.shift, problem.shift + problem.rho
@@ -221,18 +198,18 @@ def _machine(fun: MarginSVM, subject: Subject) -> Section:
         names[rows] = name.partition(" (")[0]
     listed = np.flatnonzero(kink | states["outliers, given up (margin below the ramp)"])
     found = [(int(i), f"{margins[i]:.6g}", names[i]) for i in listed[np.argsort(margins[listed])]]
-    return Section(
-        "model",
-        "The support vector machine",
-        [
-            Figures([figure(lambda ax: draw_margins(ax, margins, low, high, kink), words)]),
-            Facts(facts),
-            Table.of("Outliers and rows on a kink", ("row", "margin", "where"), found),
-        ],
-    )
+    return [
+        Figures([figure(lambda ax: pictures.draw_margins(ax, margins, low, high, kink), words)]),
+        Facts(facts),
+        Table.of("Outliers and rows on a kink", ("row", "margin", "where"), found),
+    ]
 
 
-def _network(fun: ReLUNetwork, subject: Subject) -> Section:
+def network(subject: Subject) -> list[Any] | None:
+    """Activations of a network."""
+    fun = subject.fun
+    if not isinstance(fun, ReLUNetwork):
+        return None
     weights = fun.weights(subject.x)
     inner = np.asarray(fun.architecture.forward(fun.setting.X, weights).inner)
     active = inner > 0
@@ -248,13 +225,13 @@ def _network(fun: ReLUNetwork, subject: Subject) -> Section:
         ("rows of neurons within delta of a kink", str(np.count_nonzero(near))),
     ]
     eps = None if subject.asked is None else subject.asked[0]
-    pictures: list[Any] = [
+    drawn: list[Any] = [
         figure(
-            lambda ax: draw_course(ax, subject.history, eps),
+            lambda ax: pictures.draw_course(ax, subject.history, eps),
             "Training: the loss above its last value, and the bound beside it.",
         ),
         figure(
-            lambda ax: draw_patterns(ax, active),
+            lambda ax: pictures.draw_patterns(ax, active),
             "Which neuron is on for which row, neurons sorted by how often.",
         ),
     ]
@@ -264,11 +241,7 @@ def _network(fun: ReLUNetwork, subject: Subject) -> Section:
         for k in range(len(share))
     ]  # fmt: skip
     head = ("neuron", "on for", "rows within delta of its kink", "kind")
-    return Section(
-        "model",
-        "The network",
-        [Figures(pictures), Facts(facts), Table.of("Neurons", head, rows, folded=True)],
-    )
+    return [Figures(drawn), Facts(facts), Table.of("Neurons", head, rows, folded=True)]
 
 
 def _lengths(X: Any) -> Any:

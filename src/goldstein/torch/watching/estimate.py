@@ -1,4 +1,4 @@
-"""A bound on stationarity from some samples: one gradient, block by block, next to the weights."""
+"""A bound on stationarity from random samples: one gradient, block by block, near the weights."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from goldstein.errors import InputError, InputTypeError
 from goldstein.torch.batches import TREES, Caller
+from goldstein.torch.vectors import gradients
 
 
 class Samples:
@@ -118,10 +119,7 @@ def estimate(
     for batch in data.blocks(rng, samples, blocks):
         output, target = call(_moved(batch, device))
         loss = loss_fn(output, target)
-        found = torch.autograd.grad(loss, leaves, allow_unused=True)
-        block = [
-            torch.zeros_like(p) if g is None else g for p, g in zip(leaves, found, strict=True)
-        ]
+        block = gradients(loss, leaves)
         square = _square(block)
         weight = TREES.samples(batch) / samples
         squares += weight * square

@@ -79,11 +79,9 @@ class Observation:
     def scalars(self) -> dict[str, float]:
         """Return what is written to TensorBoard and to other loggers, by tag."""
         named = {
-            "goldstein/eps": self.eps,
-            "goldstein/relative_eps": self.relative_eps,
-            "goldstein/observed": self.observed,
-            "goldstein/loss": self.loss,
-        }
+            "goldstein/eps": self.eps, "goldstein/relative_eps": self.relative_eps,
+            "goldstein/observed": self.observed, "goldstein/loss": self.loss,
+        }  # fmt: skip
         return {**named, **{f"goldstein/layers/{n}": norm for n, norm in self.layers.items()}}
 
     def to_record(self) -> dict[str, Any]:
