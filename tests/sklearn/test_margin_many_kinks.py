@@ -125,9 +125,9 @@ def test_narrowing_keeps_the_shares_and_ends_near_the_sharper_minimiser(shift: f
     old, new = 0.02, 0.002
     search = _Search()
     hinge = Smoothing(2.0, np.inf)
-    v, u = search.settle(problem, np.zeros(601), hinge, tolerance=1e-6, steps=50)
+    v, u = search.settle(problem, np.zeros(601), hinge, 1e-6, 50)
     for width in (0.1, old):
-        v, u = search.settle(problem, v, Smoothing(width), tolerance=1e-7, steps=100)
+        v, u = search.settle(problem, v, Smoothing(width), 1e-7, 100)
     stays = problem.smooth_gradient(v, u, Smoothing(new))
     there = narrowed(problem, v, u, old, new, 1e-6)
     moves = problem.smooth_pass(there, Smoothing(new))[2]

@@ -129,7 +129,7 @@ def _majorised_minimum(problem: MarginProblem, v: Vector, u: Vector, radius: flo
     exact = None
     if chosen.size * problem.dim <= DENSE_LIMIT:
         exact = _solve_conditions(
-            *distinct_rows(M[chosen]), q[chosen], problem.ridge, slope - M.T @ below, level, answer
+            *distinct_rows(M[chosen]), q[chosen], problem.ridge, slope - M.T @ below, level
         )
     if exact is not None:
         gap_exact = M @ exact[0] - level
@@ -180,13 +180,7 @@ def _best_step(
 
 
 def _solve_conditions(
-    M: Any,
-    group: NDArray[np.intp],
-    q: Vector,
-    ridge: Vector,
-    constant: Vector,
-    level: float,
-    v: Vector,
+    M: Any, group: NDArray[np.intp], q: Vector, ridge: Vector, constant: Vector, level: float
 ) -> tuple[Vector, Vector] | None:
     """Solve ridge v + constant = sum_i q_i shares_i m_i, m_i.v = level, for (v, shares).
 

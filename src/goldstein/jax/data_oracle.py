@@ -23,6 +23,9 @@ def _flatten(batch: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     return leaves, partial(jax.tree.unflatten, structure)
 
 
+#: `loss(params, batch)`.
+Loss = Callable[[Any, Any], Any]
+
 TREES = Trees(_flatten, np.concatenate, np.asarray)
 
 
@@ -51,11 +54,7 @@ class DataOracle(DataMean):
     """
 
     def __init__(
-        self,
-        loss: Callable[[Any, Any], Any],
-        params: Any,
-        batches: Iterable[Any],
-        reduction: Reduction = "mean",
+        self, loss: Loss, params: Any, batches: Iterable[Any], reduction: Reduction = "mean"
     ) -> None:
         if not callable(loss):
             raise InputTypeError(f"loss is {type(loss).__name__}, expected loss(params, batch).")
@@ -103,7 +102,7 @@ def _as_double(leaf: Any) -> Any:
 
 
 def certify(
-    loss: Callable[[Any, Any], Any],
+    loss: Loss,
     params: Any,
     batches: Iterable[Any],
     *,

@@ -45,6 +45,13 @@ class Setting:
         """The factor of the losses, rounded."""
         return 1.0 if self.total is None else float(1 / self.total)
 
+    def slope_bound(self, level: float, gain: float, delta: float) -> float:
+        """Bound the gradient in the outputs within gain delta of where F is below a level."""
+        if math.isfinite(self.loss.slope_limit):
+            return self.scale * self.loss.slope_limit * self.loss.weight_norm
+        steep = self.scale * self.loss.largest_weight
+        return math.sqrt(2.0 * steep * level) + steep * gain * delta
+
     def objective(self, out: Expression) -> Expression:
         """Return the losses of the outputs plus the ridge term."""
         losses = self.loss.expression(out)
@@ -162,10 +169,7 @@ class ReLUOneLayer(ReLUNetwork):
         gain = reach * self.data_norm
         level = self.value(x)
         ridge = math.sqrt(2.0 * s.ridge * level) + s.ridge * delta
-        if math.isfinite(s.loss.slope_limit):
-            return s.scale * s.loss.slope_limit * s.loss.weight_norm * gain + ridge
-        steep = s.scale * s.loss.largest_weight
-        return gain * (math.sqrt(2.0 * steep * level) + steep * gain * delta) + ridge
+        return gain * s.slope_bound(level, gain, delta) + ridge
 
 
 def alternating_signs(width: int, outputs: int, as_vector: bool) -> Matrix:
@@ -275,12 +279,7 @@ class ReLUTwoLayer(ReLUNetwork):
         size = math.sqrt(2.0 * level / s.ridge) + delta
         extra = s.X.shape[0] if self.architecture.output_bias else 0
         gain = math.sqrt((self.data_norm * size) ** 2 + extra)
-        if math.isfinite(s.loss.slope_limit):
-            slope = s.scale * s.loss.slope_limit * s.loss.weight_norm
-        else:
-            steep = s.scale * s.loss.largest_weight
-            slope = math.sqrt(2.0 * steep * level) + steep * gain * delta
-        return gain * slope + s.ridge * size
+        return gain * s.slope_bound(level, gain, delta) + s.ridge * size
 
 
 def relu_two_layer(

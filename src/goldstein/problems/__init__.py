@@ -1,7 +1,7 @@
 """Test functions with start, best known value and source.
 
-A family is a file here. Adding a problem takes a function that returns an `Instance`, under one
-`problem(...)` line.
+A family is a file here. Adding a problem takes a function that returns value and gradient, or one
+that builds an `Instance`, under one `problem(...)` line.
 """
 
 from importlib import import_module

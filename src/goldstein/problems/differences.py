@@ -44,50 +44,39 @@ def dc_1() -> Instance:
     return Instance([2.0, 2.0], plane_pair(both))
 
 
-@problem(2, "|x1-1|+100||x1|-x2|", "2", reference=2.220446049250313e-16)
-def dc_2() -> Instance:
+@problem(2, "|x1-1|+100||x1|-x2|", "2", reference=2.220446049250313e-16, start=[-1.2, 1.0])
+def dc_2(a: float, b: float) -> Any:
     """A steep folded valley. Minimiser (1, 1)."""
-
-    def both(a: float, b: float) -> Any:
-        s = 100.0 if abs(a) >= b else -100.0
-        value = abs(a - 1.0) + 100.0 * abs(abs(a) - b)
-        return value, (sign(a - 1.0) + (s if a >= 0.0 else -s), -s)
-
-    return Instance([-1.2, 1.0], plane_pair(both))
+    s = 100.0 if abs(a) >= b else -100.0
+    value = abs(a - 1.0) + 100.0 * abs(abs(a) - b)
+    return value, (sign(a - 1.0) + (s if a >= 0.0 else -s), -s)
 
 
 @problem(
     AnyDimension(2), "d max|x_i|-sum|x_i|", "4", reference=3.979039320256561e-13,
-    note="minimisers: all |x_i| equal",
+    note="minimisers: all |x_i| equal", start=ramp_start, size=20,
 )  # fmt: skip
-def dc_4(d: int = 20) -> Instance:
+def dc_4(x: Vector) -> Any:
     """Goffin's function of the moduli."""
-
-    def both(x: Vector) -> Any:
-        s, modulus = signs(x), np.abs(x)
-        k = int(np.argmax(modulus))
-        g = -s
-        g[k] += x.size * s[k]
-        return x.size * modulus[k] - np.sum(modulus), g
-
-    return Instance(ramp_start(d), together(both))
+    s, modulus = signs(x), np.abs(x)
+    k = int(np.argmax(modulus))
+    g = -s
+    g[k] += x.size * s[k]
+    return x.size * modulus[k] - np.sum(modulus), g
 
 
-@problem(2, "x2+0.1|x|^2+10max{0, -x2}-|x1|-|x2|", "6", best=-2.5, reference=-2.5)
-def dc_6() -> Instance:
+@problem(
+    2, "x2+0.1|x|^2+10max{0, -x2}-|x1|-|x2|", "6", best=-2.5, reference=-2.5, start=[10.0, 1.0]
+)
+def dc_6(a: float, b: float) -> Any:
     """Minimisers (5, 0) and (-5, 0)."""
-
-    def both(a: float, b: float) -> Any:
-        value = b + 0.1 * (a * a + b * b) + 10.0 * max(0.0, -b) - abs(a) - abs(b)
-        return value, (0.2 * a - sign(a), 0.2 * b + (0.0 if b >= 0.0 else -8.0))
-
-    return Instance([10.0, 1.0], plane_pair(both))
+    value = b + 0.1 * (a * a + b * b) + 10.0 * max(0.0, -b) - abs(a) - abs(b)
+    return value, (0.2 * a - sign(a), 0.2 * b + (0.0 if b >= 0.0 else -8.0))
 
 
 @problem(
     3,
-    "9-8x1-6x2-4x3+2|x|_1+4x1^2+2x2^2+2x3^2+10max{0, x1+x2+2x3-3, -x1, -x2, -x3}"
-    "-|x1-x2|-|x1-x3|",
+    "9-8x1-6x2-4x3+2|x|_1+4x1^2+2x2^2+2x3^2+10max{0, x1+x2+2x3-3, -x1, -x2, -x3}-|x1-x2|-|x1-x3|",
     "8", best=3.5, reference=3.7499999999999987,
 )  # fmt: skip
 def dc_8() -> Instance:
@@ -135,9 +124,8 @@ def dc_9() -> Instance:
 
 @applied(
     12, "sum_i min_{j<=3} |p_i-c_j|^2, iris data",
-    "Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth"
-    " Optimization; data Fisher (1936)",
-    best=78.851441426146, kind="literature", reference=78.851441426146,
+    "Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth Optimization; data"
+    " Fisher (1936)", best=78.851441426146, kind="literature", reference=78.851441426146,
     note="a local minimum of value 142.7540625 exists",
 )  # fmt: skip
 def iris_kmeans_3() -> Instance:
@@ -148,9 +136,8 @@ def iris_kmeans_3() -> Instance:
 
 @applied(
     8, "mean_i min{|x_i'w-y_i|, 0.3}",
-    "capped absolute loss with 30% gross outliers, own instance;"
-    " cf. Ong, An (2013), Optim. Methods Softw. 28, 830-854",
-    best=None, kind="planted", reference=0.08156838549224826,
+    "capped absolute loss with 30% gross outliers, own instance; cf. Ong, An (2013), Optim."
+    " Methods Softw. 28, 830-854", best=None, kind="planted", reference=0.08156838549224826,
     note="flat far away from the solution",
 )  # fmt: skip
 def capped_l1(seed: int = 61) -> Instance:

@@ -18,9 +18,8 @@ not_lipschitz = family("not-lipschitz")
 
 @problem(
     196, "sum_{i<=7} log lambda_i(A o VV'), V = X with rows of length 1, 14 x 14",
-    "Burke, Lewis, Overton (2005), SIAM J. Optim. 15(3), 751-779; matrix of"
-    " Anstreicher, Lee (2004)",
-    best=-2.5244675520541815, kind="literature", reference=-2.5244675520541797,
+    "Burke, Lewis, Overton (2005), SIAM J. Optim. 15(3), 751-779; matrix of Anstreicher, Lee"
+    " (2004)", best=-2.5244675520541815, kind="literature", reference=-2.5244675520541797,
     note="undefined where a row of X vanishes",
 )  # fmt: skip
 def eigenvalue_product() -> Instance:
@@ -115,8 +114,7 @@ def bilinear_matrix_inequality(seed: int = 13) -> Instance:
 
 @not_lipschitz(
     4, "max Re eig(A+BKC), A 8 x 8, K 2 x 2",
-    "Burke, Lewis, Overton (2002), Linear Algebra Appl. 351-352, 117-145,"
-    " own random plant",
+    "Burke, Lewis, Overton (2002), Linear Algebra Appl. 351-352, 117-145, own random plant",
     locally_lipschitz=False, best=0.530764065905418, kind="best-found",
     reference=0.5926569641483315,
     note="not locally Lipschitz at defective matrices: outside the theory",

@@ -104,11 +104,7 @@ def added(first: Objective, second: Objective) -> Objective:
         more, further = _pair(second, x)
         return value + more, gradient + further
 
-    return Objective(
-        lambda x: first.value(x) + second.value(x),
-        lambda x: first.gradient(x) + second.gradient(x),
-        both,
-    )
+    return together(both, lambda x: first.value(x) + second.value(x))
 
 
 def _pair(f: Objective, x: Vector) -> tuple[float, Any]:

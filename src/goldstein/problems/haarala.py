@@ -107,73 +107,58 @@ def _cb3_terms(x: Vector) -> tuple[Vector, Vector, Vector]:
 
 @problem(
     ANY, "sum_{i<d} max{x_i^4+x_{i+1}^2, (2-x_i)^2+(2-x_{i+1})^2, 2exp(x_{i+1}-x_i)}", "4",
-    convex=True, best=lambda d: 2.0 * (d - 1), reference=98.00000000000009,
+    convex=True, best=lambda d: 2.0 * (d - 1), reference=98.00000000000009, start=2.0, size=50,
 )  # fmt: skip
-def chained_cb3_1(d: int = 50) -> Instance:
+def chained_cb3_1(x: Vector) -> Any:
     """A sum of maxima: 3^(d-1) smooth pieces. Minimiser: all ones."""
-
-    def both(x: Vector) -> Any:
-        p, q, r = _cb3_terms(x)
-        a, b = x[:-1], x[1:]
-        first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
-        left = np.where(first, 4.0 * a * a * a, np.where(second, 2.0 * a - 4.0, -r))
-        right = np.where(first, 2.0 * b, np.where(second, 2.0 * b - 4.0, r))
-        return np.sum(np.maximum(np.maximum(p, q), r)), _chain(left, right)
-
-    return Instance(np.full(d, 2.0), together(both))
+    p, q, r = _cb3_terms(x)
+    a, b = x[:-1], x[1:]
+    first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
+    left = np.where(first, 4.0 * a * a * a, np.where(second, 2.0 * a - 4.0, -r))
+    right = np.where(first, 2.0 * b, np.where(second, 2.0 * b - 4.0, r))
+    return np.sum(np.maximum(np.maximum(p, q), r)), _chain(left, right)
 
 
 @problem(
     ANY, "max{sum x_i^4+x_{i+1}^2, sum (2-x_i)^2+(2-x_{i+1})^2, sum 2exp(x_{i+1}-x_i)}", "5",
-    convex=True, public=False, best=lambda d: 2.0 * (d - 1),
+    convex=True, public=False, best=lambda d: 2.0 * (d - 1), start=2.0, size=50,
 )  # fmt: skip
-def chained_cb3_2(d: int = 50) -> Instance:
+def chained_cb3_2(x: Vector) -> Any:
     """The maximum of three sums. Minimiser: all ones."""
-
-    def both(x: Vector) -> Any:
-        terms = _cb3_terms(x)
-        sums = [float(np.sum(term)) for term in terms]
-        active = sums.index(max(sums))
-        a, b = x[:-1], x[1:]
-        sides = ((4.0 * a * a * a, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-terms[2], terms[2]))
-        return sums[active], _chain(*sides[active])
-
-    return Instance(np.full(d, 2.0), together(both))
+    terms = _cb3_terms(x)
+    sums = [float(np.sum(term)) for term in terms]
+    active = sums.index(max(sums))
+    a, b = x[:-1], x[1:]
+    sides = ((4.0 * a * a * a, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-terms[2], terms[2]))
+    return sums[active], _chain(*sides[active])
 
 
 @problem(
     ANY, "max{g(-sum x), g(x_1), ..., g(x_d)}, g(y) = ln(|y|+1)", "6",
-    reference=2.375877272697807e-14,
+    reference=2.375877272697807e-14, start=1.0, size=50,
 )  # fmt: skip
-def active_faces(d: int = 50) -> Instance:
+def active_faces(x: Vector) -> Any:
     """Quasi-convex; all d+1 faces meet at the minimiser 0."""
-
-    def both(x: Vector) -> Any:
-        total, i = float(np.sum(x)), int(np.argmax(np.abs(x)))
-        y = total if abs(total) >= abs(x[i]) else x[i]
-        slope = math.copysign(1.0 / (abs(y) + 1.0), y)
-        g = np.full(d, slope) if abs(total) >= abs(x[i]) else unit_vector(d, i, slope)
-        return math.log1p(abs(y)), g
-
-    return Instance(np.ones(d), together(both))
+    total, i = float(np.sum(x)), int(np.argmax(np.abs(x)))
+    y = total if abs(total) >= abs(x[i]) else x[i]
+    slope = math.copysign(1.0 / (abs(y) + 1.0), y)
+    g = np.full(x.size, slope) if abs(total) >= abs(x[i]) else unit_vector(x.size, i, slope)
+    return math.log1p(abs(y)), g
 
 
 @problem(
-    ANY, "sum_{i<d} |x_i|^(x_{i+1}^2+1) + |x_{i+1}|^(x_i^2+1)", "7", reference=5.791182692926252e-16
-)
-def brown_2(d: int = 50) -> Instance:
+    ANY, "sum_{i<d} |x_i|^(x_{i+1}^2+1) + |x_{i+1}|^(x_i^2+1)", "7",
+    reference=5.791182692926252e-16, start=lambda d: _alternating(d, -1.0, 1.0), size=50,
+)  # fmt: skip
+def brown_2(x: Vector) -> Any:
     """Nonsmooth generalisation of Brown's function 2. Minimiser: 0."""
-
-    def both(x: Vector) -> Any:
-        modulus, power, sign = np.abs(x), x * x + 1.0, np.sign(x)
-        logarithm = np.log(np.where(modulus > 0.0, modulus, 1.0))
-        u, v = modulus[:-1], modulus[1:]
-        p, q = power[1:], power[:-1]
-        left = p * u ** (p - 1.0) * sign[:-1] + 2.0 * x[:-1] * v**q * logarithm[1:]
-        right = q * v ** (q - 1.0) * sign[1:] + 2.0 * x[1:] * u**p * logarithm[:-1]
-        return np.sum(u**p) + np.sum(v**q), _chain(left, right)
-
-    return Instance(_alternating(d, -1.0, 1.0), together(both))
+    modulus, power, sign = np.abs(x), x * x + 1.0, np.sign(x)
+    logarithm = np.log(np.where(modulus > 0.0, modulus, 1.0))
+    u, v = modulus[:-1], modulus[1:]
+    p, q = power[1:], power[:-1]
+    left = p * u ** (p - 1.0) * sign[:-1] + 2.0 * x[:-1] * v**q * logarithm[1:]
+    right = q * v ** (q - 1.0) * sign[1:] + 2.0 * x[1:] * u**p * logarithm[:-1]
+    return np.sum(u**p) + np.sum(v**q), _chain(left, right)
 
 
 @problem(
@@ -212,15 +197,11 @@ def chained_crescent_1(d: int = 50) -> Instance:
 
 @problem(
     ANY, "sum_{i<d} max{c_i, -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1", "10",
-    public=False,
+    public=False, start=lambda d: _alternating(d, -1.5, 2.0), size=50,
 )  # fmt: skip
-def chained_crescent_2(d: int = 50) -> Instance:
+def chained_crescent_2(x: Vector) -> Any:
     """A curved kink for every pair of neighbours. Minimiser: 0."""
-
-    def both(x: Vector) -> Any:
-        q = x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0
-        s = 2.0 * signs(q)
-        value = np.sum(x[1:]) + np.sum(np.abs(q))
-        return value, _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)
-
-    return Instance(_alternating(d, -1.5, 2.0), together(both))
+    q = x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0
+    s = 2.0 * signs(q)
+    value = np.sum(x[1:]) + np.sum(np.abs(q))
+    return value, _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)

@@ -149,8 +149,7 @@ def relu_two_layer_diabetes() -> Instance:
 
 @problem(
     18, "mean_i |sum_{j<=3} a_j relu(w_j'x_i)-y_i|, n = 60",
-    "teacher and student ReLU regression, own instance; cf. Safran, Shamir (2018),"
-    " ICML, PMLR 80",
+    "teacher and student ReLU regression, own instance; cf. Safran, Shamir (2018), ICML, PMLR 80",
     reference=8.73144149574993e-17, note="spurious local minima exist",
 )  # fmt: skip
 def relu_teacher(seed: int = 55) -> Instance:
@@ -302,8 +301,7 @@ def relu_few_rows_hinge(seed: int = 324) -> Instance:
 
 @few_rows(
     24, "mean_i |max_{j<=3} (a_j't_i+c_j)-max_{j<=3} (b_j't_i+e_j)-y_i|+5e-4|x|^2, 30 rows",
-    "Cui, Pang, Sen (2018), SIAM J. Optim. 28(4), 3344-3374",
-    best=0.05150067683894201,
+    "Cui, Pang, Sen (2018), SIAM J. Optim. 28(4), 3344-3374", best=0.05150067683894201,
 )  # fmt: skip
 def piecewise_affine_regression(seed: int = 325) -> Instance:
     """A difference of two maxima of affine functions, fitted with absolute loss."""

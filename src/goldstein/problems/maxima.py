@@ -26,9 +26,7 @@ def _affine(A: Vector, b: Vector) -> Objective:
     return largest(lambda x: A @ x + b, lambda _, i: A[i].copy())
 
 
-@problem(
-    30, "max_{i<=31} a_i'x+b_i", LEMARECHAL, convex=True, best=0.018438411865077435,
-)  # fmt: skip
+@problem(30, "max_{i<=31} a_i'x+b_i", LEMARECHAL, convex=True, best=0.018438411865077435)
 def max_affine(seed: int = 341) -> Instance:
     """As few affine pieces as a sharp minimum can have: d + 1."""
     rng = np.random.default_rng(seed)
@@ -82,9 +80,7 @@ def max_quadratics_nonconvex(seed: int = 344) -> Instance:
     return Instance(rng.standard_normal(15), objective)
 
 
-@problem(
-    25, "max_{i<=26} exp(a_i'x+b_i)", LEMARECHAL, convex=True, best=1.030680025229611,
-)  # fmt: skip
+@problem(25, "max_{i<=26} exp(a_i'x+b_i)", LEMARECHAL, convex=True, best=1.030680025229611)
 def max_exponentials(seed: int = 345) -> Instance:
     """Curved pieces that look alike far from the minimum."""
     rng = np.random.default_rng(seed)

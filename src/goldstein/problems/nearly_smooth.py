@@ -172,8 +172,7 @@ def group_lasso(seed: int = 367) -> Instance:
 
 @problem(
     80, "|Ax-b|^2/(2n)+sum_i p(min{|x_i|, 0.6}), p(t) = 0.2t-t^2/6, n = 100",
-    "Zhang (2010), Ann. Statist. 38(2), 894-942", best=0.459451777023863,
-    note="local minima exist",
+    "Zhang (2010), Ann. Statist. 38(2), 894-942", best=0.459451777023863, note="local minima exist",
 )  # fmt: skip
 def minimax_concave_regression(seed: int = 368) -> Instance:
     """A nonconvex penalty with a kink at 0 only."""

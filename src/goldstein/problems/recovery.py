@@ -101,8 +101,7 @@ def quadratic_sensing(d: int = 20, seed: int = 35) -> Instance:
 
 @problem(
     27, "mean_ij |uv'-M|, u of length 15, v of length 12",
-    "Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21,"
-    " own instance",
+    "Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21, own instance",
     best=None, kind="planted", reference=0.5762070872358309,
     note="the planted factors minimise globally with high probability",
 )  # fmt: skip
@@ -126,8 +125,7 @@ def robust_pca(seed: int = 38) -> Instance:
 
 @problem(
     AnyDimension(2), "mean_i |z_i'q|/|q|, 400 samples",
-    "Bai, Jiang, Sun (2019), ICLR, Subgradient descent learns orthogonal"
-    " dictionaries, own seed",
+    "Bai, Jiang, Sun (2019), ICLR, Subgradient descent learns orthogonal dictionaries, own seed",
     best=None, kind="planted", reference=0.21701076527298452,
     note="every dictionary column is a local minimiser; undefined at 0",
 )  # fmt: skip
@@ -186,8 +184,7 @@ def matrix_sensing(seed: int = 301) -> Instance:
 
 @sensing(
     66,
-    "mean_i |<A_i, UV'>-b_i|, U of size 12 x 3, V of size 10 x 3, 300 measurements,"
-    " 10% corrupted",
+    "mean_i |<A_i, UV'>-b_i|, U of size 12 x 3, V of size 10 x 3, 300 measurements, 10% corrupted",
     LI, best=None, kind="planted",
 )  # fmt: skip
 def matrix_sensing_rectangular(seed: int = 302) -> Instance:
@@ -249,8 +246,7 @@ def phase_retrieval_corrupted(seed: int = 304) -> Instance:
 
 @sensing(
     40, "mean_i | |a_i^H z|^2-b_i |, z complex of length 20, x = (Re z, Im z), 240 equations",
-    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529",
-    note="minimisers form a circle",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529", note="minimisers form a circle",
 )  # fmt: skip
 def complex_phase_retrieval(seed: int = 305) -> Instance:
     """Phase retrieval over the complex numbers."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.errors import InputError, InputTypeError
+from goldstein.problems.forms import plane_pair, together
 from goldstein.problems.problem import BestValueKind, Facts, Instance, Problem
 
 Builder = Callable[..., Instance]
@@ -112,7 +113,7 @@ class Definition(Facts):
 
 DEFINITIONS: dict[str, Definition] = {}
 
-Decorator = Callable[[Builder], Builder]
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def family(family: str, source: str = "{}", **common: Any) -> Callable[..., Decorator]:
@@ -123,21 +124,37 @@ def family(family: str, source: str = "{}", **common: Any) -> Callable[..., Deco
     """
 
     def problem(
-        dims: int | AnyDimension, formula: str, citation: str = "", *, name: str = "", **own: Any
-    ) -> Decorator:
-        """Add a problem under the builder's name, or `name`."""
+        dims: int | AnyDimension, formula: str, citation: str = "", *, start: Any = None,
+        size: int = 0, name: str = "", **own: Any,
+    ) -> Decorator:  # fmt: skip
+        """Add a problem under the builder's name, or `name`.
 
-        def register(builder: Builder) -> Builder:
-            key = name or builder.__name__
+        With a `start` it is the function itself, a pair (value, gradient): of few numbers, or of a
+        vector of the usual `size`, where the start is a number or a function of d.
+        """
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            key = name or function.__name__
+            builder = function if start is None else _builder(function, start, size)
             facts = {"family": family, "citation": source.format(citation), **common, **own}
             DEFINITIONS[key] = Definition(
                 name=key, builder=builder, dims=dims, formula=formula, **facts
             )
-            return builder
+            return function
 
         return register
 
     return problem
+
+
+def _builder(both: Callable[..., Any], start: Any, size: int) -> Builder:
+    if not size:
+        return lambda: Instance(start, plane_pair(both))
+
+    def build(d: int = size) -> Instance:
+        return Instance(start(d) if callable(start) else np.full(d, start), together(both))
+
+    return build
 
 
 def names(kind: str = "unconstrained") -> list[str]:

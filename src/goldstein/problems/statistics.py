@@ -73,8 +73,7 @@ def k_median(seed: int = 383) -> Instance:
 
 @problem(
     30, "mean_i min_{j<=10} |p_i-c_j|, 150 points of space",
-    "Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth"
-    " Optimization, Springer",
+    "Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth Optimization, Springer",
     best=0.41776832704560213, note="many local minima",
 )  # fmt: skip
 def multisource_weber(seed: int = 384) -> Instance:

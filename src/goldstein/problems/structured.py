@@ -75,18 +75,13 @@ def nesterov_worst(d: int = 50, m: int = 10) -> Instance:
 
 @problem(
     2, "|x1|-|x2|+x2^2/2",
-    "elementary example of a Clarke stationary point with descent directions;"
-    " cf. Clarke (1983), Optimization and Nonsmooth Analysis",
-    best=-0.5, reference=-0.5,
-    note="0 is Clarke stationary, yet no minimiser; x0 lies on the ridge",
+    "elementary example of a Clarke stationary point with descent directions; cf. Clarke (1983),"
+    " Optimization and Nonsmooth Analysis", best=-0.5, reference=-0.5,
+    note="0 is Clarke stationary, yet no minimiser; x0 lies on the ridge", start=[1.0, 0.0],
 )  # fmt: skip
-def clarke_trap() -> Instance:
+def clarke_trap(a: float, b: float) -> Any:
     """Clarke stationary at 0 although it can be left downhill."""
-
-    def both(a: float, b: float) -> Any:
-        return abs(a) - abs(b) + 0.5 * b * b, (sign(a), b - sign(b))
-
-    return Instance([1.0, 0.0], plane_pair(both))
+    return abs(a) - abs(b) + 0.5 * b * b, (sign(a), b - sign(b))
 
 
 def _lewis_wylie(d: int, pieces: int, seed: int) -> tuple[Any, Any, Any]:
@@ -144,19 +139,13 @@ def _ferrier(d: int, ridge: float) -> Instance:
     return Instance(1.0 / index**2, together(both))
 
 
-@ferrier(
-    AnyDimension(2), "sum |h_i|, h_i = i x_i^2-2x_i+sum x",
-    reference=1.4226836015325814e-18,
-)  # fmt: skip
+@ferrier(AnyDimension(2), "sum |h_i|, h_i = i x_i^2-2x_i+sum x", reference=1.4226836015325814e-18)
 def ferrier_1(d: int = 10) -> Instance:
     """Sum of moduli of Ferrier's polynomials. Minimiser 0."""
     return _ferrier(d, 0.0)
 
 
-@ferrier(
-    AnyDimension(2), "sum |h_i|+|x|^2/2, h_i as in ferrier_1",
-    reference=9.408860575614115e-19,
-)  # fmt: skip
+@ferrier(AnyDimension(2), "sum |h_i|+|x|^2/2, h_i as in ferrier_1", reference=9.408860575614115e-19)
 def ferrier_4(d: int = 10) -> Instance:
     """The same with a quadratic. Minimiser 0."""
     return _ferrier(d, 1.0)

@@ -41,9 +41,8 @@ def wf() -> Instance:
 
 
 @problem(
-    3, "max{s+x3^2-1, s+(x3-2)^2, x1+x2+x3-1, x1+x2-x3+1, 2x1^3+6x2^2+2(5x3-x1+1)^2, x1^2-9x3},"
-    " s = x1^2+x2^2",
-    "4", best=3.5997192998262393, kind="literature", reference=3.5997192998262393,
+    3, "max{s+x3^2-1, s+(x3-2)^2, x1+x2+x3-1, x1+x2-x3+1, 2x1^3+6x2^2+2(5x3-x1+1)^2, x1^2-9x3}, s ="
+    " x1^2+x2^2", "4", best=3.5997192998262393, kind="literature", reference=3.5997192998262393,
 )  # fmt: skip
 def evd52() -> Instance:
     """Quadratics, planes and a cubic."""

@@ -18,28 +18,20 @@ from goldstein.problems.test06 import EL_ATTAR_START, el_attar_fit
 problem = family("test19", "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. {}")
 
 
-@problem(2, "100(x2-x1^2)^2+(1-x1)^2", "1", smooth=True, reference=0.0)
-def rosenbrock() -> Instance:
+@problem(2, "100(x2-x1^2)^2+(1-x1)^2", "1", smooth=True, reference=0.0, start=[-1.2, 1.0])
+def rosenbrock(a: float, b: float) -> Any:
     """Rosenbrock's curved valley, the smooth one."""
-
-    def both(a: float, b: float) -> Any:
-        r = b - a * a
-        value = 100.0 * r**2 + (1.0 - a) ** 2
-        return value, (-400.0 * a * r - 2.0 * (1.0 - a), 200.0 * r)
-
-    return Instance([-1.2, 1.0], plane_pair(both))
+    r = b - a * a
+    value = 100.0 * r**2 + (1.0 - a) ** 2
+    return value, (-400.0 * a * r - 2.0 * (1.0 - a), 200.0 * r)
 
 
-@problem(2, "x2+|x1^2+(x2-1)^2-1|", "2", reference=-9.448020225922091e-17)
-def crescent() -> Instance:
+@problem(2, "x2+|x1^2+(x2-1)^2-1|", "2", reference=-9.448020225922091e-17, start=[-1.5, 2.0])
+def crescent(a: float, b: float) -> Any:
     """Two circles that touch at the minimiser 0."""
-
-    def both(a: float, b: float) -> Any:
-        r = a * a + (b - 1.0) ** 2
-        s = 2.0 if r >= 1.0 else -2.0
-        return b + abs(r - 1.0), (s * a, s * (b - 1.0) + 1.0)
-
-    return Instance([-1.5, 2.0], plane_pair(both))
+    r = a * a + (b - 1.0) ** 2
+    s = 2.0 if r >= 1.0 else -2.0
+    return b + abs(r - 1.0), (s * a, s * (b - 1.0) + 1.0)
 
 
 def cb3_pair(a: float, b: float) -> tuple[float, tuple[float, float]]:
@@ -61,18 +53,14 @@ def cb3() -> Instance:
 
 @problem(
     2, "max{5x1+x2, -5x1+x2, x1^2+x2^2+4x2}", "5 (Demyanov, Malozemov)", convex=True, best=-3.0,
-    reference=-3.0,
+    reference=-3.0, start=[1.0, 1.0],
 )  # fmt: skip
-def dem() -> Instance:
+def dem(a: float, b: float) -> Any:
     """Minimiser (0, -3)."""
-
-    def both(a: float, b: float) -> Any:
-        sharp, round_ = 5.0 * abs(a) + b, a * a + b * b + 4.0 * b
-        if sharp >= round_:
-            return sharp, (5.0 * sign(a), 1.0)
-        return round_, (2.0 * a, 2.0 * b + 4.0)
-
-    return Instance([1.0, 1.0], plane_pair(both))
+    sharp, round_ = 5.0 * abs(a) + b, a * a + b * b + 4.0 * b
+    if sharp >= round_:
+        return sharp, (5.0 * sign(a), 1.0)
+    return round_, (2.0 * a, 2.0 * b + 4.0)
 
 
 @problem(
@@ -86,29 +74,21 @@ def lq() -> Instance:
 
 @problem(
     2, "-x1+20max{x1^2+x2^2-1, 0}", "8", convex=True, best=-1.0, reference=-0.9999999999999348,
-    note="x0 lies on the kink",
+    note="x0 lies on the kink", start=[0.8, 0.6],
 )  # fmt: skip
-def mifflin_1() -> Instance:
+def mifflin_1(a: float, b: float) -> Any:
     """Minimiser (1, 0)."""
-
-    def both(a: float, b: float) -> Any:
-        y = a * a + b * b
-        slope = 40.0 if y > 1.0 else 0.0
-        return -a + 20.0 * max(y - 1.0, 0.0), (slope * a - 1.0, slope * b)
-
-    return Instance([0.8, 0.6], plane_pair(both))
+    y = a * a + b * b
+    slope = 40.0 if y > 1.0 else 0.0
+    return -a + 20.0 * max(y - 1.0, 0.0), (slope * a - 1.0, slope * b)
 
 
-@problem(2, "-x1+2y+1.75|y|, y = x1^2+x2^2-1", "9", best=-1.0, reference=-1.0)
-def mifflin_2() -> Instance:
+@problem(2, "-x1+2y+1.75|y|, y = x1^2+x2^2-1", "9", best=-1.0, reference=-1.0, start=[-1.0, -1.0])
+def mifflin_2(a: float, b: float) -> Any:
     """Minimiser (1, 0); not convex because |y| is not."""
-
-    def both(a: float, b: float) -> Any:
-        y = a * a + b * b - 1.0
-        slope = 7.5 if a * a + b * b >= 1.0 else 0.5
-        return -a + 2.0 * y + 1.75 * abs(y), (slope * a - 1.0, slope * b)
-
-    return Instance([-1.0, -1.0], plane_pair(both))
+    y = a * a + b * b - 1.0
+    slope = 7.5 if a * a + b * b >= 1.0 else 0.5
+    return -a + 2.0 * y + 1.75 * abs(y), (slope * a - 1.0, slope * b)
 
 
 @problem(

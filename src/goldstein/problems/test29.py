@@ -6,11 +6,18 @@ Problem 5, with its dense Hilbert matrix, costs O(d log d).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import hilbert_product, largest_modulus, sum_of_moduli, unit_vector
+from goldstein.problems.forms import (
+    Pieces,
+    hilbert_product,
+    largest_modulus,
+    sum_of_moduli,
+    unit_vector,
+)
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import AnyDimension, family
 
@@ -22,14 +29,11 @@ ANY = AnyDimension(2)
 
 
 def _tridiagonal(
-    diagonal: Callable[[Vector], Vector],
-    slope: Callable[[float, int], float],
-    below: float,
-    above: float,
+    diagonal: Pieces, slope: Callable[[float, int], float], below: float, above: float
 ) -> Objective:
     """max_i |diagonal_i(x_i) + below x_{i-1} + above x_{i+1}|; slope(x_i, i) = diagonal_i'."""
 
-    def residuals(x: Vector) -> Vector:
+    def residuals(x: Vector) -> Any:
         r = diagonal(x)
         r[1:] += below * x[:-1]
         r[:-1] += above * x[1:]

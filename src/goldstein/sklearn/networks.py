@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
+from goldstein.models.losses import make_loss
 from goldstein.models.network_pass import Weights
 from goldstein.models.networks import network_outputs, relu_one_layer, relu_two_layer
 from goldstein.sklearn import estimator as check
@@ -176,15 +177,14 @@ class _ReLUNet(ProvedEstimator):
         raise NotImplementedError
 
     def _model(self, X: Any, target: NDArray[Any], weights: Vector | None) -> Network:
-        options: dict[str, Any] = {
-            "loss": self.loss, "ridge": self.ridge, "threshold": self.threshold,
-            "classes": len(getattr(self, "classes_", ())),
-        }  # fmt: skip
+        threshold, classes = self.threshold, len(getattr(self, "classes_", ()))
         if is_dask_array(X):
-            return ChunkedNetwork(
-                X, target, weights, width=self.width, layers=self.layers, **options
-            )
-        options |= {"weights": weights, "mean": True}
+            loss = make_loss(self.loss, target, X.shape[0], threshold, weights, classes)
+            return ChunkedNetwork(X, loss, self.width, self.layers, self.ridge)
+        options: dict[str, Any] = {
+            "loss": self.loss, "ridge": self.ridge, "threshold": threshold, "classes": classes,
+            "weights": weights, "mean": True,
+        }  # fmt: skip
         if self.layers == 1:
             return relu_one_layer(X, target, self.width, **options)
         return relu_two_layer(X, target, self.width, output_bias=True, **options)

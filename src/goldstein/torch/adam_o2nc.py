@@ -166,15 +166,14 @@ class AdamO2NC(CentredOptimizer):
             self._finish_step(block, fused)
             self._choose_direction(block, fused)
             group = block.group
+            share = position.to(group["owed"].device) if capturable else position
+            longest = group["lr"] if capturable else block.lr
+            add_scaled(block.params, block.buffer("direction"), -share * longest, fused)
             if capturable:
                 # In place: a captured graph reads and writes the same memory in every replay.
-                share = position.to(group["owed"].device)
-                add_scaled(block.params, block.buffer("direction"), -share * group["lr"], fused)
-                group["owed"].copy_((1.0 - share) * group["lr"])
+                group["owed"].copy_((1.0 - share) * longest)
             else:
-                longest = block.lr
-                add_scaled(block.params, block.buffer("direction"), -position * longest, fused)
-                group["owed"] = (1.0 - position) * longest
+                group["owed"] = (1.0 - share) * longest
 
     @staticmethod
     def _finish_step(block: Block, fused: bool) -> None:

@@ -70,12 +70,7 @@ class CentredOptimizer(torch.optim.Optimizer):
     foreach_below = 65_536
 
     def __init__(
-        self,
-        params: Any,
-        lr: float | torch.Tensor,
-        seed: int,
-        foreach: bool | None,
-        **settings: Any,
+        self, params: Any, lr: Any, seed: int, foreach: bool | None, **settings: Any
     ) -> None:
         if isinstance(lr, torch.Tensor) and not settings.get("capturable"):
             lr = float(lr)

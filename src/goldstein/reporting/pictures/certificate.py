@@ -22,11 +22,7 @@ _VISIBLE = 0.03
 
 
 def draw_points(
-    ax: Any,
-    geometry: Geometry,
-    zoom: float,
-    levels: Grid | None = None,
-    forbidden: Grid | None = None,
+    ax: Any, geometry: Geometry, zoom: float, levels: Any = None, forbidden: Any = None
 ) -> None:
     """The plane of the variables around x; `forbidden` is positive where constraints are broken."""
     from matplotlib.patches import Circle

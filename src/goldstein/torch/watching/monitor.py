@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +151,7 @@ CAUTION = 0.7
 PASSES = 40.0
 
 
+@dataclass(eq=False, repr=False)
 class Monitor(Plotted):
     """Watch how stationary a model becomes, whatever trains it.
 
@@ -202,52 +203,50 @@ class Monitor(Plotted):
     True
     """
 
-    def __init__(
-        self,
-        model: torch.nn.Module,
-        loss_fn: Callable[[Any, Any], Any],
-        data: Any,
-        *,
-        delta: float,
-        every: int = 1,
-        share: float = 0.05,
-        optimizer: Any = None,
-        certified: bool | None = None,
-        confidence: float = 0.99,
-        stopping: GoldsteinStopping | None = None,
-        writer: Any = None,
-        seed: int = 0,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        if not isinstance(model, torch.nn.Module):
-            raise InputTypeError(f"model is {type(model).__name__}, expected a torch.nn.Module.")
-        if not (math.isfinite(delta) and delta > 0.0):
-            raise InputError(f"delta = {delta} must be a positive finite number.")
-        if not share > 0.0:
-            raise InputError(f"share = {share} must be positive: 0.05 is 5 %, inf is no limit.")
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise InputError(f"every = {every!r} must be a positive integer.")
-        if not 0.0 < confidence < 1.0:
-            raise InputError(f"confidence = {confidence} must lie strictly between 0 and 1.")
-        self.model, self.loss_fn, self.data = model, loss_fn, data
-        self.delta, self.every, self.share = delta, every, share
-        self.optimizer, self.certified, self.confidence = optimizer, certified, confidence
-        self.stopping, self.seed = stopping, seed
+    model: torch.nn.Module
+    loss_fn: Callable[[Any, Any], Any]
+    data: Any
+    _: KW_ONLY
+    delta: float
+    every: int = 1
+    share: float = 0.05
+    optimizer: Any = None
+    certified: bool | None = None
+    confidence: float = 0.99
+    stopping: GoldsteinStopping | None = None
+    writer: Any = None
+    seed: int = 0
+    clock: Callable[[], float] = time.perf_counter
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, torch.nn.Module):
+            raise InputTypeError(
+                f"model is {type(self.model).__name__}, expected a torch.nn.Module."
+            )
+        if not (math.isfinite(self.delta) and self.delta > 0.0):
+            raise InputError(f"delta = {self.delta} must be a positive finite number.")
+        if not self.share > 0.0:
+            raise InputError(
+                f"share = {self.share} must be positive: 0.05 is 5 %, inf is no limit."
+            )
+        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
+            raise InputError(f"every = {self.every!r} must be a positive integer.")
+        if not 0.0 < self.confidence < 1.0:
+            raise InputError(f"confidence = {self.confidence} must lie strictly between 0 and 1.")
         self.history: list[Observation] = []
         self.should_stop = False
-        self._samples = Samples(data)
-        self._writer = _as_writer(writer)
-        self._clock, self._began = clock, clock()
+        self._samples, self._writer = Samples(self.data), _as_writer(self.writer)
         self._spent, self._updates, self._per_sample = 0.0, 0, math.nan
+        self.start()
 
     @property
     def cost(self) -> float:
         """What looking has cost so far, as a share of the rest of the time."""
-        return self._spent / max(self._clock() - self._began - self._spent, 1e-300)
+        return self._spent / max(self.clock() - self._began - self._spent, 1e-300)
 
     def start(self) -> None:
         """Start the clock: what came before was no training. The constructor starts it, too."""
-        self._began, self._spent = self._clock(), 0.0
+        self._began, self._spent = self.clock(), 0.0
 
     def update(self, epoch: int | None = None) -> Observation | None:
         """Look at the model if it is time and affordable; return what was seen, or None."""
@@ -255,7 +254,7 @@ class Monitor(Plotted):
         epoch = self._updates - 1 if epoch is None else epoch
         if (self._updates - 1) % self.every:
             return None
-        entered = self._clock()
+        entered = self.clock()
         training = entered - self._began - self._spent
         allowance = math.inf
         if math.isfinite(self.share):
@@ -267,7 +266,7 @@ class Monitor(Plotted):
             self._write(seen)
             if self.stopping is not None:
                 self.should_stop = self.stopping.reached(self.history)
-        self._spent += self._clock() - entered
+        self._spent += self.clock() - entered
         return seen
 
     def save(self, path: str | Path) -> None:
@@ -275,7 +274,7 @@ class Monitor(Plotted):
         Path(path).write_text(json.dumps([seen.to_record() for seen in self.history], indent=1))
 
     def _look(self, epoch: int, allowance: float) -> Observation | None:
-        entered = self._clock()
+        entered = self.clock()
         everything = self._samples.count
         affordable = allowance / self._per_sample if self._per_sample > 0.0 else FIRST
         whole = self.certified is not False and affordable >= PASSES * everything
@@ -293,7 +292,7 @@ class Monitor(Plotted):
             samples=min(samples, FIRST) if whole else samples,
             confidence=self.confidence, rng=rng,
         )  # fmt: skip
-        took = self._clock() - entered
+        took = self.clock() - entered
         self._per_sample = took / found.samples
         eps, label, looked = found.observed + found.slack, "estimated", found.samples
         observed, slack, sure = found.observed, found.slack, self.confidence if found.slack else 1.0
@@ -310,7 +309,7 @@ class Monitor(Plotted):
             confidence=sure, label=label, samples=looked, delta=self.delta,
             relative_eps=eps / first if first > 0.0 else math.nan,
             relative_delta=self.delta / weights if weights > 0.0 else math.inf,
-            layers=found.layers, seconds=self._clock() - entered,
+            layers=found.layers, seconds=self.clock() - entered,
         )  # fmt: skip
 
     @contextmanager
