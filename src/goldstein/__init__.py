@@ -56,12 +56,24 @@ _NAMES = {
         "NotDeterministicError", "OracleError", "WrongGradientError",
     ],
 }  # fmt: skip
-_MODULES = ["calculus", "models", "problems", "prox"]
+_MODULES = [
+    "atoms", "calculus", "certificates", "errors", "models", "problems", "prox", "solvers"
+]  # fmt: skip
 #: Found as attributes too, but not by a star import, which would hide the package of that name.
 _ECOSYSTEMS = ["scipy"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = sorted([*_WHERE, *_MODULES, "__version__"])
+#: Listed: what people write every day. The rest is listed in the modules above, and found here too.
+_EVERY_DAY = """
+minimize certify certify_result check_gradient suggest_target stationarity_curve confidence_bound
+load_certificate Search Result Status Oracle FiniteSum PartiallySeparable SampleStream
+Expression Variable abs concatenate hinge huber leaky_relu linear logistic max max_affine maximum
+min minimum norm1 norm2 pinball relu row_max smooth_function softplus square squared_hinge stack
+sum sum_squares GoldsteinError InputError InputTypeError KinkError MissingExtraError
+NotCertifiableError OracleError WrongGradientError
+"""
+
+__all__ = sorted([*_EVERY_DAY.split(), *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,13 @@
 """What editors and type checkers see: the names that `__init__.py` resolves on first use."""
 
+from goldstein import atoms as atoms
 from goldstein import calculus as calculus
+from goldstein import certificates as certificates
+from goldstein import errors as errors
 from goldstein import models as models
 from goldstein import problems as problems
 from goldstein import prox as prox
+from goldstein import solvers as solvers
 from goldstein.api import (
     PrecisionWarning as PrecisionWarning,
 )

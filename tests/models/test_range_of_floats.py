@@ -12,7 +12,7 @@ from tests.limits import limiting_gradients
 from goldstein.calculus.expression import Expression
 from goldstein.models.margin_svm import MarginSVM, margin_svm
 from goldstein.models.multiclass_margin import MulticlassMargin, multiclass_margin
-from goldstein.models.relu_two_layer import relu_two_layer
+from goldstein.models.networks import relu_two_layer
 
 #: Times 1e154 these sum to 1e307; most partial sums are beyond float64.
 ENTRIES = np.array([1.7, 1.7, 0.0, -1.6, -1.7]) * 1e154

@@ -17,7 +17,7 @@ import pytest
 from goldstein import problems
 from goldstein.errors import InputError, InputTypeError, MissingExtraError
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.problems.hilbert import DENSE_LIMIT, hilbert_product, hilbert_row
+from goldstein.problems.forms import DENSE_LIMIT, hilbert_product, hilbert_row
 from goldstein.problems.registry import DEFINITIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "problems.md"

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from goldstein import problems
-from goldstein.problems.minimax import wong_1_polynomials, wong_3_polynomials
 from goldstein.problems.polynomials import SparsePolynomials
 from goldstein.problems.registry import DEFINITIONS, AnyDimension
+from goldstein.problems.test06 import wong_1_polynomials, wong_3_polynomials
 
 REFERENCE = json.loads((Path(__file__).parent / "reference_values.json").read_text())
 SCALABLE = sorted(n for n, d in DEFINITIONS.items() if isinstance(d.dims, AnyDimension))

@@ -17,13 +17,13 @@ from matplotlib.colors import to_rgb
 import goldstein as gs
 from goldstein.reporting.geometry import geometry_of, hull_of
 from goldstein.reporting.palette import Palette
-from goldstein.reporting.pictures.course import (
+from goldstein.reporting.pictures.run import (
     draw_bound,
     draw_calls,
     draw_value,
     draw_violation,
+    thinned,
 )
-from goldstein.reporting.thinning import thinned
 from goldstein.result import History
 
 NAMES = [

@@ -22,7 +22,8 @@ from tests.keyboard import Keyboard
 
 import goldstein as gs
 from goldstein.construction.near.pivot_proof import NearSearch
-from goldstein.fitting import margin_fit, native_fit, near_proof
+from goldstein.fitting import fit as fitting
+from goldstein.fitting import margin_fit, native_fit
 from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC, network_fit
 
 IRIS = load_iris(return_X_y=True)
@@ -143,7 +144,7 @@ def test_a_proof_has_as_much_time_after_a_kill(
         left.append(deadline - time.perf_counter())
         return NearSearch(None, "not proved: it takes long")
 
-    monkeypatch.setattr(near_proof, "attempt_near", slow)
+    monkeypatch.setattr(fitting, "attempt_near", slow)
     with monkeypatch.context() as patched:
         die_after(patched, where, 2)
         with pytest.raises(PowerCut):
@@ -151,7 +152,7 @@ def test_a_proof_has_as_much_time_after_a_kill(
     fitted(estimator, data, tmp_path, certificate="near")
     fitted(estimator, data, tmp_path / "undisturbed", certificate="near")
     assert len(left) == 2
-    assert min(left) > 0.9 * near_proof.KEPT_GRACE
+    assert min(left) > 0.9 * fitting.KEPT_GRACE
 
 
 @pytest.mark.slow

@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from goldstein.fitting.margin_certificate import goldstein_at, goldstein_by_scaling
-from goldstein.fitting.margin_narrowing import narrowed
+from goldstein.fitting.margin_certificate import goldstein_at, goldstein_by_scaling, thinned
 from goldstein.fitting.margin_newton import _Search, minimise_margin
-from goldstein.fitting.margin_thinning import thinned
-from goldstein.fitting.margin_truncated import truncated_direction
+from goldstein.fitting.margin_truncated import narrowed, truncated_direction
 from goldstein.models import margin_svm
 from goldstein.models.margin_problem import MarginProblem, Smoothing, labelled_rows
 from goldstein.sklearn import RhoMarginSVC
@@ -127,9 +125,9 @@ def test_narrowing_keeps_the_shares_and_ends_near_the_sharper_minimiser(shift: f
     old, new = 0.02, 0.002
     search = _Search()
     hinge = Smoothing(2.0, np.inf)
-    v, u, _ = search.settle(problem, np.zeros(601), hinge, tolerance=1e-6, steps=50)
+    v, u = search.settle(problem, np.zeros(601), hinge, 1e-6, 50)
     for width in (0.1, old):
-        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=1e-7, steps=100)
+        v, u = search.settle(problem, v, Smoothing(width), 1e-7, 100)
     stays = problem.smooth_gradient(v, u, Smoothing(new))
     there = narrowed(problem, v, u, old, new, 1e-6)
     moves = problem.smooth_pass(there, Smoothing(new))[2]

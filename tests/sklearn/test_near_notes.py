@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.errors import InputError
-from goldstein.fitting import near_proof
+from goldstein.fitting import fit
 from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC
 
 ESTIMATORS: list[Any] = [
@@ -51,7 +51,7 @@ def test_without_time_for_a_proof_there_is_a_goldstein_certificate(
     X, y = iris
     whole = estimator.set_params(certificate="goldstein").fit(X, y)
     value, reached = whole.objective_, whole.goldstein_stationarity_
-    monkeypatch.setattr(near_proof, "GRACE", -1e6)
+    monkeypatch.setattr(fit, "GRACE", -1e6)
     hasty = estimator.set_params(certificate="near").fit(X, y)
     assert hasty.near_stationarity_ is None
     assert isinstance(hasty.certificate_, GoldsteinCertificate)

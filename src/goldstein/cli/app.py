@@ -13,11 +13,9 @@ from goldstein.cli import commands
 from goldstein.cli.guard import guarded
 
 app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-)
+)  # fmt: skip
 
 
 def _show_version(wanted: bool) -> None:

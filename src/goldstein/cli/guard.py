@@ -11,7 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TextIO
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -97,12 +97,5 @@ def _fail(message: str, *, as_json: bool) -> NoReturn:
     raise typer.Exit(BAD_INPUT)
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, *rest: Any, **more: Any) -> None:
     sys.stderr.write(f"warning: {message}\n")

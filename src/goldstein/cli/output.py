@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -22,6 +23,16 @@ def print_json(data: Any) -> None:
     say(json.dumps(plain(data), allow_nan=False))
 
 
+def answer(as_json: bool, facts: Any, show: Callable[[], None], ok: bool = True) -> None:
+    """Tell machines or people; what is not certified ends with its own exit code."""
+    if as_json:
+        print_json(facts)
+    else:
+        show()
+    if not ok:
+        raise typer.Exit(NOT_CERTIFIED)
+
+
 def printable(text: str) -> str:
     """Return text that does not steer a terminal, whoever wrote it."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
@@ -29,9 +40,8 @@ def printable(text: str) -> str:
 
 def say(line: str) -> None:
     """Write one line of the answer."""
-    print(
-        printable(line), file=answers(), flush=True
-    )  # a full disk shows now, not after the exit code
+    # Flushed: a full disk shows now, not after the exit code.
+    print(printable(line), file=answers(), flush=True)
 
 
 def console() -> Console:
@@ -61,9 +71,6 @@ def print_verification(
 ) -> None:
     """The verdict, what else is to be said, and a line for each check."""
     verdict = "VERIFIED" if found.ok else "NOT VERIFIED"
-    head = (
-        "verdict",
-        f"{verdict}: eps = {found.eps:.6g}, delta = {found.delta:.6g}, {found.label}",
-    )
+    claim = f"{verdict}: eps = {found.eps:.6g}, delta = {found.delta:.6g}, {found.label}"
     rows = [(c.name, f"{'ok  ' if c.ok else 'FAIL'}  {c.message}") for c in found.checks]
-    table([head, *more, *rows], title)
+    table([("verdict", claim), *more, *rows], title)

@@ -22,11 +22,7 @@ def subject_of(
     words = ["goldstein", "verify", records.CERTIFICATE, str(request["problem"])]
     if request.get("d") is not None:
         words += ["--d", str(request["d"])]
+    fun, limits = (None, {}) if chosen is None else (chosen.oracle, chosen.limits)
     return Subject(
-        result,
-        title=str(request["problem"]),
-        fun=None if chosen is None else chosen.oracle,
-        limits={} if chosen is None else chosen.limits,
-        command=shlex.join(words),
-        remark=remark,
+        result, str(request["problem"]), fun, limits, command=shlex.join(words), remark=remark
     )

@@ -61,12 +61,9 @@ def whole_process() -> Iterator[None]:
         yield
         return
     ours = open(  # noqa: SIM115  # stays open until the process ends
-        os.dup(sys.stdout.fileno()),
-        "w",
-        encoding=sys.stdout.encoding,
-        errors=sys.stdout.errors,
+        os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors,
         buffering=1 if sys.stdout.isatty() else -1,
-    )
+    )  # fmt: skip
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     sys.stdout = ours

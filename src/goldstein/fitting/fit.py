@@ -2,22 +2,87 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from goldstein.reductions.near import attempt_near
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.kept import Form, Kept
+from goldstein.kept import NOTHING, Form, Kept
 from goldstein.records import certificate_from_parts, certificate_parts
+
+#: Seconds that a proof may take beside as many as the fit took; and at least, where the fit is kept
+#: in a folder. A fit that resumes is short, and its proof must not be the worse for it.
+GRACE, KEPT_GRACE = 2.0, 60.0
+
+#: What `meta["near"]` says where no near certificate was asked for.
+NOT_ASKED = "not asked for"
 
 #: Values asked for again differ by no more than this part.
 SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a fit shall reach, and what it may take.
+
+    Attributes
+    ----------
+    eps, delta : float
+    seed : int
+    start : ndarray or None
+        Where the first search begins, if not at a start of its own.
+    n_init : int
+        Searches; the best one counts.
+    max_calls, max_time
+        Limits, in seconds the latter.
+    near : bool
+        Whether to look for a near certificate.
+    kept : Kept
+        Where finished parts are kept.
+    """
+
+    eps: float
+    delta: float
+    seed: int
+    start: Vector | None = None
+    n_init: int = 1
+    max_calls: int | None = None
+    max_time: float | None = None
+    near: bool = True
+    kept: Kept = field(default_factory=lambda: NOTHING)
+
+    @property
+    def limits(self) -> list[Any]:
+        return [self.max_calls, self.max_time]
+
+    def begin(self, now: float) -> float:
+        """When the fit began that goes on now, as `time.perf_counter()` tells the time."""
+        return now - self.kept.seconds
+
+    def time_left(self, begin: float) -> float | None:
+        """Return the seconds that are left of the limit; next to nothing when it has passed."""
+        if self.max_time is None:
+            return None
+        return max(begin + self.max_time - time.perf_counter(), 1e-3)
+
+    def proof_deadline(self, begin: float) -> float:
+        """Return when a proof has to end, as `time.perf_counter()` tells the time.
+
+        Without a limit it may take as long as the fit that began at `begin`, and a little more.
+        """
+        if self.max_time is not None:
+            return begin + self.max_time
+        now = time.perf_counter()
+        as_long = now - begin + GRACE
+        return now + (as_long if self.kept.path is None else max(as_long, KEPT_GRACE))
 
 
 @dataclass(frozen=True)
@@ -55,6 +120,12 @@ class Fit:
             np.array_equal(claim.x, self.x) and claim.verify(model).ok for claim in claims.values()
         )
 
+    def concluded(self, proof: NearCertificate | None, note: str) -> Fit:
+        """Return the fit with a near certificate, or with a note why there is none."""
+        if proof is None:
+            return replace(self, goldstein=noted(self.goldstein, note))
+        return replace(self, near=noted(proof, note))
+
 
 def _write(fit: Fit) -> tuple[Arrays, dict[str, Any]]:
     arrays: Arrays = {"x": fit.x}
@@ -82,6 +153,29 @@ def _read(arrays: Arrays, fields: dict[str, Any]) -> Fit:
 FIT = Form("fit", _write, _read)
 
 
-def whole_fit(kept: Kept, model: Any, limits: list[Any], fit: Callable[[], Fit]) -> Fit:
+def whole_fit(options: Options, model: Any, fit: Callable[[], Fit]) -> Fit:
     """Return the fit of a model that is kept, if it was made under these limits; else make it."""
-    return kept.part("whole", FIT, fit, limits, holds=lambda found: found.holds(model))
+    return options.kept.part(
+        "whole", FIT, fit, options.limits, holds=lambda found: found.holds(model)
+    )
+
+
+def noted(certificate: Any, near: str) -> Any:
+    """Return the certificate with a note on whether near stationarity was proved, and why not."""
+    meta = {**certificate.meta, "near": near}
+    # A Goldstein certificate hashes its fields; the hash is made again.
+    fresh = {"digest": ""} if hasattr(certificate, "digest") else {}
+    return replace(certificate, meta=meta, **fresh)
+
+
+def near_or_note(
+    model: Any, goldstein: GoldsteinCertificate, options: Options, deadline: float
+) -> tuple[NearCertificate | None, str]:
+    """Return a near certificate that is good enough, or None, and how the search ended."""
+    eps, delta = options.eps, options.delta
+    if goldstein.eps > eps:
+        return None, f"not tried: eps = {goldstein.eps:.3g} was reached, asked for {eps:g}"
+    found = attempt_near(model, goldstein, eps, delta, options.seed, deadline=deadline)
+    proof = found.certificate
+    good = proof is not None and proof.eps <= eps and proof.delta <= delta
+    return proof if good else None, found.note

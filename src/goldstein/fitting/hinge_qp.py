@@ -22,21 +22,16 @@ Solver = Callable[[Vector, Vector], tuple[Vector, Vector]]
 #: Up to this many variables their own system is solved, however few the rows.
 SMALL = 100
 
+#: Complementarity gap relative to the sum of q at which to stop, and the most steps.
+_GAP, _MOST_STEPS = 1e-13, 60
+
 #: Part of the largest diagonal entry below which a variable counts as free.
 WEAK = 1e-6
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def solve_hinge_qp(
-    diagonal: Vector,
-    c: Vector,
-    M: Any,
-    q: Vector,
-    level: float,
-    v: Vector,
-    *,
-    tolerance: float = 1e-13,
-    max_iterations: int = 60,
+    diagonal: Vector, c: Vector, M: Any, q: Vector, level: float, v: Vector
 ) -> tuple[Vector, Vector]:
     """Return (v, a): the minimiser and the multipliers, as accurately as floats allow.
 
@@ -46,8 +41,6 @@ def solve_hinge_qp(
         The problem; M dense or sparse.
     v : ndarray
         Start.
-    tolerance : float
-        Complementarity gap relative to the sum of q, at which to stop.
 
     Examples
     --------
@@ -67,13 +60,13 @@ def solve_hinge_qp(
     s = np.maximum(margin, 0.0) + push
     x = s - margin
     best = (np.inf, v, a)
-    for _ in range(max_iterations):
+    for _ in range(_MOST_STEPS):
         state = _State(diagonal * v + c - M.T @ a, M @ v - level - s + x, a, q - a, s, x)
         gap = float(a @ s + state.b @ x)
         error = gap + float(np.linalg.norm(state.dual)) + float(np.abs(state.primal) @ q)
         if error < best[0]:
             best = (error, v, a)
-        if gap <= tolerance * float(q.sum()) or not np.isfinite(gap):
+        if gap <= _GAP * float(q.sum()) or not np.isfinite(gap):
             break
         solve = system.factor(state.w)
         if solve is None:

@@ -8,7 +8,7 @@ are the weights of a convex combination of gradients that has exactly these shar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +20,7 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.construction.goldstein_claim import Stating
 from goldstein.errors import KinkError, NotCertifiableError
-from goldstein.fitting.margin_finish import distinct_rows
+from goldstein.fitting.margin_finish import dispensable, distinct_rows
 from goldstein.fitting.margin_newton import LocalMinimum
 from goldstein.fitting.margin_rowspace import least_norm
 from goldstein.models.margin_problem import MarginProblem
@@ -31,6 +31,9 @@ from goldstein.numerics.exact_point import point_on
 #: Where there is no kink, the point of the certificate is this share of the way out.
 _LITTLE = 2.0**-10
 
+
+#: A row that left its kink is at least this far from it, in units of rho.
+_CLEARANCE = 1e-8
 
 #: A single gradient this many times too long is not examined further.
 HOPELESS = 1.1
@@ -100,6 +103,39 @@ def free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
     return float((gap / np.maximum(problem.row_norms, 1e-300)).min())
 
 
+def thinned(
+    problem: MarginProblem, found: LocalMinimum, eps: float, delta: float
+) -> LocalMinimum | None:
+    """Return a minimiser moved off some kinks, or None when none can be left.
+
+    A row on its kink carries a share of its slope. Where that share is near 0 or 1, stepping off
+    the kink to that side costs little of eps. The exact part of a proof grows fast with the rows
+    that stay.
+    """
+    if found.active.size == 0:
+        return None
+    leaving = dispensable(problem, found.active, found.shares, eps)
+    if leaving.size == 0:
+        return None
+    rows = problem.Z[found.active]
+    rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+    side = np.round(found.shares)
+    wanted = np.zeros(len(rows))
+    # Share 0 lies beyond the kink, share 1 on the ramp before it.
+    wanted[leaving] = 1.0 - 2.0 * side[leaving]
+    move = least_norm(rows, wanted)
+    length = float(np.linalg.norm(move))
+    if length == 0.0:
+        return None  # rows of zeros: no move takes them off their kink
+    move *= 0.5 * min(delta, free_radius(problem, found)) / length
+    shift = rows @ move
+    sides_reached = (np.sign(shift) == np.sign(wanted))[leaving].all()
+    if not sides_reached or np.abs(shift[leaving]).min() < _CLEARANCE * problem.rho:
+        return None  # the rows depend on each other, or there is no room between them
+    kept = np.setdiff1d(np.arange(len(rows)), leaving)
+    return replace(found, v=found.v + move, active=found.active[kept], shares=found.shares[kept])
+
+
 def goldstein_at(
     model: MarginSVM, found: LocalMinimum, delta: float, seed: int
 ) -> GoldsteinCertificate | None:
@@ -140,11 +176,7 @@ def goldstein_by_scaling(
 
 
 def near_at(
-    model: MarginSVM,
-    found: LocalMinimum,
-    eps: float,
-    delta: float,
-    budget: Budget | None = None,
+    model: MarginSVM, found: LocalMinimum, eps: float, delta: float, budget: Budget | None = None
 ) -> NearCertificate | None:
     """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks.
 

@@ -30,6 +30,9 @@ _DEPENDENT = 1e-7
 #: How many widths around a kink count as within reach.
 REACH = 4.0
 
+#: Part of eps that steps off kinks may use up.
+BUDGET = 0.7
+
 #: Most convex subproblems.
 _ROUNDS = 60
 
@@ -126,7 +129,7 @@ def _majorised_minimum(problem: MarginProblem, v: Vector, u: Vector, radius: flo
     exact = None
     if chosen.size * problem.dim <= DENSE_LIMIT:
         exact = _solve_conditions(
-            *distinct_rows(M[chosen]), q[chosen], problem.ridge, slope - M.T @ below, level, answer
+            *distinct_rows(M[chosen]), q[chosen], problem.ridge, slope - M.T @ below, level
         )
     if exact is not None:
         gap_exact = M @ exact[0] - level
@@ -177,13 +180,7 @@ def _best_step(
 
 
 def _solve_conditions(
-    M: Any,
-    group: NDArray[np.intp],
-    q: Vector,
-    ridge: Vector,
-    constant: Vector,
-    level: float,
-    v: Vector,
+    M: Any, group: NDArray[np.intp], q: Vector, ridge: Vector, constant: Vector, level: float
 ) -> tuple[Vector, Vector] | None:
     """Solve ridge v + constant = sum_i q_i shares_i m_i, m_i.v = level, for (v, shares).
 
@@ -223,6 +220,30 @@ def _are_dependent(M: Any) -> bool:
         return True
     size = np.diag(factor)
     return bool(size.min() <= _DEPENDENT * size.max())
+
+
+def dispensable(
+    problem: MarginProblem, active: NDArray[np.intp], shares: Vector, eps: float
+) -> NDArray[np.intp]:
+    """Return places among the active rows whose shares may be rounded to 0 or 1, together.
+
+    Rounding a share changes the gradient by a part of the row's slope; as many rows are taken,
+    smallest changes first, as fit into the budget. Equal rows can only leave their kink together.
+    """
+    rows, group = distinct_rows(problem.Z[active])
+    changes = (shares - np.round(shares)) * problem.weights[active] / problem.rho
+    factors = np.bincount(group, weights=changes, minlength=rows.shape[0])
+    # Lengths of the sums of the first changes, from inner products alone: rows can be long.
+    gram = rows @ rows.T
+    products = factors[:, None] * (gram.toarray() if sparse.issparse(gram) else gram) * factors
+    order = np.argsort(np.diag(products), kind="stable")
+    products = products[np.ix_(order, order)]
+    squares = np.cumsum(2.0 * np.tril(products).sum(axis=1) - np.diag(products))
+    size = np.sqrt(np.maximum(squares, 0.0))
+    taken = order[: int(np.searchsorted(np.maximum.accumulate(size), BUDGET * eps))]
+    if len(order) == len(group):
+        return taken
+    return np.flatnonzero(np.isin(group, taken))
 
 
 def distinct_rows(rows: Any) -> tuple[Any, NDArray[np.intp]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,26 +15,18 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.verifying import as_proved
-from goldstein.checker.arrays import Vector
 from goldstein.errors import OutOfBudget
-from goldstein.fitting.fit import Fit
+from goldstein.fitting.fit import NOT_ASKED, Fit, Options, near_or_note, noted
 from goldstein.fitting.margin_certificate import (
     goldstein_at,
     goldstein_by_scaling,
     near_at,
+    thinned,
 )
 from goldstein.fitting.margin_finish import DENSE_LIMIT
 from goldstein.fitting.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
 from goldstein.fitting.margin_rowspace import row_space
-from goldstein.fitting.margin_thinning import thinned
-from goldstein.fitting.near_proof import (
-    NOT_ASKED,
-    near_or_note,
-    noted,
-    proof_deadline,
-    time_left,
-)
-from goldstein.kept import NOTHING, Form, Kept
+from goldstein.kept import Form
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.ball import smallest_delta
@@ -78,64 +70,45 @@ def _fits(problem: MarginProblem, place: LocalMinimum, state: Any) -> bool:
 _SEARCH = Form("margin search", _write, _read)
 
 
-def fit_margin(
-    model: MarginSVM,
-    *,
-    eps: float,
-    delta: float,
-    seed: int,
-    start: Vector | None = None,
-    n_init: int = 1,
-    max_calls: int | None = None,
-    max_time: float | None = None,
-    near: bool = True,
-    kept: Kept = NOTHING,
-) -> Fit:
-    """Return the best local minimiser of `n_init` searches, with its certificates.
+def fit_margin(model: MarginSVM, options: Options) -> Fit:
+    """Return the best local minimiser of the searches, with its certificates.
 
     What is kept are the ends of searches, and the answers of a guaranteed one.
     """
     begin = time.perf_counter()
     problem = model.problem
-    model.neighbourhood = 2.0 * delta
-    found = _best_start(problem, eps, delta, seed, start, n_init, kept)
-    begin -= kept.seconds
-    places = _places(problem, found, eps, delta)
-    deadline = proof_deadline(begin, max_time, kept)
+    model.neighbourhood = 2.0 * options.delta
+    found = _best_start(problem, options)
+    begin = options.begin(begin)
+    places = _places(problem, found, options)
+    deadline = options.proof_deadline(begin)
     proof, note = None, NOT_ASKED
-    if near:
-        proof, note = _near(model, places, eps, delta, Budget(deadline))
+    if options.near:
+        proof, note = _near(model, places, options, Budget(deadline))
         if proof is not None:
             v = proof.x.copy()
             return Fit(v, problem.value(v), proof, proof, found.iterations)
-    goldstein = _goldstein(model, found, places, eps, delta, seed)
+    goldstein = _goldstein(model, found, places, options)
     iterations = found.iterations
     if goldstein is None:
-        left = time_left(begin, max_time)
-        goldstein, more = _guaranteed_search(
-            model, found, eps, delta, seed, max_calls, left, kept.journal("whole")
-        )
+        goldstein, more = _guaranteed_search(model, found, options, begin)
         iterations += more
-        deadline = proof_deadline(begin, max_time, kept)
-    if near and not note:
+        deadline = options.proof_deadline(begin)
+    if options.near and not note:
         # Rows on their kinks depend on each other: search.
-        proof, note = _searched(model, goldstein, eps, delta, seed, deadline)
-    if proof is None:
-        goldstein = noted(goldstein, note)
-    else:
-        proof = noted(proof, note)
+        proof, note = _searched(model, goldstein, options, deadline)
     v = goldstein.x.copy()
-    return Fit(v, problem.value(v), goldstein, proof, iterations)
+    return Fit(v, problem.value(v), goldstein, None, iterations).concluded(proof, note)
 
 
 def _near(
-    model: MarginSVM, places: list[LocalMinimum], eps: float, delta: float, budget: Budget
+    model: MarginSVM, places: list[LocalMinimum], options: Options, budget: Budget
 ) -> tuple[NearCertificate | None, str]:
     """Return the first near certificate that is good enough, or None, and a note on its end."""
     try:
         for place in (p for p in places if p.active.size <= MOST_ON_KINKS):
-            proof = near_at(model, place, eps, delta, budget)
-            if proof is not None and proof.eps <= eps and proof.delta <= delta:
+            proof = near_at(model, place, options.eps, options.delta, budget)
+            if proof is not None and proof.eps <= options.eps and proof.delta <= options.delta:
                 return noted(proof, "proved"), "proved"
     except OutOfBudget as limit:
         return None, f"not proved: the proof {limit}"
@@ -143,97 +116,72 @@ def _near(
 
 
 def _searched(
-    model: MarginSVM,
-    goldstein: GoldsteinCertificate,
-    eps: float,
-    delta: float,
-    seed: int,
-    deadline: float,
+    model: MarginSVM, goldstein: GoldsteinCertificate, options: Options, deadline: float
 ) -> tuple[NearCertificate | None, str]:
     """Search for a pivot where that is affordable: few enough kinks are within reach."""
     problem = model.problem
     if problem.rows * problem.dim > LARGE:
         return None, f"not tried: {problem.rows} rows are too many to search for a pivot"
     distance = np.abs(problem.product(goldstein.x) - problem.shift - problem.rho)
-    within = int((distance <= delta * problem.row_norms).sum())
+    within = int((distance <= options.delta * problem.row_norms).sum())
     if within > MOST_ON_KINKS:
         return None, f"not tried: {within} kinks are within reach, more than {MOST_ON_KINKS}"
-    return near_or_note(model, goldstein, eps, delta, seed, deadline)
+    return near_or_note(model, goldstein, options, deadline)
 
 
-def _places(
-    problem: MarginProblem, found: LocalMinimum, eps: float, delta: float
-) -> list[LocalMinimum]:
+def _places(problem: MarginProblem, found: LocalMinimum, options: Options) -> list[LocalMinimum]:
     """Return the points to certify, best first: off most kinks, and on all of them."""
     if found.active.size * problem.dim > DENSE_LIMIT:
         return []
-    few = thinned(problem, found, eps, delta)
+    few = thinned(problem, found, options.eps, options.delta)
     return [place for place in (few, found) if place is not None]
 
 
 def _goldstein(
-    model: MarginSVM,
-    found: LocalMinimum,
-    places: list[LocalMinimum],
-    eps: float,
-    delta: float,
-    seed: int,
+    model: MarginSVM, found: LocalMinimum, places: list[LocalMinimum], options: Options
 ) -> GoldsteinCertificate | None:
     """Return a verified certificate that is good enough, or None."""
-    for place in places:
-        certificate = goldstein_at(model, place, delta, seed)
-        proved = None if certificate is None else as_proved(certificate, model)
-        if proved is not None and proved.eps <= eps:
-            return proved
+    delta, seed = options.delta, options.seed
+    tries = [partial(goldstein_at, model, place, delta, seed) for place in places]
     for points in SCALINGS if found.active.size == 0 else ():
-        certificate = goldstein_by_scaling(model, found.v, delta, points, seed)
-        proved = None if certificate is None else as_proved(certificate, model)
-        if proved is not None and proved.eps <= eps:
-            return proved
+        tries.append(partial(goldstein_by_scaling, model, found.v, delta, points, seed))
+    for make in tries:
+        certificate = make()
+        if certificate is not None:
+            proved: GoldsteinCertificate | None = as_proved(certificate, model)
+            if proved is not None and proved.eps <= options.eps:
+                return proved
     return None
 
 
 def _guaranteed_search(
-    model: MarginSVM,
-    found: LocalMinimum,
-    eps: float,
-    delta: float,
-    seed: int,
-    max_calls: int | None,
-    max_time: float | None,
-    checkpoint: Path | None,
+    model: MarginSVM, found: LocalMinimum, options: Options, begin: float
 ) -> tuple[GoldsteinCertificate, int]:
     """Return a certificate of the point where the search ended, and its steps."""
+    max_calls = options.max_calls
     if max_calls is None and model.problem.rows * model.problem.dim > LARGE:
         max_calls = CALLS_WHEN_LARGE
     # A search that ran off to where float64 cannot see the ball is begun again at the origin.
-    start = found.v if delta >= smallest_delta(found.v) else np.zeros_like(found.v)
+    start = found.v if options.delta >= smallest_delta(found.v) else np.zeros_like(found.v)
+    asked: dict[str, Any] = {
+        "eps": options.eps, "delta": options.delta, "rng": options.seed, "max_calls": max_calls
+    }  # fmt: skip
     run = minimize(
-        model, start, eps=eps, delta=delta, rng=seed, max_calls=max_calls, max_time=max_time,
-        checkpoint=checkpoint,
+        model, start, max_time=options.time_left(begin), checkpoint=options.kept.journal("whole"),
+        **asked,
     )  # fmt: skip
     result = uninterrupted(run)
-    goldstein = result.certificate
-    if goldstein is None:
-        goldstein = certify(model, result.x, delta=delta, eps=eps, rng=seed, max_calls=max_calls)
-    return goldstein, result.nit
+    return result.certificate or certify(model, result.x, **asked), result.nit
 
 
-def _best_start(
-    problem: MarginProblem,
-    eps: float,
-    delta: float,
-    seed: int,
-    start: Vector | None,
-    n_init: int,
-    kept: Kept,
-) -> LocalMinimum:
-    span = row_space(problem)
+def _best_start(problem: MarginProblem, options: Options) -> LocalMinimum:
+    span, start = row_space(problem), options.start
     if span is not None:
         begin = None if start is None else span.coordinates(start)
-        found = _best_start(span.problem, eps, delta, seed, begin, n_init, kept)
+        found = _best_start(span.problem, replace(options, start=begin))
         return replace(found, v=span.lift(found.v))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(options.seed)
+    minimum = partial(minimise_margin, rng=rng, eps=options.eps, delta=options.delta)
 
     def search(k: int) -> tuple[LocalMinimum, Any]:
         begin = start
@@ -241,15 +189,14 @@ def _best_start(
             # A path on few rows ends elsewhere; with luck these rows are clean.
             size = min(problem.rows, max(2 * problem.dim, problem.rows // 4, 2))
             few = problem.take(np.sort(rng.choice(problem.rows, size, replace=False)))
-            begin = minimise_margin(few, rng=rng, eps=eps, delta=delta).v
-        found = minimise_margin(problem, start=begin, rng=rng, eps=eps, delta=delta)
-        return found, rng.bit_generator.state
+            begin = minimum(few).v
+        return minimum(problem, start=begin), rng.bit_generator.state
 
     def kept_search(k: int) -> LocalMinimum:
-        found, state = kept.part(
+        found, state = options.kept.part(
             f"start-{k}", _SEARCH, lambda: search(k), holds=lambda found: _fits(problem, *found)
         )
         rng.bit_generator.state = state
         return found
 
-    return search_from(range(n_init), kept_search, lambda found: problem.value(found.v))
+    return search_from(range(options.n_init), kept_search, lambda found: problem.value(found.v))

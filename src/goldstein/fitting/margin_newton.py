@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.fitting.margin_dispensable import dispensable
-from goldstein.fitting.margin_finish import MOST_HINGES, REACH, settle_on_kinks
-from goldstein.fitting.margin_narrowing import narrowed
-from goldstein.fitting.margin_truncated import truncated_direction
+from goldstein.fitting.margin_finish import MOST_HINGES, REACH, dispensable, settle_on_kinks
+from goldstein.fitting.margin_truncated import narrowed, truncated_direction
 from goldstein.models.margin_problem import MarginProblem, Smoothing
 
 #: Up to this many variables the Newton system is solved directly.
@@ -44,6 +42,9 @@ MOST_ON_KINKS = 300
 #: The first rounding on all rows, in units of rho: after a path, and after a warm start.
 _FIRST_WIDTH = 0.2
 _WARM_WIDTH = 0.05
+
+#: Parts of a step that are tried, one after the other.
+_BACKTRACKING = [0.5**k for k in range(1, 34)]
 
 #: Newton steps per rounding.
 _STEPS = 8
@@ -101,68 +102,74 @@ class _Search:
     def __init__(self) -> None:
         self.iterations = 0
         self.passes = 0
+        #: Whether passes are over all rows, and counted.
+        self.full = True
 
     def settle(
-        self,
-        problem: MarginProblem,
-        v: Vector,
-        s: Smoothing,
-        *,
-        tolerance: float,
-        steps: int,
-        radius: float = np.inf,
-        full: bool = True,
-    ) -> tuple[Vector, Vector, bool]:
-        """Minimise the smoothed objective from v; return (v, Z v, stayed within radius)."""
-        start = v
+        self, problem: MarginProblem, v: Vector, s: Smoothing, tol: float, steps: int
+    ) -> tuple[Vector, Vector]:
+        """Minimise the smoothed objective from v; return (v, Z v)."""
         u, value, gradient = problem.smooth_pass(v, s)
-        self.passes += full
+        self.passes += self.full
         for _ in range(steps):
-            if np.sqrt(gradient @ gradient) <= tolerance:
+            if np.sqrt(gradient @ gradient) <= tol:
                 break
             if problem.dim > DIRECT_LIMIT:
-                direction = truncated_direction(problem, u, gradient, s, tolerance)
+                direction = truncated_direction(problem, u, gradient, s, tol)
             else:
                 direction = _newton_direction(problem, u, gradient, s)
             slope = float(gradient @ direction)
             if slope >= 0.0:
                 break
             self.iterations += 1
-            self.passes += full
+            self.passes += self.full
             v_new = v + direction
             u_new, value_new, gradient_new = problem.smooth_pass(v_new, s)
             if value_new > value + 1e-4 * slope:
-                step = _line_search(problem, v, u, direction, u_new - u, value, slope, s)
-                if step == 0.0:
+                # Backtracking costs no product with the data.
+                du = u_new - u
+                for step in _BACKTRACKING:
+                    v_new, u_new = v + step * direction, u + step * du
+                    if problem.smooth_value(v_new, u_new, s) <= value + 1e-4 * step * slope:
+                        break
+                else:
                     break
-                v_new = v + step * direction
-                u_new = u + step * (u_new - u)
                 value_new = problem.smooth_value(v_new, u_new, s)
                 gradient_new = problem.smooth_gradient(v_new, u_new, s)
             stalled = value - value_new <= 1e-15 * abs(value)
             v, u, value, gradient = v_new, u_new, value_new, gradient_new
-            if np.linalg.norm(v - start) > radius:
-                return v, u, False
             if stalled:
                 break
-        return v, u, True
+        return v, u
 
     def narrow(
-        self,
-        problem: MarginProblem,
-        v: Vector,
-        u: Vector,
-        widths: tuple[float, float],
-        tolerance: float,
+        self, problem: MarginProblem, v: Vector, u: Vector, widths: tuple[float, float], tol: float
     ) -> Vector:
         """Return a start for the second width: the predicted minimiser, or v if that is worse."""
-        there = narrowed(problem, v, u, *widths, tolerance)
+        there = narrowed(problem, v, u, *widths, tol)
         s = Smoothing(widths[1])
         before = problem.smooth_gradient(v, u, s)
         after = problem.smooth_pass(there, s)[2]
         self.iterations += 1
         self.passes += 3
         return there if after @ after < before @ before else v
+
+    def sharpen(
+        self, problem: MarginProblem, v: Vector, u: Vector, width: float, tol: float, delta: float
+    ) -> Vector:
+        """Shrink the rounding to what scaling v by delta / |v| moves the margins at the kink."""
+        level = abs(problem.shift + problem.rho)
+        last = 0.9 * delta * level / max(float(np.linalg.norm(v)), 1e-300)
+        while width > last > 0.0:
+            before, width = width, max(_SHARPEN * width, last)
+            v = self.narrow(problem, v, u, (before, width), tol)
+            v, u = self.settle(problem, v, Smoothing(width), tol, 20)
+        return v
+
+    def ended(self, v: Vector, active: Any = (), shares: Any = ()) -> LocalMinimum:
+        """Return what was found, with the rows on their kinks."""
+        rows, parts = np.asarray(active, dtype=np.intp), np.asarray(shares, dtype=np.float64)
+        return LocalMinimum(v, rows, parts, self.iterations, self.passes)
 
 
 def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing) -> Vector:
@@ -213,26 +220,6 @@ def _curvature_matrix(Z: Any, c: Vector, diagonal: Vector) -> Vector:
     return np.asarray(H)
 
 
-def _line_search(
-    problem: MarginProblem,
-    v: Vector,
-    u: Vector,
-    direction: Vector,
-    du: Vector,
-    value: float,
-    slope: float,
-    s: Smoothing,
-) -> float:
-    """Backtrack along a direction; costs no product with the data."""
-    step = 0.5
-    while step > 1e-10:
-        there = problem.smooth_value(v + step * direction, u + step * du, s)
-        if there <= value + 1e-4 * step * slope:
-            return step
-        step *= 0.5
-    return 0.0
-
-
 def minimise_margin(
     problem: MarginProblem,
     *,
@@ -240,7 +227,6 @@ def minimise_margin(
     rng: np.random.Generator,
     eps: float,
     delta: float = 0.0,
-    subsample: int = SUBSAMPLE,
 ) -> LocalMinimum:
     """Return a local minimiser, or the best point on the way to one.
 
@@ -250,7 +236,7 @@ def minimise_margin(
     start : ndarray, optional
         Warm start: parts (1) and (2) of the path are skipped.
     rng : Generator
-        Draws the rows the path begins on when there are more than `subsample`.
+        Draws the rows the path begins on when there are more than `SUBSAMPLE`.
     eps : float
         Gradient norm that counts as zero on the way.
     delta : float
@@ -261,27 +247,24 @@ def minimise_margin(
     search = _Search()
     rho = problem.rho
     if start is None:
-        v, width = _path_end(search, problem, rng, subsample), _FIRST_WIDTH * rho
+        v, width = _path_end(search, problem, rng), _FIRST_WIDTH * rho
     else:
         v, width = start.copy(), _WARM_WIDTH * rho
     tolerance, start_width = _tolerance(problem, v, eps), width
     while True:
-        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=_STEPS)
+        v, u = search.settle(problem, v, Smoothing(width), tolerance, _STEPS)
         gradient = problem.gradient(v, u)
         search.passes += 1
         if np.sqrt(gradient @ gradient) <= _SAFETY * eps and problem.clear_of_kinks(v, u):
-            none = np.zeros(0)
-            return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
+            return search.ended(v)
         reach = int((np.abs(u - problem.shift - rho) <= REACH * width).sum())
         if width <= _LAST_WIDTH * rho or (reach <= MOST_HINGES and width < start_width):
             if problem.dim > DIRECT_LIMIT and _too_many_kinks(problem, v, u, width, tolerance, eps):
-                v = _sharpened(search, problem, v, u, width, tolerance, delta)
-                none = np.zeros(0)
-                return LocalMinimum(v, none.astype(np.intp), none, search.iterations, search.passes)
+                return search.ended(search.sharpen(problem, v, u, width, tolerance, delta))
             end = settle_on_kinks(problem, v, u, width, _SAFETY * eps)
             search.iterations += end.rounds
             search.passes += end.rounds
-            return LocalMinimum(end.v, end.active, end.shares, search.iterations, search.passes)
+            return search.ended(end.v, end.active, end.shares)
         if problem.dim > DIRECT_LIMIT:
             v = search.narrow(problem, v, u, (width, _SHRINK * width), tolerance)
         width *= _SHRINK
@@ -303,25 +286,6 @@ def _too_many_kinks(
     return active.size - leaving.size > MOST_ON_KINKS
 
 
-def _sharpened(
-    search: _Search,
-    problem: MarginProblem,
-    v: Vector,
-    u: Vector,
-    width: float,
-    tolerance: float,
-    delta: float,
-) -> Vector:
-    """Shrink the rounding to what a scaling of v by delta / |v| moves the margins at the kink."""
-    level = abs(problem.shift + problem.rho)
-    last = 0.9 * delta * level / max(float(np.linalg.norm(v)), 1e-300)
-    while width > last > 0.0:
-        before, width = width, max(_SHARPEN * width, last)
-        v = search.narrow(problem, v, u, (before, width), tolerance)
-        v, u, _ = search.settle(problem, v, Smoothing(width), tolerance=tolerance, steps=20)
-    return v
-
-
 def _tolerance(problem: MarginProblem, v: Vector, eps: float) -> float:
     """Return the gradient norm to reach on the way.
 
@@ -335,49 +299,42 @@ def _tolerance(problem: MarginProblem, v: Vector, eps: float) -> float:
     return min(0.3 * eps, float(np.sqrt(2.0 * ridge * VALUE_ACCURACY * problem.value(v))) or eps)
 
 
-def _path_end(
-    search: _Search, problem: MarginProblem, rng: np.random.Generator, subsample: int
-) -> Vector:
+def _path_end(search: _Search, problem: MarginProblem, rng: np.random.Generator) -> Vector:
     """Return the end of the best path, on part of the rows where they are many."""
     # With more variables than that, part of the rows says nothing about the others.
-    if problem.rows <= max(subsample, 10 * problem.dim):
-        return _best_path(search, problem, full=True)
-    few = problem.take(np.sort(rng.choice(problem.rows, subsample, replace=False)))
-    return _best_path(search, few, full=False)
+    if problem.rows <= max(SUBSAMPLE, 10 * problem.dim):
+        return _best_path(search, problem)
+    few = problem.take(np.sort(rng.choice(problem.rows, SUBSAMPLE, replace=False)))
+    search.full = False
+    v = _best_path(search, few)
+    search.full = True
+    return v
 
 
-def _best_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector:
+def _best_path(search: _Search, problem: MarginProblem) -> Vector:
     """Follow the path, and a second one if some rows are long enough to bend the hinge solution."""
-    v = _outlier_path(search, problem, full=full)
+    v = _outlier_path(search, problem)
     if float(problem.row_norms.max()) <= LEVERAGE * float(np.median(problem.row_norms)):
         return v
-    other = _outlier_path(search, problem.equal_lengths(), full=full)
+    other = _outlier_path(search, problem.equal_lengths())
     give, width = _TRUNCATION[-1]
     s = Smoothing(width * problem.rho, give * problem.rho)
-    other, _, _ = search.settle(problem, other, s, tolerance=1e-4, steps=15, full=full)
+    other, _ = search.settle(problem, other, s, 1e-4, 15)
     return min(v, other, key=problem.value)
 
 
-def _outlier_path(search: _Search, problem: MarginProblem, *, full: bool) -> Vector:
+def _outlier_path(search: _Search, problem: MarginProblem) -> Vector:
     """Parts (1) and (2): from the smoothed hinge loss to the flat part in its place."""
     rho = problem.rho
     v = np.zeros(problem.dim)
     on_ramp = np.full(problem.rows, problem.shift + 0.5 * rho)
-    tolerance = _path_tolerance(problem) * float(np.linalg.norm(problem.gradient(v, on_ramp)))
-    v, u, _ = search.settle(
-        problem, v, Smoothing(2.0 * rho, np.inf), tolerance=tolerance, steps=30, full=full
-    )
+    # Where steps are cheap, accurately; with many variables roughly, as only its end matters.
+    part = 1e-2 if problem.dim <= DIRECT_LIMIT else 0.1
+    tolerance = part * float(np.linalg.norm(problem.gradient(v, on_ramp)))
+    v, u = search.settle(problem, v, Smoothing(2.0 * rho, np.inf), tolerance, 30)
     for give, width in _TRUNCATION:
         s = Smoothing(width * rho, give * rho)
         if u.min() > problem.shift - s.give - s.width:
             continue  # no row is that far on the wrong side: nothing changes
-        v, u, _ = search.settle(problem, v, s, tolerance=tolerance, steps=10, full=full)
+        v, u = search.settle(problem, v, s, tolerance, 10)
     return v
-
-
-def _path_tolerance(problem: MarginProblem) -> float:
-    """Part of the first gradient to which the path is followed.
-
-    Where steps are cheap, accurately; with many variables roughly, as only its end matters.
-    """
-    return 1e-2 if problem.dim <= DIRECT_LIMIT else 0.1

@@ -16,15 +16,8 @@ from goldstein.certificates.files import Arrays
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
-from goldstein.fitting.fit import Fit
-from goldstein.fitting.near_proof import (
-    NOT_ASKED,
-    near_or_note,
-    noted,
-    proof_deadline,
-    time_left,
-)
-from goldstein.kept import NOTHING, Form, Kept
+from goldstein.fitting.fit import NOT_ASKED, Fit, Options, near_or_note
+from goldstein.kept import Form
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.numerics.streams import is_state
@@ -66,21 +59,8 @@ def _read(arrays: Arrays, fields: dict[str, Any]) -> Search:
 _SEARCH = Form("native search", _write, _read)
 
 
-def fit_native(
-    model: MulticlassMargin,
-    *,
-    merged: MulticlassMargin,
-    eps: float,
-    delta: float,
-    seed: int,
-    start: Vector | None = None,
-    n_init: int = 1,
-    max_calls: int | None = None,
-    max_time: float | None = None,
-    near: bool = True,
-    kept: Kept = NOTHING,
-) -> Fit:
-    """Return the best local minimiser of `n_init` searches, with its certificates.
+def fit_native(model: MulticlassMargin, merged: MulticlassMargin, options: Options) -> Fit:
+    """Return the best local minimiser of the searches, with its certificates.
 
     Parameters
     ----------
@@ -88,18 +68,20 @@ def fit_native(
         What is minimised and certified.
     merged : MulticlassMargin
         The same function with equal rows put together, on which the search runs.
-    eps, delta, seed, start, n_init, max_calls, max_time, near, kept
-        As in `fit_margin`.
+    options : Options
     """
     begin = time.perf_counter()
-    rng = np.random.default_rng(seed)
-    limits: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
+    kept, rng = options.kept, np.random.default_rng(options.seed)
+    limits: dict[str, Any] = {
+        "eps": options.eps, "delta": options.delta, "rng": options.seed,
+        "max_calls": options.max_calls,
+    }  # fmt: skip
 
     def search(k: int) -> Search:
-        path = PATH if start is None or k else SHORT_PATH
-        theta, steps = _follow(merged, path, merged.start(rng) if k else start)
+        path = PATH if options.start is None or k else SHORT_PATH
+        theta, steps = _follow(merged, path, merged.start(rng) if k else options.start)
         run = minimize(
-            merged, theta, max_time=time_left(begin - kept.seconds, max_time),
+            merged, theta, max_time=options.time_left(options.begin(begin)),
             checkpoint=kept.journal(f"start-{k}"), **limits,
         )  # fmt: skip
         result = uninterrupted(run)
@@ -107,7 +89,7 @@ def fit_native(
 
     def kept_search(k: int) -> Search:
         found = kept.part(
-            f"start-{k}", _SEARCH, lambda: search(k), [max_calls, max_time],
+            f"start-{k}", _SEARCH, lambda: search(k), options.limits,
             lambda found: found.result.success,
             lambda found: np.shape(found.result.x) == (merged.variable.size,)
             and bool(np.isfinite(found.result.x).all())
@@ -116,21 +98,14 @@ def fit_native(
         rng.bit_generator.state = found.rng
         return found
 
-    best = search_from(range(n_init), kept_search, lambda found: found.result.fun)
-    result, steps = best.result, best.steps
-    begin -= kept.seconds
-    goldstein = _certificate(model, result)
-    if goldstein is None:
-        goldstein = certify(model, result.x, **limits)
-    proof, note = None, NOT_ASKED
-    if near:
-        deadline = proof_deadline(begin, max_time, kept)
-        proof, note = near_or_note(model, goldstein, eps, delta, seed, deadline)
-    if proof is None:
-        goldstein = noted(goldstein, note)
-    else:
-        proof = noted(proof, note)
-    return Fit(result.x, model.value(result.x), goldstein, proof, steps)
+    best = search_from(range(options.n_init), kept_search, lambda found: found.result.fun)
+    x = best.result.x
+    goldstein = _certificate(model, best.result) or certify(model, x, **limits)
+    fit = Fit(x, model.value(x), goldstein, None, best.steps)
+    if not options.near:
+        return fit.concluded(None, NOT_ASKED)
+    deadline = options.proof_deadline(options.begin(begin))
+    return fit.concluded(*near_or_note(model, goldstein, options, deadline))
 
 
 def _certificate(model: MulticlassMargin, result: Result) -> GoldsteinCertificate | None:

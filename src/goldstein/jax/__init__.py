@@ -10,22 +10,11 @@ except ImportError as missing:
 
     raise missing_extra("goldstein.jax", "JAX and optax", "jax") from missing
 
-from goldstein.jax.adam_o2nc import AdamO2NCState, adam_o2nc
-from goldstein.jax.certificate import certify
-from goldstein.jax.data_oracle import DataOracle
-from goldstein.jax.o2nc import O2NCState, o2nc
+from goldstein.jax.data_oracle import DataOracle, certify
+from goldstein.jax.optimizers import AdamO2NCState, O2NCState, PSINGDState, adam_o2nc, o2nc, psingd
 from goldstein.jax.oracle import JaxOracle, oracle
-from goldstein.jax.psingd import PSINGDState, psingd
 
 __all__ = [
-    "AdamO2NCState",
-    "DataOracle",
-    "JaxOracle",
-    "O2NCState",
-    "PSINGDState",
-    "adam_o2nc",
-    "certify",
-    "o2nc",
-    "oracle",
-    "psingd",
-]
+    "AdamO2NCState", "DataOracle", "JaxOracle", "O2NCState", "PSINGDState", "adam_o2nc",
+    "certify", "o2nc", "oracle", "psingd",
+]  # fmt: skip

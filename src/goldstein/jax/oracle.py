@@ -1,18 +1,71 @@
-"""Any JAX scalar as an oracle over one float64 vector."""
+"""Any JAX scalar as an oracle over one float64 vector; what is computed in less is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
+from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Vector
-from goldstein.errors import InputTypeError
-from goldstein.jax.compiled import Compiled, raveled
+from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
+from goldstein.oracles.precision import require_float64
+
+
+class Compiled:
+    """Evaluates in float64 whatever the global setting of JAX is.
+
+    A function that computes in less anything that depends on its first argument is refused when it
+    is first asked.
+    """
+
+    def __init__(self, fn: Callable[..., Any], name: str) -> None:
+        def scalar(x: Any, *rest: Any) -> Any:
+            out = fn(x, *rest)
+            if getattr(out, "size", 1) != 1:
+                raise InputTypeError(
+                    f"{name} returned shape {out.shape}, expected one number; reduce it with a sum "
+                    "or a mean."
+                )
+            return out.reshape(()) if hasattr(out, "reshape") else out
+
+        self._name = name
+        self._value = jax.jit(scalar)
+        self._gradient = jax.jit(jax.grad(scalar))
+        self._checked = False
+
+    def value(self, x: Vector, *rest: Any) -> float:
+        with jax.enable_x64(True):
+            self._check_once(x, *rest)
+            return float(self._value(x, *rest))
+
+    def gradient(self, y: Vector, *rest: Any) -> Vector:
+        with jax.enable_x64(True):
+            self._check_once(y, *rest)
+            return np.array(self._gradient(y, *rest), dtype=np.float64)
+
+    def _check_once(self, *arguments: Any) -> None:
+        if not self._checked:
+            require_double(self._value.trace(*arguments).jaxpr, self._name)
+            require_double(self._gradient.trace(*arguments).jaxpr, self._name)
+            self._checked = True
+
+
+def raveled(params: Any) -> tuple[Vector, Callable[[Any], Any]]:
+    """Return the numbers of a pytree as a float64 vector, and the way back."""
+    with jax.enable_x64(True):
+        doubled = jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), params)
+        flat, rebuild = ravel_pytree(doubled)
+        start: Vector = np.array(flat)
+    if start.size == 0:
+        raise InputError("params has no numbers in it; nothing to differentiate by.")
+    return start, rebuild
 
 
 class JaxOracle(Oracle):
@@ -93,3 +146,71 @@ def oracle(fn: Callable[..., Any], params: Any = None) -> JaxOracle:
     True
     """
     return JaxOracle(fn, params)
+
+
+def require_double(traced: Any, what: str) -> None:
+    """Refuse a trace in which a coarser number depends on the first argument, or is the answer.
+
+    Yes and no, and whole numbers, end the dependence: `(x > 0).astype(float32)` is exact.
+    """
+    for answer in traced.out_avals:
+        require_float64(answer.dtype, what)
+    _follow(traced, [k == 0 for k in range(len(traced.in_avals))], what)
+
+
+def _follow(closed: Any, depends: Sequence[bool], what: str) -> list[bool]:
+    """Return which results depend on the arguments marked in `depends`."""
+    jaxpr = getattr(closed, "jaxpr", closed)
+    marked = {var for var, mark in zip(jaxpr.invars, depends, strict=True) if mark}
+
+    def is_marked(atom: Any) -> bool:
+        return isinstance(atom, core.Var) and atom in marked
+
+    for equation in jaxpr.eqns:
+        given = [is_marked(atom) for atom in equation.invars]
+        if not any(given):
+            continue
+        for var, reached in zip(equation.outvars, _through(equation, given, what), strict=True):
+            if reached and jnp.issubdtype(var.aval.dtype, jnp.inexact):
+                require_float64(var.aval.dtype, what)
+                marked.add(var)
+    return [is_marked(atom) for atom in jaxpr.outvars]
+
+
+def _through(equation: Any, given: list[bool], what: str) -> list[bool]:
+    """Return which outputs of an equation depend on its marked inputs, inner programs included."""
+    outputs = len(equation.outvars)
+    params = equation.params
+    match equation.primitive.name:
+        case "scan":
+            first, count = params["num_consts"], params["num_carry"]
+            return _loop(params["jaxpr"], given, first, count, what)
+        case "while":
+            consts = params["cond_nconsts"]
+            body = given[consts:]
+            first = params["body_nconsts"]
+            reached = _loop(params["body_jaxpr"], body, first, outputs, what)
+            _follow(params["cond_jaxpr"], given[:consts] + reached, what)
+            return reached
+    reached = [False] * outputs
+    inner = list(core.jaxprs_in_params(params))
+    for program in inner:
+        # The last arguments are the program's: a branch is not given the number of the branch.
+        count = len(program.invars)
+        marks = given[-count:] if count <= len(given) else [True] * count
+        results = _follow(program, marks, what) if count else [False] * len(program.outvars)
+        if len(results) != outputs:
+            return [True] * outputs
+        reached = [a or b for a, b in zip(reached, results, strict=True)]
+    return reached if inner else [True] * outputs
+
+
+def _loop(program: Any, given: list[bool], first: int, count: int, what: str) -> list[bool]:
+    """Return what depends after any number of turns; arguments first, first + 1, ... come back."""
+    marks = list(given)
+    while True:
+        results = _follow(program, marks, what)
+        carried = [a or b for a, b in zip(marks[first : first + count], results)]
+        if carried == marks[first : first + count]:
+            return carried + results[count:]
+        marks[first : first + count] = carried

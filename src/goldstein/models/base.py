@@ -136,14 +136,3 @@ def sample_weights(weights: Any, samples: int) -> Vector:
             f"weights must be {samples} nonnegative finite numbers, one per row of the data."
         )
     return shares
-
-
-__all__ = [
-    "Model",
-    "data_matrix",
-    "exact_positive",
-    "nonnegative",
-    "ridge_term",
-    "sample_weights",
-    "with_constant_feature",
-]

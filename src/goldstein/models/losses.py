@@ -248,6 +248,3 @@ def _classification(target: Any, weights: Vector | None, classes: int) -> Loss:
         "the logistic loss needs labels -1 and +1, or integers 0, 1, ..., k-1; "
         f"got {kinds[:5].tolist()}."
     )
-
-
-__all__ = ["Loss", "make_loss"]

@@ -10,7 +10,7 @@ whole data; they carry the rows that were screened away.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -106,10 +106,7 @@ class MarginProblem:
         """Return the problem of some rows, their weights scaled up to the same total."""
         weights = self.weights[rows]
         weights = weights * (self.weights.sum() / weights.sum())
-        return MarginProblem(
-            self.Z[rows], weights, self.ridge, self.rho, self.shift, self.row_norms[rows],
-            self.slope, self.constant,
-        )  # fmt: skip
+        return replace(self, Z=self.Z[rows], weights=weights, row_norms=self.row_norms[rows])
 
     def equal_lengths(self) -> MarginProblem:
         """Return the problem with every row scaled to the median length: no row has leverage."""
@@ -121,10 +118,7 @@ class MarginProblem:
             Z = (sparse.diags(scale) @ self.Z).tocsr()
         else:
             Z = scale[:, None] * self.Z
-        return MarginProblem(
-            Z, self.weights, self.ridge, self.rho, self.shift,
-            self.row_norms * scale, self.slope, self.constant,
-        )  # fmt: skip
+        return replace(self, Z=Z, row_norms=self.row_norms * scale)
 
     def restrict(self, v: Vector, u: Vector, radius: float) -> MarginProblem:
         """Return the problem of the rows that can change piece within `radius` of v.
@@ -139,11 +133,11 @@ class MarginProblem:
         flat = ~near & (margin < 0)
         ramp = ~near & (margin > 0) & (margin < self.rho)
         pull = np.where(ramp, self.weights / self.rho, 0.0)
-        return MarginProblem(
-            self.Z[kept], self.weights[kept], self.ridge, self.rho, self.shift,
-            self.row_norms[kept], self.slope - self.transposed_product(pull),
-            self.constant + float(self.weights[flat].sum())
-            + float(pull.sum()) * (self.rho + self.shift),
+        settled = float(self.weights[flat].sum())
+        return replace(
+            self, Z=self.Z[kept], weights=self.weights[kept], row_norms=self.row_norms[kept],
+            slope=self.slope - self.transposed_product(pull),
+            constant=self.constant + settled + float(pull.sum()) * (self.rho + self.shift),
         )  # fmt: skip
 
     def rounding(self, v: Vector) -> Vector:
@@ -191,7 +185,7 @@ class MarginProblem:
 
     def smooth_value(self, v: Vector, u: Vector, s: Smoothing) -> float:
         """Return the value of the smoothed objective."""
-        return self.penalty(v) + smooth_loss(u, self.weights, self.rho, self.shift, s)
+        return self.penalty(v) + smooth_parts(u, self.weights, self.rho, self.shift, s)[0]
 
     def smooth_pass(self, v: Vector, s: Smoothing) -> tuple[Vector, float, Vector]:
         """Return (Z v, value, gradient) of the smoothed objective in one pass over the data."""
@@ -215,7 +209,7 @@ class MarginProblem:
 
     def smooth_gradient(self, v: Vector, u: Vector, s: Smoothing) -> Vector:
         """Return the gradient of the smoothed objective, Z v being known."""
-        pull = smooth_slope(u, self.weights, self.rho, self.shift, s)
+        pull = smooth_parts(u, self.weights, self.rho, self.shift, s)[1]
         return self.ridge * v + self.slope + self.transposed_product(pull)
 
     def curvature(self, u: Vector, s: Smoothing) -> tuple[NDArray[np.intp], Vector]:
@@ -274,12 +268,11 @@ def _row_norms(Z: Any) -> Vector:
     entries = Z.nnz // n if sparse.issparse(Z) else d
     # In blocks: the norms of all rows at once would need copies of the data.
     block = max(1, BLOCK_BYTES // (8 * max(entries, 1)))
-    norms_of = _sparse_row_norms if sparse.issparse(Z) else _dense_row_norms
-    return np.concatenate([norms_of(Z, i, min(i + block, n)) for i in range(0, n, block)])
-
-
-def _dense_row_norms(Z: Any, start: int, stop: int) -> Vector:
-    return row_norms(Z[start:stop])
+    if sparse.issparse(Z):
+        parts = [_sparse_row_norms(Z, i, min(i + block, n)) for i in range(0, n, block)]
+    else:
+        parts = [row_norms(Z[i : i + block]) for i in range(0, n, block)]
+    return np.concatenate(parts)
 
 
 def _sparse_row_norms(Z: Any, start: int, stop: int) -> Vector:
@@ -323,13 +316,3 @@ def _bend(r: Vector, width: float) -> tuple[Vector, Vector]:
     inside *= 0.5
     above += inside
     return above, slope
-
-
-def smooth_loss(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> float:
-    """Return the sum of the losses, rounded off, of rows with products u."""
-    return smooth_parts(u, p, rho, shift, s)[0]
-
-
-def smooth_slope(u: Vector, p: Vector, rho: float, shift: float, s: Smoothing) -> Vector:
-    """Return the derivatives of the losses, rounded off, in the rows' products u."""
-    return smooth_parts(u, p, rho, shift, s)[1]

@@ -173,6 +173,3 @@ def margin_svm(
     1.25
     """
     return MarginSVM(Z, rho, lam, weights, shift, intercept)
-
-
-__all__ = ["MarginSVM", "margin_svm"]

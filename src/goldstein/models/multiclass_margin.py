@@ -26,13 +26,7 @@ from goldstein.models.base import (
     sample_weights,
     with_constant_feature,
 )
-from goldstein.models.margin_problem import (
-    Smoothing,
-    gradient_bound,
-    smooth_loss,
-    smooth_slope,
-    typical_start,
-)
+from goldstein.models.margin_problem import Smoothing, gradient_bound, smooth_parts, typical_start
 from goldstein.numerics.exact_floats import exact_float
 from goldstein.numerics.spectral import spectral_norm_upper
 
@@ -181,8 +175,7 @@ class MulticlassMargin(Model):
         level = logsumexp(rivals, axis=1)
         rows = np.arange(len(scores))
         u = scores[rows, self.labels] - s.width * level
-        value = smooth_loss(u, self.weights, self.rho, self.shift, s)
-        slope = smooth_slope(u, self.weights, self.rho, self.shift, s)
+        value, slope = smooth_parts(u, self.weights, self.rho, self.shift, s)
         table = -slope[:, None] * np.exp(rivals - level[:, None])
         table[rows, self.labels] = slope
         ridge = self.ridge * theta
@@ -247,6 +240,3 @@ def multiclass_margin(
     1.5625
     """
     return MulticlassMargin(X, labels, classes, rho, lam, weights, shift, intercept)
-
-
-__all__ = ["MulticlassMargin", "multiclass_margin"]

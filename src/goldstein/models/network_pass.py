@@ -176,6 +176,3 @@ def rounding_slack(X: Any) -> Vector:
     norms = [row_norms(X[k : k + BLOCK]) for k in range(0, X.shape[0], BLOCK)]
     answer: Vector = 4.0 * (X.shape[1] + 8) * 2.0**-53 * np.concatenate(norms)
     return answer
-
-
-__all__ = ["BLOCK", "Architecture", "Pass", "Rows", "Weights", "rounding_slack"]

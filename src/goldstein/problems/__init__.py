@@ -1,31 +1,17 @@
 """Test functions with start, best known value and source.
 
-Adding one takes a function that returns an `Instance`, under one `problem(...)` line.
+A family is a file here. Adding a problem takes a function that returns value and gradient, or one
+that builds an `Instance`, under one `problem(...)` line.
 """
 
-from goldstein.problems import (  # noqa: F401  (importing a family registers its problems)
-    approximation,
-    chebyshev,
-    constrained,
-    counterexamples,
-    differences,
-    eigenvalues,
-    few_rows,
-    haarala,
-    learning,
-    maxima,
-    minimax,
-    nearly_smooth,
-    recovery,
-    sensing,
-    statistics,
-    structured,
-    test19,
-    test29,
-)
-from goldstein.problems.catalogue import table
-from goldstein.problems.problem import Problem
-from goldstein.problems.registry import get, names, suite
-from goldstein.problems.rotation import rotated
+from importlib import import_module
+from pkgutil import iter_modules
+
+from goldstein.problems.problem import Problem, rotated
+from goldstein.problems.registry import get, names, suite, table
 
 __all__ = ["Problem", "get", "names", "rotated", "suite", "table"]
+
+for _module in iter_modules(__path__):
+    if not _module.name.startswith("_"):
+        import_module(f"{__name__}.{_module.name}")  # importing a family registers its problems

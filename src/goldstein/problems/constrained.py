@@ -6,6 +6,7 @@ constraints and penalise the others in the objective.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import largest, largest_modulus
-from goldstein.problems.minimax import wong_3_polynomials
 from goldstein.problems.polynomials import Polynomial, SparsePolynomials, penalised
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import problem
+from goldstein.problems.registry import family
+from goldstein.problems.test06 import WONG_START, wong_3_polynomials
 
-FAMILY = "constrained"
-SOURCE = "Luksan, Vlcek (2000), TR 798, ICS Prague, linearly constrained minimax: "
+constrained = partial(family, "constrained", constrained=True, kind="literature")
+problem = constrained("Luksan, Vlcek (2000), TR 798, ICS Prague, linearly constrained minimax: {}")
 
 
 def _linear(rows: Any, low: Any, high: Any = np.inf) -> dict[str, Any]:
@@ -55,64 +56,40 @@ def _growths() -> Objective:
 #: The logarithm needs a positive variable: a bound that is not active says so.
 _POSITIVE = {"bounds": Bounds([-np.inf, 1e-3], [np.inf, np.inf])}
 
-_WAVES = "max{x1^2+x2^2+x1 x2-1, sin x1, -cos x2}"
-_GROWTHS = "max{-exp(x1-x2), sinh(x1-1)-1, -ln x2-1}"
+_WAVES: Any = "max{x1^2+x2^2+x1 x2-1, sin x1, -cos x2}", _waves, {}
+_GROWTHS: Any = "max{-exp(x1-x2), sinh(x1-1)-1, -ln x2-1}", _growths, _POSITIVE
+
+
+def _madsen(
+    number: int, function: Any, limit: str, best: float, x0: Any, row: Any, low: float
+) -> None:
+    """Add Madsen's problem of this number: a function under one linear constraint."""
+    formula, objective, bounds = function
+
+    @problem(2, f"{formula} s.t. {limit}", f"MAD{number}", name=f"mad_{number}", best=best)
+    def build() -> Instance:
+        return Instance(x0, objective(), limits={**bounds, **_linear(row, low)})
+
+
+_madsen(1, _WAVES, "x1+x2 >= 1/2", -0.38965952, [1.0, 2.0], [1.0, 1.0], 0.5)
+_madsen(2, _WAVES, "-3x1-x2 >= 5/2", -0.33035714, [-2.0, -1.0], [-3.0, -1.0], 2.5)
+_madsen(4, _GROWTHS, "x1/20-x2 >= -1/2", -0.44891079, [-1.0, 0.01], [0.05, -1.0], -0.5)
+_madsen(5, _GROWTHS, "-9x1/10+x2 >= 1", -0.42928061, [-1.0, 3.0], [-0.9, 1.0], 1.0)
 
 
 @problem(
-    dims=2, family=FAMILY, formula=f"{_WAVES} s.t. x1+x2 >= 1/2", citation=SOURCE + "MAD1",
-    best=-0.38965952, kind="literature", constrained=True,
-)  # fmt: skip
-def mad_1() -> Instance:
-    """Madsen's first problem."""
-    return Instance(np.array([1.0, 2.0]), _waves(), limits=_linear([1.0, 1.0], 0.5))
-
-
-@problem(
-    dims=2, family=FAMILY, formula=f"{_WAVES} s.t. -3x1-x2 >= 5/2", citation=SOURCE + "MAD2",
-    best=-0.33035714, kind="literature", constrained=True,
-)  # fmt: skip
-def mad_2() -> Instance:
-    """Madsen's second problem."""
-    return Instance(np.array([-2.0, -1.0]), _waves(), limits=_linear([-3.0, -1.0], 2.5))
-
-
-@problem(
-    dims=2, family=FAMILY, formula=f"{_GROWTHS} s.t. x1/20-x2 >= -1/2", citation=SOURCE + "MAD4",
-    best=-0.44891079, kind="literature", constrained=True,
-)  # fmt: skip
-def mad_4() -> Instance:
-    """Madsen's fourth problem."""
-    limits = {**_POSITIVE, **_linear([0.05, -1.0], -0.5)}
-    return Instance(np.array([-1.0, 0.01]), _growths(), limits=limits)
-
-
-@problem(
-    dims=2, family=FAMILY, formula=f"{_GROWTHS} s.t. -9x1/10+x2 >= 1", citation=SOURCE + "MAD5",
-    best=-0.42928061, kind="literature", constrained=True,
-)  # fmt: skip
-def mad_5() -> Instance:
-    """Madsen's fifth problem."""
-    limits = {**_POSITIVE, **_linear([-0.9, 1.0], 1.0)}
-    return Instance(np.array([-1.0, 3.0]), _growths(), limits=limits)
-
-
-@problem(
-    dims=7, family=FAMILY,
-    formula="max_i |1/15+(2/15) sum_j cos(2 pi x_j sin t_i)|, 163 angles, s.t. distances >= 0.4",
-    citation=SOURCE + "MAD6 (antenna array)", best=0.10183089, kind="literature", constrained=True,
+    7, "max_i |1/15+(2/15) sum_j cos(2 pi x_j sin t_i)|, 163 angles, s.t. distances >= 0.4",
+    "MAD6 (antenna array)", best=0.10183089,
 )  # fmt: skip
 def mad_6() -> Instance:
     """Madsen's sixth problem: positions of antennas."""
     sines = np.sin(np.pi * (8.5 + 0.5 * np.arange(1, 164)) / 180)
 
     def residuals(x: Vector) -> Vector:
-        found: Vector = 1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(sines, x)).sum(axis=1)
-        return found
+        return np.asarray(1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(sines, x)).sum(axis=1))
 
     def row(x: Vector, i: int) -> Vector:
-        found: Vector = -4 * np.pi / 15 * sines[i] * np.sin(2 * np.pi * sines[i] * x)
-        return found
+        return np.asarray(-4 * np.pi / 15 * sines[i] * np.sin(2 * np.pi * sines[i] * x))
 
     steps = np.zeros((8, 7))
     steps[0, 0] = steps[7, 6] = 1.0
@@ -126,9 +103,8 @@ def mad_6() -> Instance:
 
 
 @problem(
-    dims=6, family=FAMILY,
-    formula="the shortest distance of three points, negative, s.t. points in a pentagon",
-    citation=SOURCE + "PENTAGON", best=-1.8596187, kind="literature", constrained=True,
+    6, "the shortest distance of three points, negative, s.t. points in a pentagon",
+    "PENTAGON", best=-1.8596187,
 )  # fmt: skip
 def pentagon() -> Instance:
     """Three points of a regular pentagon, as far apart as possible."""
@@ -140,8 +116,8 @@ def pentagon() -> Instance:
     def row(x: Vector, k: int) -> Vector:
         i, j = pairs[k]
         g = np.zeros(6)
-        way = x[i : i + 2] - x[j : j + 2]
-        unit = way / np.hypot(*way)
+        gap = x[i : i + 2] - x[j : j + 2]
+        unit = gap / np.hypot(*gap)
         g[i : i + 2], g[j : j + 2] = -unit, unit
         return g
 
@@ -169,31 +145,29 @@ def _split(polynomials: list[Polynomial]) -> tuple[Objective, dict[str, Any]]:
 
 
 @problem(
-    dims=10, family=FAMILY, formula="max{p0, p0+10p_k} s.t. 3 linear constraints (wong_2)",
-    citation=SOURCE + "WONG2", best=24.3062091, kind="literature", convex=True, constrained=True,
+    10, "max{p0, p0+10p_k} s.t. 3 linear constraints (wong_2)", "WONG2", convex=True,
+    best=24.3062091,
 )  # fmt: skip
 def wong_2_linear() -> Instance:
     """Wong's second problem, its linear constraints kept."""
     objective, limits = _split(wong_2_polynomials())
-    return Instance(np.array([2.0, 3, 5, 5, 1, 2, 7, 3, 6, 10]), objective, limits=limits)
+    return Instance(WONG_START[:10], objective, limits=limits)
 
 
 @problem(
-    dims=20, family=FAMILY, formula="max{p0, p0+10p_k} s.t. 4 linear constraints (wong_3)",
-    citation=SOURCE + "WONG3", best=133.72827616781444, kind="literature", convex=True,
-    constrained=True,
+    20, "max{p0, p0+10p_k} s.t. 4 linear constraints (wong_3)", "WONG3", convex=True,
+    best=133.72827616781444,
 )  # fmt: skip
 def wong_3_linear() -> Instance:
     """Wong's third problem, its linear constraints kept."""
     objective, limits = _split(wong_3_polynomials())
-    x0 = np.array([2.0, 3, 5, 5, 1, 2, 7, 3, 6, 10, 2, 2, 6, 15, 1, 2, 1, 2, 1, 3])
-    return Instance(x0, objective, limits=limits)
+    return Instance(WONG_START, objective, limits=limits)
 
 
-@problem(
-    dims=2, family=FAMILY, formula="8|x1^2-x2|+(1-x1)^2 s.t. max{sqrt(2) x1, 2 x2} <= 1",
-    citation="Curtis, Overton (2012), SIAM J. Optim. 22(2), 474-500, constrained Rosenbrock",
-    best=(1 - np.sqrt(0.5)) ** 2, kind="literature", constrained=True,
+@constrained()(
+    2, "8|x1^2-x2|+(1-x1)^2 s.t. max{sqrt(2) x1, 2 x2} <= 1",
+    "Curtis, Overton (2012), SIAM J. Optim. 22(2), 474-500, constrained Rosenbrock",
+    best=(1 - np.sqrt(0.5)) ** 2,
 )  # fmt: skip
 def curtis_overton() -> Instance:
     """A valley with a kink, cut by a constraint with a kink."""

@@ -6,17 +6,26 @@ MXHILB alone costs O(d log d).
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import largest_modulus, signs, unit_vector
-from goldstein.problems.hilbert import hilbert_product, hilbert_row
+from goldstein.problems.forms import (
+    hilbert_product,
+    hilbert_row,
+    largest_modulus,
+    sign,
+    signs,
+    together,
+    unit_vector,
+)
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import AnyDimension, family
 
-FAMILY = "haarala"
-SOURCE = "Haarala, Miettinen, Makela (2004), Optim. Methods Softw. 19(6), 673-692, problem "
+problem = family(
+    "haarala", "Haarala, Miettinen, Makela (2004), Optim. Methods Softw. 19(6), 673-692, problem {}"
+)
 ANY = AnyDimension(2)
 
 
@@ -55,27 +64,13 @@ def max_square() -> Objective:
     return Objective(value, gradient)
 
 
-@problem(
-    dims=ANY,
-    family=FAMILY,
-    formula="max_i x_i^2",
-    citation=SOURCE + "1",
-    convex=True,
-    reference=1.9044843180314297e-14,
-)
+@problem(ANY, "max_i x_i^2", "1", convex=True, reference=1.9044843180314297e-14)
 def maxq(d: int = 50) -> Instance:
     """One active square at a time: steepest descent needs d steps per sweep."""
     return Instance(ramp_start(d), max_square())
 
 
-@problem(
-    dims=ANY,
-    family=FAMILY,
-    formula="max_i |sum_j x_j/(i+j-1)|",
-    citation=SOURCE + "2",
-    convex=True,
-    public=False,
-)
+@problem(ANY, "max_i |sum_j x_j/(i+j-1)|", "2", convex=True, public=False)
 def mxhilb(d: int = 50) -> Instance:
     """A max-norm of the badly conditioned Hilbert matrix."""
     return Instance(np.ones(d), largest_modulus(hilbert_product(d), lambda x, i: hilbert_row(d, i)))
@@ -84,32 +79,21 @@ def mxhilb(d: int = 50) -> Instance:
 def chained_lq_objective() -> Objective:
     """sum_i -x_i - x_{i+1} + max(0, x_i^2 + x_{i+1}^2 - 1)."""
 
-    def value(x: Vector) -> float:
+    def both(x: Vector) -> Any:
         squares = x * x
-        excess = squares[:-1] + squares[1:] - 1.0
-        linear = 2.0 * np.sum(x) - x[0] - x[-1]
-        return float(np.sum(np.maximum(excess, 0.0)) - linear)
-
-    def gradient(x: Vector) -> Vector:
-        squares = x * x
-        outside = (squares[:-1] + squares[1:] > 1.0).astype(np.float64)
+        sums = squares[:-1] + squares[1:]
+        outside = (sums > 1.0).astype(np.float64)
         g = 2.0 * x * _chain(outside, outside) - 2.0
-        g[0] += 1.0
-        g[-1] += 1.0
-        return g
+        g[[0, -1]] += 1.0
+        return np.sum(np.maximum(sums - 1.0, 0.0)) - (2.0 * np.sum(x) - x[0] - x[-1]), g
 
-    return Objective(value, gradient)
+    return together(both)
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    convex=True,
-    citation=SOURCE + "3",
-    formula="sum_{i<d} max{-x_i-x_{i+1}, -x_i-x_{i+1}+x_i^2+x_{i+1}^2-1}",
-    best=lambda d: -(d - 1) * math.sqrt(2.0),
-    reference=-69.2964645562816,
-)
+    ANY, "sum_{i<d} max{-x_i-x_{i+1}, -x_i-x_{i+1}+x_i^2+x_{i+1}^2-1}", "3", convex=True,
+    best=lambda d: -(d - 1) * math.sqrt(2.0), reference=-69.2964645562816,
+)  # fmt: skip
 def chained_lq(d: int = 50) -> Instance:
     """Minimiser: all x_i = 1/sqrt(2)."""
     return Instance(np.full(d, -0.5), chained_lq_objective())
@@ -122,186 +106,102 @@ def _cb3_terms(x: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    convex=True,
-    citation=SOURCE + "4",
-    formula="sum_{i<d} max{x_i^4+x_{i+1}^2, (2-x_i)^2+(2-x_{i+1})^2, 2exp(x_{i+1}-x_i)}",
-    best=lambda d: 2.0 * (d - 1),
-    reference=98.00000000000009,
-)
-def chained_cb3_1(d: int = 50) -> Instance:
+    ANY, "sum_{i<d} max{x_i^4+x_{i+1}^2, (2-x_i)^2+(2-x_{i+1})^2, 2exp(x_{i+1}-x_i)}", "4",
+    convex=True, best=lambda d: 2.0 * (d - 1), reference=98.00000000000009, start=2.0, size=50,
+)  # fmt: skip
+def chained_cb3_1(x: Vector) -> Any:
     """A sum of maxima: 3^(d-1) smooth pieces. Minimiser: all ones."""
-
-    def gradient(x: Vector) -> Vector:
-        p, q, r = _cb3_terms(x)
-        a, b = x[:-1], x[1:]
-        first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
-        left = np.where(first, 4.0 * a * a * a, np.where(second, 2.0 * a - 4.0, -r))
-        right = np.where(first, 2.0 * b, np.where(second, 2.0 * b - 4.0, r))
-        return _chain(left, right)
-
-    def value(x: Vector) -> float:
-        p, q, r = _cb3_terms(x)
-        return float(np.sum(np.maximum(np.maximum(p, q), r)))
-
-    return Instance(np.full(d, 2.0), Objective(value, gradient))
+    p, q, r = _cb3_terms(x)
+    a, b = x[:-1], x[1:]
+    first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
+    left = np.where(first, 4.0 * a * a * a, np.where(second, 2.0 * a - 4.0, -r))
+    right = np.where(first, 2.0 * b, np.where(second, 2.0 * b - 4.0, r))
+    return np.sum(np.maximum(np.maximum(p, q), r)), _chain(left, right)
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    convex=True,
-    citation=SOURCE + "5",
-    public=False,
-    formula="max{sum x_i^4+x_{i+1}^2, sum (2-x_i)^2+(2-x_{i+1})^2, sum 2exp(x_{i+1}-x_i)}",
-    best=lambda d: 2.0 * (d - 1),
-)
-def chained_cb3_2(d: int = 50) -> Instance:
+    ANY, "max{sum x_i^4+x_{i+1}^2, sum (2-x_i)^2+(2-x_{i+1})^2, sum 2exp(x_{i+1}-x_i)}", "5",
+    convex=True, public=False, best=lambda d: 2.0 * (d - 1), start=2.0, size=50,
+)  # fmt: skip
+def chained_cb3_2(x: Vector) -> Any:
     """The maximum of three sums. Minimiser: all ones."""
-
-    def both(x: Vector) -> tuple[float, Vector]:
-        terms = _cb3_terms(x)
-        sums = [float(np.sum(term)) for term in terms]
-        active = sums.index(max(sums))
-        a, b = x[:-1], x[1:]
-        if active == 0:
-            g = _chain(4.0 * a * a * a, 2.0 * b)
-        elif active == 1:
-            g = _chain(2.0 * a - 4.0, 2.0 * b - 4.0)
-        else:
-            g = _chain(-terms[2], terms[2])
-        return sums[active], g
-
-    def value(x: Vector) -> float:
-        return max(float(np.sum(term)) for term in _cb3_terms(x))
-
-    return Instance(np.full(d, 2.0), Objective(value, lambda x: both(x)[1], both))
+    terms = _cb3_terms(x)
+    sums = [float(np.sum(term)) for term in terms]
+    active = sums.index(max(sums))
+    a, b = x[:-1], x[1:]
+    sides = ((4.0 * a * a * a, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-terms[2], terms[2]))
+    return sums[active], _chain(*sides[active])
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "6",
-    reference=2.375877272697807e-14,
-    formula="max{g(-sum x), g(x_1), ..., g(x_d)}, g(y) = ln(|y|+1)",
-)
-def active_faces(d: int = 50) -> Instance:
+    ANY, "max{g(-sum x), g(x_1), ..., g(x_d)}, g(y) = ln(|y|+1)", "6",
+    reference=2.375877272697807e-14, start=1.0, size=50,
+)  # fmt: skip
+def active_faces(x: Vector) -> Any:
     """Quasi-convex; all d+1 faces meet at the minimiser 0."""
-
-    def value(x: Vector) -> float:
-        return math.log1p(max(float(x.max()), -float(x.min()), abs(float(np.sum(x)))))
-
-    def gradient(x: Vector) -> Vector:
-        total = -float(np.sum(x))
-        i = int(np.argmax(np.abs(x)))
-        if abs(total) >= abs(x[i]):
-            return np.full(x.size, math.copysign(1.0 / (abs(total) + 1.0), -total))
-        return unit_vector(x.size, i, math.copysign(1.0 / (abs(x[i]) + 1.0), x[i]))
-
-    return Instance(np.ones(d), Objective(value, gradient))
+    total, i = float(np.sum(x)), int(np.argmax(np.abs(x)))
+    y = total if abs(total) >= abs(x[i]) else x[i]
+    slope = math.copysign(1.0 / (abs(y) + 1.0), y)
+    g = np.full(x.size, slope) if abs(total) >= abs(x[i]) else unit_vector(x.size, i, slope)
+    return math.log1p(abs(y)), g
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "7",
-    reference=5.791182692926252e-16,
-    formula="sum_{i<d} |x_i|^(x_{i+1}^2+1) + |x_{i+1}|^(x_i^2+1)",
-)
-def brown_2(d: int = 50) -> Instance:
+    ANY, "sum_{i<d} |x_i|^(x_{i+1}^2+1) + |x_{i+1}|^(x_i^2+1)", "7",
+    reference=5.791182692926252e-16, start=lambda d: _alternating(d, -1.0, 1.0), size=50,
+)  # fmt: skip
+def brown_2(x: Vector) -> Any:
     """Nonsmooth generalisation of Brown's function 2. Minimiser: 0."""
-
-    def value(x: Vector) -> float:
-        modulus, power = np.abs(x), x * x + 1.0
-        return float(np.sum(modulus[:-1] ** power[1:]) + np.sum(modulus[1:] ** power[:-1]))
-
-    def gradient(x: Vector) -> Vector:
-        modulus, power, sign = np.abs(x), x * x + 1.0, np.sign(x)
-        logarithm = np.log(np.where(modulus > 0.0, modulus, 1.0))
-        u, v = modulus[:-1], modulus[1:]
-        p, q = power[1:], power[:-1]
-        left = p * u ** (p - 1.0) * sign[:-1] + 2.0 * x[:-1] * v**q * logarithm[1:]
-        right = q * v ** (q - 1.0) * sign[1:] + 2.0 * x[1:] * u**p * logarithm[:-1]
-        return _chain(left, right)
-
-    return Instance(_alternating(d, -1.0, 1.0), Objective(value, gradient))
+    modulus, power, sign = np.abs(x), x * x + 1.0, np.sign(x)
+    logarithm = np.log(np.where(modulus > 0.0, modulus, 1.0))
+    u, v = modulus[:-1], modulus[1:]
+    p, q = power[1:], power[:-1]
+    left = p * u ** (p - 1.0) * sign[:-1] + 2.0 * x[:-1] * v**q * logarithm[1:]
+    right = q * v ** (q - 1.0) * sign[1:] + 2.0 * x[1:] * u**p * logarithm[:-1]
+    return np.sum(u**p) + np.sum(v**q), _chain(left, right)
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "8",
-    public=False,
-    formula="sum_{i<d} -x_i + 2y_i + 1.75|y_i|, y_i = x_i^2+x_{i+1}^2-1",
-    best=-34.79518140954764,
-    kind="literature",
+    ANY, "sum_{i<d} -x_i + 2y_i + 1.75|y_i|, y_i = x_i^2+x_{i+1}^2-1", "8", public=False,
+    best=-34.79518140954764, kind="literature",
     note="best value known at d = 50, 100, 200 and 1000",
-)
+)  # fmt: skip
 def chained_mifflin_2(d: int = 50) -> Instance:
     """At the best points known all y_i vanish but the second and the last."""
 
-    def value(x: Vector) -> float:
+    def both(x: Vector) -> Any:
         squares = x * x
         y = squares[:-1] + squares[1:] - 1.0
-        return float(2.0 * np.sum(y) + 1.75 * np.sum(np.abs(y)) - np.sum(x[:-1]))
-
-    def gradient(x: Vector) -> Vector:
-        squares = x * x
-        slope = 4.0 + 3.5 * signs(squares[:-1] + squares[1:] - 1.0)
-        return _chain(slope * x[:-1] - 1.0, slope * x[1:])
+        slope = 4.0 + 3.5 * signs(y)
+        value = 2.0 * np.sum(y) + 1.75 * np.sum(np.abs(y)) - np.sum(x[:-1])
+        return value, _chain(slope * x[:-1] - 1.0, slope * x[1:])
 
     refined = {100: -70.15018778111931, 200: -140.86070717286947, 1000: -706.5460085828998}
-    return Instance(np.full(d, -1.0), Objective(value, gradient), refined.get(d))
+    return Instance(np.full(d, -1.0), together(both), refined.get(d))
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "9",
-    reference=0.0,
-    formula="max{sum c_i, sum -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1",
+    ANY, "max{sum c_i, sum -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1", "9", reference=0.0
 )
 def chained_crescent_1(d: int = 50) -> Instance:
     """sum x_{i+1} + |sum x_i^2+(x_{i+1}-1)^2-1|: one curved kink. Minimiser: 0."""
 
-    def curvature(x: Vector) -> float:
+    def both(x: Vector) -> Any:
         shifted = x[1:] - 1.0
-        return float(x[:-1] @ x[:-1] + shifted @ shifted) - (x.size - 1)
+        q = float(x[:-1] @ x[:-1] + shifted @ shifted) - (x.size - 1)
+        s = 2.0 * sign(q)
+        return float(np.sum(x[1:])) + abs(q), _chain(s * x[:-1], s * shifted + 1.0)
 
-    def both(x: Vector) -> tuple[float, Vector]:
-        q = curvature(x)
-        s = 2.0 if q >= 0.0 else -2.0
-        return float(np.sum(x[1:])) + abs(q), _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)
-
-    def value(x: Vector) -> float:
-        return float(np.sum(x[1:])) + abs(curvature(x))
-
-    return Instance(_alternating(d, -1.5, 2.0), Objective(value, lambda x: both(x)[1], both))
+    return Instance(_alternating(d, -1.5, 2.0), together(both))
 
 
 @problem(
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "10",
-    public=False,
-    formula="sum_{i<d} max{c_i, -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1",
-)
-def chained_crescent_2(d: int = 50) -> Instance:
+    ANY, "sum_{i<d} max{c_i, -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1", "10",
+    public=False, start=lambda d: _alternating(d, -1.5, 2.0), size=50,
+)  # fmt: skip
+def chained_crescent_2(x: Vector) -> Any:
     """A curved kink for every pair of neighbours. Minimiser: 0."""
-
-    def curvature(x: Vector) -> Vector:
-        return np.asarray(x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0)
-
-    def both(x: Vector) -> tuple[float, Vector]:
-        q = curvature(x)
-        s = 2.0 * signs(q)
-        return (
-            float(np.sum(x[1:]) + np.sum(np.abs(q))),
-            _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0),
-        )
-
-    def value(x: Vector) -> float:
-        return float(np.sum(x[1:]) + np.sum(np.abs(curvature(x))))
-
-    return Instance(_alternating(d, -1.5, 2.0), Objective(value, lambda x: both(x)[1], both))
+    q = x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0
+    s = 2.0 * signs(q)
+    value = np.sum(x[1:]) + np.sum(np.abs(q))
+    return value, _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)

@@ -1,19 +1,20 @@
-"""Training problems: margin machines and small ReLU networks on fixed data."""
+"""Training problems: margin machines and ReLU networks on fixed data, some on few rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems.data import bundled, shipped, standardised
-from goldstein.problems.forms import signs
+from goldstein.problems.forms import signs, together
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import problem
+from goldstein.problems.registry import family
 
-FAMILY = "learning"
+problem = family("learning")
 PAPER = "Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5"
 GEBKEN = "Gebken, Ulbrich (2026), arXiv:2603.23236, experiments 1 and 2"
 
@@ -21,16 +22,13 @@ GEBKEN = "Gebken, Ulbrich (2026), arXiv:2603.23236, experiments 1 and 2"
 def _margin_machine(Z: Vector, cost: float) -> Objective:
     """|w|^2/2 + cost sum_i phi(z_i.w), phi(u) = min{1, max{0, 1-u}}."""
 
-    def value(w: Vector) -> float:
-        return float(0.5 * (w @ w) + cost * np.sum(np.clip(1.0 - Z @ w, 0.0, 1.0)))
-
-    def both(w: Vector) -> tuple[float, Vector]:
+    def both(w: Vector) -> Any:
         u = Z @ w
         sloped = ((u > 0.0) & (u < 1.0)).astype(np.float64)
         loss = 0.5 * (w @ w) + cost * np.sum(np.clip(1.0 - u, 0.0, 1.0))
         return float(loss), np.asarray(w - cost * (sloped @ Z))
 
-    return Objective(value, lambda w: both(w)[1], both)
+    return together(both)
 
 
 def _flipped(labels: Vector, share: float, seed: int) -> Vector:
@@ -47,15 +45,10 @@ def _ridge(X: Vector, y: Vector, lam: float) -> Vector:
 
 
 @problem(
-    dims=200,
-    family=FAMILY,
-    formula="|w|^2/2+20 sum_i min{1, max{0, 1-y_i x_i'w}}, n = 38",
-    citation=PAPER + ".1; data Golub et al. (1999), Science 286",
-    best=131.6840462741846,
-    kind="best-found",
-    reference=132.86365863679717,
-    note="n <= d and data of full rank; 10% of the labels flipped",
-)
+    200, "|w|^2/2+20 sum_i min{1, max{0, 1-y_i x_i'w}}, n = 38",
+    PAPER + ".1; data Golub et al. (1999), Science 286", best=131.6840462741846, kind="best-found",
+    reference=132.86365863679717, note="n <= d and data of full rank; 10% of the labels flipped",
+)  # fmt: skip
 def margin_svm_golub() -> Instance:
     """The rho-margin machine in the surjective setting."""
     data = shipped("golub200")
@@ -65,15 +58,10 @@ def margin_svm_golub() -> Instance:
 
 
 @problem(
-    dims=31,
-    family=FAMILY,
-    formula="|w|^2/2+sum_i min{1, max{0, 1-y_i x_i'w}}, n = 569",
-    citation=PAPER + ".1; data Street, Wolberg, Mangasarian (1993)",
-    best=117.43420184125125,
-    kind="best-found",
-    reference=117.60412387487028,
-    note="n > d; 20% of the labels flipped",
-)
+    31, "|w|^2/2+sum_i min{1, max{0, 1-y_i x_i'w}}, n = 569",
+    PAPER + ".1; data Street, Wolberg, Mangasarian (1993)", best=117.43420184125125,
+    kind="best-found", reference=117.60412387487028, note="n > d; 20% of the labels flipped",
+)  # fmt: skip
 def margin_svm_breast_cancer() -> Instance:
     """The rho-margin machine with more samples than variables (needs scikit-learn)."""
     inputs, targets = bundled("breast_cancer")
@@ -96,25 +84,19 @@ def _logistic(y: Vector) -> _Loss:
 
 def _pseudo_huber(y: Vector) -> _Loss:
     return _Loss(
-        lambda h: np.sqrt(1.0 + (h - y) ** 2) - 1.0,
-        lambda h: (h - y) / np.sqrt(1.0 + (h - y) ** 2),
+        lambda h: np.sqrt(1.0 + (h - y) ** 2) - 1.0, lambda h: (h - y) / np.sqrt(1.0 + (h - y) ** 2)
     )
 
 
-def _mean_absolute(y: Vector) -> _Loss:
-    return _Loss(lambda h: np.abs(h - y) / y.size, lambda h: signs(h - y) / y.size)
+def _absolute(y: Vector, weight: float = 1.0) -> _Loss:
+    return _Loss(lambda h: np.abs(h - y) / weight, lambda h: signs(h - y) / weight)
 
 
 @problem(
-    dims=200,
-    family=FAMILY,
-    citation=PAPER + ".2.1; data Golub et al. (1999), Science 286",
-    formula="sum_i log(1+exp(-y_i h_i))+0.025|W|^2, h_i = sum_{j<=4} (-1)^j relu(w_j'x_i)",
-    best=2.0110371128550977,
-    kind="best-found",
-    reference=2.0110371128550977,
-    note="n = 38 <= 50 inputs, data of full rank",
-)
+    200, "sum_i log(1+exp(-y_i h_i))+0.025|W|^2, h_i = sum_{j<=4} (-1)^j relu(w_j'x_i)",
+    PAPER + ".2.1; data Golub et al. (1999), Science 286", best=2.0110371128550977,
+    kind="best-found", reference=2.0110371128550977, note="n = 38 <= 50 inputs, data of full rank",
+)  # fmt: skip
 def relu_one_layer_golub() -> Instance:
     """One layer of four ReLU units with fixed output signs; x is W, row by row."""
     units, lam = 4, 0.05
@@ -123,25 +105,21 @@ def relu_one_layer_golub() -> Instance:
     loss = _logistic(data["y"])
     output = np.array([-1.0, 1.0, -1.0, 1.0])
 
-    def both(w: Vector) -> tuple[float, Vector]:
+    def both(w: Vector) -> Any:
         activation = X @ w.reshape(units, -1).T
         h = np.maximum(activation, 0.0) @ output
         back = loss.slope(h)[:, None] * (activation > 0.0) * output
         value = np.sum(loss.value(h)) + 0.5 * lam * (w @ w)
         return float(value), np.asarray((back.T @ X).ravel() + lam * w)
 
-    def value(w: Vector) -> float:
-        h = np.maximum(X @ w.reshape(units, -1).T, 0.0) @ output
-        return float(np.sum(loss.value(h)) + 0.5 * lam * (w @ w))
-
     x0 = np.random.default_rng(51).standard_normal(units * 50) / np.sqrt(50.0)
-    return Instance(x0, Objective(value, lambda w: both(w)[1], both))
+    return Instance(x0, together(both))
 
 
 def _two_layer(X: Vector, units: int, loss: _Loss, lam: float) -> Objective:
     """sum_i loss_i(sum_j a_j relu(w_j.x_i)) + lam/2 |(a, W)|^2; x is a, then W row by row."""
 
-    def both(theta: Vector) -> tuple[float, Vector]:
+    def both(theta: Vector) -> Any:
         a, W = theta[:units], theta[units:].reshape(units, -1)
         activation = X @ W.T
         hidden = np.maximum(activation, 0.0)
@@ -151,23 +129,14 @@ def _two_layer(X: Vector, units: int, loss: _Loss, lam: float) -> Objective:
         g = np.concatenate([slope @ hidden, (back.T @ X).ravel()]) + lam * theta
         return float(np.sum(loss.value(h)) + 0.5 * lam * (theta @ theta)), g
 
-    def value(theta: Vector) -> float:
-        h = np.maximum(X @ theta[units:].reshape(units, -1).T, 0.0) @ theta[:units]
-        return float(np.sum(loss.value(h)) + 0.5 * lam * (theta @ theta))
-
-    return Objective(value, lambda theta: both(theta)[1], both)
+    return together(both)
 
 
 @problem(
-    dims=60,
-    family=FAMILY,
-    citation=PAPER + ".2.2; data Efron et al. (2004), Ann. Statist. 32",
-    formula="sum_i sqrt(1+(h_i-y_i)^2)-1+0.05|.|^2, h_i = sum_{j<=5} a_j relu(w_j'x_i)",
-    best=69.60233598648558,
-    kind="best-found",
-    reference=72.36780973578381,
-    note="n = 442 > 11 inputs",
-)
+    60, "sum_i sqrt(1+(h_i-y_i)^2)-1+0.05|.|^2, h_i = sum_{j<=5} a_j relu(w_j'x_i)",
+    PAPER + ".2.2; data Efron et al. (2004), Ann. Statist. 32", best=69.60233598648558,
+    kind="best-found", reference=72.36780973578381, note="n = 442 > 11 inputs",
+)  # fmt: skip
 def relu_two_layer_diabetes() -> Instance:
     """Two layers, five units, diabetes data (needs scikit-learn)."""
     inputs, targets = bundled("diabetes")
@@ -179,14 +148,10 @@ def relu_two_layer_diabetes() -> Instance:
 
 
 @problem(
-    dims=18,
-    family=FAMILY,
-    formula="mean_i |sum_{j<=3} a_j relu(w_j'x_i)-y_i|, n = 60",
-    citation="teacher and student ReLU regression, own instance; cf. Safran, Shamir (2018),"
-    " ICML, PMLR 80",
-    reference=8.73144149574993e-17,
-    note="spurious local minima exist",
-)
+    18, "mean_i |sum_{j<=3} a_j relu(w_j'x_i)-y_i|, n = 60",
+    "teacher and student ReLU regression, own instance; cf. Safran, Shamir (2018), ICML, PMLR 80",
+    reference=8.73144149574993e-17, note="spurious local minima exist",
+)  # fmt: skip
 def relu_teacher(seed: int = 55) -> Instance:
     """Mean absolute error against a planted network of the same shape."""
     inputs, units, n = 5, 3, 60
@@ -194,7 +159,7 @@ def relu_teacher(seed: int = 55) -> Instance:
     X = rng.standard_normal((n, inputs))
     W = rng.standard_normal((units, inputs)) / np.sqrt(inputs)
     a = np.array([1.0, -1.0, 1.0])
-    loss = _mean_absolute(np.maximum(X @ W.T, 0.0) @ a)
+    loss = _absolute(np.maximum(X @ W.T, 0.0) @ a, n)
     x0 = np.concatenate([a, W.ravel()]) + 0.5 * rng.standard_normal(units * (1 + inputs))
     return Instance(x0, _two_layer(X, units, loss, 0.0))
 
@@ -205,60 +170,157 @@ def _network_1321(absolute: bool, seed: int) -> Instance:
     t = np.linspace(-1.0, 1.0, n)
     target = np.sin(np.pi * np.exp(t)) - t
 
-    def forward(w: Vector) -> tuple[Vector, Vector, Vector]:
+    def both(w: Vector) -> Any:
         first = np.maximum(t[:, None] * w[:3] + w[3:6], 0.0)
         second = np.maximum(first @ w[6:12].reshape(2, 3).T + w[12:14], 0.0)
-        return first, second, np.asarray(second @ w[14:16] + w[16] - target)
-
-    def value(w: Vector) -> float:
-        r = forward(w)[2]
+        r = second @ w[14:16] + w[16] - target
         loss = np.sum(np.abs(r)) if absolute else r @ r
-        return float(loss / n + lam * np.sum(np.abs(w)))
-
-    def gradient(w: Vector) -> Vector:
-        first, second, r = forward(w)
         error = signs(r) / n if absolute else 2.0 * r / n
         back2 = error[:, None] * w[14:16] * (second > 0.0)
         back1 = (back2 @ w[6:12].reshape(2, 3)) * (first > 0.0)
-        blocks = (
-            t @ back1,
-            np.sum(back1, axis=0),
-            (back2.T @ first).ravel(),
-            np.sum(back2, axis=0),
-            error @ second,
-            [np.sum(error)],
-        )
-        return np.asarray(np.concatenate(blocks) + lam * signs(w))
+        inner = (t @ back1, np.sum(back1, axis=0), (back2.T @ first).ravel())
+        g = np.concatenate([*inner, np.sum(back2, axis=0), error @ second, [np.sum(error)]])
+        return float(loss / n + lam * np.sum(np.abs(w))), g + lam * signs(w)
 
-    x0 = np.random.default_rng(seed).uniform(-1.0, 1.0, 17)
-    return Instance(x0, Objective(value, gradient))
+    return Instance(np.random.default_rng(seed).uniform(-1.0, 1.0, 17), together(both))
 
 
 @problem(
-    dims=17,
-    family=FAMILY,
-    citation=GEBKEN,
-    best=0.0013473500976115202,
-    kind="best-found",
-    formula="mean absolute error of a 1-3-2-1 ReLU net on 7 points+1e-4|w|_1",
-    reference=0.013458003894892254,
+    17, "mean absolute error of a 1-3-2-1 ReLU net on 7 points+1e-4|w|_1", GEBKEN,
+    best=0.0013473500976115202, kind="best-found", reference=0.013458003894892254,
     note="many local minima",
-)
+)  # fmt: skip
 def network_1321_mae() -> Instance:
     """The small network with absolute loss."""
     return _network_1321(True, 71)
 
 
 @problem(
-    dims=17,
-    family=FAMILY,
-    citation=GEBKEN,
-    best=0.0011236411963474434,
-    kind="best-found",
-    formula="mean squared error of a 1-3-2-1 ReLU net on 7 points+1e-4|w|_1",
-    reference=0.0011999902779716602,
+    17, "mean squared error of a 1-3-2-1 ReLU net on 7 points+1e-4|w|_1", GEBKEN,
+    best=0.0011236411963474434, kind="best-found", reference=0.0011999902779716602,
     note="many local minima",
-)
+)  # fmt: skip
 def network_1321_mse() -> Instance:
     """The small network with squared loss."""
     return _network_1321(False, 73)
+
+
+few_rows = family(
+    "networks on few rows", "{}, own instance", kind="best-found", note="many local minima"
+)
+
+
+def _layers(sizes: tuple[int, ...], x: Vector) -> list[tuple[Vector, Vector]]:
+    """Cut x into weight matrices and biases."""
+    parts = []
+    at = 0
+    for inputs, outputs in pairwise(sizes):
+        weights = x[at : at + inputs * outputs].reshape(outputs, inputs)
+        at += inputs * outputs
+        parts.append((weights, x[at : at + outputs]))
+        at += outputs
+    return parts
+
+
+def _network(X: Vector, sizes: tuple[int, ...], loss: _Loss, decay: float) -> Objective:
+    """A ReLU network with biases and one output, the mean loss of its outputs, decay/2 |x|^2."""
+
+    def both(x: Vector) -> Any:
+        layers = _layers(sizes, x)
+        hidden = [X]
+        for weights, bias in layers[:-1]:
+            hidden.append(np.maximum(hidden[-1] @ weights.T + bias, 0.0))
+        last, offset = layers[-1]
+        outputs = (hidden[-1] @ last.T + offset)[:, 0]
+        back = (loss.slope(outputs) / outputs.size)[:, None]
+        blocks: list[Vector] = []
+        for (weights, _), below in zip(reversed(layers), reversed(hidden)):
+            blocks = [(back.T @ below).ravel(), np.sum(back, axis=0), *blocks]
+            back = (back @ weights) * (below > 0.0)
+        value = float(np.mean(loss.value(outputs))) + 0.5 * decay * float(x @ x)
+        return value, np.concatenate(blocks) + decay * x
+
+    return together(both)
+
+
+def _he_start(sizes: tuple[int, ...], rng: np.random.Generator) -> Vector:
+    """He's initialisation, with small biases."""
+    parts = []
+    for inputs, outputs in pairwise(sizes):
+        parts.append(rng.standard_normal(inputs * outputs) * np.sqrt(2.0 / inputs))
+        parts.append(0.1 * rng.standard_normal(outputs))
+    return np.concatenate(parts)
+
+
+@few_rows(
+    31, "mean absolute error of a 4-5-1 ReLU net on 12 rows+5e-4|x|^2",
+    "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2", best=0.012531321488503605,
+)  # fmt: skip
+def relu_few_rows_absolute(seed: int = 321) -> Instance:
+    """Absolute loss; at the end most rows are fitted exactly."""
+    rng = np.random.default_rng(seed)
+    X, y, sizes = rng.standard_normal((12, 4)), rng.standard_normal(12), (4, 5, 1)
+    return Instance(_he_start(sizes, rng), _network(X, sizes, _absolute(y), 1e-3))
+
+
+@few_rows(
+    49, "mean logistic loss of a 6-6-1 ReLU net on 20 rows+5e-3|x|^2",
+    "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2", best=0.1554754968473439,
+)  # fmt: skip
+def relu_few_rows_logistic(seed: int = 322) -> Instance:
+    """A smooth loss: only the units have kinks."""
+    rng = np.random.default_rng(seed)
+    X, y, sizes = rng.standard_normal((20, 6)), signs(rng.standard_normal(20)), (6, 6, 1)
+    loss = _logistic(y)
+    return Instance(_he_start(sizes, rng), _network(X, sizes, loss, 1e-2))
+
+
+@few_rows(
+    37, "mean absolute error of a 2-4-4-1 ReLU net on 15 rows+5e-4|x|^2",
+    "cf. Gebken, Ulbrich (2026), arXiv:2603.23236", best=0.008797310798999002,
+)  # fmt: skip
+def relu_deep_few_rows(seed: int = 323) -> Instance:
+    """Two hidden layers."""
+    rng = np.random.default_rng(seed)
+    X, sizes = rng.uniform(-1.0, 1.0, (15, 2)), (2, 4, 4, 1)
+    y = np.sin(3.0 * X[:, 0]) * X[:, 1]
+    return Instance(_he_start(sizes, rng), _network(X, sizes, _absolute(y), 1e-3))
+
+
+@few_rows(
+    61, "mean hinge loss of a 8-6-1 ReLU net on 24 rows+5e-3|x|^2",
+    "cf. Laurent, von Brecht (2018), ICML, PMLR 80", best=0.06523604943581825,
+)  # fmt: skip
+def relu_few_rows_hinge(seed: int = 324) -> Instance:
+    """Kinks in the loss and in the units."""
+    rng = np.random.default_rng(seed)
+    X, y, sizes = rng.standard_normal((24, 8)), signs(rng.standard_normal(24)), (8, 6, 1)
+    loss = _Loss(lambda h: np.maximum(0.0, 1.0 - y * h), lambda h: np.where(y * h < 1.0, -y, 0.0))
+    return Instance(_he_start(sizes, rng), _network(X, sizes, loss, 1e-2))
+
+
+@few_rows(
+    24, "mean_i |max_{j<=3} (a_j't_i+c_j)-max_{j<=3} (b_j't_i+e_j)-y_i|+5e-4|x|^2, 30 rows",
+    "Cui, Pang, Sen (2018), SIAM J. Optim. 28(4), 3344-3374", best=0.05150067683894201,
+)  # fmt: skip
+def piecewise_affine_regression(seed: int = 325) -> Instance:
+    """A difference of two maxima of affine functions, fitted with absolute loss."""
+    rng = np.random.default_rng(seed)
+    T = np.column_stack([rng.standard_normal((30, 3)), np.ones(30)])
+    rows = np.arange(30)
+    truth = rng.standard_normal((2, 3, 4))
+    y = np.max(T @ truth[0].T, axis=1) - np.max(T @ truth[1].T, axis=1)
+    y += 0.1 * rng.standard_normal(30)
+
+    def both(x: Vector) -> Any:
+        planes = x.reshape(2, 3, 4)
+        up, down = T @ planes[0].T, T @ planes[1].T
+        i, j = np.argmax(up, axis=1), np.argmax(down, axis=1)
+        r = up[rows, i] - down[rows, j] - y
+        s = signs(r) / r.size
+        g = np.zeros((2, 3, 4))
+        np.add.at(g[0], i, s[:, None] * T)
+        np.add.at(g[1], j, -s[:, None] * T)
+        return float(np.mean(np.abs(r)) + 5e-4 * (x @ x)), g.ravel() + 1e-3 * x
+
+    return Instance((truth + 0.7 * rng.standard_normal((2, 3, 4))).ravel(), together(both))

@@ -6,10 +6,10 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import largest, largest_modulus
-from goldstein.problems.problem import Instance
-from goldstein.problems.registry import problem
+from goldstein.problems.problem import Instance, Objective
+from goldstein.problems.registry import family
 
-FAMILY = "maxima"
+problem = family("maxima", "{}", kind="best-found")
 OWN = "own instance, in the manner of "
 LEMARECHAL = OWN + "Lemarechal, Mifflin (1978), Nonsmooth Optimization, Pergamon"
 CHENEY = OWN + "Cheney (1966), Introduction to Approximation Theory, McGraw-Hill, ch. 2 and 3"
@@ -22,37 +22,24 @@ def _balanced(rng: np.random.Generator, pieces: int, d: int) -> Vector:
     return np.asarray(A - (weights @ A) / np.sum(weights))
 
 
-@problem(
-    dims=30,
-    family=FAMILY,
-    formula="max_{i<=31} a_i'x+b_i",
-    citation=LEMARECHAL,
-    best=0.018438411865077435,
-    kind="best-found",
-    convex=True,
-)
+def _affine(A: Vector, b: Vector) -> Objective:
+    return largest(lambda x: A @ x + b, lambda _, i: A[i].copy())
+
+
+@problem(30, "max_{i<=31} a_i'x+b_i", LEMARECHAL, convex=True, best=0.018438411865077435)
 def max_affine(seed: int = 341) -> Instance:
     """As few affine pieces as a sharp minimum can have: d + 1."""
     rng = np.random.default_rng(seed)
     A, b = _balanced(rng, 31, 30), rng.standard_normal(31)
-    return Instance(rng.standard_normal(30), largest(lambda x: A @ x + b, lambda _, i: A[i].copy()))
+    return Instance(rng.standard_normal(30), _affine(A, b))
 
 
-@problem(
-    dims=20,
-    family=FAMILY,
-    formula="max_{i<=60} a_i'x+b_i",
-    citation=LEMARECHAL,
-    best=0.7919335987720462,
-    kind="best-found",
-    convex=True,
-)
+@problem(20, "max_{i<=60} a_i'x+b_i", LEMARECHAL, convex=True, best=0.7919335987720462)
 def max_affine_many(seed: int = 342) -> Instance:
     """Three times as many affine pieces as variables."""
     rng = np.random.default_rng(seed)
     A, b = _balanced(rng, 60, 20), rng.standard_normal(60)
-    x0 = 3.0 * rng.standard_normal(20)
-    return Instance(x0, largest(lambda x: A @ x + b, lambda _, i: A[i].copy()))
+    return Instance(3.0 * rng.standard_normal(20), _affine(A, b))
 
 
 def _quadratics(rng: np.random.Generator, pieces: int, d: int, lowest: float) -> Vector:
@@ -65,14 +52,9 @@ def _quadratics(rng: np.random.Generator, pieces: int, d: int, lowest: float) ->
 
 
 @problem(
-    dims=20,
-    family=FAMILY,
-    formula="max_{i<=20} x'Q_i x/2+a_i'x+b_i, Q_i positive definite",
-    citation=LEMARECHAL,
+    20, "max_{i<=20} x'Q_i x/2+a_i'x+b_i, Q_i positive definite", LEMARECHAL, convex=True,
     best=0.6701080181360113,
-    kind="best-found",
-    convex=True,
-)
+)  # fmt: skip
 def max_quadratics(seed: int = 343) -> Instance:
     """Convex quadratics, as many as variables."""
     rng = np.random.default_rng(seed)
@@ -84,14 +66,9 @@ def max_quadratics(seed: int = 343) -> Instance:
 
 
 @problem(
-    dims=15,
-    family=FAMILY,
-    formula="max_{i<=18} x'Q_i x/2+a_i'x+b_i+|x|^4/20, Q_i indefinite",
-    citation=LEMARECHAL,
-    best=-0.25945366998533526,
-    kind="best-found",
-    note="local minima exist",
-)
+    15, "max_{i<=18} x'Q_i x/2+a_i'x+b_i+|x|^4/20, Q_i indefinite", LEMARECHAL,
+    best=-0.25945366998533526, note="local minima exist",
+)  # fmt: skip
 def max_quadratics_nonconvex(seed: int = 344) -> Instance:
     """Indefinite quadratics under a quartic."""
     rng = np.random.default_rng(seed)
@@ -103,15 +80,7 @@ def max_quadratics_nonconvex(seed: int = 344) -> Instance:
     return Instance(rng.standard_normal(15), objective)
 
 
-@problem(
-    dims=25,
-    family=FAMILY,
-    formula="max_{i<=26} exp(a_i'x+b_i)",
-    citation=LEMARECHAL,
-    best=1.030680025229611,
-    kind="best-found",
-    convex=True,
-)
+@problem(25, "max_{i<=26} exp(a_i'x+b_i)", LEMARECHAL, convex=True, best=1.030680025229611)
 def max_exponentials(seed: int = 345) -> Instance:
     """Curved pieces that look alike far from the minimum."""
     rng = np.random.default_rng(seed)
@@ -123,14 +92,10 @@ def max_exponentials(seed: int = 345) -> Instance:
 
 
 @problem(
-    dims=12,
-    family=FAMILY,
-    formula="max_{i<=60} |x-p_i|",
-    citation="Elzinga, Hearn (1972), Management Science 19(1), 96-104, own instance",
+    12, "max_{i<=60} |x-p_i|",
+    "Elzinga, Hearn (1972), Management Science 19(1), 96-104, own instance", convex=True,
     best=6.426638426703803,
-    kind="best-found",
-    convex=True,
-)
+)  # fmt: skip
 def smallest_enclosing_ball(seed: int = 346) -> Instance:
     """The centre of the smallest ball around sixty points."""
     rng = np.random.default_rng(seed)
@@ -143,14 +108,9 @@ def smallest_enclosing_ball(seed: int = 346) -> Instance:
 
 
 @problem(
-    dims=10,
-    family=FAMILY,
-    formula="max_t |sum_{k<10} x_k T_k(t)-|t-0.3|^(3/2)|, 101 points of [-1, 1]",
-    citation=CHENEY,
+    10, "max_t |sum_{k<10} x_k T_k(t)-|t-0.3|^(3/2)|, 101 points of [-1, 1]", CHENEY, convex=True,
     best=0.007164636530395384,
-    kind="best-found",
-    convex=True,
-)
+)  # fmt: skip
 def chebyshev_polynomial() -> Instance:
     """The best uniform approximation by polynomials of degree nine."""
     t = np.linspace(-1.0, 1.0, 101)
@@ -161,14 +121,9 @@ def chebyshev_polynomial() -> Instance:
 
 
 @problem(
-    dims=6,
-    family=FAMILY,
-    formula="max_t |(x1+x2 t+x3 t^2)/(1+x4 t+x5 t^2+x6 t^3)-log(1.2+t)|, 61 points of [-1, 1]",
-    citation=CHENEY,
-    best=0.00015985339697954792,
-    kind="best-found",
-    note="poles of the rational function",
-)
+    6, "max_t |(x1+x2 t+x3 t^2)/(1+x4 t+x5 t^2+x6 t^3)-log(1.2+t)|, 61 points of [-1, 1]", CHENEY,
+    best=0.00015985339697954792, note="poles of the rational function",
+)  # fmt: skip
 def chebyshev_rational() -> Instance:
     """The best uniform approximation of a logarithm by rational functions."""
     t = np.linspace(-1.0, 1.0, 61)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from goldstein.checker.arrays import Vector
@@ -14,20 +16,26 @@ from goldstein.problems.forms import (
     weighted_modulus,
 )
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import problem
+from goldstein.problems.registry import family
 
-FAMILY = "nearly smooth"
-OWN = ", own instance"
+problem = family("nearly smooth", "{}, own instance", kind="best-found")
 
 
 def _squares(A: Vector, b: Vector, scale: float = 1.0) -> Objective:
     """scale |Ax - b|^2 / 2."""
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         r = A @ x - b
         return 0.5 * scale * float(r @ r), np.asarray(scale * (r @ A))
 
     return together(both)
+
+
+def _jumps(weight: float) -> Objective:
+    """weight sum_i |x_{i+1} - x_i|."""
+    return sum_of_moduli(
+        lambda x: weight * np.diff(x), lambda _, s: weight * (np.append(0.0, s) - np.append(s, 0.0))
+    )
 
 
 def _sparse(rng: np.random.Generator, d: int, count: int) -> Vector:
@@ -38,14 +46,10 @@ def _sparse(rng: np.random.Generator, d: int, count: int) -> Vector:
 
 
 @problem(
-    dims=50,
-    family=FAMILY,
-    formula="mean_i log(1+exp(-y_i a_i'x))+0.02|x|_1, n = 200",
-    citation="Koh, Kim, Boyd (2007), J. Mach. Learn. Res. 8, 1519-1555" + OWN,
+    50, "mean_i log(1+exp(-y_i a_i'x))+0.02|x|_1, n = 200",
+    "Koh, Kim, Boyd (2007), J. Mach. Learn. Res. 8, 1519-1555", convex=True,
     best=0.3632095896522388,
-    kind="best-found",
-    convex=True,
-)
+)  # fmt: skip
 def l1_logistic(seed: int = 361) -> Instance:
     """Logistic regression with a 1-norm."""
     n, d = 200, 50
@@ -54,7 +58,7 @@ def l1_logistic(seed: int = 361) -> Instance:
     y = signs(A @ _sparse(rng, d, 8) + rng.standard_normal(n))
     Z = y[:, None] * A
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         u = Z @ x
         return float(np.mean(np.logaddexp(0.0, -u))), np.asarray(-(1.0 / (1.0 + np.exp(u))) @ Z / n)
 
@@ -62,37 +66,23 @@ def l1_logistic(seed: int = 361) -> Instance:
 
 
 @problem(
-    dims=200,
-    family=FAMILY,
-    formula="|x-b|^2/2+0.5 sum_i |x_{i+1}-x_i|",
-    citation="Rudin, Osher, Fatemi (1992), Physica D 60, 259-268" + OWN,
-    best=24.430440580965872,
-    kind="best-found",
-    convex=True,
-)
+    200, "|x-b|^2/2+0.5 sum_i |x_{i+1}-x_i|", "Rudin, Osher, Fatemi (1992), Physica D 60, 259-268",
+    convex=True, best=24.430440580965872,
+)  # fmt: skip
 def total_variation(seed: int = 362) -> Instance:
     """A noisy step function, denoised."""
     d = 200
     rng = np.random.default_rng(seed)
     b = np.repeat([0.0, 2.0, -1.0, 1.0], 50) + 0.5 * rng.standard_normal(d)
 
-    def differences(_: Vector, s: Vector) -> Vector:
-        return np.asarray(0.5 * (np.append(0.0, s) - np.append(s, 0.0)))
-
-    jumps = sum_of_moduli(lambda x: 0.5 * np.diff(x), differences)
-    return Instance(b.copy(), added(_squares(np.eye(d), b), jumps))
+    return Instance(b.copy(), added(_squares(np.eye(d), b), _jumps(0.5)))
 
 
 @problem(
-    dims=60,
-    family=FAMILY,
-    formula="|Ax-b|^2/(2n)+0.05|x|_1+0.1 sum_i |x_{i+1}-x_i|, n = 80",
-    citation="Tibshirani, Saunders, Rosset, Zhu, Knight (2005), J. R. Stat. Soc. B 67, 91-108"
-    + OWN,
+    60, "|Ax-b|^2/(2n)+0.05|x|_1+0.1 sum_i |x_{i+1}-x_i|, n = 80",
+    "Tibshirani, Saunders, Rosset, Zhu, Knight (2005), J. R. Stat. Soc. B 67, 91-108", convex=True,
     best=1.085809023270071,
-    kind="best-found",
-    convex=True,
-)
+)  # fmt: skip
 def fused_lasso(seed: int = 363) -> Instance:
     """Coefficients that are sparse and piecewise constant."""
     n, d = 80, 60
@@ -100,22 +90,14 @@ def fused_lasso(seed: int = 363) -> Instance:
     A = rng.standard_normal((n, d))
     truth = np.repeat([0.0, 1.0, 0.0, -0.5, 0.0, 0.0], 10)
     b = A @ truth + 0.5 * rng.standard_normal(n)
-    jumps = sum_of_moduli(
-        lambda x: 0.1 * np.diff(x), lambda _, s: 0.1 * (np.append(0.0, s) - np.append(s, 0.0))
-    )
-    penalty = added(weighted_modulus(0.05), jumps)
+    penalty = added(weighted_modulus(0.05), _jumps(0.1))
     return Instance(rng.standard_normal(d), added(_squares(A, b, 1.0 / n), penalty))
 
 
 @problem(
-    dims=30,
-    family=FAMILY,
-    formula="|x|^2/20+mean_i max{0, 1-y_i a_i'x}, n = 120",
-    citation="Cortes, Vapnik (1995), Mach. Learn. 20, 273-297" + OWN,
-    best=0.3210673720316909,
-    kind="best-found",
-    convex=True,
-)
+    30, "|x|^2/20+mean_i max{0, 1-y_i a_i'x}, n = 120",
+    "Cortes, Vapnik (1995), Mach. Learn. 20, 273-297", convex=True, best=0.3210673720316909,
+)  # fmt: skip
 def hinge_svm(seed: int = 364) -> Instance:
     """A support vector machine whose minimum lies on few kinks."""
     n, d = 120, 30
@@ -127,13 +109,9 @@ def hinge_svm(seed: int = 364) -> Instance:
 
 
 @problem(
-    dims=20,
-    family=FAMILY,
-    formula="sum_i 10(x_{i+1}-x_i^2)^2+(1-x_i)^2, +20 sum_k max{0, |x_{4k..4k+3}|^2-2}",
-    citation="Han, Mangasarian (1979), Math. Program. 17, 251-269" + OWN,
-    best=8.781384748410966,
-    kind="best-found",
-)
+    20, "sum_i 10(x_{i+1}-x_i^2)^2+(1-x_i)^2, +20 sum_k max{0, |x_{4k..4k+3}|^2-2}",
+    "Han, Mangasarian (1979), Math. Program. 17, 251-269", best=8.781384748410966,
+)  # fmt: skip
 def penalised_rosenbrock() -> Instance:
     """A smooth valley with five constraints in an exact penalty."""
 
@@ -152,14 +130,9 @@ def penalised_rosenbrock() -> Instance:
 
 
 @problem(
-    dims=40,
-    family=FAMILY,
-    formula="x'Qx/2+c'x+5 sum_{i<=12} max{0, a_i'x-b_i}",
-    citation="Han, Mangasarian (1979), Math. Program. 17, 251-269" + OWN,
-    best=-146.71753393963687,
-    kind="best-found",
-    convex=True,
-)
+    40, "x'Qx/2+c'x+5 sum_{i<=12} max{0, a_i'x-b_i}",
+    "Han, Mangasarian (1979), Math. Program. 17, 251-269", convex=True, best=-146.71753393963687,
+)  # fmt: skip
 def penalised_quadratic(seed: int = 366) -> Instance:
     """A quadratic program in an exact penalty, condition number 1000."""
     d, m = 40, 12
@@ -168,7 +141,7 @@ def penalised_quadratic(seed: int = 366) -> Instance:
     Q = (turn * np.logspace(-2.0, 1.0, d)) @ turn.T
     c, A, b = rng.standard_normal(d), rng.standard_normal((m, d)), rng.uniform(0.0, 1.0, m)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         image = Q @ x
         return float(0.5 * (x @ image) + c @ x), image + c
 
@@ -177,14 +150,9 @@ def penalised_quadratic(seed: int = 366) -> Instance:
 
 
 @problem(
-    dims=50,
-    family=FAMILY,
-    formula="|Ax-b|^2/(2n)+0.3 sum_g |x_g|, n = 100, ten groups of five",
-    citation="Yuan, Lin (2006), J. R. Stat. Soc. B 68, 49-67" + OWN,
-    best=1.8415114499634768,
-    kind="best-found",
-    convex=True,
-)
+    50, "|Ax-b|^2/(2n)+0.3 sum_g |x_g|, n = 100, ten groups of five",
+    "Yuan, Lin (2006), J. R. Stat. Soc. B 68, 49-67", convex=True, best=1.8415114499634768,
+)  # fmt: skip
 def group_lasso(seed: int = 367) -> Instance:
     """Kinks only where a whole group vanishes."""
     n, d = 100, 50
@@ -203,14 +171,9 @@ def group_lasso(seed: int = 367) -> Instance:
 
 
 @problem(
-    dims=80,
-    family=FAMILY,
-    formula="|Ax-b|^2/(2n)+sum_i p(min{|x_i|, 0.6}), p(t) = 0.2t-t^2/6, n = 100",
-    citation="Zhang (2010), Ann. Statist. 38(2), 894-942" + OWN,
-    best=0.459451777023863,
-    kind="best-found",
-    note="local minima exist",
-)
+    80, "|Ax-b|^2/(2n)+sum_i p(min{|x_i|, 0.6}), p(t) = 0.2t-t^2/6, n = 100",
+    "Zhang (2010), Ann. Statist. 38(2), 894-942", best=0.459451777023863, note="local minima exist",
+)  # fmt: skip
 def minimax_concave_regression(seed: int = 368) -> Instance:
     """A nonconvex penalty with a kink at 0 only."""
     n, d, lam, gamma = 100, 80, 0.2, 3.0
@@ -228,14 +191,10 @@ def minimax_concave_regression(seed: int = 368) -> Instance:
 
 
 @problem(
-    dims=60,
-    family=FAMILY,
-    formula="|Ax-b|^2/(2n)+0.1(|x|_1-|x|), n = 50",
-    citation="Yin, Lou, He, Xin (2015), SIAM J. Sci. Comput. 37(1), A536-A563" + OWN,
-    best=0.5212397496291787,
-    kind="best-found",
+    60, "|Ax-b|^2/(2n)+0.1(|x|_1-|x|), n = 50",
+    "Yin, Lou, He, Xin (2015), SIAM J. Sci. Comput. 37(1), A536-A563", best=0.5212397496291787,
     note="a difference of convex functions",
-)
+)  # fmt: skip
 def l1_minus_l2(seed: int = 369) -> Instance:
     """Fewer rows than unknowns, a penalty that prefers sparse vectors."""
     n, d = 50, 60

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,9 +15,11 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle
 
-ValueFunction = Callable[[Vector], float]
-GradientFunction = Callable[[Vector], Vector]
-PairFunction = Callable[[Vector], tuple[float, Vector]]
+#: Numbers and sequences of them, of NumPy's kind or Python's: `Problem` makes floats and arrays of
+#: what builders return.
+ValueFunction = Callable[[Vector], Any]
+GradientFunction = Callable[[Vector], Any]
+PairFunction = Callable[[Vector], tuple[Any, Any]]
 #: How arithmetic gives up far away: floats overflow or divide by zero, eigenvalues of inf fail.
 BREAKDOWN = (OverflowError, ZeroDivisionError, np.linalg.LinAlgError)
 BestValueKind = Literal["exact", "literature", "planted", "best-found", "none"]
@@ -36,14 +39,29 @@ class Instance(NamedTuple):
     `limits` are `bounds` and `constraints` as `minimize` takes them, where there are any.
     """
 
-    x0: Vector
+    x0: ArrayLike
     objective: Objective
     best_value: float | None = None
     limits: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Problem(Oracle):
+class Facts:
+    """What is known about a problem before it is built."""
+
+    name: str = ""
+    family: str
+    formula: str
+    citation: str
+    note: str = ""
+    convex: bool = False
+    smooth: bool = False
+    bounded: bool = True
+    locally_lipschitz: bool = True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Problem(Facts, Oracle):
     """A test function with its start, facts and source; usable wherever an oracle is.
 
     At a kink `jac` returns the gradient of one active piece, as automatic differentiation would;
@@ -84,20 +102,11 @@ class Problem(Oracle):
     True
     """
 
-    name: str = field(default="")
-    family: str
-    formula: str
-    citation: str
-    note: str
     x0: Vector
     objective: Objective
     best_value: float | None
     best_value_kind: BestValueKind
     reference_value: float | None
-    convex: bool
-    smooth: bool
-    bounded: bool
-    locally_lipschitz: bool
     parameters: dict[str, Any]
     #: A function and its arguments that make this problem again: closures cannot be pickled.
     recipe: tuple[Callable[..., Problem], tuple[Any, ...]]
@@ -132,7 +141,7 @@ class Problem(Oracle):
         point = self._checked(y)
         with np.errstate(all="ignore"):
             try:
-                return self.objective.gradient(point)
+                return np.asarray(self.objective.gradient(point), dtype=np.float64)
             except BREAKDOWN:
                 return np.full(self.dim, math.nan)
 
@@ -146,7 +155,7 @@ class Problem(Oracle):
                 value, gradient = self.objective.both(point)
             except BREAKDOWN:
                 return self.value(x), self.gradient(x)
-        return float(value), gradient
+        return float(value), np.asarray(gradient, dtype=np.float64)
 
     fun = value
     jac = gradient
@@ -157,3 +166,65 @@ class Problem(Oracle):
     def __repr__(self) -> str:
         best = "unknown" if self.best_value is None else f"{self.best_value:.10g}"
         return f"<Problem {self.name}, dim={self.dim}, best_value={best} ({self.best_value_kind})>"
+
+
+#: A dense rotation needs d^2 numbers: 200 MB here.
+LARGEST_DIMENSION = 5000
+
+
+def rotated(problem: Problem, seed: int) -> Problem:
+    """Return y -> f(Qy + s) with a random orthogonal Q and a random shift s.
+
+    Same best value and geometry, but nothing is aligned with the coordinates any more.
+
+    Parameters
+    ----------
+    problem : Problem
+        At most 5000 variables: the rotation is a dense matrix.
+    seed : int
+        Fixes Q and s.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> from goldstein import problems
+    >>> plain = problems.get("maxq", d=4)
+    >>> turned = problems.rotated(plain, seed=1)
+    >>> abs(turned.fun(turned.x0) - plain.fun(plain.x0)) < 1e-12
+    True
+    """
+    if problem.dim > LARGEST_DIMENSION:
+        raise InputError(
+            f"{problem.name} has {problem.dim} variables, but a rotation is a dense matrix; "
+            f"use at most {LARGEST_DIMENSION}."
+        )
+    if problem.limits:
+        raise InputError(
+            f"{problem.name} has {' and '.join(problem.limits)}, which a rotation does not turn; "
+            "rotate problems without them."
+        )
+    rng = np.random.default_rng(operator.index(seed))
+    Q, R = np.linalg.qr(rng.standard_normal((problem.dim, problem.dim)))
+    Q = Q * np.where(np.diag(R) >= 0.0, 1.0, -1.0)
+    shift = rng.standard_normal(problem.dim)
+
+    def both(y: Vector) -> tuple[float, Vector]:
+        value, gradient = problem.fun_and_jac(Q @ y + shift)
+        return value, np.asarray(gradient @ Q)
+
+    return replace(
+        problem,
+        name=f"{problem.name}_rotated_{seed}",
+        note=f"random rotation and shift of {problem.name}",
+        x0=Q.T @ (problem.x0 - shift),
+        objective=Objective(
+            lambda y: problem.value(Q @ y + shift),
+            lambda y: np.asarray(problem.gradient(Q @ y + shift) @ Q),
+            both,
+        ),
+        reference_value=None,
+        recipe=(rotated, (problem, seed)),
+    )

@@ -1,28 +1,46 @@
-"""Robust recovery: weakly convex 1-norm losses with a planted solution."""
+"""Recovery with 1-norm losses from planted solutions, few measurements or many."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import signs, sum_of_moduli
+from goldstein.problems.forms import signs, sum_of_moduli, together
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import AnyDimension, family
 
-FAMILY = "recovery"
+problem = family("recovery")
 
 
 def _unit(v: Vector) -> Vector:
     return np.asarray(v / np.linalg.norm(v))
 
 
+def _phases(A: Vector, b: Vector) -> Objective:
+    """mean_i |(a_i'x)^2 - b_i|."""
+    m = b.size
+    return sum_of_moduli(
+        lambda x: ((A @ x) ** 2 - b) / m, lambda x, s: np.asarray(2.0 / m * ((s * (A @ x)) @ A))
+    )
+
+
+def _bilinear(A: Vector, B: Vector, y: Vector) -> Objective:
+    """mean_i |(a_i'u)(b_i'v) - y_i| with x = (u, v)."""
+    m, half = A.shape
+
+    def pullback(x: Vector, s: Vector) -> Vector:
+        left, right = A @ x[:half], B @ x[half:]
+        return np.asarray(np.concatenate([(s * right) @ A, (s * left) @ B]) / m)
+
+    return sum_of_moduli(lambda x: ((A @ x[:half]) * (B @ x[half:]) - y) / m, pullback)
+
+
 @problem(
-    dims=AnyDimension(2),
-    family=FAMILY,
-    formula="mean_i |(a_i'x)^2-b_i|, 5d equations",
-    citation="Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own seed",
-    reference=1.9207725687753198e-16,
-)
+    AnyDimension(2), "mean_i |(a_i'x)^2-b_i|, 5d equations",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own seed", reference=1.9207725687753198e-16,
+)  # fmt: skip
 def phase_retrieval(d: int = 20, seed: int = 31) -> Instance:
     """Real phase retrieval without corruption."""
     rng = np.random.default_rng(seed)
@@ -31,21 +49,15 @@ def phase_retrieval(d: int = 20, seed: int = 31) -> Instance:
     truth = _unit(rng.standard_normal(d))
     b = (A @ truth) ** 2
     rng.random(m)  # the corruption draw of the noisy variants, kept so that x0 stays the same
-    objective = sum_of_moduli(
-        lambda x: ((A @ x) ** 2 - b) / m, lambda x, s: np.asarray(2.0 / m * ((s * (A @ x)) @ A))
-    )
+    objective = _phases(A, b)
     return Instance(_unit(rng.standard_normal(d)), objective)
 
 
 @problem(
-    dims=AnyDimension(4, 2),
-    family=FAMILY,
-    best=None,
-    kind="planted",
-    formula="mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 4d equations, 10% corrupted",
-    citation="Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21, own seed",
-    reference=0.12753174947854498,
-)
+    AnyDimension(4, 2), "mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 4d equations, 10% corrupted",
+    "Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21, own seed", best=None,
+    kind="planted", reference=0.12753174947854498,
+)  # fmt: skip
 def blind_deconvolution(d: int = 20, seed: int = 33) -> Instance:
     """Two unknown factors, some measurements grossly wrong."""
     half, m = d // 2, 4 * d
@@ -56,22 +68,15 @@ def blind_deconvolution(d: int = 20, seed: int = 33) -> Instance:
     gross = rng.random(m) < 0.1
     y[gross] = 3.0 * rng.standard_normal(int(gross.sum()))
 
-    def pullback(x: Vector, s: Vector) -> Vector:
-        left, right = A @ x[:half], B @ x[half:]
-        return np.concatenate([(s * right) @ A, (s * left) @ B]) / m
-
-    objective = sum_of_moduli(lambda x: ((A @ x[:half]) * (B @ x[half:]) - y) / m, pullback)
+    objective = _bilinear(A, B, y)
     x0 = rng.standard_normal(d) / np.sqrt(half)
     return Instance(x0, objective, objective.value(np.concatenate([u, v])))
 
 
 @problem(
-    dims=AnyDimension(4, 2),
-    family=FAMILY,
-    reference=3.37403716077489e-16,
-    formula="mean_i ||X'a_i|^2-|X'b_i|^2-c_i|, X of rank 2, 4d equations",
-    citation="Davis, Jiang (2022), arXiv:2205.00064, sec. 5, own seed",
-)
+    AnyDimension(4, 2), "mean_i ||X'a_i|^2-|X'b_i|^2-c_i|, X of rank 2, 4d equations",
+    "Davis, Jiang (2022), arXiv:2205.00064, sec. 5, own seed", reference=3.37403716077489e-16,
+)  # fmt: skip
 def quadratic_sensing(d: int = 20, seed: int = 35) -> Instance:
     """Low-rank recovery from differences of squares; x is X, row by row."""
     rows, rank, m = d // 2, 2, 4 * d
@@ -95,16 +100,11 @@ def quadratic_sensing(d: int = 20, seed: int = 35) -> Instance:
 
 
 @problem(
-    dims=27,
-    family=FAMILY,
-    formula="mean_ij |uv'-M|, u of length 15, v of length 12",
-    citation="Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21,"
-    " own instance",
-    best=None,
-    kind="planted",
-    reference=0.5762070872358309,
+    27, "mean_ij |uv'-M|, u of length 15, v of length 12",
+    "Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21, own instance",
+    best=None, kind="planted", reference=0.5762070872358309,
     note="the planted factors minimise globally with high probability",
-)
+)  # fmt: skip
 def robust_pca(seed: int = 38) -> Instance:
     """A rank-one matrix with 10% gross errors."""
     m, n = 15, 12
@@ -113,30 +113,22 @@ def robust_pca(seed: int = 38) -> Instance:
     gross = 5.0 * rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.1)
     matrix = np.outer(u, v) + gross
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         gap = np.outer(x[:m], x[m:]) - matrix
         s = signs(gap) / (m * n)
         return float(np.sum(np.abs(gap)) / (m * n)), np.concatenate([s @ x[m:], x[:m] @ s])
 
-    def value(x: Vector) -> float:
-        return float(np.sum(np.abs(np.outer(x[:m], x[m:]) - matrix)) / (m * n))
-
-    objective = Objective(value, lambda x: both(x)[1], both)
-    x0 = rng.standard_normal(m + n)
-    return Instance(x0, objective, float(np.sum(np.abs(gross)) / (m * n)))
+    return Instance(
+        rng.standard_normal(m + n), together(both), float(np.sum(np.abs(gross)) / (m * n))
+    )
 
 
 @problem(
-    dims=AnyDimension(2),
-    family=FAMILY,
-    formula="mean_i |z_i'q|/|q|, 400 samples",
-    citation="Bai, Jiang, Sun (2019), ICLR, Subgradient descent learns orthogonal"
-    " dictionaries, own seed",
-    best=None,
-    kind="planted",
-    reference=0.21701076527298452,
+    AnyDimension(2), "mean_i |z_i'q|/|q|, 400 samples",
+    "Bai, Jiang, Sun (2019), ICLR, Subgradient descent learns orthogonal dictionaries, own seed",
+    best=None, kind="planted", reference=0.21701076527298452,
     note="every dictionary column is a local minimiser; undefined at 0",
-)
+)  # fmt: skip
 def dictionary_learning(d: int = 15, seed: int = 39) -> Instance:
     """One column of an orthogonal dictionary, in scale-invariant form."""
     samples = 400
@@ -145,14 +137,201 @@ def dictionary_learning(d: int = 15, seed: int = 39) -> Instance:
     dictionary = np.linalg.qr(rng.standard_normal((d, d)))[0]
     data = (dictionary @ codes).T
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         length, z = np.linalg.norm(x), data @ x
         value = np.sum(np.abs(z)) / (samples * length)
         return float(value), np.asarray((signs(z) @ data / samples - value * x / length) / length)
 
-    def value(x: Vector) -> float:
-        return float(np.sum(np.abs(data @ x)) / (samples * np.linalg.norm(x)))
-
     best_column = float(np.min(np.sum(np.abs(codes), axis=1) / samples))
-    objective = Objective(value, lambda x: both(x)[1], both)
-    return Instance(_unit(rng.standard_normal(d)), objective, best_column)
+    return Instance(_unit(rng.standard_normal(d)), together(both), best_column)
+
+
+sensing = family("sensing", "{}, own instance")
+CHARISOPOULOS = (
+    "Charisopoulos, Chen, Davis, Diaz, Ding, Drusvyatskiy (2021), Found. Comput. Math. 21,"
+    " 1505-1593"
+)
+LI = "Li, Zhu, So, Vidal (2020), SIAM J. Optim. 30(1), 660-686"
+
+
+def _corrupted(b: Vector, share: float, size: float, rng: np.random.Generator) -> Vector:
+    """Replace this share of the measurements by noise."""
+    gross = rng.random(b.shape) < share
+    return np.asarray(np.where(gross, size * rng.standard_normal(b.shape), b))
+
+
+@sensing(30, "mean_i |<A_i, UU'>-b_i|, U of size 15 x 2, 150 measurements", LI)
+def matrix_sensing(seed: int = 301) -> Instance:
+    """A positive semidefinite matrix of rank two; x is U, row by row."""
+    n, rank, m = 15, 2, 150
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, n, n))
+    A += A.transpose(0, 2, 1)
+    truth = rng.standard_normal((n, rank)) / np.sqrt(n)
+    b = np.einsum("kij,ir,jr->k", A, truth, truth)
+
+    def residuals(x: Vector) -> Vector:
+        U = x.reshape(n, rank)
+        return np.asarray((A.reshape(m, -1) @ (U @ U.T).ravel() - b) / m)
+
+    def pullback(x: Vector, s: Vector) -> Vector:
+        combination = (s @ A.reshape(m, -1)).reshape(n, n)
+        return np.asarray(2.0 / m * (combination @ x.reshape(n, rank)).ravel())
+
+    x0 = truth + 0.5 * rng.standard_normal((n, rank)) / np.sqrt(n)
+    return Instance(x0.ravel(), sum_of_moduli(residuals, pullback))
+
+
+@sensing(
+    66,
+    "mean_i |<A_i, UV'>-b_i|, U of size 12 x 3, V of size 10 x 3, 300 measurements, 10% corrupted",
+    LI, best=None, kind="planted",
+)  # fmt: skip
+def matrix_sensing_rectangular(seed: int = 302) -> Instance:
+    """A matrix of rank three, some measurements grossly wrong; x is U, then V."""
+    p, q, rank, m = 12, 10, 3, 300
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, p, q))
+    flat = A.reshape(m, -1)
+    truth = rng.standard_normal(rank * (p + q)) / np.sqrt(rank)
+
+    def product(x: Vector) -> Vector:
+        U, V = x[: p * rank].reshape(p, rank), x[p * rank :].reshape(q, rank)
+        return np.asarray(flat @ (U @ V.T).ravel())
+
+    b = _corrupted(product(truth), 0.1, 20.0, rng)
+
+    def pullback(x: Vector, s: Vector) -> Vector:
+        U, V = x[: p * rank].reshape(p, rank), x[p * rank :].reshape(q, rank)
+        combination = (s @ flat).reshape(p, q) / m
+        return np.concatenate([(combination @ V).ravel(), (combination.T @ U).ravel()])
+
+    objective = sum_of_moduli(lambda x: (product(x) - b) / m, pullback)
+    x0 = truth + 0.4 * rng.standard_normal(truth.size)
+    return Instance(x0, objective, objective.value(truth))
+
+
+@sensing(
+    100, "mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 800 equations, 20% corrupted", CHARISOPOULOS,
+    best=None, kind="planted",
+)  # fmt: skip
+def bilinear_sensing(seed: int = 303) -> Instance:
+    """Two factors from many bilinear equations."""
+    half, m = 50, 800
+    rng = np.random.default_rng(seed)
+    A, B = rng.standard_normal((m, half)), rng.standard_normal((m, half))
+    truth = rng.standard_normal(2 * half) / np.sqrt(half)
+    y = _corrupted((A @ truth[:half]) * (B @ truth[half:]), 0.2, 3.0, rng)
+
+    objective = _bilinear(A, B, y)
+    x0 = truth + 0.5 * rng.standard_normal(2 * half) / np.sqrt(half)
+    return Instance(x0, objective, objective.value(truth))
+
+
+@sensing(
+    60, "mean_i |(a_i'x)^2-b_i|, 360 equations, 10% corrupted",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529", best=None, kind="planted",
+)  # fmt: skip
+def phase_retrieval_corrupted(seed: int = 304) -> Instance:
+    """Real phase retrieval with gross errors, from a start that knows half of the solution."""
+    d, m = 60, 360
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, d))
+    truth = rng.standard_normal(d) / np.sqrt(d)
+    b = np.abs(_corrupted((A @ truth) ** 2, 0.1, 5.0, rng))
+    objective = _phases(A, b)
+    x0 = truth + 0.6 * rng.standard_normal(d) / np.sqrt(d)
+    return Instance(x0, objective, objective.value(truth))
+
+
+@sensing(
+    40, "mean_i | |a_i^H z|^2-b_i |, z complex of length 20, x = (Re z, Im z), 240 equations",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529", note="minimisers form a circle",
+)  # fmt: skip
+def complex_phase_retrieval(seed: int = 305) -> Instance:
+    """Phase retrieval over the complex numbers."""
+    n, m = 20, 240
+    rng = np.random.default_rng(seed)
+    real, imaginary = rng.standard_normal((2, m, n)) / np.sqrt(2.0)
+    first = np.hstack([real, imaginary])
+    second = np.hstack([-imaginary, real])
+    truth = rng.standard_normal(2 * n) / np.sqrt(n)
+    b = (first @ truth) ** 2 + (second @ truth) ** 2
+
+    def pullback(x: Vector, s: Vector) -> Vector:
+        return np.asarray(2.0 / m * ((s * (first @ x)) @ first + (s * (second @ x)) @ second))
+
+    objective = sum_of_moduli(lambda x: ((first @ x) ** 2 + (second @ x) ** 2 - b) / m, pullback)
+    return Instance(truth + 0.6 * rng.standard_normal(2 * n) / np.sqrt(n), objective)
+
+
+@sensing(
+    25, "mean_i |x'A_i x-b_i|, 125 indefinite matrices",
+    "Davis, Drusvyatskiy, Paquette (2020), IMA J. Numer. Anal. 40(4), 2652-2695",
+)  # fmt: skip
+def quadratic_measurements(seed: int = 306) -> Instance:
+    """A vector from values of indefinite quadratic forms."""
+    d, m = 25, 125
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, d, d))
+    A += A.transpose(0, 2, 1)
+    truth = rng.standard_normal(d) / np.sqrt(d)
+
+    def forms(x: Vector) -> Vector:
+        return np.asarray((A @ x) @ x)
+
+    b = forms(truth)
+    objective = sum_of_moduli(
+        lambda x: (forms(x) - b) / m, lambda x, s: np.asarray(2.0 / m * (s @ (A @ x)))
+    )
+    return Instance(truth + 0.5 * rng.standard_normal(d) / np.sqrt(d), objective)
+
+
+def _factorisation(matrix: Vector, seen: Vector, rank: int) -> Objective:
+    """mean |UV' - M| over the entries that were seen; x is U, then V."""
+    p = len(matrix)
+    count = float(np.sum(seen))
+
+    def gap(x: Vector) -> Vector:
+        U, V = x[: p * rank].reshape(p, rank), x[p * rank :].reshape(-1, rank)
+        return np.asarray((seen * (U @ V.T - matrix)).ravel() / count)
+
+    def pullback(x: Vector, s: Vector) -> Vector:
+        U, V = x[: p * rank].reshape(p, rank), x[p * rank :].reshape(-1, rank)
+        S = seen * s.reshape(matrix.shape) / count
+        return np.concatenate([(S @ V).ravel(), (S.T @ U).ravel()])
+
+    return sum_of_moduli(gap, pullback)
+
+
+@sensing(
+    80, "mean_ij |UV'-M|, U and V of size 20 x 2, 10% of M corrupted", CHARISOPOULOS, best=None,
+    kind="planted",
+)  # fmt: skip
+def robust_pca_rank_2(seed: int = 307) -> Instance:
+    """A matrix of rank two with gross errors."""
+    n, rank = 20, 2
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal(2 * n * rank)
+    clean = truth[: n * rank].reshape(n, rank) @ truth[n * rank :].reshape(n, rank).T
+    matrix = _corrupted(clean, 0.1, 8.0, rng)
+    objective = _factorisation(matrix, np.ones((n, n)), rank)
+    x0 = truth + 0.7 * rng.standard_normal(truth.size)
+    return Instance(x0, objective, objective.value(truth))
+
+
+@sensing(
+    64, "mean over 60% of all (i,j) of |UV'-M|, U of size 18 x 2, V of size 14 x 2", CHARISOPOULOS,
+    best=0.17833626118152318, kind="best-found",
+    note="the planted factors are not quite the minimum",
+)  # fmt: skip
+def matrix_completion(seed: int = 308) -> Instance:
+    """The rest of a matrix of rank two from some of its entries, 5% of them wrong."""
+    p, q, rank = 18, 14, 2
+    rng = np.random.default_rng(seed)
+    truth = rng.standard_normal((p + q) * rank)
+    clean = truth[: p * rank].reshape(p, rank) @ truth[p * rank :].reshape(q, rank).T
+    matrix = _corrupted(clean, 0.05, 5.0, rng)
+    seen = (rng.random((p, q)) < 0.6).astype(np.float64)
+    x0 = truth + 0.5 * rng.standard_normal(truth.size)
+    return Instance(x0, _factorisation(matrix, seen, rank))

@@ -6,11 +6,14 @@ import difflib
 import inspect
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from goldstein.errors import InputError, InputTypeError
-from goldstein.problems.problem import BestValueKind, Instance, Problem
+from goldstein.problems.forms import plane_pair, together
+from goldstein.problems.problem import BestValueKind, Facts, Instance, Problem
 
 Builder = Callable[..., Instance]
 
@@ -31,26 +34,30 @@ class AnyDimension:
         return f"any d >= {self.minimum}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Definition:
-    """The facts of a problem, and the function that builds it."""
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Definition(Facts):
+    """The facts of a problem, and the function that builds it; its defaults are the suite's size.
 
-    name: str
+    Attributes
+    ----------
+    dims : int or AnyDimension
+        How many variables it may have.
+    best : float, function of d, or None
+        Unless `kind` is "exact" it holds for the default parameters only; a planted value is
+        returned by the builder instead.
+    reference : float or None
+        `reference_value` of the problem at its default parameters.
+    public, constrained : bool
+        Which suites it belongs to.
+    """
+
     builder: Builder
     dims: int | AnyDimension
-    family: str
-    formula: str
-    citation: str
-    note: str
-    best: float | Callable[[int], float] | None
-    kind: BestValueKind
-    reference: float | None
-    convex: bool
-    smooth: bool
-    bounded: bool
-    locally_lipschitz: bool
-    public: bool
-    constrained: bool
+    best: float | Callable[[int], float] | None = 0.0
+    kind: BestValueKind = "exact"
+    reference: float | None = None
+    public: bool = True
+    constrained: bool = False
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -63,28 +70,17 @@ class Definition:
         chosen = self._chosen(d, parameters)
         instance = self.builder(**chosen)
         standard = chosen == self.defaults
+        start = np.asarray(instance.x0, dtype=np.float64)
         best = instance.best_value
         if best is None and (standard or self.kind == "exact"):
-            best = self.best(instance.x0.size) if callable(self.best) else self.best
+            best = self.best(start.size) if callable(self.best) else self.best
         return Problem(
-            name=self.name,
-            family=self.family,
-            formula=self.formula,
-            citation=self.citation,
-            note=self.note,
-            x0=instance.x0,
-            objective=instance.objective,
-            best_value=best,
+            **{each.name: getattr(self, each.name) for each in fields(Facts)},
+            x0=start, objective=instance.objective, best_value=best,
             best_value_kind="none" if best is None else self.kind,
-            reference_value=self.reference if standard else None,
-            convex=self.convex,
-            smooth=self.smooth,
-            bounded=self.bounded,
-            locally_lipschitz=self.locally_lipschitz,
-            parameters=chosen,
-            recipe=(_rebuild, (self.name, chosen)),
-            limits=instance.limits or {},
-        )
+            reference_value=self.reference if standard else None, parameters=chosen,
+            recipe=(_rebuild, (self.name, chosen)), limits=instance.limits or {},
+        )  # fmt: skip
 
     def _chosen(self, d: int | None, parameters: dict[str, Any]) -> dict[str, Any]:
         chosen = self.defaults
@@ -117,54 +113,48 @@ class Definition:
 
 DEFINITIONS: dict[str, Definition] = {}
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-def problem(
-    *,
-    dims: int | AnyDimension,
-    family: str,
-    formula: str,
-    citation: str,
-    best: float | Callable[[int], float] | None = 0.0,
-    kind: BestValueKind = "exact",
-    reference: float | None = None,
-    convex: bool = False,
-    smooth: bool = False,
-    bounded: bool = True,
-    locally_lipschitz: bool = True,
-    public: bool = True,
-    constrained: bool = False,
-    note: str = "",
-    name: str | None = None,
-) -> Callable[[Builder], Builder]:
-    """Add a problem under the builder's name (or `name`); its defaults are the suite's size.
 
-    `best` is a number or a function of d. Unless `kind` is "exact" it holds for the default
-    parameters only; a planted value is returned by the builder instead.
+def family(family: str, source: str = "{}", **common: Any) -> Callable[..., Decorator]:
+    """Return the decorator that adds problems to a family.
+
+    `source` is what their citations have in common, {} standing for the rest; `common` are facts
+    (`Definition`) that hold for most of them.
     """
 
-    def register(builder: Builder) -> Builder:
-        key = name or builder.__name__
-        DEFINITIONS[key] = Definition(
-            name=key,
-            builder=builder,
-            dims=dims,
-            family=family,
-            formula=formula,
-            citation=citation,
-            note=note,
-            best=best,
-            kind=kind,
-            reference=reference,
-            convex=convex,
-            smooth=smooth,
-            bounded=bounded,
-            locally_lipschitz=locally_lipschitz,
-            public=public,
-            constrained=constrained,
-        )
-        return builder
+    def problem(
+        dims: int | AnyDimension, formula: str, citation: str = "", *, start: Any = None,
+        size: int = 0, name: str = "", **own: Any,
+    ) -> Decorator:  # fmt: skip
+        """Add a problem under the builder's name, or `name`.
 
-    return register
+        With a `start` it is the function itself, a pair (value, gradient): of few numbers, or of a
+        vector of the usual `size`, where the start is a number or a function of d.
+        """
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            key = name or function.__name__
+            builder = function if start is None else _builder(function, start, size)
+            facts = {"family": family, "citation": source.format(citation), **common, **own}
+            DEFINITIONS[key] = Definition(
+                name=key, builder=builder, dims=dims, formula=formula, **facts
+            )
+            return function
+
+        return register
+
+    return problem
+
+
+def _builder(both: Callable[..., Any], start: Any, size: int) -> Builder:
+    if not size:
+        return lambda: Instance(start, plane_pair(both))
+
+    def build(d: int = size) -> Instance:
+        return Instance(start(d) if callable(start) else np.full(d, start), together(both))
+
+    return build
 
 
 def names(kind: str = "unconstrained") -> list[str]:
@@ -252,3 +242,75 @@ def suite(name: str = "public") -> list[Problem]:
         if definition.constrained == (name == "constrained")
         and (definition.public or name != "public")
     ]
+
+
+_HEADER = """\
+# Test problems
+
+Every function below is `goldstein.problems.get(name)`; scalable ones take `d`. This page is
+written by `python -m goldstein.problems > docs/problems.md`.
+
+A best value is *exact* (a proved minimum), from the *literature* (refined to full precision where
+our solves agree), *planted* (the value at the solution the data were made from) or *best-found*
+(our own solves).
+"""
+
+
+def table() -> str:
+    """Return the page docs/problems.md: one table of all problems per family.
+
+    Examples
+    --------
+    >>> from goldstein import problems
+    >>> problems.table().splitlines()[0]
+    '# Test problems'
+    """
+    families: dict[str, list[Definition]] = {}
+    for definition in DEFINITIONS.values():
+        families.setdefault(definition.family, []).append(definition)
+    return _HEADER + "".join(_section(name, members) for name, members in families.items())
+
+
+def _section(family: str, members: list[Definition]) -> str:
+    lines = [
+        f"\n## {family}\n",
+        "| name | dimension | f(x) | best value | remarks | source |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{m.name}` | {_dimension(m)} | `{_cell(m.formula)}` | {_best(m)} "
+        f"| {_cell(_remarks(m))} | {_cell(m.citation)} |"
+        for m in members
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _dimension(definition: Definition) -> str:
+    if isinstance(definition.dims, AnyDimension):
+        return f"{definition.dims}; default {definition.defaults['d']}"
+    return str(definition.dims)
+
+
+def _best(definition: Definition) -> str:
+    best = definition.best
+    if callable(best):
+        best = best(definition.defaults["d"])
+    elif best is None:
+        # Only a built instance knows its planted value.
+        best = definition.build(None, {}).best_value
+    return "none" if best is None else f"{best:.10g} ({definition.kind})"
+
+
+def _remarks(definition: Definition) -> str:
+    flags = [
+        "convex" if definition.convex else "nonconvex",
+        *(["smooth"] if definition.smooth else []),
+        *([] if definition.bounded else ["unbounded below"]),
+        *([] if definition.locally_lipschitz else ["not locally Lipschitz"]),
+        *([definition.note] if definition.note else []),
+    ]
+    return "; ".join(flags)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import added, sum_of_moduli, sum_of_positive_parts, together
+from goldstein.problems.forms import added, signs, sum_of_moduli, sum_of_positive_parts, together
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import problem
+from goldstein.problems.registry import family
 
-FAMILY = "statistics"
-OWN = ", own instance"
+problem = family("statistics", "{}, own instance", kind="best-found")
 
 
 def _heavy(rng: np.random.Generator, n: int, d: int) -> tuple[Vector, Vector]:
@@ -20,14 +21,10 @@ def _heavy(rng: np.random.Generator, n: int, d: int) -> tuple[Vector, Vector]:
 
 
 @problem(
-    dims=30,
-    family=FAMILY,
-    formula="mean_i |a_i'x-b_i|, n = 150",
-    citation="Bloomfield, Steiger (1983), Least Absolute Deviations, Birkhauser" + OWN,
+    30, "mean_i |a_i'x-b_i|, n = 150",
+    "Bloomfield, Steiger (1983), Least Absolute Deviations, Birkhauser", convex=True,
     best=1.0846005644730705,
-    kind="best-found",
-    convex=True,
-)
+)  # fmt: skip
 def absolute_deviations(seed: int = 381) -> Instance:
     """Linear regression with absolute loss: the minimum is a vertex with d exact rows."""
     A, b = _heavy(np.random.default_rng(seed), 150, 30)
@@ -37,20 +34,15 @@ def absolute_deviations(seed: int = 381) -> Instance:
 
 
 @problem(
-    dims=12,
-    family=FAMILY,
-    formula="mean_i max{0.9(b_i-a_i'x), 0.1(a_i'x-b_i)}, n = 120",
-    citation="Koenker, Bassett (1978), Econometrica 46(1), 33-50" + OWN,
-    best=0.503378546897173,
-    kind="best-found",
-    convex=True,
-)
+    12, "mean_i max{0.9(b_i-a_i'x), 0.1(a_i'x-b_i)}, n = 120",
+    "Koenker, Bassett (1978), Econometrica 46(1), 33-50", convex=True, best=0.503378546897173,
+)  # fmt: skip
 def quantile_regression(seed: int = 382) -> Instance:
     """The 0.9-quantile of a linear model."""
     A, b = _heavy(np.random.default_rng(seed), 120, 12)
     n = b.size
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         r = b - A @ x
         slopes = np.where(r > 0.0, 0.9, -0.1)
         return float(slopes @ r) / n, np.asarray(-(slopes @ A) / n)
@@ -59,49 +51,38 @@ def quantile_regression(seed: int = 382) -> Instance:
 
 
 @problem(
-    dims=16,
-    family=FAMILY,
-    formula="mean_i min_{j<=8} |p_i-c_j|_1, 90 points of the plane",
-    citation="Bradley, Mangasarian, Street (1997), Adv. Neural Inf. Process. Syst. 9" + OWN,
-    best=1.324301242023593,
-    kind="best-found",
-    note="many local minima",
-)
+    16, "mean_i min_{j<=8} |p_i-c_j|_1, 90 points of the plane",
+    "Bradley, Mangasarian, Street (1997), Adv. Neural Inf. Process. Syst. 9",
+    best=1.324301242023593, note="many local minima",
+)  # fmt: skip
 def k_median(seed: int = 383) -> Instance:
     """Eight medians; x is the centres, row by row."""
     rng = np.random.default_rng(seed)
     centres = 5.0 * rng.standard_normal((8, 2))
     P = (centres[:, None] + rng.standard_normal((8, 12, 2))).reshape(-1, 2)[:90]
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         gaps = x.reshape(8, 2)[:, None] - P
         distances = np.sum(np.abs(gaps), axis=2)
-        nearest = np.argmin(distances, axis=0)
-        rows = np.arange(len(P))
-        g = np.zeros((8, 2))
-        np.add.at(g, nearest, np.where(gaps[nearest, rows] >= 0.0, 1.0, -1.0) / len(P))
+        nearest, rows, g = np.argmin(distances, axis=0), np.arange(len(P)), np.zeros((8, 2))
+        np.add.at(g, nearest, signs(gaps[nearest, rows]) / len(P))
         return float(np.mean(distances[nearest, rows])), g.ravel()
 
     return Instance((centres + rng.standard_normal((8, 2))).ravel(), together(both))
 
 
 @problem(
-    dims=30,
-    family=FAMILY,
-    formula="mean_i min_{j<=10} |p_i-c_j|, 150 points of space",
-    citation="Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth"
-    " Optimization, Springer" + OWN,
-    best=0.41776832704560213,
-    kind="best-found",
-    note="many local minima",
-)
+    30, "mean_i min_{j<=10} |p_i-c_j|, 150 points of space",
+    "Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth Optimization, Springer",
+    best=0.41776832704560213, note="many local minima",
+)  # fmt: skip
 def multisource_weber(seed: int = 384) -> Instance:
     """Ten sites that serve 150 customers."""
     rng = np.random.default_rng(seed)
     P = rng.uniform(-1.0, 1.0, (150, 3))
     rows = np.arange(150)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         gaps = x.reshape(10, 3)[:, None] - P
         distances = np.sqrt(np.sum(gaps**2, axis=2))
         nearest = np.argmin(distances, axis=0)
@@ -114,14 +95,9 @@ def multisource_weber(seed: int = 384) -> Instance:
 
 
 @problem(
-    dims=21,
-    family=FAMILY,
-    formula="t+sum_i max{0, -r_i'w-t}/(0.05n)+5|w-1/20|^2+10|sum w-1|, x = (t,w), n = 200",
-    citation="Rockafellar, Uryasev (2000), J. Risk 2(3), 21-41" + OWN,
-    best=0.1321448955177547,
-    kind="best-found",
-    convex=True,
-)
+    21, "t+sum_i max{0, -r_i'w-t}/(0.05n)+5|w-1/20|^2+10|sum w-1|, x = (t,w), n = 200",
+    "Rockafellar, Uryasev (2000), J. Risk 2(3), 21-41", convex=True, best=0.1321448955177547,
+)  # fmt: skip
 def conditional_value_at_risk(seed: int = 385) -> Instance:
     """A portfolio of twenty assets with a small tail risk."""
     n, d = 200, 20
@@ -145,14 +121,9 @@ def conditional_value_at_risk(seed: int = 385) -> Instance:
 
 
 @problem(
-    dims=15,
-    family=FAMILY,
-    formula="mean over pairs of max{0, 1-(a_i-b_j)'x}+0.005|x|^2, 20 x 15 pairs",
-    citation="Joachims (2002), Proc. KDD, 133-142" + OWN,
-    best=0.10899029134911598,
-    kind="best-found",
-    convex=True,
-)
+    15, "mean over pairs of max{0, 1-(a_i-b_j)'x}+0.005|x|^2, 20 x 15 pairs",
+    "Joachims (2002), Proc. KDD, 133-142", convex=True, best=0.10899029134911598,
+)  # fmt: skip
 def ranking(seed: int = 386) -> Instance:
     """A hinge for every pair that should be ordered."""
     rng = np.random.default_rng(seed)
@@ -171,19 +142,14 @@ def _affine_matrices(rng: np.random.Generator, d: int, n: int) -> tuple[Vector, 
 
 
 @problem(
-    dims=20,
-    family=FAMILY,
-    formula="sum of the 3 largest eigenvalues of A_0+sum_i x_i A_i+|x|^2/2, 12 x 12",
-    citation="Overton, Womersley (1993), Math. Program. 62, 321-357" + OWN,
-    best=17.9853781815181,
-    kind="best-found",
-    convex=True,
-)
+    20, "sum of the 3 largest eigenvalues of A_0+sum_i x_i A_i+|x|^2/2, 12 x 12",
+    "Overton, Womersley (1993), Math. Program. 62, 321-357", convex=True, best=17.9853781815181,
+)  # fmt: skip
 def eigenvalue_sum(seed: int = 387) -> Instance:
     """Kinks where the third and the fourth eigenvalue meet."""
     first, rest = _affine_matrices(np.random.default_rng(seed), 20, 12)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         values, vectors = np.linalg.eigh(first + np.tensordot(x, rest, 1))
         top = vectors[:, -3:]
         gradient = np.tensordot(rest, top @ top.T, 2) + x
@@ -193,19 +159,14 @@ def eigenvalue_sum(seed: int = 387) -> Instance:
 
 
 @problem(
-    dims=15,
-    family=FAMILY,
-    formula="spectral norm of A_0+sum_i x_i A_i, 10 x 10",
-    citation="Overton, Womersley (1993), Math. Program. 62, 321-357" + OWN,
-    best=5.610065345303268,
-    kind="best-found",
-    convex=True,
-)
+    15, "spectral norm of A_0+sum_i x_i A_i, 10 x 10",
+    "Overton, Womersley (1993), Math. Program. 62, 321-357", convex=True, best=5.610065345303268,
+)  # fmt: skip
 def spectral_norm(seed: int = 388) -> Instance:
     """Eigenvalues of both signs meet at the minimum."""
     first, rest = _affine_matrices(np.random.default_rng(seed), 15, 10)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         values, vectors = np.linalg.eigh(first + np.tensordot(x, rest, 1))
         i = int(np.argmax(np.abs(values)))
         s = 1.0 if values[i] >= 0.0 else -1.0
@@ -215,14 +176,9 @@ def spectral_norm(seed: int = 388) -> Instance:
 
 
 @problem(
-    dims=48,
-    family=FAMILY,
-    formula="|A(X)-b|^2/(2n)+0.2|X|_*, X of size 8 x 6, n = 60",
-    citation="Recht, Fazel, Parrilo (2010), SIAM Rev. 52(3), 471-501" + OWN,
-    best=0.7766842540618913,
-    kind="best-found",
-    convex=True,
-)
+    48, "|A(X)-b|^2/(2n)+0.2|X|_*, X of size 8 x 6, n = 60",
+    "Recht, Fazel, Parrilo (2010), SIAM Rev. 52(3), 471-501", convex=True, best=0.7766842540618913,
+)  # fmt: skip
 def nuclear_norm_regression(seed: int = 389) -> Instance:
     """A matrix of low rank; kinks where singular values vanish."""
     n, p, q = 60, 8, 6
@@ -231,7 +187,7 @@ def nuclear_norm_regression(seed: int = 389) -> Instance:
     truth = np.outer(rng.standard_normal(p), rng.standard_normal(q))
     b = A @ truth.ravel() + 0.3 * rng.standard_normal(n)
 
-    def both(x: Vector) -> tuple[float, Vector]:
+    def both(x: Vector) -> Any:
         U, s, V = np.linalg.svd(x.reshape(p, q), full_matrices=False)
         r = A @ x - b
         value = 0.5 * (r @ r) / n + 0.2 * np.sum(s)

@@ -3,76 +3,62 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.problems.forms import Pieces, Pullback, Row, largest, signs, sum_of_moduli
+from goldstein.problems.forms import largest, plane_pair, sign, signs, sum_of_moduli, together
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import AnyDimension, family
 
-SMALL = "structured"
-WYLIE = "Lewis, Wylie (2019), arXiv:1907.11742, eq. "
-FERRIER = "Hare, Sagastizabal (2010), SIAM J. Optim. 20(5), 2442-2473 (Ferrier polynomials)"
+problem = family("structured")
+lewis_wylie = family("lewis-wylie", "Lewis, Wylie (2019), arXiv:1907.11742, eq. {}")
+ferrier = family(
+    "ferrier", "Hare, Sagastizabal (2010), SIAM J. Optim. 20(5), 2442-2473 (Ferrier polynomials)"
+)
 
 
 @problem(
-    dims=2,
-    family=SMALL,
-    formula="w|x1^2-x2|+(1-x1)^2, w = 8",
-    citation="Lewis, Overton (2013), Math. Program. 141, 135-163",
+    2, "w|x1^2-x2|+(1-x1)^2, w = 8", "Lewis, Overton (2013), Math. Program. 141, 135-163",
     reference=1.0412146923696211e-14,
-)
+)  # fmt: skip
 def nonsmooth_rosenbrock(w: float = 8.0) -> Instance:
     """Rosenbrock's valley with a kink along its floor. Minimiser (1, 1)."""
 
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        return float(w * abs(a * a - b) + (1.0 - a) ** 2)
-
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
+    def both(a: float, b: float) -> Any:
         s = w if a * a >= b else -w
-        return np.array([2.0 * s * a - 2.0 * (1.0 - a), -s])
+        value = w * abs(a * a - b) + (1.0 - a) ** 2
+        return value, (2.0 * s * a - 2.0 * (1.0 - a), -s)
 
-    return Instance(np.array([-1.2, 1.0]), Objective(value, gradient))
+    return Instance([-1.2, 1.0], plane_pair(both))
 
 
 @problem(
-    dims=8,
-    family=SMALL,
-    formula="sqrt(x'Ax)+x'Bx, A = diag(1,0,1,0,...), B = diag(1/i^2)",
-    citation="Lewis, Overton (2013), Math. Program. 141, 135-163; Mifflin, Sagastizabal (2012)",
-    convex=True,
+    8, "sqrt(x'Ax)+x'Bx, A = diag(1,0,1,0,...), B = diag(1/i^2)",
+    "Lewis, Overton (2013), Math. Program. 141, 135-163; Mifflin, Sagastizabal (2012)", convex=True,
     reference=9.076023962486877e-21,
-)
+)  # fmt: skip
 def half_and_half() -> Instance:
     """Partly smooth: sharp in half of the variables, quadratic in the other half."""
     curvature = 1.0 / np.arange(1.0, 9.0) ** 2
 
-    def value(x: Vector) -> float:
-        return float(math.sqrt(x[::2] @ x[::2]) + curvature @ (x * x))
-
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> Any:
         g = 2.0 * curvature * x
         length = math.sqrt(x[::2] @ x[::2])
         if length > 0.0:
             g[::2] += x[::2] / length
-        return np.asarray(g)
+        return length + curvature @ (x * x), g
 
-    return Instance(np.full(8, 20.08), Objective(value, gradient))
+    return Instance(np.full(8, 20.08), together(both))
 
 
 @problem(
-    dims=AnyDimension(1),
-    family=SMALL,
-    formula="max_{i<=m} x_i+|x|^2/2, m = 10",
-    citation="Nesterov (2004), Introductory Lectures on Convex Optimization, sec. 3.2.1",
-    best=None,
-    convex=True,
-    reference=-0.049999999999999975,
-)
+    AnyDimension(1), "max_{i<=m} x_i+|x|^2/2, m = 10",
+    "Nesterov (2004), Introductory Lectures on Convex Optimization, sec. 3.2.1", convex=True,
+    best=None, reference=-0.049999999999999975,
+)  # fmt: skip
 def nesterov_worst(d: int = 50, m: int = 10) -> Instance:
     """The resisting oracle of the lower complexity bound; minimum -1/(2m)."""
     if not 1 <= m <= d:
@@ -88,30 +74,17 @@ def nesterov_worst(d: int = 50, m: int = 10) -> Instance:
 
 
 @problem(
-    dims=2,
-    family=SMALL,
-    formula="|x1|-|x2|+x2^2/2",
-    best=-0.5,
-    reference=-0.5,
-    citation="elementary example of a Clarke stationary point with descent directions;"
-    " cf. Clarke (1983), Optimization and Nonsmooth Analysis",
-    note="0 is Clarke stationary, yet no minimiser; x0 lies on the ridge",
-)
-def clarke_trap() -> Instance:
+    2, "|x1|-|x2|+x2^2/2",
+    "elementary example of a Clarke stationary point with descent directions; cf. Clarke (1983),"
+    " Optimization and Nonsmooth Analysis", best=-0.5, reference=-0.5,
+    note="0 is Clarke stationary, yet no minimiser; x0 lies on the ridge", start=[1.0, 0.0],
+)  # fmt: skip
+def clarke_trap(a: float, b: float) -> Any:
     """Clarke stationary at 0 although it can be left downhill."""
-
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        return float(abs(a) - abs(b) + 0.5 * b * b)
-
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
-        return np.array([1.0 if a >= 0.0 else -1.0, b - (1.0 if b >= 0.0 else -1.0)])
-
-    return Instance(np.array([1.0, 0.0]), Objective(value, gradient))
+    return abs(a) - abs(b) + 0.5 * b * b, (sign(a), b - sign(b))
 
 
-def _lewis_wylie(d: int, pieces: int, seed: int) -> tuple[Pieces, Row, Pullback]:
+def _lewis_wylie(d: int, pieces: int, seed: int) -> tuple[Any, Any, Any]:
     """g_i.x + x'H_i x/2 + c_i|x|^4/24 with a convex combination of the g_i equal to zero."""
     rng = np.random.default_rng(seed)
     slopes = rng.standard_normal((pieces, d))
@@ -134,27 +107,20 @@ def _lewis_wylie(d: int, pieces: int, seed: int) -> tuple[Pieces, Row, Pullback]
     return values, row, pullback
 
 
-@problem(
-    dims=AnyDimension(10),
-    family="lewis-wylie",
-    convex=True,
-    citation=WYLIE + "(8.4)",
-    formula="max_{i<=10} g_i'x+x'H_i x/2+c_i|x|^4/24, sum lam_i g_i = 0",
-    reference=1.7389973853066093e-14,
-)
+@lewis_wylie(
+    AnyDimension(10), "max_{i<=10} g_i'x+x'H_i x/2+c_i|x|^4/24, sum lam_i g_i = 0", "(8.4)",
+    convex=True, reference=1.7389973853066093e-14,
+)  # fmt: skip
 def lewis_wylie_max(d: int = 30, seed: int = 1) -> Instance:
     """Strongly convex, partly smooth. Minimiser 0."""
     values, row, _ = _lewis_wylie(d, 10, seed)
     return Instance(np.ones(d), largest(values, row))
 
 
-@problem(
-    dims=AnyDimension(8),
-    family="lewis-wylie",
-    citation=WYLIE + "(8.5)",
-    formula="sum_{i<=8} |g_i'x+x'H_i x/2+c_i|x|^4/24|",
+@lewis_wylie(
+    AnyDimension(8), "sum_{i<=8} |g_i'x+x'H_i x/2+c_i|x|^4/24|", "(8.5)",
     reference=8.568992230239814e-16,
-)
+)  # fmt: skip
 def lewis_wylie_sum(d: int = 20, seed: int = 3) -> Instance:
     """Nonconvex; 0 is a minimiser, possibly not the only one."""
     values, _, pullback = _lewis_wylie(d, 8, seed)
@@ -164,38 +130,22 @@ def lewis_wylie_sum(d: int = 20, seed: int = 3) -> Instance:
 def _ferrier(d: int, ridge: float) -> Instance:
     index = np.arange(1.0, d + 1.0)
 
-    def residuals(x: Vector) -> Vector:
-        return np.asarray(index * x * x - 2.0 * x + np.sum(x))
+    def both(x: Vector) -> Any:
+        r = index * x * x - 2.0 * x + np.sum(x)
+        s = signs(r)
+        value = np.sum(np.abs(r)) + 0.5 * ridge * (x @ x)
+        return value, s * (2.0 * index * x - 2.0) + np.sum(s) + ridge * x
 
-    def value(x: Vector) -> float:
-        return float(np.sum(np.abs(residuals(x))) + 0.5 * ridge * (x @ x))
-
-    def gradient(x: Vector) -> Vector:
-        s = signs(residuals(x))
-        return np.asarray(s * (2.0 * index * x - 2.0) + np.sum(s) + ridge * x)
-
-    return Instance(1.0 / index**2, Objective(value, gradient))
+    return Instance(1.0 / index**2, together(both))
 
 
-@problem(
-    dims=AnyDimension(2),
-    family="ferrier",
-    formula="sum |h_i|, h_i = i x_i^2-2x_i+sum x",
-    citation=FERRIER,
-    reference=1.4226836015325814e-18,
-)
+@ferrier(AnyDimension(2), "sum |h_i|, h_i = i x_i^2-2x_i+sum x", reference=1.4226836015325814e-18)
 def ferrier_1(d: int = 10) -> Instance:
     """Sum of moduli of Ferrier's polynomials. Minimiser 0."""
     return _ferrier(d, 0.0)
 
 
-@problem(
-    dims=AnyDimension(2),
-    family="ferrier",
-    formula="sum |h_i|+|x|^2/2, h_i as in ferrier_1",
-    citation=FERRIER,
-    reference=9.408860575614115e-19,
-)
+@ferrier(AnyDimension(2), "sum |h_i|+|x|^2/2, h_i as in ferrier_1", reference=9.408860575614115e-19)
 def ferrier_4(d: int = 10) -> Instance:
     """The same with a quadratic. Minimiser 0."""
     return _ferrier(d, 1.0)

@@ -3,252 +3,156 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.colville import colville_data
-from goldstein.problems.fitting import el_attar_fit, el_attar_start
-from goldstein.problems.forms import largest, signs, sum_of_moduli
+from goldstein.problems.forms import largest, plane_pair, sign, sum_of_moduli, together
 from goldstein.problems.haarala import chained_lq_objective, max_square, ramp_start
 from goldstein.problems.polynomials import penalised, rosen_suzuki_polynomials
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import AnyDimension, family
+from goldstein.problems.test06 import EL_ATTAR_START, el_attar_fit
 
-FAMILY = "test19"
-SOURCE = "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. "
+problem = family("test19", "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. {}")
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="100(x2-x1^2)^2+(1-x1)^2",
-    citation=SOURCE + "1",
-    smooth=True,
-    reference=0.0,
-)
-def rosenbrock() -> Instance:
+@problem(2, "100(x2-x1^2)^2+(1-x1)^2", "1", smooth=True, reference=0.0, start=[-1.2, 1.0])
+def rosenbrock(a: float, b: float) -> Any:
     """Rosenbrock's curved valley, the smooth one."""
-
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        return float(100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2)
-
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
-        r = b - a * a
-        return np.array([-400.0 * a * r - 2.0 * (1.0 - a), 200.0 * r])
-
-    return Instance(np.array([-1.2, 1.0]), Objective(value, gradient))
+    r = b - a * a
+    value = 100.0 * r**2 + (1.0 - a) ** 2
+    return value, (-400.0 * a * r - 2.0 * (1.0 - a), 200.0 * r)
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="x2+|x1^2+(x2-1)^2-1|",
-    citation=SOURCE + "2",
-    reference=-9.448020225922091e-17,
-)
-def crescent() -> Instance:
+@problem(2, "x2+|x1^2+(x2-1)^2-1|", "2", reference=-9.448020225922091e-17, start=[-1.5, 2.0])
+def crescent(a: float, b: float) -> Any:
     """Two circles that touch at the minimiser 0."""
-
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        return float(b + abs(a * a + (b - 1.0) ** 2 - 1.0))
-
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
-        s = 2.0 if a * a + (b - 1.0) ** 2 >= 1.0 else -2.0
-        return np.array([s * a, s * (b - 1.0) + 1.0])
-
-    return Instance(np.array([-1.5, 2.0]), Objective(value, gradient))
+    r = a * a + (b - 1.0) ** 2
+    s = 2.0 if r >= 1.0 else -2.0
+    return b + abs(r - 1.0), (s * a, s * (b - 1.0) + 1.0)
 
 
-def cb3_value(a: float, b: float) -> tuple[float, int]:
-    """Return the largest of the three CB3 pieces and its number."""
+def cb3_pair(a: float, b: float) -> tuple[float, tuple[float, float]]:
+    """Return the largest of the three CB3 pieces and its gradient."""
     pieces = (a**4 + b * b, (2.0 - a) ** 2 + (2.0 - b) ** 2, 2.0 * math.exp(b - a))
     top = max(pieces)
-    return top, pieces.index(top)
-
-
-def cb3_gradient(a: float, b: float) -> Vector:
-    """Return the gradient of an active CB3 piece."""
-    top, active = cb3_value(a, b)
     rows = ((4.0 * a**3, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-top, top))
-    return np.array(rows[active])
+    return top, rows[pieces.index(top)]
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="max{x1^4+x2^2, (2-x1)^2+(2-x2)^2, 2exp(x2-x1)}",
-    citation=SOURCE + "4 (Charalambous, Bandler)",
-    best=2.0,
-    convex=True,
-    reference=2.0,
-)
+    2, "max{x1^4+x2^2, (2-x1)^2+(2-x2)^2, 2exp(x2-x1)}", "4 (Charalambous, Bandler)", convex=True,
+    best=2.0, reference=2.0,
+)  # fmt: skip
 def cb3() -> Instance:
     """Minimiser (1, 1), where all three pieces meet."""
-    objective = Objective(lambda x: cb3_value(*x.tolist())[0], lambda x: cb3_gradient(*x.tolist()))
-    return Instance(np.array([2.0, 2.0]), objective)
+    return Instance([2.0, 2.0], plane_pair(cb3_pair))
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="max{5x1+x2, -5x1+x2, x1^2+x2^2+4x2}",
-    citation=SOURCE + "5 (Demyanov, Malozemov)",
-    best=-3.0,
-    convex=True,
-    reference=-3.0,
-)
-def dem() -> Instance:
+    2, "max{5x1+x2, -5x1+x2, x1^2+x2^2+4x2}", "5 (Demyanov, Malozemov)", convex=True, best=-3.0,
+    reference=-3.0, start=[1.0, 1.0],
+)  # fmt: skip
+def dem(a: float, b: float) -> Any:
     """Minimiser (0, -3)."""
-
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        return float(max(5.0 * abs(a) + b, a * a + b * b + 4.0 * b))
-
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
-        if 5.0 * abs(a) + b >= a * a + b * b + 4.0 * b:
-            return np.array([5.0 if a >= 0.0 else -5.0, 1.0])
-        return np.array([2.0 * a, 2.0 * b + 4.0])
-
-    return Instance(np.array([1.0, 1.0]), Objective(value, gradient))
+    sharp, round_ = 5.0 * abs(a) + b, a * a + b * b + 4.0 * b
+    if sharp >= round_:
+        return sharp, (5.0 * sign(a), 1.0)
+    return round_, (2.0 * a, 2.0 * b + 4.0)
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="max{-x1-x2, -x1-x2+x1^2+x2^2-1}",
-    citation=SOURCE + "7",
-    best=-math.sqrt(2.0),
-    convex=True,
+    2, "max{-x1-x2, -x1-x2+x1^2+x2^2-1}", "7", convex=True, best=-math.sqrt(2.0),
     reference=-1.4142135623730951,
-)
+)  # fmt: skip
 def lq() -> Instance:
     """The one link of the chained LQ problem."""
     return Instance(np.full(2, -0.5), chained_lq_objective())
 
 
 @problem(
-    dims=2,
-    family=FAMILY,
-    formula="-x1+20max{x1^2+x2^2-1, 0}",
-    citation=SOURCE + "8",
-    best=-1.0,
-    convex=True,
-    reference=-0.9999999999999348,
-    note="x0 lies on the kink",
-)
-def mifflin_1() -> Instance:
+    2, "-x1+20max{x1^2+x2^2-1, 0}", "8", convex=True, best=-1.0, reference=-0.9999999999999348,
+    note="x0 lies on the kink", start=[0.8, 0.6],
+)  # fmt: skip
+def mifflin_1(a: float, b: float) -> Any:
     """Minimiser (1, 0)."""
-
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        return float(-a + 20.0 * max(a * a + b * b - 1.0, 0.0))
-
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
-        slope = 40.0 if a * a + b * b > 1.0 else 0.0
-        return np.array([slope * a - 1.0, slope * b])
-
-    return Instance(np.array([0.8, 0.6]), Objective(value, gradient))
+    y = a * a + b * b
+    slope = 40.0 if y > 1.0 else 0.0
+    return -a + 20.0 * max(y - 1.0, 0.0), (slope * a - 1.0, slope * b)
 
 
-@problem(
-    dims=2,
-    family=FAMILY,
-    formula="-x1+2y+1.75|y|, y = x1^2+x2^2-1",
-    citation=SOURCE + "9",
-    best=-1.0,
-    reference=-1.0,
-)
-def mifflin_2() -> Instance:
+@problem(2, "-x1+2y+1.75|y|, y = x1^2+x2^2-1", "9", best=-1.0, reference=-1.0, start=[-1.0, -1.0])
+def mifflin_2(a: float, b: float) -> Any:
     """Minimiser (1, 0); not convex because |y| is not."""
-
-    def value(x: Vector) -> float:
-        a, b = x.tolist()
-        y = a * a + b * b - 1.0
-        return float(-a + 2.0 * y + 1.75 * abs(y))
-
-    def gradient(x: Vector) -> Vector:
-        a, b = x.tolist()
-        slope = 7.5 if a * a + b * b >= 1.0 else 0.5
-        return np.array([slope * a - 1.0, slope * b])
-
-    return Instance(np.array([-1.0, -1.0]), Objective(value, gradient))
+    y = a * a + b * b - 1.0
+    slope = 7.5 if a * a + b * b >= 1.0 else 0.5
+    return -a + 2.0 * y + 1.75 * abs(y), (slope * a - 1.0, slope * b)
 
 
 @problem(
-    dims=4,
-    family=FAMILY,
-    formula="q1+10max{0, q2, q3, q4}, Rosen and Suzuki's quadratics",
-    citation=SOURCE + "11",
-    best=-44.0,
-    convex=True,
+    4, "q1+10max{0, q2, q3, q4}, Rosen and Suzuki's quadratics", "11", convex=True, best=-44.0,
     reference=-44.000000000000014,
-)
+)  # fmt: skip
 def rosen_suzuki() -> Instance:
     """Minimiser (0, 1, 2, -1)."""
     return Instance(np.zeros(4), penalised(rosen_suzuki_polynomials()))
 
 
+def _matrix(text: str) -> Vector:
+    return np.array([[float(entry) for entry in row.split()] for row in text.split(";")])
+
+
+def _colville() -> tuple[Vector, Vector, Vector, Vector, Vector]:
+    """A, b, C, d, e of Colville (1968), IBM report 320-2949: d.x^3 + e.x + x'Cx with Ax >= b."""
+    rows = _matrix(
+        "-16 2 0 1 0; 0 -2 0 4 2; -3.5 0 2 0 0; 0 -2 0 -4 -1; 0 -9 -2 1 -2.8;"
+        "2 0 -4 0 0; -1 -1 -1 -1 -1; -1 -2 -3 -2 -1; 1 2 3 4 5; 1 1 1 1 1"
+    )
+    quadratic = _matrix(
+        "30 -20 -10 32 -10; -20 39 -6 -31 32; -10 -6 10 -6 -10; 32 -31 -6 39 -20; -10 32 -10 -20 30"
+    )
+    b = np.array([-40.0, -2.0, -0.25, -4.0, -4.0, -1.0, -40.0, -60.0, 5.0, 1.0])
+    return rows, b, quadratic, np.array([4.0, 8, 10, 6, 2]), np.array([-15.0, -27, -36, -18, -12])
+
+
 @problem(
-    dims=5,
-    family=FAMILY,
-    formula="sum d_j x_j^3+e'x+x'Cx+50max{0, max_i (b-Ax)_i}",
-    citation=SOURCE + "13 (Colville)",
-    best=-32.3486789657226,
-    kind="literature",
-    reference=-32.348678965722684,
-    bounded=False,
+    5, "sum d_j x_j^3+e'x+x'Cx+50max{0, max_i (b-Ax)_i}", "13 (Colville)", bounded=False,
+    best=-32.3486789657226, kind="literature", reference=-32.348678965722684,
     note="a local minimum: the cubic is unbounded below for x_j -> -inf",
-)
+)  # fmt: skip
 def colville_1() -> Instance:
     """Colville's first problem with an exact penalty."""
-    data = colville_data()
+    A, b, C, d, e = _colville()
 
-    def both(x: Vector) -> tuple[float, Vector]:
-        slack = data.b - data.A @ x
+    def both(x: Vector) -> Any:
+        slack = b - A @ x
         i = int(np.argmax(slack))
-        Cx = data.C @ x
-        value = data.d @ x**3 + data.e @ x + x @ Cx + 50.0 * max(slack[i], 0.0)
-        gradient = 3.0 * data.d * x**2 + data.e + 2.0 * Cx
+        Cx = C @ x
+        value = d @ x**3 + e @ x + x @ Cx + 50.0 * max(slack[i], 0.0)
+        gradient = 3.0 * d * x**2 + e + 2.0 * Cx
         if slack[i] > 0.0:
-            gradient -= 50.0 * data.A[i]
+            gradient -= 50.0 * A[i]
         return float(value), gradient
 
-    x0 = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
-    return Instance(x0, Objective(lambda x: both(x)[0], lambda x: both(x)[1], both))
+    return Instance([0.0, 0.0, 0.0, 0.0, 1.0], together(both))
 
 
 @problem(
-    dims=6,
-    family=FAMILY,
-    citation=SOURCE + "15 (El-Attar)",
-    formula="sum_{i<=51} |x1 exp(-x2 t)cos(x3 t+x4)+x5 exp(-x6 t)-y(t)|, t = (i-1)/10",
-    best=0.5598130653607176,
-    kind="literature",
-    reference=0.5598130653607202,
-)
+    6, "sum_{i<=51} |x1 exp(-x2 t)cos(x3 t+x4)+x5 exp(-x6 t)-y(t)|, t = (i-1)/10", "15 (El-Attar)",
+    best=0.5598130653607176, kind="literature", reference=0.5598130653607202,
+)  # fmt: skip
 def el_attar() -> Instance:
     """A least absolute deviation fit."""
     residuals, _, pullback = el_attar_fit()
-    return Instance(el_attar_start(), sum_of_moduli(residuals, pullback))
+    return Instance(EL_ATTAR_START, sum_of_moduli(residuals, pullback))
 
 
 @problem(
-    dims=10,
-    family=FAMILY,
-    formula="max_{k<=5} x'A_k x-b_k'x",
-    citation=SOURCE + "16 (Lemarechal)",
-    best=-0.8414083345964147,
-    kind="literature",
-    convex=True,
-    reference=-0.8414083345963921,
-)
+    10, "max_{k<=5} x'A_k x-b_k'x", "16 (Lemarechal)", convex=True, best=-0.8414083345964147,
+    kind="literature", reference=-0.8414083345963921,
+)  # fmt: skip
 def maxquad() -> Instance:
     """Lemarechal's maximum of five convex quadratics."""
     i = np.arange(1.0, 11.0)
@@ -268,15 +172,9 @@ def maxquad() -> Instance:
 
 
 @problem(
-    dims=12,
-    family=FAMILY,
-    formula="weighted sum of 13 distances between 6 movable points, 6 fixed points and 2 ends",
-    citation=SOURCE + "18",
-    best=16.703837553679037,
-    kind="literature",
-    convex=True,
-    reference=16.703837553679037,
-)
+    12, "weighted sum of 13 distances between 6 movable points, 6 fixed points and 2 ends", "18",
+    convex=True, best=16.703837553679037, kind="literature", reference=16.703837553679037,
+)  # fmt: skip
 def steiner_2() -> Instance:
     """A Steiner tree of fixed topology; x holds six abscissas, then six ordinates."""
     fixed = np.array([[0.0, 2, 3, 4, 5, 6], [2.0, 3, -1, -0.5, 2, 2]])
@@ -294,7 +192,7 @@ def steiner_2() -> Instance:
         z = x.reshape(2, 6)
         return np.column_stack([z[:, 0], z[:, 5] - last, z - fixed, z[:, :-1] - z[:, 1:]])
 
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> Any:
         r = links(x)
         lengths = np.hypot(r[0], r[1])
         pull = r * (weights / np.where(lengths > 0.0, lengths, np.inf))
@@ -303,37 +201,21 @@ def steiner_2() -> Instance:
         g[:, 5] += pull[:, 1]
         g[:, :-1] += pull[:, 8:]
         g[:, 1:] -= pull[:, 8:]
-        return g.ravel()
+        return weights @ lengths, g.ravel()
 
-    def value(x: Vector) -> float:
-        r = links(x)
-        return float(weights @ np.hypot(r[0], r[1]))
-
-    return Instance(start.ravel(), Objective(value, gradient))
+    return Instance(start.ravel(), together(both))
 
 
-@problem(
-    dims=20,
-    family=FAMILY,
-    formula="max_i x_i^2",
-    citation=SOURCE + "19",
-    convex=True,
-    reference=1.7932198186884777e-15,
-)
+@problem(20, "max_i x_i^2", "19", convex=True, reference=1.7932198186884777e-15)
 def maxq_20() -> Instance:
     """MAXQ at its classical size."""
     return Instance(ramp_start(20), max_square())
 
 
 @problem(
-    dims=AnyDimension(2),
-    family=FAMILY,
-    formula="d max_i x_i - sum x_i",
-    citation=SOURCE + "22",
-    convex=True,
-    reference=1.4240865171932562e-15,
+    AnyDimension(2), "d max_i x_i - sum x_i", "22", convex=True, reference=1.4240865171932562e-15,
     note="every constant vector is a minimiser",
-)
+)  # fmt: skip
 def goffin(d: int = 50) -> Instance:
     """Goffin's polyhedral function."""
 
@@ -347,22 +229,16 @@ def goffin(d: int = 50) -> Instance:
 
 
 @problem(
-    dims=15,
-    family=FAMILY,
-    formula="2|sum d_j x_j^3|+x'Cx-b'y+100(sum max{0, A'y-2Cx-3dx^2-e}+sum max{0, -(x,y)})",
-    citation=SOURCE + "25",
-    best=32.3486789657226,
-    kind="literature",
-    reference=32.35036748331836,
-    bounded=False,
+    15, "2|sum d_j x_j^3|+x'Cx-b'y+100(sum max{0, A'y-2Cx-3dx^2-e}+sum max{0, -(x,y)})", "25",
+    bounded=False, best=32.3486789657226, kind="literature", reference=32.35036748331836,
     note="a local minimum: far away the penalty is too weak, where mixed signs"
     " of x with sum d_j x_j^3 = 0 let y grow like |x|^2",
-)
+)  # fmt: skip
 def shell_dual() -> Instance:
     """The dual of Colville's problem with an exact penalty; x has 5 entries, y has 10."""
-    A, b, C, cubic, e = colville_data()
+    A, b, C, cubic, e = _colville()
 
-    def both(z: Vector) -> tuple[float, Vector]:
+    def both(z: Vector) -> Any:
         x, y = z[:5], z[5:]
         Cx = C @ x
         cube = float(cubic @ x**3)
@@ -371,7 +247,7 @@ def shell_dual() -> Instance:
         value = 2.0 * abs(cube) + x @ Cx - b @ y + 100.0 * penalty
         active = (violation > 0.0).astype(np.float64)
         g = np.empty(15)
-        g[:5] = 6.0 * float(signs(np.array(cube))) * cubic * x**2 + 2.0 * Cx
+        g[:5] = 6.0 * sign(cube) * cubic * x**2 + 2.0 * Cx
         g[:5] -= 200.0 * (C @ active + 3.0 * cubic * x * active)
         g[5:] = 100.0 * (A @ active) - b
         g[z < 0.0] -= 100.0
@@ -379,4 +255,4 @@ def shell_dual() -> Instance:
 
     x0 = np.full(15, 1e-4)
     x0[11] = 60.0
-    return Instance(x0, Objective(lambda z: both(z)[0], lambda z: both(z)[1], both))
+    return Instance(x0, together(both))

@@ -6,29 +6,34 @@ Problem 5, with its dense Hilbert matrix, costs O(d log d).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import largest_modulus, sum_of_moduli, unit_vector
-from goldstein.problems.hilbert import hilbert_product
+from goldstein.problems.forms import (
+    Pieces,
+    hilbert_product,
+    largest_modulus,
+    sum_of_moduli,
+    unit_vector,
+)
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, problem
+from goldstein.problems.registry import AnyDimension, family
 
-FAMILY = "test29"
-SOURCE = "Luksan, Tuma, Siska, Vlcek, Ramesova (2002), UFO 2002, TR 883, ICS Prague, TEST29 no. "
+problem = family(
+    "test29",
+    "Luksan, Tuma, Siska, Vlcek, Ramesova (2002), UFO 2002, TR 883, ICS Prague, TEST29 no. {}",
+)
 ANY = AnyDimension(2)
 
 
 def _tridiagonal(
-    diagonal: Callable[[Vector], Vector],
-    slope: Callable[[float, int], float],
-    below: float,
-    above: float,
+    diagonal: Pieces, slope: Callable[[float, int], float], below: float, above: float
 ) -> Objective:
     """max_i |diagonal_i(x_i) + below x_{i-1} + above x_{i+1}|; slope(x_i, i) = diagonal_i'."""
 
-    def residuals(x: Vector) -> Vector:
+    def residuals(x: Vector) -> Any:
         r = diagonal(x)
         r[1:] += below * x[:-1]
         r[:-1] += above * x[1:]
@@ -46,14 +51,9 @@ def _tridiagonal(
 
 
 @problem(
-    name="test29_5",
-    dims=ANY,
-    family=FAMILY,
-    formula="sum_i |sum_j x_j/(i+j-1)|",
-    citation=SOURCE + "5",
-    convex=True,
+    ANY, "sum_i |sum_j x_j/(i+j-1)|", "5", name="test29_5", convex=True,
     reference=7.60661627709413e-13,
-)
+)  # fmt: skip
 def hilbert_l1(d: int = 50) -> Instance:
     """L1HILB: the 1-norm of the Hilbert matrix times x."""
     product = hilbert_product(d)
@@ -61,13 +61,9 @@ def hilbert_l1(d: int = 50) -> Instance:
 
 
 @problem(
-    name="test29_6",
-    dims=ANY,
-    family=FAMILY,
-    formula="max_i |(3-2x_i)x_i+1-x_{i-1}-x_{i+1}|",
-    citation=SOURCE + "6",
+    ANY, "max_i |(3-2x_i)x_i+1-x_{i-1}-x_{i+1}|", "6", name="test29_6",
     reference=1.1601830607332886e-14,
-)
+)  # fmt: skip
 def broyden_tridiagonal(d: int = 50) -> Instance:
     """Broyden's tridiagonal system."""
     objective = _tridiagonal(
@@ -77,13 +73,10 @@ def broyden_tridiagonal(d: int = 50) -> Instance:
 
 
 @problem(
-    name="test29_17",
-    dims=AnyDimension(5, 5),
-    family=FAMILY,
-    citation=SOURCE + "17",
-    formula="max_i |5-(j+1)(1-cos x_i)-sin x_i-sum_{k=5j+1}^{5j+5} cos x_k|, j=floor((i-1)/5)",
-    reference=3.4638958368304884e-14,
-)
+    AnyDimension(5, 5),
+    "max_i |5-(j+1)(1-cos x_i)-sin x_i-sum_{k=5j+1}^{5j+5} cos x_k|, j=floor((i-1)/5)", "17",
+    name="test29_17", reference=3.4638958368304884e-14,
+)  # fmt: skip
 def trigonometric_blocks(d: int = 50) -> Instance:
     """Blocks of five variables; only whole blocks make 0 a solution."""
     factor = np.arange(d) // 5 + 1.0
@@ -104,13 +97,9 @@ def trigonometric_blocks(d: int = 50) -> Instance:
 
 
 @problem(
-    name="test29_20",
-    dims=ANY,
-    family=FAMILY,
-    formula="max_i |(0.5x_i-3)x_i-1+x_{i-1}+2x_{i+1}|",
-    citation=SOURCE + "20",
+    ANY, "max_i |(0.5x_i-3)x_i-1+x_{i-1}+2x_{i+1}|", "20", name="test29_20",
     reference=4.884981308350689e-14,
-)
+)  # fmt: skip
 def quadratic_tridiagonal(d: int = 50) -> Instance:
     """A quadratic tridiagonal system, not symmetric."""
     objective = _tridiagonal(lambda x: (0.5 * x - 3.0) * x - 1.0, lambda t, i: t - 3.0, 1.0, 2.0)
@@ -118,13 +107,9 @@ def quadratic_tridiagonal(d: int = 50) -> Instance:
 
 
 @problem(
-    name="test29_22",
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "22",
+    ANY, "max_i |2x_i+(x_i+i/(d+1)+1)^3/(2(d+1)^2)-x_{i-1}-x_{i+1}|", "22", name="test29_22",
     reference=3.4139358007223564e-15,
-    formula="max_i |2x_i+(x_i+i/(d+1)+1)^3/(2(d+1)^2)-x_{i-1}-x_{i+1}|",
-)
+)  # fmt: skip
 def boundary_value(d: int = 50) -> Instance:
     """A discretised boundary value problem."""
     t = np.arange(1.0, d + 1.0) / (d + 1.0)
@@ -135,23 +120,15 @@ def boundary_value(d: int = 50) -> Instance:
         return np.asarray(2.0 * x + weight * u * u * u)
 
     objective = _tridiagonal(
-        diagonal,
-        lambda u, i: 2.0 + 3.0 * weight * (u + float(t[i]) + 1.0) ** 2,
-        -1.0,
-        -1.0,
+        diagonal, lambda u, i: 2.0 + 3.0 * weight * (u + float(t[i]) + 1.0) ** 2, -1.0, -1.0
     )
     return Instance(t * (t - 1.0), objective)
 
 
 @problem(
-    name="test29_24",
-    dims=ANY,
-    family=FAMILY,
-    citation=SOURCE + "24",
-    reference=0.000883314869173403,
-    formula="max_i |2x_i+10 sinh(10x_i)/(d+1)^2-x_{i-1}-x_{i+1}|, x_0 = 0, x_{d+1} = 1",
-    note="Troesch's problem; very flat valleys",
-)
+    ANY, "max_i |2x_i+10 sinh(10x_i)/(d+1)^2-x_{i-1}-x_{i+1}|, x_0 = 0, x_{d+1} = 1", "24",
+    name="test29_24", reference=0.000883314869173403, note="Troesch's problem; very flat valleys",
+)  # fmt: skip
 def troesch(d: int = 50) -> Instance:
     """Troesch's boundary value problem in the max-norm."""
     weight = 10.0 / (d + 1.0) ** 2

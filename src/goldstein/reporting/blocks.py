@@ -6,7 +6,7 @@ import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 #: Rows of a table, at most; a note says how many there are.
 MOST_ROWS = 200
@@ -14,30 +14,32 @@ MOST_ROWS = 200
 LONG = 20
 
 
-@dataclass(frozen=True)
-class Text:
-    """A paragraph; `tone` is "", "good", "bad" or "note"."""
+class Block:
+    """A part of a section; its template is named after its class."""
 
-    block: ClassVar[str] = "text"
+    @property
+    def block(self) -> str:
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True)
+class Text(Block):
+    """A paragraph; `tone` is "", "good", "bad" or "note"."""
 
     text: str
     tone: str = ""
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Block):
     """Names and values."""
-
-    block: ClassVar[str] = "facts"
 
     rows: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     """A table that can be sorted by any column."""
-
-    block: ClassVar[str] = "table"
 
     caption: str
     head: Sequence[str]
@@ -55,29 +57,23 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Block):
     """A picture with its words; the SVG is ours, and safe."""
-
-    block: ClassVar[str] = "figure"
 
     svg: str
     caption: str
 
 
 @dataclass(frozen=True)
-class Figures:
+class Figures(Block):
     """Pictures side by side, as far as there is room."""
-
-    block: ClassVar[str] = "figures"
 
     figures: Sequence[Figure]
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(Block):
     """A proof: steps that rest on steps."""
-
-    block: ClassVar[str] = "tree"
 
     claim: str
     remark: str
@@ -86,20 +82,16 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Code:
+class Code(Block):
     """Something to copy."""
-
-    block: ClassVar[str] = "code"
 
     name: str
     text: str
 
 
 @dataclass(frozen=True)
-class Download:
+class Download(Block):
     """A file inside the page."""
-
-    block: ClassVar[str] = "download"
 
     filename: str
     kind: str

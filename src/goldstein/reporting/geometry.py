@@ -85,19 +85,13 @@ def geometry_of(certificate: Any) -> Geometry:
 
     centre = seen(x) if exact else np.zeros(2)
     return Geometry(
-        centre=centre,
-        basis=basis,
-        radius=float(certificate.delta),
+        centre=centre, basis=basis, radius=float(certificate.delta),
         points=centre + seen(np.asarray(getattr(certificate, "points", none)) - x),
         directions=seen(getattr(certificate, "directions", none)),
-        pivot=None if pivot is None else centre + seen(pivot - x),
-        gradients=seen(gradients),
-        mean=seen(mean),
-        pushes=[(name, seen(push)) for name, push in pushes],
-        rest=seen(rest),
-        axes=axes,
-        exact=exact,
-    )
+        pivot=None if pivot is None else centre + seen(pivot - x), gradients=seen(gradients),
+        mean=seen(mean), pushes=[(name, seen(push)) for name, push in pushes], rest=seen(rest),
+        axes=axes, exact=exact,
+    )  # fmt: skip
 
 
 def _pushes(certificate: Any) -> list[tuple[str, Vector]]:

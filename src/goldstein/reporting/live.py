@@ -9,7 +9,6 @@ import threading
 import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,12 +27,9 @@ _AWAY = 5.0
 _PATIENCE, _IMPATIENCE = 10.0, 1.5
 
 _HEADERS = {
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+    "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
+}  # fmt: skip
 
 
 class Live:
@@ -72,12 +68,7 @@ class Live:
         self._server.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         try:
             if error is None:
                 self._server.wait_until_seen(self._patience, expected=_at_terminal())
@@ -134,13 +125,8 @@ class _Server:
         self._news: dict[str, Any] = {"version": 0, "done": False}
         self._asked = -np.inf
         self._seen = threading.Event()
-        owner = self
-
-        class Handler(_Handler):
-            def answer(self) -> tuple[HTTPStatus, str, bytes]:
-                return owner._answer(self.headers.get_all("Host") or [], self.path)
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http: Any = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._http.answer = self._answer
         self._http.daemon_threads = True
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
@@ -202,11 +188,11 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 10
     server_version, sys_version = "goldstein", ""
 
-    def answer(self) -> tuple[HTTPStatus, str, bytes]:
-        raise NotImplementedError
+    server: Any
 
     def do_GET(self) -> None:
-        status, kind, content = self.answer()
+        hosts = self.headers.get_all("Host") or []
+        status, kind, content = self.server.answer(hosts, self.path)
         try:
             self.send_response(status)
             self.send_header("Content-Type", kind)

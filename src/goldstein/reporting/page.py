@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,21 +14,6 @@ from goldstein.reporting.blocks import number
 from goldstein.reporting.sections import sections_of
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.wording import claim_of, shortfall_of, trust_of
-
-
-@dataclass(frozen=True)
-class Head:
-    """What stands at the top."""
-
-    title: str
-    verdict: str
-    tone: str
-    label: str
-    claim: str
-    shortfall: str
-    trust: str
-    remark: str
-    facts: Sequence[tuple[str, str]]
 
 
 def page(subject: Subject, live: str = "") -> str:
@@ -52,17 +35,16 @@ def body(subject: Subject) -> str:
     return html
 
 
-def _head(subject: Subject) -> Head:
+def _head(subject: Subject) -> dict[str, Any]:
+    """What stands at the top."""
     result, certificate = subject.result, subject.certificate
+    calls = f"{result.nfev} values, {result.ngev} gradients"
+    if subject.running:
+        calls = str(subject.calls)
     facts = [
         ("f(x)", number(result.fun, 10)),
         ("variables", str(subject.x.size)),
-        (
-            "calls",
-            str(subject.calls)
-            if subject.running
-            else f"{result.nfev} values, {result.ngev} gradients",
-        ),
+        ("calls", calls),
         ("steps", str(result.nit)),
         ("time", f"{result.time:.3g} s"),
         ("method", result.method if subject.running else f"{result.method}, seed {result.seed}"),
@@ -72,8 +54,10 @@ def _head(subject: Subject) -> Head:
                                       f"{number(subject.asked[1])}"))  # fmt: skip
     if subject.running:
         claim = "Nothing is proved before the run ends."
+        empty = dict.fromkeys(("tone", "label", "shortfall", "trust", "remark"), "")
         facts = facts if len(subject.history) else []
-        return Head(subject.title, "Running", "", "", claim, "", "", "", facts)
+        told = {"title": subject.title, "verdict": "Running", "claim": claim, "facts": facts}
+        return {**empty, **told}
     if certificate is None:
         claim = "Nothing was proved about this point."
         shortfall, label, trust = "", "", ""
@@ -81,24 +65,21 @@ def _head(subject: Subject) -> Head:
         how = "Estimated" if certificate.label == "estimated" else "Proved"
         claim = f"{how}: {claim_of(certificate)}."
         shortfall, label, trust = (
-            shortfall_of(certificate),
-            certificate.label,
-            trust_of(certificate),
-        )
+            shortfall_of(certificate), certificate.label, trust_of(certificate),
+        )  # fmt: skip
     found = subject.verification
     contradicted = isinstance(found, str) or (found is not None and not found.ok)
     good = result.success and not contradicted
     verdict = "Stationary, as asked for" if result.success else "Not proved as asked for"
     if contradicted:
-        verdict, claim = (
-            "The certificate does not hold for this function",
-            f"Claimed, and not confirmed: {claim.partition(': ')[2]}",
-        )
+        verdict = "The certificate does not hold for this function"
+        claim = f"Claimed, and not confirmed: {claim.partition(': ')[2]}"
     words = "" if result.success else f"{result.status.name}: {result.message}."
-    return Head(
-        subject.title, verdict, "good" if good else "bad", label, claim,
-        ". ".join(part for part in (shortfall, words) if part), trust, subject.remark, facts,
-    )  # fmt: skip
+    return {
+        "title": subject.title, "verdict": verdict, "tone": "good" if good else "bad",
+        "label": label, "claim": claim, "trust": trust, "remark": subject.remark, "facts": facts,
+        "shortfall": ". ".join(part for part in (shortfall, words) if part),
+    }  # fmt: skip
 
 
 @cache
@@ -110,12 +91,9 @@ def _environment() -> Any:
             raise
         raise missing_extra("a report", "Jinja2", "report") from None
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("goldstein.reporting"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        loader=jinja2.PackageLoader("goldstein.reporting"), autoescape=True,
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
 
 
 def _ours(text: str) -> Any:

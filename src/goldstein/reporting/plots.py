@@ -10,9 +10,7 @@ from goldstein.errors import InputError
 from goldstein.reporting.geometry import geometry_of, grid_around, value_function
 from goldstein.reporting.palette import matplotlib_for
 from goldstein.reporting.pictures.certificate import draw_gradients, draw_multipliers, draw_points
-from goldstein.reporting.pictures.course import draw_course
-from goldstein.reporting.pictures.curve import draw_curve
-from goldstein.reporting.pictures.training import draw_training
+from goldstein.reporting.pictures.run import draw_course, draw_curve, draw_training
 from goldstein.result import History, Result
 
 #: Seconds that level lines may take.

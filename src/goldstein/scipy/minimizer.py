@@ -28,23 +28,11 @@ TOL = 1e-5
 CLAIM = 0.1
 
 #: What `res.status` is; 99 is SciPy's own for a callback that stops a run.
-CODES: dict[Status, int] = {
-    Status.VERIFIED: 0,
-    Status.OUT_OF_CALLS: 1,
-    Status.OUT_OF_TIME: 2,
-    Status.STALLED: 3,
-    Status.NOT_VERIFIED: 4,
-    Status.INFEASIBLE: 5,
-    Status.DEGENERATE: 6,
-    Status.UNBOUNDED: 7,
-    Status.WRONG_GRADIENT: 8,
-    Status.NOT_DETERMINISTIC: 9,
-    Status.BALL_TOO_SMALL: 10,
-    Status.ROUNDS_EXHAUSTED: 11,
-    Status.STEPS_EXHAUSTED: 12,
-    Status.ESTIMATED: 13,
-    Status.STOPPED: 99,
-}
+_ORDER = """
+VERIFIED OUT_OF_CALLS OUT_OF_TIME STALLED NOT_VERIFIED INFEASIBLE DEGENERATE UNBOUNDED
+WRONG_GRADIENT NOT_DETERMINISTIC BALL_TOO_SMALL ROUNDS_EXHAUSTED STEPS_EXHAUSTED ESTIMATED
+"""
+CODES = {Status[name]: k for k, name in enumerate(_ORDER.split())} | {Status.STOPPED: 99}
 
 #: Arguments of `goldstein.minimize` that are options here.
 _OWN = (

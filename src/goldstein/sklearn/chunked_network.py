@@ -7,15 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.calculus.affine import row_norms
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, KinkError
-from goldstein.models.losses import Loss, make_loss
+from goldstein.models.losses import Loss
 from goldstein.models.network_pass import BLOCK, Architecture, Rows, Weights, rounding_slack
-from goldstein.models.networks import network_outputs
-from goldstein.models.relu_one_layer import alternating_signs
+from goldstein.models.networks import alternating_signs, network_outputs
 from goldstein.numerics.long_sum import LongSum
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import Oracle
@@ -33,42 +31,29 @@ class ChunkedNetwork(Oracle):
     ----------
     X : dask array, shape (n, d)
         Without the constant feature. Persist it first if it is slow to read: every pass reads it.
-    target, weights : ndarray
-        As in `goldstein.models.relu_two_layer`; they are in memory.
-    width, layers, loss, ridge, threshold, classes
+    loss : Loss
+        Its targets and weights are in memory.
+    width, layers, ridge
         As in the estimators.
     """
 
     knows_kinks = True
 
-    def __init__(
-        self,
-        X: Any,
-        target: NDArray[Any],
-        weights: Vector | None,
-        *,
-        width: int,
-        layers: int,
-        loss: str,
-        ridge: float,
-        threshold: float,
-        classes: int,
-    ) -> None:
+    def __init__(self, X: Any, loss: Loss, width: int, layers: int, ridge: float) -> None:
         self._dask: Any = importlib.import_module("dask")
-        n, d = X.shape
-        whole = make_loss(loss, target, n, threshold, weights, classes)
-        columns = () if whole.target_is_vector else (whole.outputs,)
+        d = X.shape[1]
+        columns = () if loss.target_is_vector else (loss.outputs,)
         fixed = None
         if layers == 1:
-            fixed = alternating_signs(width, whole.outputs, whole.target_is_vector)
+            fixed = alternating_signs(width, loss.outputs, loss.target_is_vector)
         self.architecture = Architecture(d + 1, width, columns, fixed, output_bias=layers == 2)
         self.dim = self.architecture.dim
         self._layers, self._ridge = layers, ridge
-        self._scale = float(1 / whole.total_weight)
+        self._scale = float(1 / loss.total_weight)
         sizes = aligned_sizes(X.chunks[0])
         self._chunks = X.rechunk((sizes, (d,))).astype(np.float64).to_delayed().ravel().tolist()
         edges = np.concatenate([[0], np.cumsum(sizes)])
-        parts = [whole.take(slice(a, b)) for a, b in pairwise(edges)]
+        parts = [loss.take(slice(a, b)) for a, b in pairwise(edges)]
         beside = self._dask.delayed(_beside)
         # Kept where they are used: passes then send no targets.
         self._beside = self._dask.persist(

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.fitting.fit import Fit, whole_fit
+from goldstein.fitting.fit import Fit, Options, whole_fit
 from goldstein.fitting.margin_fit import fit_margin
 from goldstein.fitting.native_fit import fit_native
 from goldstein.kept import Kept
@@ -24,29 +25,25 @@ from goldstein.models.margin_problem import labelled_rows
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.numerics.long_sum import exact_sum
-from goldstein.sklearn import validation as check
-from goldstein.sklearn.checkpoint import check_checkpoint, kept_fit, seed_of_fit
-from goldstein.sklearn.chunked import ChunkedRows, checked_chunks, is_dask_array
-from goldstein.sklearn.convergence import (
-    as_fitted,
-    remember_parameters,
-    warn_if_moved,
-    warn_unless_reached,
-    weakest,
-)
-from goldstein.sklearn.distinct import merged_rows
-from goldstein.sklearn.spread import spread
+from goldstein.sklearn import estimator as check
+from goldstein.sklearn.chunked import ChunkedRows, is_dask_array
+from goldstein.sklearn.estimator import ProvedEstimator
+from goldstein.sklearn.rows import merged_rows, spread
 
 #: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
 #: spread of the rows: chosen by benchmarks/studies/defaults.py.
 SHARE_FOR_TWO, SHARE_FOR_MORE = 2.0, 8.0
 C_RANGE = 1e-100, 1e100
 
+#: Rows, the numbers of their classes, and weights.
+Rows = tuple[Any, NDArray[np.intp], Vector]
+
 #: Rows times weights up to which all classes are fitted at once unless told otherwise.
 NATIVE_SIZE = 500_000
 
 
-class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
     """Linear classifier that minimises |w|^2 / 2 + C sum_i phi_rho(y_i (w.x_i + b) - shift).
 
     The loss phi_rho(u) = min(1, max(0, 1 - u / rho)) does not grow beyond 1: a mislabelled or
@@ -138,42 +135,30 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        rho: float | None = None,
-        C: float | None = None,
-        *,
-        shift: float | None = None,
-        eps: float = 1e-3,
-        delta: float = 1e-3,
-        fit_intercept: bool = True,
-        class_weight: dict[Any, float] | str | None = None,
-        multi_class: str = "auto",
-        warm_start: bool = False,
-        n_init: int = 1,
-        certificate: str = "near",
-        max_calls: int | None = None,
-        max_time: float | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.rho = rho
-        self.C = C
-        self.shift = shift
-        self.eps = eps
-        self.delta = delta
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.warm_start = warm_start
-        self.n_init = n_init
-        self.certificate = certificate
-        self.max_calls = max_calls
-        self.max_time = max_time
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _rules: ClassVar = {
+        **dict.fromkeys(("eps", "delta", "rho", "C", "max_time"), check.positive),
+        **dict.fromkeys(("n_init", "max_calls"), 1),
+        "shift": check.finite, "checkpoint": check.folder_name,
+        "certificate": ("near", "goldstein"), "multi_class": ("auto", "native", "ovr"),
+    }  # fmt: skip
+
+    rho: float | None = None
+    C: float | None = None
+    _: KW_ONLY
+    shift: float | None = None
+    eps: float = 1e-3
+    delta: float = 1e-3
+    fit_intercept: bool = True
+    class_weight: dict[Any, float] | str | None = None
+    multi_class: str = "auto"
+    warm_start: bool = False
+    n_init: int = 1
+    certificate: str = "near"
+    max_calls: int | None = None
+    max_time: float | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     @classmethod
     def from_ramp(cls, truncation: float, C: float | None = None, **parameters: Any) -> Self:
@@ -193,11 +178,6 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = None if C is None else C * width
         return cls(rho=width, C=weight, shift=truncation, **parameters)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the machine.
 
@@ -214,31 +194,31 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        if is_dask_array(X):
-            X, y = self._chunked_input(X, y)
-        else:
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
-            )
+        X, y = self._checked_rows(X, y)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         check_classification_targets(y)
-        self.classes_ = self._known_classes(y, weights)
+        self.classes_ = check.known_classes(y[weights > 0])
         labels, weights, kept = self._labels_and_weights(y, weights)
         rows = X if kept.all() else X[kept]
         self._native = self._choose_native(rows)
         merged = merged_rows(rows, labels, weights) if self._native else (rows, labels, weights)
         self._choose_loss(merged[0], merged[2])
-        seed, starts = seed_of_fit(self), self._starts()
-        with kept_fit(self, seed, X=rows, y=labels, weights=weights, starts=starts) as finished:
+        seed, starts = check.seed_of_fit(self), self._starts()
+        data = {"X": rows, "y": labels, "weights": weights, "starts": starts}
+        with check.kept_fit(self, seed, **data) as kept_parts:
             if self._native:
-                fits = [self._fit_native(rows, labels, weights, merged, seed, starts, finished)]
+                known = [start for start in starts if start is not None]
+                joined = np.concatenate(known) if known else None
+                options = self._options(seed, joined, kept_parts)
+                fits = [self._fit_native((rows, labels, weights), merged, options)]
             else:
                 fits = Parallel(n_jobs=self.n_jobs)(
                     delayed(self._fit_machine)(
-                        rows, signs, weights, seed, start, finished.under(f"machine-{k}")
+                        rows, signs, weights,
+                        self._options(seed, start, kept_parts.under(f"machine-{k}")),
                     )
                     for k, (signs, start) in enumerate(zip(self._signs(labels), starts))
-                )
+                )  # fmt: skip
         self._store(list(fits), X, y, float(weights.sum()))
         return self
 
@@ -264,13 +244,10 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"machine must be one of 0, ..., {len(self.certificates_) - 1}, got {machine!r}."
             )
-        if is_dask_array(X):
-            X, y = checked_chunks(X, y)
-        else:
-            X, y = validate_data(self, X, y, reset=False, accept_sparse="csr", dtype=np.float64)
+        X, y = self._checked_rows(X, y, reset=False)
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
-        fitted = as_fitted(self)
-        warn_if_moved(fitted._variables(machine), self.certificates_[machine].x)
+        fitted = check.as_fitted(self)
+        check.warn_if_moved(fitted._variables(machine), self.certificates_[machine].x)
         labels, weights, kept = fitted._labels_and_weights(y, weights)
         rows = X if kept.all() else X[kept]
         if self._native:
@@ -297,9 +274,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Vector:
         """Return w.x + b, one column per machine (a vector for two classes)."""
         check_is_fitted(self)
-        if not is_dask_array(X):
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        scores: Vector = np.asarray(X @ self.coef_.T) + self.intercept_
+        scores: Vector = np.asarray(self._checked_inputs(X) @ self.coef_.T) + self.intercept_
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -309,22 +284,11 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[chosen])
 
     def _check_parameters(self) -> None:
-        for name in ("eps", "delta"):
-            check.positive(name, getattr(self, name))
-        for name in ("rho", "C"):
-            if getattr(self, name) is not None:
-                check.positive(name, getattr(self, name))
-        if self.shift is not None and check.finite("shift", self.shift) >= 1 and self.rho is None:
+        super()._check_parameters()
+        if self.shift is not None and self.shift >= 1 and self.rho is None:
             raise InputError(
                 f"shift = {self.shift!r} leaves no room for a ramp that ends at 1; give rho too."
             )
-        check.at_least("n_init", self.n_init, 1)
-        if self.max_calls is not None:
-            check.at_least("max_calls", self.max_calls, 1)
-        check.seconds("max_time", self.max_time)
-        check_checkpoint(self.checkpoint)
-        check.one_of("certificate", self.certificate, ("near", "goldstein"))
-        check.one_of("multi_class", self.multi_class, ("auto", "native", "ovr"))
 
     def _choose_native(self, X: Any) -> bool:
         if len(self.classes_) == 2 or self.multi_class == "ovr":
@@ -352,32 +316,12 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         size = spread(X, weights, centred=bool(self.fit_intercept))
         self.C_ = float(np.clip(share * self.rho_ * margin / size, *C_RANGE))
 
-    def _chunked_input(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        X, y = checked_chunks(X, y)
-        self.n_features_in_ = int(X.shape[1])
-        return X, y
-
-    @staticmethod
-    def _known_classes(y: NDArray[Any], weights: Vector) -> NDArray[Any]:
-        """Return the classes of the rows with a weight."""
-        classes = np.unique(y[weights > 0])
-        if len(classes) < 2:
-            raise InputError(
-                f"a classifier needs at least two classes, got one class: {classes[0]}."
-            )
-        return classes
-
     def _labels_and_weights(
         self, y: NDArray[Any], weights: Vector
     ) -> tuple[NDArray[np.intp], Vector, NDArray[np.bool_]]:
         """Drop rows without weight; return class numbers, weights with class weights, kept rows."""
         kept = weights > 0
-        unknown = kept & ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise InputError(f"y has the class {y[unknown][0]!r}, which was not in the training.")
-        labels = np.searchsorted(self.classes_, y[kept])
-        factors = check.class_weights(self.class_weight, self.classes_, y[kept], weights[kept])
-        shares = weights[kept] * factors[labels]
+        labels, shares = self._class_numbers(y[kept], weights[kept])
         if not shares.any():
             raise InputError("no row has a positive weight; check sample_weight and class_weight.")
         return labels, shares, kept
@@ -413,38 +357,21 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lam = 1 / (Fraction(self.C_) * total)
         return self.rho_, lam, weights, self.shift_, self.fit_intercept, total
 
-    def _search_options(self, seed: int, start: Vector | None, kept: Kept) -> dict[str, Any]:
-        return {
-            "eps": self.eps, "delta": self.delta, "seed": seed, "start": start,
-            "n_init": self.n_init, "max_calls": self.max_calls, "max_time": self.max_time,
-            "near": self.certificate == "near", "kept": kept,
-        }  # fmt: skip
-
-    def _fit_native(
-        self,
-        X: Any,
-        labels: NDArray[np.intp],
-        weights: Vector,
-        merged: tuple[Any, NDArray[np.intp], Vector],
-        seed: int,
-        starts: list[Vector | None],
-        kept: Kept,
-    ) -> Fit:
-        known = [start for start in starts if start is not None]
-        options = self._search_options(seed, np.concatenate(known) if known else None, kept)
-        model = self._native_model(X, labels, weights)
-        return whole_fit(
-            kept, model, [self.max_calls, self.max_time],
-            lambda: fit_native(model, merged=self._native_model(*merged), **options),
+    def _options(self, seed: int, start: Vector | None, kept: Kept) -> Options:
+        return Options(
+            self.eps, self.delta, seed, start, self.n_init, self.max_calls, self.max_time,
+            near=self.certificate == "near", kept=kept,
         )  # fmt: skip
 
-    def _fit_machine(
-        self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None, kept: Kept
-    ) -> Fit:
-        options, model = self._search_options(seed, start, kept), self._model(X, signs, weights)
+    def _fit_native(self, data: Rows, merged: Rows, options: Options) -> Fit:
+        model = self._native_model(*data)
         return whole_fit(
-            kept, model, [self.max_calls, self.max_time], lambda: fit_margin(model, **options)
+            options, model, lambda: fit_native(model, self._native_model(*merged), options)
         )
+
+    def _fit_machine(self, X: Any, signs: Vector, weights: Vector, options: Options) -> Fit:
+        model = self._model(X, signs, weights)
+        return whole_fit(options, model, lambda: fit_margin(model, options))
 
     def _store(self, fits: list[Fit], X: Any, y: NDArray[Any], total: float) -> None:
         d = self.n_features_in_
@@ -454,15 +381,15 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_ = self.C_ * total * sum(fit.value for fit in fits)
         self.n_iter_ = max(fit.iterations for fit in fits)
         self.certificates_ = [fit.near or fit.goldstein for fit in fits]
-        self.goldstein_stationarity_ = weakest([fit.goldstein for fit in fits])
-        self.near_stationarity_ = weakest([fit.near for fit in fits])
+        self.goldstein_stationarity_ = check.weakest([fit.goldstein for fit in fits])
+        self.near_stationarity_ = check.weakest([fit.near for fit in fits])
         self.certificate_ = max(
             [fit.goldstein for fit in fits if fit.near is None] or self.certificates_,
             key=lambda c: c.eps,
         )
         self.outliers_ = self._own_margin(X, y) < self.shift_
-        remember_parameters(self)
-        warn_unless_reached(self, [fit.goldstein for fit in fits])
+        check.remember_parameters(self)
+        check.warn_unless_reached(self, [fit.goldstein for fit in fits])
 
     def _own_margin(self, X: Any, y: NDArray[Any]) -> Vector:
         """The margin of each row for its class; infinite for an unknown class."""

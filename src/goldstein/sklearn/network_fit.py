@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,9 @@ import numpy as np
 from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.fitting.fit import FIT, Fit, whole_fit
-from goldstein.fitting.near_proof import (
-    NOT_ASKED,
-    near_or_note,
-    noted,
-    proof_deadline,
-    time_left,
-)
-from goldstein.kept import NOTHING, Kept
+from goldstein.fitting.fit import FIT, NOT_ASKED, Fit, Options, near_or_note, whole_fit
 from goldstein.models.networks import ReLUNetwork
 from goldstein.oracles import Oracle
 from goldstein.sklearn.chunked_network import ChunkedNetwork
@@ -31,19 +23,13 @@ Network = ReLUNetwork | ChunkedNetwork
 
 
 @dataclass(frozen=True)
-class Training:
-    """How to train."""
+class Training(Options):
+    """How to train: `score` is the validation score of parameters, with which it stops early."""
 
-    eps: float
-    delta: float
-    solver: str
-    batch_size: int
-    max_calls: int
-    max_time: float | None
-    n_init: int
-    seed: int
-    near: bool
-    patience: int | None
+    solver: str = "auto"
+    batch_size: int = 64
+    patience: int = 1
+    score: Callable[[Vector], float] | None = None
 
 
 class Batches(Oracle):
@@ -71,56 +57,24 @@ class Batches(Oracle):
         return self.model.sample_gradient(x, rows)
 
 
-def fit_network(
-    model: Network,
-    training: Training,
-    *,
-    start: Vector | None = None,
-    score: Callable[[Vector], float] | None = None,
-    kept: Kept = NOTHING,
-) -> Fit:
-    """Train from `start` or from `n_init` random starts and keep the best.
-
-    Parameters
-    ----------
-    model : ReLUNetwork or ChunkedNetwork
-    training : Training
-    start : ndarray, optional
-        Warm start; the only one then.
-    score : callable, optional
-        Validation score of parameters; with it training stops early.
-    kept : Kept
-        Where finished starts and the answers of unfinished ones are kept.
-    """
-    return whole_fit(
-        kept, model, _limits(training), lambda: _fit(model, training, start, score, kept)
-    )
+def fit_network(model: Network, training: Training) -> Fit:
+    """Train from the start that is given, or from random ones, and keep the best."""
+    return whole_fit(training, model, lambda: _fit(model, training))
 
 
-def _limits(training: Training) -> list[Any]:
-    return [training.max_calls, training.max_time]
-
-
-def _fit(
-    model: Network,
-    training: Training,
-    start: Vector | None,
-    score: Callable[[Vector], float] | None,
-    kept: Kept,
-) -> Fit:
+def _fit(model: Network, training: Training) -> Fit:
     begin = time.perf_counter()
-    if start is not None:
-        starts = [start]
+    kept, score = training.kept, training.score
+    if training.start is not None:
+        starts = [training.start]
     else:
         starts = [model.start(training.seed + k) for k in range(training.n_init)]
 
     def train(k: int) -> Fit:
         return kept.part(
             f"start-{k}", FIT,
-            lambda: _train(
-                model, training, starts[k], score, begin - kept.seconds, kept.journal(f"start-{k}")
-            ),
-            _limits(training),
+            lambda: _train(model, training, starts[k], training.begin(begin), f"start-{k}"),
+            training.limits,
             final=lambda fit: score is None and fit.goldstein.eps <= training.eps,
             holds=lambda fit: fit.holds(model),
         )  # fmt: skip
@@ -130,33 +84,20 @@ def _fit(
         train,
         (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.x)),
     )
-    return _with_near(model, best, training, begin - kept.seconds, kept)
+    return best.concluded(*_near(model, best, training, training.begin(begin)))
 
 
-def _train(
-    model: Network,
-    training: Training,
-    x0: Vector,
-    score: Callable[[Vector], float] | None,
-    begin: float,
-    checkpoint: Path | None,
-) -> Fit:
-    watch = None if score is None else _Watch(score, training.patience or 1, x0)
+def _train(model: Network, training: Training, x0: Vector, begin: float, name: str) -> Fit:
+    watch = None if training.score is None else _Watch(training.score, training.patience, x0)
     oracle: Oracle = model
     if isinstance(model, ReLUNetwork) and training.solver != "auto":
         oracle = Batches(model, training.batch_size)
+    asked: dict[str, Any] = {"eps": training.eps, "delta": training.delta, "rng": training.seed}
     run = minimize(
-        oracle,
-        x0,
-        eps=training.eps,
-        delta=training.delta,
-        method=training.solver,
-        rng=training.seed,
-        max_calls=training.max_calls,
-        max_time=time_left(begin, training.max_time),
-        callback=watch,
-        checkpoint=checkpoint,
-    )
+        oracle, x0, method=training.solver, max_calls=training.max_calls,
+        max_time=training.time_left(begin), callback=watch,
+        checkpoint=training.kept.journal(name), **asked,
+    )  # fmt: skip
     result = uninterrupted(run)
     theta, certificate = result.x, result.certificate
     if watch is not None:
@@ -164,9 +105,7 @@ def _train(
         if not np.array_equal(theta, watch.best):
             theta, certificate = watch.best, None
     if not isinstance(certificate, GoldsteinCertificate):
-        certificate = certify(
-            model, theta, delta=training.delta, eps=training.eps, rng=training.seed
-        )
+        certificate = certify(model, theta, **asked)
     return Fit(theta, model.value(theta), certificate, None, result.nit)
 
 
@@ -185,16 +124,12 @@ class _Watch:
         return self.since >= self.patience
 
 
-def _with_near(model: Network, fit: Fit, training: Training, begin: float, kept: Kept) -> Fit:
-    """Add a near certificate, or a note why there is none."""
-    proof, note = None, NOT_ASKED
+def _near(
+    model: Network, fit: Fit, training: Training, begin: float
+) -> tuple[NearCertificate | None, str]:
+    """Return a near certificate, or None, and why there is none."""
     if training.near and not isinstance(model, ReLUNetwork):
-        note = "not tried: the exact proof needs all rows in one place"
-    elif training.near and isinstance(fit.goldstein, GoldsteinCertificate):
-        proof, note = near_or_note(
-            model, fit.goldstein, training.eps, training.delta, training.seed,
-            proof_deadline(begin, training.max_time, kept),
-        )  # fmt: skip
-    if proof is not None:
-        return replace(fit, near=noted(proof, note))
-    return replace(fit, goldstein=noted(fit.goldstein, note))
+        return None, "not tried: the exact proof needs all rows in one place"
+    if training.near and isinstance(fit.goldstein, GoldsteinCertificate):
+        return near_or_note(model, fit.goldstein, training, training.proof_deadline(begin))
+    return None, NOT_ASKED

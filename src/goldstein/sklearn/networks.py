@@ -4,235 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
+from goldstein.models.losses import make_loss
 from goldstein.models.network_pass import Weights
-from goldstein.models.networks import network_outputs
-from goldstein.models.relu_one_layer import relu_one_layer
-from goldstein.models.relu_two_layer import relu_two_layer
-from goldstein.sklearn import validation as check
-from goldstein.sklearn.checkpoint import check_checkpoint, kept_fit, seed_of_fit
-from goldstein.sklearn.chunked import checked_chunks, is_dask_array
+from goldstein.models.networks import network_outputs, relu_one_layer, relu_two_layer
+from goldstein.sklearn import estimator as check
+from goldstein.sklearn.chunked import is_dask_array
 from goldstein.sklearn.chunked_network import ChunkedNetwork, chunked_outputs
-from goldstein.sklearn.convergence import (
-    as_fitted,
-    remember_parameters,
-    warn_if_moved,
-    warn_unless_reached,
-)
+from goldstein.sklearn.estimator import ProvedEstimator
 from goldstein.sklearn.network_fit import Network, Training, fit_network
 
 
-class _ReLUNet(BaseEstimator):  # type: ignore[misc]
-    """What the regressor and the classifier share."""
+@dataclass(eq=False, repr=False)
+class _ReLUNet(ProvedEstimator):
+    """What the regressor and the classifier share; they document it as their own.
 
-    _losses: tuple[str, ...] = ()
-    _y_numeric = False
-
-    def __init__(
-        self,
-        width: int = 16,
-        *,
-        layers: int = 2,
-        loss: str = "squared",
-        ridge: float = 1e-3,
-        threshold: float = 1.0,
-        eps: float = 1e-2,
-        delta: float = 1e-2,
-        solver: str = "auto",
-        batch_size: int = 64,
-        max_calls: int = 10_000,
-        max_time: float | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_init: int = 1,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 20,
-        warm_start: bool = False,
-        certificate: str = "near",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.width = width
-        self.layers = layers
-        self.loss = loss
-        self.ridge = ridge
-        self.threshold = threshold
-        self.eps = eps
-        self.delta = delta
-        self.solver = solver
-        self.batch_size = batch_size
-        self.max_calls = max_calls
-        self.max_time = max_time
-        self.checkpoint = checkpoint
-        self.n_init = n_init
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.certificate = certificate
-        self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _check_parameters(self) -> None:
-        for name in ("eps", "delta", "threshold"):
-            check.positive(name, getattr(self, name))
-        for name in ("width", "batch_size", "max_calls", "n_init", "n_iter_no_change"):
-            check.at_least(name, getattr(self, name), 1)
-        check.seconds("max_time", self.max_time)
-        check_checkpoint(self.checkpoint)
-        check.nonnegative("ridge", self.ridge)
-        check.one_of("layers", self.layers, (1, 2))
-        check.one_of("loss", self.loss, self._losses)
-        check.one_of("solver", self.solver, ("auto", "o2nc", "psingd"))
-        check.one_of("certificate", self.certificate, ("near", "goldstein"))
-        if not 0.0 < check.positive("validation_fraction", self.validation_fraction) < 1.0:
-            raise InputError(
-                f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}."
-            )
-
-    def _checked_rows(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, NDArray[Any]]:
-        """Check the data; a Dask array is not read."""
-        if is_dask_array(X):
-            X, y = checked_chunks(X, y)
-            self._check_features(X, reset=reset)
-            if self._y_numeric:
-                y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-            return X, y
-        X, y = validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64,
-            y_numeric=self._y_numeric,
-        )  # fmt: skip
-        return X, np.asarray(y, dtype=np.float64) if self._y_numeric else y
-
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        if reset:
-            self.n_features_in_ = int(X.shape[1])
-        elif X.shape[1] != self.n_features_in_:
-            raise InputError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-
-    def _model(self, X: Any, target: NDArray[Any], weights: Vector | None) -> Network:
-        options: dict[str, Any] = {
-            "loss": self.loss, "ridge": self.ridge, "threshold": self.threshold,
-            "classes": len(getattr(self, "classes_", ())),
-        }  # fmt: skip
-        if is_dask_array(X):
-            return ChunkedNetwork(
-                X, target, weights, width=self.width, layers=self.layers, **options
-            )
-        options |= {"weights": weights, "mean": True}
-        if self.layers == 1:
-            return relu_one_layer(X, target, self.width, **options)
-        return relu_two_layer(X, target, self.width, output_bias=True, **options)
-
-    def _train(self, X: Any, target: NDArray[Any], weights: Vector | None) -> None:
-        seed = seed_of_fit(self)
-        score = None
-        if is_dask_array(X) and self.solver != "auto":
-            raise InputError(
-                f"solver={self.solver!r} draws single rows, which a Dask array does not give "
-                "quickly; use solver='auto', or fit in memory."
-            )
-        data = {"X": X, "y": target, "weights": weights}
-        total, train = X.shape[0], None
-        if self.early_stopping:
-            train, held = train_test_split(
-                np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=seed,
-                stratify=target if isinstance(self, ClassifierMixin) else None,
-            )  # fmt: skip
-            train, held = np.sort(train), np.sort(held)
-            held_rows, held_target = X[held], target[held]
-            held_weights = None if weights is None else weights[held]
-
-            def score(theta: Vector) -> float:
-                outputs = _network_outputs(held_rows, model.weights(theta))
-                return self._validation_score(outputs, held_target, held_weights)
-
-            X, target, weights = _rows_of(train, X, target, weights)
-        model = self._model(X, target, weights)
-        old = getattr(self, "parameters_", None)
-        start = old if self.warm_start and old is not None and old.size == model.dim else None
-        training = Training(
-            eps=self.eps, delta=self.delta, solver=self.solver, batch_size=self.batch_size,
-            max_calls=self.max_calls, max_time=self.max_time, n_init=self.n_init, seed=seed,
-            near=self.certificate == "near",
-            patience=self.n_iter_no_change if self.early_stopping else None,
-        )  # fmt: skip
-        with kept_fit(self, seed, **data, start=start) as kept:
-            fit = fit_network(model, training, start=start, score=score, kept=kept)
-        self.parameters_ = fit.x
-        hidden, outer, shift = model.weights(fit.x)
-        self.hidden_coef_, self.output_coef_ = hidden.copy(), outer.copy()
-        self.output_intercept_ = None if shift is None else np.array(shift)
-        self.objective_ = fit.value
-        self.n_iter_ = max(fit.iterations, 1)
-        self.certificate_ = fit.near or fit.goldstein
-        self.goldstein_stationarity_ = (fit.goldstein.eps, fit.goldstein.delta)
-        self.near_stationarity_ = None if fit.near is None else (fit.near.eps, fit.near.delta)
-        self._total, self._trained = total, train
-        remember_parameters(self)
-        if not self.early_stopping:
-            warn_unless_reached(self, [fit.goldstein])
-
-    def _objective(self, X: Any, target: NDArray[Any], weights: Vector | None) -> Network:
-        """Return what the network was fitted to; rows that were held aside are none of it."""
-        if self._trained is not None and X.shape[0] == self._total:
-            X, target, weights = _rows_of(self._trained, X, target, weights)
-        model: Network = as_fitted(self)._model(X, target, weights)
-        used = self.hidden_coef_, self.output_coef_, self.output_intercept_
-        warn_if_moved(_joined(used), _joined(model.weights(self.certificate_.x)))
-        return model
-
-    def _validation_score(
-        self, outputs: Vector, target: NDArray[Any], weights: Vector | None
-    ) -> float:
-        raise NotImplementedError
-
-    def _outputs(self, X: Any) -> Vector:
-        check_is_fitted(self, "parameters_")
-        if is_dask_array(X):
-            self._check_features(X, reset=False)
-        else:
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        weights = Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
-        return _network_outputs(X, weights)
-
-
-def _joined(weights: Iterable[Any]) -> Vector:
-    return np.concatenate([np.ravel(part) for part in weights if part is not None])
-
-
-def _rows_of(
-    rows: NDArray[np.intp], X: Any, target: NDArray[Any], weights: Vector | None
-) -> tuple[Any, NDArray[Any], Vector | None]:
-    return X[rows], target[rows], None if weights is None else weights[rows]
-
-
-def _network_outputs(X: Any, weights: Weights) -> Vector:
-    return chunked_outputs(X, weights) if is_dask_array(X) else network_outputs(X, *weights)
-
-
-_PARAMETERS = """
     Parameters
     ----------
     width : int
@@ -240,7 +38,7 @@ _PARAMETERS = """
     layers : {1, 2}
         1 trains the hidden weights only, the output weights being +1 and -1 in turn; 2 trains both.
     loss : str
-        LOSSES
+        WORDS_OF_LOSSES
     ridge : float
         Weight of |parameters|^2 / 2.
     threshold : float
@@ -292,34 +90,48 @@ _PARAMETERS = """
     objective_ : float
         Mean loss plus ridge term.
     n_iter_ : int
-"""
-
-
-_LAST = "    random_state : int, RandomState or None\n"
-
-_CLASS_WEIGHT = """    class_weight : dict, "balanced" or None
-        Factors of the sample weights.
-"""
-
-
-class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
-    __doc__ = f"""Regression by a ReLU network whose convergence is proved.
-
-    The targets are standardised inside: the objective and its certificate are about targets of mean
-    0 and variance 1.
-    {_PARAMETERS.replace("LOSSES", '"squared", "huber" or "pseudo_huber".')}
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from goldstein.sklearn import ReLUNetRegressor
-    >>> X = np.linspace(-1, 1, 40)[:, None]
-    >>> net = ReLUNetRegressor(width=4, random_state=0).fit(X, np.abs(X).ravel())
-    >>> round(net.score(X, np.abs(X).ravel()), 2)
-    1.0
     """
 
-    _losses = ("squared", "huber", "pseudo_huber")
-    _y_numeric = True
+    #: What is said about `loss`, and about parameters of its own.
+    _words: ClassVar[tuple[str, str]] = ("", "")
+
+    _y_numeric: ClassVar[bool] = False
+    _rules: ClassVar = {
+        **dict.fromkeys(("eps", "delta", "threshold", "max_time"), check.positive),
+        **dict.fromkeys(("width", "batch_size", "max_calls", "n_init", "n_iter_no_change"), 1),
+        "checkpoint": check.folder_name, "ridge": check.nonnegative, "layers": (1, 2),
+        "solver": ("auto", "o2nc", "psingd"), "certificate": ("near", "goldstein"),
+        "validation_fraction": check.fraction,
+    }  # fmt: skip
+
+    width: int = 16
+    _: KW_ONLY
+    layers: int = 2
+    loss: str = "squared"
+    ridge: float = 1e-3
+    threshold: float = 1.0
+    eps: float = 1e-2
+    delta: float = 1e-2
+    solver: str = "auto"
+    batch_size: int = 64
+    max_calls: int = 10_000
+    max_time: float | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    n_init: int = 1
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 20
+    warm_start: bool = False
+    certificate: str = "near"
+    random_state: int | np.random.RandomState | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _, _, shared = (_ReLUNet.__doc__ or "").partition("\n\n")
+        losses, more = cls._words
+        last = "    random_state :"
+        shared = shared.rstrip().replace("WORDS_OF_LOSSES", losses).replace(last, more + last)
+        cls.__doc__ = (cls.__doc__ or "").replace("    PARAMETERS", shared)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
@@ -337,31 +149,163 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        X, y = self._checked_rows(X, y)
-        weights = check.checked_sample_weight(sample_weight, X.shape[0])
-        X, y, weights = check.drop_weightless(X, y, weights)
-        shares = check.unless_equal(weights)
-        self._centre = float(np.average(y, weights=shares))
-        self._spread = float(np.average((y - self._centre) ** 2, weights=shares)) ** 0.5 or 1.0
-        self._train(X, self._standardised(y), shares)
+        X, y, weights = self._data(X, y, sample_weight, reset=True)
+        self._learn_targets(y, weights)
+        self._train(X, *self._targets(y, weights))
         return self
+
+    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Network:
+        """Return the training objective, to verify the certificate against."""
+        check_is_fitted(self)
+        X, y, weights = self._data(X, y, sample_weight, reset=False)
+        return self._objective(X, *check.as_fitted(self)._targets(y, weights))
+
+    def _data(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Any, Vector]:
+        """Return checked rows of positive weight, their targets and weights."""
+        X, y = self._checked_rows(X, y, reset=reset, y_numeric=self._y_numeric)
+        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        if reset and isinstance(self, ClassifierMixin):
+            check_classification_targets(y)
+        return check.drop_weightless(X, y, weights)
+
+    def _learn_targets(self, y: NDArray[Any], weights: Vector) -> None:
+        """Remember what the targets are."""
+        raise NotImplementedError
+
+    def _targets(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], Vector | None]:
+        """Return targets as the model takes them, and their weights; None when all are equal."""
+        raise NotImplementedError
+
+    def _model(self, X: Any, target: NDArray[Any], weights: Vector | None) -> Network:
+        threshold, classes = self.threshold, len(getattr(self, "classes_", ()))
+        if is_dask_array(X):
+            loss = make_loss(self.loss, target, X.shape[0], threshold, weights, classes)
+            return ChunkedNetwork(X, loss, self.width, self.layers, self.ridge)
+        options: dict[str, Any] = {
+            "loss": self.loss, "ridge": self.ridge, "threshold": threshold, "classes": classes,
+            "weights": weights, "mean": True,
+        }  # fmt: skip
+        if self.layers == 1:
+            return relu_one_layer(X, target, self.width, **options)
+        return relu_two_layer(X, target, self.width, output_bias=True, **options)
+
+    def _train(self, X: Any, target: NDArray[Any], weights: Vector | None) -> None:
+        seed = check.seed_of_fit(self)
+        score = None
+        if is_dask_array(X) and self.solver != "auto":
+            raise InputError(
+                f"solver={self.solver!r} draws single rows, which a Dask array does not give "
+                "quickly; use solver='auto', or fit in memory."
+            )
+        data = {"X": X, "y": target, "weights": weights}
+        total, train = X.shape[0], None
+        if self.early_stopping:
+            train, held = train_test_split(
+                np.arange(X.shape[0]), test_size=self.validation_fraction, random_state=seed,
+                stratify=target if isinstance(self, ClassifierMixin) else None,
+            )  # fmt: skip
+            train, held = np.sort(train), np.sort(held)
+            held_rows, held_target = X[held], target[held]
+            held_weights = None if weights is None else weights[held]
+
+            def score(theta: Vector) -> float:
+                outputs = _network_outputs(held_rows, model.weights(theta))
+                return self._validation_score(outputs, held_target, held_weights)
+
+            X, target, weights = _rows_of(train, X, target, weights)
+        model = self._model(X, target, weights)
+        old = getattr(self, "parameters_", None)
+        start = old if self.warm_start and old is not None and old.size == model.dim else None
+        with check.kept_fit(self, seed, **data, start=start) as kept:
+            training = Training(
+                self.eps, self.delta, seed, start, self.n_init, self.max_calls, self.max_time,
+                near=self.certificate == "near", kept=kept, solver=self.solver,
+                batch_size=self.batch_size, patience=self.n_iter_no_change, score=score,
+            )  # fmt: skip
+            fit = fit_network(model, training)
+        self.parameters_ = fit.x
+        hidden, outer, shift = model.weights(fit.x)
+        self.hidden_coef_, self.output_coef_ = hidden.copy(), outer.copy()
+        self.output_intercept_ = None if shift is None else np.array(shift)
+        self.objective_ = fit.value
+        self.n_iter_ = max(fit.iterations, 1)
+        self.certificate_ = fit.near or fit.goldstein
+        self.goldstein_stationarity_ = (fit.goldstein.eps, fit.goldstein.delta)
+        self.near_stationarity_ = None if fit.near is None else (fit.near.eps, fit.near.delta)
+        self._total, self._trained = total, train
+        check.remember_parameters(self)
+        if not self.early_stopping:
+            check.warn_unless_reached(self, [fit.goldstein])
+
+    def _objective(self, X: Any, target: NDArray[Any], weights: Vector | None) -> Network:
+        """Return what the network was fitted to; rows that were held aside are none of it."""
+        if self._trained is not None and X.shape[0] == self._total:
+            X, target, weights = _rows_of(self._trained, X, target, weights)
+        model: Network = check.as_fitted(self)._model(X, target, weights)
+        used = self.hidden_coef_, self.output_coef_, self.output_intercept_
+        check.warn_if_moved(_joined(used), _joined(model.weights(self.certificate_.x)))
+        return model
+
+    def _validation_score(
+        self, outputs: Vector, target: NDArray[Any], weights: Vector | None
+    ) -> float:
+        raise NotImplementedError
+
+    def _outputs(self, X: Any) -> Vector:
+        check_is_fitted(self, "parameters_")
+        X = self._checked_inputs(X)
+        weights = Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
+        return _network_outputs(X, weights)
+
+
+def _joined(weights: Iterable[Any]) -> Vector:
+    return np.concatenate([np.ravel(part) for part in weights if part is not None])
+
+
+def _rows_of(
+    rows: NDArray[np.intp], X: Any, target: NDArray[Any], weights: Vector | None
+) -> tuple[Any, NDArray[Any], Vector | None]:
+    return X[rows], target[rows], None if weights is None else weights[rows]
+
+
+def _network_outputs(X: Any, weights: Weights) -> Vector:
+    return chunked_outputs(X, weights) if is_dask_array(X) else network_outputs(X, *weights)
+
+
+class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
+    """Regression by a ReLU network whose convergence is proved.
+
+    The targets are standardised inside: the objective and its certificate are about targets of mean
+    0 and variance 1.
+
+    PARAMETERS
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.sklearn import ReLUNetRegressor
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> net = ReLUNetRegressor(width=4, random_state=0).fit(X, np.abs(X).ravel())
+    >>> round(net.score(X, np.abs(X).ravel()), 2)
+    1.0
+    """
+
+    _words: ClassVar = ('"squared", "huber" or "pseudo_huber".', "")
+    _y_numeric: ClassVar[bool] = True
+    _rules: ClassVar = {**_ReLUNet._rules, "loss": ("squared", "huber", "pseudo_huber")}
 
     def predict(self, X: Any) -> Vector:
         """Return the predicted target of each row."""
         answer: Vector = self._outputs(X) * self._spread + self._centre
         return answer
 
-    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Network:
-        """Return the training objective, to verify the certificate against."""
-        check_is_fitted(self)
-        X, y = self._checked_rows(X, y, reset=False)
-        weights = check.checked_sample_weight(sample_weight, X.shape[0])
-        X, y, weights = check.drop_weightless(X, y, weights)
-        return self._objective(X, self._standardised(y), check.unless_equal(weights))
+    def _learn_targets(self, y: NDArray[Any], weights: Vector) -> None:
+        shares = check.unless_equal(weights)
+        self._centre = float(np.average(y, weights=shares))
+        self._spread = float(np.average((y - self._centre) ** 2, weights=shares)) ** 0.5 or 1.0
 
-    def _standardised(self, y: Vector) -> Vector:
-        answer: Vector = (y - self._centre) / self._spread
-        return answer
+    def _targets(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], Vector | None]:
+        return (y - self._centre) / self._spread, check.unless_equal(weights)
 
     def _validation_score(
         self, outputs: Vector, target: NDArray[Any], weights: Vector | None
@@ -369,13 +313,11 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
         return -float(np.average((outputs - target) ** 2, weights=weights))
 
 
+@dataclass(eq=False, repr=False)
 class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
-    __doc__ = f"""Classification by a ReLU network whose convergence is proved.
-    {
-        _PARAMETERS.replace(
-            "LOSSES", '"logistic"; with three or more classes the cross-entropy.'
-        ).replace(_LAST, _CLASS_WEIGHT + _LAST)
-    }
+    """Classification by a ReLU network whose convergence is proved.
+
+    PARAMETERS
     classes_ : ndarray
 
     Examples
@@ -388,69 +330,15 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
     array(['even', 'even', 'odd', 'odd'], dtype='<U4')
     """
 
-    _losses = ("logistic",)
+    _words: ClassVar = (
+        '"logistic"; with three or more classes the cross-entropy.',
+        '    class_weight : dict, "balanced" or None\n        Factors of the sample weights.\n',
+    )
+    _rules: ClassVar = {**_ReLUNet._rules, "loss": ("logistic",)}
 
-    def __init__(
-        self,
-        width: int = 16,
-        *,
-        layers: int = 2,
-        loss: str = "logistic",
-        ridge: float = 1e-3,
-        threshold: float = 1.0,
-        eps: float = 1e-2,
-        delta: float = 1e-2,
-        solver: str = "auto",
-        batch_size: int = 64,
-        max_calls: int = 10_000,
-        max_time: float | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_init: int = 1,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 20,
-        warm_start: bool = False,
-        certificate: str = "near",
-        class_weight: dict[Any, float] | str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        super().__init__(
-            width, layers=layers, loss=loss, ridge=ridge, threshold=threshold, eps=eps,
-            delta=delta, solver=solver, batch_size=batch_size, max_calls=max_calls,
-            max_time=max_time, checkpoint=checkpoint, n_init=n_init,
-            early_stopping=early_stopping, validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change, warm_start=warm_start, certificate=certificate,
-            random_state=random_state,
-        )  # fmt: skip
-        self.class_weight = class_weight
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Train the network.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or Dask array, shape (n, d)
-            A Dask array is never in memory as a whole; it gets a Goldstein certificate.
-        y : array-like, shape (n,)
-        sample_weight : array-like, shape (n,), optional
-            Nonnegative; a row of weight 2 counts as two rows, one of weight 0 as none.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        X, y = self._checked_rows(X, y)
-        weights = check.checked_sample_weight(sample_weight, X.shape[0])
-        check_classification_targets(y)
-        X, y, weights = check.drop_weightless(X, y, weights)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise InputError(
-                f"a classifier needs at least two classes, got one class: {self.classes_[0]}."
-            )
-        self._train(X, *self._labels_and_weights(y, weights))
-        return self
+    _: KW_ONLY
+    loss: str = "logistic"
+    class_weight: dict[Any, float] | str | None = None
 
     def decision_function(self, X: Any) -> Vector:
         """Return the network's outputs: log-odds for two classes, else one column per class."""
@@ -469,24 +357,12 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         winners = self._winners(self._outputs(X))
         return np.asarray(self.classes_[winners])
 
-    def objective(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Network:
-        """Return the training objective, to verify the certificate against."""
-        check_is_fitted(self)
-        X, y = self._checked_rows(X, y, reset=False)
-        weights = check.checked_sample_weight(sample_weight, X.shape[0])
-        X, y, weights = check.drop_weightless(X, y, weights)
-        return self._objective(X, *as_fitted(self)._labels_and_weights(y, weights))
+    def _learn_targets(self, y: NDArray[Any], weights: Vector) -> None:
+        self.classes_ = check.known_classes(y)
 
-    def _labels_and_weights(
-        self, y: NDArray[Any], weights: Vector
-    ) -> tuple[NDArray[np.intp], Vector | None]:
-        """Return class numbers, and weights with the class weights; None when all are equal."""
-        unknown = ~np.isin(y, self.classes_)
-        if unknown.any():
-            raise InputError(f"y has the class {y[unknown][0]!r}, which was not in the training.")
-        labels = np.searchsorted(self.classes_, y)
-        factors = check.class_weights(self.class_weight, self.classes_, y, weights)
-        return labels, check.unless_equal(weights * factors[labels])
+    def _targets(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], Vector | None]:
+        labels, shares = self._class_numbers(y, weights)
+        return labels, check.unless_equal(shares)
 
     @staticmethod
     def _winners(outputs: Vector) -> NDArray[np.intp]:

@@ -13,13 +13,11 @@ except ImportError as missing:
     raise missing_extra("goldstein.torch", "PyTorch", "torch") from missing
 
 from goldstein.torch.adam_o2nc import AdamO2NC
-from goldstein.torch.certificate import certify
-from goldstein.torch.data_oracle import DataOracle
+from goldstein.torch.data_oracle import DataOracle, certify
 from goldstein.torch.o2nc import O2NC
 from goldstein.torch.oracle import TensorOracle, oracle
 from goldstein.torch.psingd import PSINGD
-from goldstein.torch.rank_sum import RankSum, sum_over_ranks
-from goldstein.torch.replicas import DesynchronisedError, check_replicas
+from goldstein.torch.replicas import DesynchronisedError, RankSum, check_replicas, sum_over_ranks
 from goldstein.torch.watching import GoldsteinStopping, Monitor, Observation
 
 if TYPE_CHECKING:
@@ -27,23 +25,10 @@ if TYPE_CHECKING:
     from goldstein.torch.watching.trainer import TrainerMonitor
 
 __all__ = [
-    "O2NC",
-    "PSINGD",
-    "AdamO2NC",
-    "DataOracle",
-    "DesynchronisedError",
-    "GoldsteinStopping",
-    "LightningMonitor",
-    "Monitor",
-    "Observation",
-    "RankSum",
-    "TensorOracle",
-    "TrainerMonitor",
-    "certify",
-    "check_replicas",
-    "oracle",
-    "sum_over_ranks",
-]
+    "O2NC", "PSINGD", "AdamO2NC", "DataOracle", "DesynchronisedError", "GoldsteinStopping",
+    "LightningMonitor", "Monitor", "Observation", "RankSum", "TensorOracle", "TrainerMonitor",
+    "certify", "check_replicas", "oracle", "sum_over_ranks",
+]  # fmt: skip
 
 #: Callbacks, each imported with the package it is for when it is asked for.
 _CALLBACKS = {"LightningMonitor": "lightning", "TrainerMonitor": "trainer"}

@@ -8,7 +8,13 @@ from typing import Any
 import torch
 
 from goldstein.errors import InputError
-from goldstein.numerics.streams import mixed_uniform, mixing_key
+from goldstein.numerics.streams import (
+    MIX_INCREMENT,
+    MIX_ROUNDS,
+    MIX_UNIT,
+    mixed_uniform,
+    mixing_key,
+)
 from goldstein.solvers.adam_schedules import (
     FORESIGHT,
     PRACTICAL_BETAS,
@@ -16,15 +22,7 @@ from goldstein.solvers.adam_schedules import (
     regret_constant,
     window_of,
 )
-from goldstein.torch.optimizer import (
-    Block,
-    CentredOptimizer,
-    Tensors,
-    add_scaled,
-    global_norm,
-    not_finite,
-)
-from goldstein.torch.positions import device_uniform
+from goldstein.torch.optimizer import Block, CentredOptimizer, add_scaled, global_norm
 
 
 class AdamO2NC(CentredOptimizer):
@@ -86,6 +84,7 @@ class AdamO2NC(CentredOptimizer):
     """
 
     own_settings = ("lr", "weight_decay")
+    buffers = ("average", "square", "direction")
     # Its fused kernels need more memory than one tensor after the other.
     foreach_below = 8192
 
@@ -113,18 +112,9 @@ class AdamO2NC(CentredOptimizer):
             )
         regret_constant(kappa, foresight)  # refuses bad ones
         super().__init__(
-            params,
-            lr=lr,
-            seed=seed,
-            foreach=foreach,
-            settings={
-                "capturable": capturable,
-                "betas": (float(averaging), float(squares)),
-                "weight_decay": weight_decay,
-                "kappa": kappa,
-                "foresight": foresight,
-            },
-        )
+            params, lr, seed, foreach, capturable=capturable, weight_decay=weight_decay,
+            betas=(float(averaging), float(squares)), kappa=kappa, foresight=foresight,
+        )  # fmt: skip
 
     @classmethod
     def from_schedule(cls, params: Any, schedule: AdamO2NCSchedule, **settings: Any) -> AdamO2NC:
@@ -133,13 +123,8 @@ class AdamO2NC(CentredOptimizer):
         `goldstein.solvers.adam_schedules` has one for practice and one with the theorem's
         constants; `LambdaLR(optimizer, schedule.shrink)` is its decay.
         """
-        return cls(
-            params,
-            schedule.step_radius,
-            betas=schedule.betas,
-            foresight=schedule.foresight,
-            **settings,
-        )
+        chosen = {"betas": schedule.betas, "foresight": schedule.foresight, **settings}
+        return cls(params, schedule.step_radius, **chosen)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; its `lr` and `weight_decay` may differ from the others."""
@@ -167,29 +152,13 @@ class AdamO2NC(CentredOptimizer):
         """
         return max(float(group["lr"]) for group in self.param_groups) * (self.window + 1)
 
-    def _begin(self, param: torch.Tensor, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
-        return {
-            name: torch.zeros_like(param, memory_format=torch.preserve_format)
-            for name in ("average", "square", "direction")
-        }
-
-    def _centre(
-        self, param: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.sub(param.detach(), state["direction"], alpha=float(group["owed"]))
-
-    def _query(
-        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.add(centre.detach(), state["direction"], alpha=float(group["owed"]))
-
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings
         capturable = settings["capturable"]
         if not capturable:
-            norm = global_norm([g for block in blocks for g in block.gradients])
+            norm = global_norm(blocks)
             if not math.isfinite(norm):
-                raise not_finite(settings["step"])
+                raise self._not_finite()
         fused = self._fused(blocks)
         uniform: Any = device_uniform if capturable else mixed_uniform
         position = uniform(mixing_key(settings["seed"], "adam-o2nc"), settings["step"])
@@ -197,15 +166,14 @@ class AdamO2NC(CentredOptimizer):
             self._finish_step(block, fused)
             self._choose_direction(block, fused)
             group = block.group
+            share = position.to(group["owed"].device) if capturable else position
+            longest = group["lr"] if capturable else block.lr
+            add_scaled(block.params, block.buffer("direction"), -share * longest, fused)
             if capturable:
                 # In place: a captured graph reads and writes the same memory in every replay.
-                share = position.to(group["owed"].device)
-                add_scaled(block.params, block.buffer("direction"), -share * group["lr"], fused)
-                group["owed"].copy_((1.0 - share) * group["lr"])
+                group["owed"].copy_((1.0 - share) * longest)
             else:
-                longest = block.lr
-                add_scaled(block.params, block.buffer("direction"), -position * longest, fused)
-                group["owed"] = (1.0 - position) * longest
+                group["owed"] = (1.0 - share) * longest
 
     @staticmethod
     def _finish_step(block: Block, fused: bool) -> None:
@@ -262,6 +230,27 @@ def _shard(tensor: Any) -> torch.Tensor:
     return own
 
 
-def _smallest(tensors: Tensors) -> float:
+def _smallest(tensors: list[torch.Tensor]) -> float:
     """Return a number that hardly any entry notices, and that keeps 0 / 0 from being asked."""
     return max(torch.finfo(t.dtype).tiny for t in tensors)
+
+
+def device_uniform(key: int, step: torch.Tensor) -> torch.Tensor:
+    """Return the number of (key, step) as a float64 scalar, without reading `step` back.
+
+    Integers of PyTorch wrap around like those of the definition; only its shifts differ, because
+    they keep the sign.
+    """
+    z = step * _signed(MIX_INCREMENT) + _signed(key)
+    for shift, factor in MIX_ROUNDS:
+        z = (z ^ _shifted(z, shift)) * _signed(factor)
+    z = z ^ _shifted(z, 31)
+    return _shifted(z, 11).to(torch.float64) * MIX_UNIT
+
+
+def _shifted(z: torch.Tensor, bits: int) -> torch.Tensor:
+    return (z >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >= 1 << 63 else word

@@ -1,4 +1,4 @@
-"""The loss of a model over a data set as an oracle, one batch in memory at a time."""
+"""The loss of a model over a data set as an oracle, and its certificate; one batch at a time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from goldstein.api.certify_data import certify_data
+from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.numerics.long_sum import LongSum
-from goldstein.oracles.data_mean import DataMean, Reduction
+from goldstein.oracles.data_mean import DataMean, Progress, Reduction
 from goldstein.oracles.mean_inspection import ROUNDING
 from goldstein.oracles.precision import require_float64
-from goldstein.torch.batches import TREES, Caller, as_double, require_batch
-from goldstein.torch.loss_weight import divisor
-from goldstein.torch.precision import PrecisionWatch
+from goldstein.torch import vectors
+from goldstein.torch.batches import TREES, Caller, as_double, divisor, require_batch
 from goldstein.torch.replicas import (
     agree_on_failure,
     check_replicas,
@@ -30,7 +31,6 @@ from goldstein.torch.replicas import (
     require_whole,
     unwrap,
 )
-from goldstein.torch.vectors import flatten, require_real, trainable, unflatten
 
 
 class DataOracle(DataMean):
@@ -89,8 +89,8 @@ class DataOracle(DataMean):
             copy.deepcopy(loss_fn).double() if isinstance(loss_fn, torch.nn.Module) else loss_fn
         )
         self.shared = distributed
-        self._params, self._named = trainable(self._model)
-        require_real(self._params, "model")
+        self._params, self._named = vectors.trainable(self._model)
+        vectors.require_real(self._params, "model")
         for p in self._model.parameters():
             p.grad = None
         self._name = f"{type(own).__name__} over data"
@@ -98,7 +98,7 @@ class DataOracle(DataMean):
         self._watched: set[str] = set()
         #: Numbers that are computed for each number of a batch.
         self._computed = math.inf
-        super().__init__(data, TREES, flatten(self._params), reduction)
+        super().__init__(data, TREES, vectors.flatten(self._params), reduction)
         self._divisor = divisor(self._loss_fn, reduction)
 
     @property
@@ -118,7 +118,7 @@ class DataOracle(DataMean):
 
     def unflatten(self, x: Vector) -> dict[str, torch.Tensor]:
         """Return a point as float64 tensors by name, for `load_state_dict(..., strict=False)`."""
-        return self._named(unflatten(x, self._params))
+        return self._named(vectors.unflatten(x, self._params))
 
     def move(self, x: Vector) -> None:
         with torch.no_grad():
@@ -151,21 +151,15 @@ class DataOracle(DataMean):
     def loss_and_slope(self, batch: Any) -> tuple[float, Vector]:
         with torch.enable_grad(), self._watching("gradient"):
             loss = self._tensor(batch)
-            pieces = torch.autograd.grad(loss, self._params, allow_unused=True)
-        slope = flatten(
-            [
-                torch.zeros_like(p) if g is None else g
-                for g, p in zip(pieces, self._params, strict=True)
-            ]
-        )
-        return float(loss.detach()), slope
+            slope = vectors.gradients(loss, self._params)
+        return float(loss.detach()), vectors.flatten(slope)
 
     def _watching(self, question: str) -> Any:
         """The first time all steps are watched, for the values and for the gradients."""
         if question in self._watched:
             return nullcontext()
         self._watched.add(question)
-        return PrecisionWatch(self._params, "the model or loss_fn")
+        return vectors.PrecisionWatch(self._params, "the model or loss_fn")
 
     def _tensor(self, batch: Any) -> torch.Tensor:
         loss = self._loss_fn(*self._call(batch))
@@ -218,3 +212,74 @@ class DataOracle(DataMean):
             "samples (those of torch.nn.CrossEntropyLoss and torch.nn.functional.cross_entropy are "
             "understood where loss_fn is that very object)."
         )
+
+
+def certify(
+    model: torch.nn.Module,
+    loss_fn: Callable[[Any, Any], Any],
+    data: Iterable[Any],
+    *,
+    delta: float,
+    eps: float = 0.0,
+    seed: int = 0,
+    max_calls: int | None = None,
+    distributed: bool = False,
+    reduction: Reduction = "mean",
+    progress: Progress = False,
+) -> GoldsteinCertificate:
+    """Prove how stationary a trained model is, for the mean loss over all of `data`.
+
+    A private copy is evaluated in float64 and in evaluation mode, batch by batch: the model is left
+    alone, memory does not grow with the number of samples (data up to 256 MB are kept), and no
+    graph is retained. Gradients are taken at random points near the weights only, never at the
+    weights themselves, because automatic differentiation is wrong on kinks. A loss that depends on
+    how the samples are batched, that differs when it is asked again, or that is computed in less
+    than float64 is refused.
+
+    Parameters
+    ----------
+    model : Module
+    loss_fn : callable
+        `loss_fn(output, target)`, a mean over the batch. Class weights and ignored targets of
+        `torch.nn.CrossEntropyLoss` and the like count as if all data were one batch.
+    data : iterable of batches
+        A DataLoader or a list of pairs (input, target), of tuples (input, ..., target), or of
+        dicts, of which the model gets what it takes and `loss_fn(output, batch)` all. Every pass
+        must give the same samples, in any order.
+    delta : float
+        Radius of the ball around the weights, in the norm of all weights together.
+    eps : float
+        Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
+    seed : int
+    max_calls : int, optional
+        Passes over the data. By default a dozen or two where the loss visibly falls nearby, and up
+        to 600 where it does not.
+    distributed : bool
+        Every rank calls this with its own share of the data (nothing twice) and gets the same
+        certificate, that of all the data. Differing replicas raise `DesynchronisedError`.
+    reduction : {"mean", "sum"}
+        What `loss_fn` returns for a batch; a sum over all data is divided by their number.
+    progress : bool or callable
+        Called with the number of passes made and the most there can be; True writes a line to a
+        terminal.
+
+    Returns
+    -------
+    GoldsteinCertificate
+        Labelled `conditional`: autograd is trusted at the random points. `meta` records samples,
+        dtype and mode. Verify it with ``certificate.verify(DataOracle(model, loss_fn, data))``.
+
+    Examples
+    --------
+    >>> import torch, goldstein.torch
+    >>> model = torch.nn.Linear(1, 1, bias=False, dtype=torch.float64)
+    >>> _ = torch.nn.init.constant_(model.weight, 2.0)
+    >>> data = [(torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]))]
+    >>> certificate = goldstein.torch.certify(model, torch.nn.L1Loss(), data, delta=1e-3)
+    >>> certificate.eps < 1e-12
+    True
+    """
+    return certify_data(
+        DataOracle(model, loss_fn, data, distributed, reduction), delta=delta, eps=eps, seed=seed,
+        max_calls=max_calls, progress=progress,
+    )  # fmt: skip

@@ -9,13 +9,7 @@ import torch
 
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
-from goldstein.torch.optimizer import (
-    Block,
-    CentredOptimizer,
-    add_scaled,
-    global_norm,
-    not_finite,
-)
+from goldstein.torch.optimizer import Block, CentredOptimizer, add_scaled, global_norm
 
 
 class O2NC(CentredOptimizer):
@@ -69,6 +63,8 @@ class O2NC(CentredOptimizer):
     True
     """
 
+    sign = 1.0
+
     def __init__(
         self,
         params: Any,
@@ -90,19 +86,9 @@ class O2NC(CentredOptimizer):
         ):
             raise InputError(f"gradient_scale = {gradient_scale} must be positive, or None.")
         super().__init__(
-            params,
-            lr=lr,
-            seed=seed,
-            foreach=foreach,
-            settings={
-                "radius": radius,
-                "window": window,
-                "restart": restart,
-                "gradient_scale": gradient_scale,
-                "square_sum": 0.0,
-                "direction_scale": 1.0,
-            },
-        )
+            params, lr, seed, foreach, radius=radius, window=window, restart=restart,
+            gradient_scale=gradient_scale, square_sum=0.0, direction_scale=1.0,
+        )  # fmt: skip
 
     @property
     def radius(self) -> float:
@@ -114,25 +100,12 @@ class O2NC(CentredOptimizer):
         reach: float = longest * self.settings["radius"] * (self.settings["window"] + 1)
         return reach
 
-    def _begin(self, param: torch.Tensor, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
-        return {"direction": torch.zeros_like(param)}
-
-    def _centre(
-        self, param: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.add(param.detach(), state["direction"], alpha=group["owed"])
-
-    def _query(
-        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.sub(centre.detach(), state["direction"], alpha=group["owed"])
-
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings
         fused = self._fused(blocks)
-        norm = global_norm([g for block in blocks for g in block.gradients])
+        norm = global_norm(blocks)
         if not math.isfinite(norm):
-            raise not_finite(settings["step"])
+            raise self._not_finite()
         if settings["step"] % settings["window"] == 0:
             self._fold_scale(blocks)
         settings["square_sum"] *= self._memory()
@@ -142,7 +115,7 @@ class O2NC(CentredOptimizer):
             directions = block.buffer("direction")
             add_scaled(block.params, directions, block.group["owed"], fused)
             add_scaled(directions, block.gradients, -gain, fused)
-        length = global_norm([u for block in blocks for u in block.buffer("direction")])
+        length = global_norm(blocks, "direction")
         # The stored direction times `direction_scale` lies in the unit ball: projecting is free.
         settings["direction_scale"] = min(settings["direction_scale"], 1.0 / max(length, 1e-300))
         position = stream(settings["seed"], settings["step"], "o2nc").random()

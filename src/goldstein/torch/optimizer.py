@@ -43,8 +43,8 @@ class CentredOptimizer(torch.optim.Optimizer):
     """An optimizer whose parameters sit at random query points around a smoother centre.
 
     Norms are taken over all parameter groups together, every draw is a function of (seed, step),
-    and `lr` is the only setting that may differ between groups. Subclasses implement `_begin`
-    (state of a parameter), `_advance` (one step) and `_centre` (where to evaluate).
+    and `lr` is the only setting that may differ between groups. Subclasses implement `_advance`
+    (one step) and name their `buffers`; a step is along the last one, and `sign` says which way.
 
     The gradient of step t is taken at `x + s (x+ - x)`, a random point of the step from x to x+.
     The parameters hold that point; each group remembers in `owed` the factor of the part of the
@@ -60,17 +60,17 @@ class CentredOptimizer(torch.optim.Optimizer):
     #: The settings that may differ between groups.
     own_settings: tuple[str, ...] = ("lr",)
 
+    #: The tensors of a parameter's state, zero at first.
+    buffers: tuple[str, ...] = ("direction",)
+
+    #: The part of a step that is still to be made is `sign * owed` times the last buffer.
+    sign: float = -1.0
+
     #: Below this mean size, many small tensors are better served by the fused `foreach` kernels.
     foreach_below = 65_536
 
     def __init__(
-        self,
-        params: Any,
-        *,
-        lr: float | torch.Tensor,
-        seed: int,
-        foreach: bool | None,
-        settings: dict[str, Any],
+        self, params: Any, lr: Any, seed: int, foreach: bool | None, **settings: Any
     ) -> None:
         if isinstance(lr, torch.Tensor) and not settings.get("capturable"):
             lr = float(lr)
@@ -140,7 +140,7 @@ class CentredOptimizer(torch.optim.Optimizer):
         self._queries = {param: param.detach().clone() for param, _ in moved}
         with torch.no_grad():
             for param, group in moved:
-                param.copy_(self._centre(param, self.state[param], group))
+                param.copy_(self._moved(param, group, 1.0))
         try:
             yield
         finally:
@@ -161,7 +161,7 @@ class CentredOptimizer(torch.optim.Optimizer):
                 packed["state"][index] = {**packed["state"][index], QUERY: query.clone()}
             centres = [param.detach() for param, _ in moved]
         else:
-            centres = [self._centre(param, self.state[param], group) for param, group in moved]
+            centres = [self._moved(param, group, 1.0) for param, group in moved]
         first, *others = packed["param_groups"]
         places = {"query": digest(queries.values()), "centre": digest(centres)}
         return {**packed, "param_groups": [{**first, PLACES: places}, *others]}
@@ -181,9 +181,7 @@ class CentredOptimizer(torch.optim.Optimizer):
         with torch.no_grad():
             for param, group in moved:
                 query = queries[param]
-                param.copy_(
-                    self._query(param, self.state[param], group) if query is None else query
-                )
+                param.copy_(self._moved(param, group, -1.0) if query is None else query)
         self._places = None
 
     def _require_query_points(self) -> None:
@@ -207,25 +205,18 @@ class CentredOptimizer(torch.optim.Optimizer):
                 if self.state.get(param):
                     yield param, group
 
-    @abstractmethod
     def _begin(self, param: torch.Tensor, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
         """Return the state of a parameter that meets its first gradient."""
+        return {name: torch.zeros_like(param) for name in self.buffers}
 
     @abstractmethod
     def _advance(self, blocks: list[Block]) -> None:
         """Take one step in all parameters that received a gradient."""
 
-    @abstractmethod
-    def _centre(
-        self, param: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        """Return the centre of one parameter."""
-
-    @abstractmethod
-    def _query(
-        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        """Return the query point of one parameter that is at its centre, up to rounding."""
+    def _moved(self, param: torch.Tensor, group: dict[str, Any], share: float) -> torch.Tensor:
+        """Return a parameter after this share of what is owed: 1 leads from query to centre."""
+        step = self.state[param][self.buffers[-1]]
+        return torch.add(param.detach(), step, alpha=share * self.sign * float(group["owed"]))
 
     def _blocks(self) -> Iterator[Block]:
         """Yield the groups; a known parameter without a gradient has the gradient zero."""
@@ -240,12 +231,16 @@ class CentredOptimizer(torch.optim.Optimizer):
                 if not self.state[param]:
                     self.state[param].update(self._begin(param, param.grad))
             if params:
-                yield Block(
-                    group=group,
-                    params=params,
-                    gradients=[torch.zeros_like(p) if p.grad is None else p.grad for p in params],
-                    states=[self.state[p] for p in params],
-                )
+                gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
+                yield Block(group, params, gradients, [self.state[p] for p in params])
+
+    def _not_finite(self) -> InputError:
+        """Return the error for a gradient that is not finite; the iterate has not been touched."""
+        return InputError(
+            f"the gradient is not finite at step {self.settings['step']}; the iterate was left as "
+            "it was, so training can go on. Lower lr, or use torch.amp.GradScaler, which skips "
+            "such steps."
+        )
 
     def _fused(self, blocks: Iterable[Block]) -> bool:
         chosen = self.settings["foreach"]
@@ -255,8 +250,9 @@ class CentredOptimizer(torch.optim.Optimizer):
         return len(sizes) > 1 and sum(sizes) < self.foreach_below * len(sizes)
 
 
-def global_norm(tensors: Tensors) -> float:
-    """Return the Euclidean norm of all entries of all tensors."""
+def global_norm(blocks: list[Block], name: str = "") -> float:
+    """Return the Euclidean norm of all entries of the gradients, or of a buffer."""
+    tensors = [t for b in blocks for t in (b.buffer(name) if name else b.gradients)]
     norms = torch.stack(torch._foreach_norm(tensors))
     # Of a sharded tensor every process holds a part.
     whole = norms.full_tensor() if hasattr(norms, "full_tensor") else norms
@@ -271,23 +267,15 @@ def add_scaled(target: Tensors, source: Tensors, alpha: float | torch.Tensor, fu
         return
     if fused:
         torch._foreach_add_(target, source, alpha=alpha)
-        return
-    for t, s in zip(target, source, strict=True):
-        t.add_(s, alpha=alpha)
+    else:
+        for t, s in zip(target, source, strict=True):
+            t.add_(s, alpha=alpha)
 
 
 def move_towards(target: Tensors, source: Tensors, weight: float, fused: bool) -> None:
     """`target += weight * (source - target)`, in place."""
     if fused:
         torch._foreach_lerp_(target, source, weight)
-        return
-    for t, s in zip(target, source, strict=True):
-        t.lerp_(s, weight)
-
-
-def not_finite(step: int) -> InputError:
-    """Return the error for a gradient that is not finite; the iterate has not been touched."""
-    return InputError(
-        f"the gradient is not finite at step {step}; the iterate was left as it was, so training "
-        "can go on. Lower lr, or use torch.amp.GradScaler, which skips such steps."
-    )
+    else:
+        for t, s in zip(target, source, strict=True):
+            t.lerp_(s, weight)

@@ -17,8 +17,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.precision import require_float64
-from goldstein.torch.precision import PrecisionWatch
-from goldstein.torch.vectors import flatten, require_real, trainable, unflatten
+from goldstein.torch import vectors
 
 
 class TensorOracle(Oracle):
@@ -45,7 +44,7 @@ class TensorOracle(Oracle):
         self._form = form
         self._spread = spread
         self._watched: set[str] = set()
-        self.start = flatten(params)
+        self.start = vectors.flatten(params)
         self.dim = self.start.size
 
     @property
@@ -60,14 +59,14 @@ class TensorOracle(Oracle):
         )
 
     def value(self, x: Vector) -> float:
-        leaves = unflatten(x, self._params)
+        leaves = vectors.unflatten(x, self._params)
         with torch.no_grad(), self._at(leaves, "value") as (_, loss):
             return float(loss)
 
     def gradient(self, y: Vector) -> Vector:
-        leaves = [leaf.requires_grad_(True) for leaf in unflatten(y, self._params)]
+        leaves = [leaf.requires_grad_(True) for leaf in vectors.unflatten(y, self._params)]
         with torch.enable_grad(), self._at(leaves, "gradient") as (tensors, loss):
-            return _gradient(loss, tensors)
+            return vectors.flatten(vectors.gradients(loss, tensors))
 
     def unflatten(self, x: ArrayLike) -> Any:
         """Return a point in the form in which `params` were given, in float64.
@@ -83,7 +82,7 @@ class TensorOracle(Oracle):
         >>> f.unflatten(result.x).shape
         torch.Size([2, 3])
         """
-        return self._form(unflatten(np.asarray(x, dtype=np.float64), self._params))
+        return self._form(vectors.unflatten(np.asarray(x, dtype=np.float64), self._params))
 
     @contextmanager
     def _at(
@@ -99,7 +98,7 @@ class TensorOracle(Oracle):
                 stack.enter_context(_placed(self._params, leaves))
                 tensors = self._params
             if question not in self._watched:
-                stack.enter_context(PrecisionWatch(tensors, self.name))
+                stack.enter_context(vectors.PrecisionWatch(tensors, self.name))
             yield tensors, _scalar(self._fn(*leaves) if self._spread else self._fn(), self.name)
         self._watched.add(question)
 
@@ -137,13 +136,13 @@ def oracle(
     if isinstance(params, torch.Tensor):
         tensors, form = [params], itemgetter(0)
     elif isinstance(params, torch.nn.Module):
-        tensors, form = trainable(params)
+        tensors, form = vectors.trainable(params)
     elif isinstance(params, Mapping):
         tensors, form = list(params.values()), _named(tuple(params))
         fn = _of_dict(fn, form) if _takes_arguments(fn) else fn
     else:
         tensors = list(params)
-    require_real(tensors, "params")
+    vectors.require_real(tensors, "params")
     return TensorOracle(fn, tensors, _takes_arguments(fn), form)
 
 
@@ -206,9 +205,3 @@ def _scalar(loss: Any, what: str) -> torch.Tensor:
         )
     require_float64(loss.dtype, what)
     return loss.reshape(())
-
-
-def _gradient(loss: torch.Tensor, tensors: list[torch.Tensor]) -> Vector:
-    pieces = torch.autograd.grad(loss, tensors, allow_unused=True)
-    filled = [torch.zeros_like(t) if g is None else g for g, t in zip(pieces, tensors, strict=True)]
-    return flatten(filled)

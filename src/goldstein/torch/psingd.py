@@ -10,14 +10,7 @@ import torch
 
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
-from goldstein.torch.optimizer import (
-    Block,
-    CentredOptimizer,
-    add_scaled,
-    global_norm,
-    move_towards,
-    not_finite,
-)
+from goldstein.torch.optimizer import Block, CentredOptimizer, add_scaled, global_norm, move_towards
 
 #: Share of the average's weight that a window holds.
 WINDOW_SHARE = 0.95
@@ -90,6 +83,8 @@ class PSINGD(CentredOptimizer):
     True
     """
 
+    buffers = ("average",)
+
     def __init__(
         self,
         params: Any,
@@ -110,19 +105,9 @@ class PSINGD(CentredOptimizer):
         if not (math.isfinite(perturbation) and perturbation >= 0.0):
             raise InputError(f"perturbation = {perturbation} must be zero or more.")
         super().__init__(
-            params,
-            lr=lr,
-            seed=seed,
-            foreach=foreach,
-            settings={
-                "averaging": averaging,
-                "slope": slope,
-                "offset": offset,
-                "perturbation": perturbation,
-                "square_mean": 0.0,
-                "square_weight": 0.0,
-            },
-        )
+            params, lr, seed, foreach, averaging=averaging, slope=slope, offset=offset,
+            perturbation=perturbation, square_mean=0.0, square_weight=0.0,
+        )  # fmt: skip
 
     @property
     def window(self) -> int:
@@ -146,16 +131,6 @@ class PSINGD(CentredOptimizer):
         first = self.settings["step"] == 0
         return {"average": gradient.detach().clone() if first else torch.zeros_like(gradient)}
 
-    def _centre(
-        self, param: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.sub(param.detach(), state["average"], alpha=group["owed"])
-
-    def _query(
-        self, centre: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]
-    ) -> torch.Tensor:
-        return torch.add(centre.detach(), state["average"], alpha=group["owed"])
-
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings
         fused = self._fused(blocks)
@@ -164,12 +139,12 @@ class PSINGD(CentredOptimizer):
             add_scaled(block.params, averages, -block.group["owed"], fused)
             move_towards(averages, block.gradients, 1.0 - settings["averaging"], fused)
             block.group["owed"] = 0.0
-        norm = global_norm([m for block in blocks for m in block.buffer("average")])
+        norm = global_norm(blocks, "average")
         if not math.isfinite(norm):
             # The iterate is intact: forget the average rather than poison the next steps.
             for block in blocks:
                 torch._foreach_zero_(block.buffer("average"))
-            raise not_finite(settings["step"])
+            raise self._not_finite()
         gain = 1.0 / (settings["slope"] * norm + self._offset(blocks))
         draw = stream(settings["seed"], settings["step"], "psingd")
         position = draw.random()
@@ -186,7 +161,7 @@ class PSINGD(CentredOptimizer):
         if settings["offset"] is not None:
             return float(settings["offset"])
         if settings["step"] % SCALE_EVERY == 0:
-            norm = global_norm([g for block in blocks for g in block.gradients])
+            norm = global_norm(blocks)
             settings["square_mean"] += (1.0 - SCALE_MEMORY) * (norm**2 - settings["square_mean"])
             settings["square_weight"] += (1.0 - SCALE_MEMORY) * (1.0 - settings["square_weight"])
         scale = math.sqrt(settings["square_mean"] / settings["square_weight"])

@@ -15,9 +15,8 @@ from scipy.optimize import minimize as scipy_minimize
 
 from goldstein import problems
 from goldstein.api import certify, minimize
-from goldstein.cli.arguments import AsJson, Seed
-from goldstein.cli.completion import complete_name
-from goldstein.cli.output import console, print_json
+from goldstein.cli.arguments import AsJson, Seed, complete_name
+from goldstein.cli.output import answer, console
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
 from goldstein.problems.problem import Problem
@@ -69,10 +68,8 @@ def bench(
             raise InputError(f"unknown method {method!r}; known: {', '.join(known)}.")
     wanted = [problems.get(name) for name in names or QUICK]
     lines = [_run(p, m, level, seed, max_calls) for p in wanted for m in chosen]
-    if as_json:
-        print_json({"level": level, "runs": [asdict(line) for line in lines]})
-    else:
-        _show(lines, chosen, level)
+    facts = {"level": level, "runs": [asdict(line) for line in lines]}
+    answer(as_json, facts, lambda: _show(lines, chosen, level))
 
 
 def _run(problem: Problem, method: str, level: float, seed: int, max_calls: int) -> Line:
@@ -90,14 +87,9 @@ def _run(problem: Problem, method: str, level: float, seed: int, max_calls: int)
         eps, calls = certificate.eps, calls + oracle.calls
     else:
         result = minimize(
-            problem,
-            problem.x0,
-            eps=level,
-            delta=level,
-            method=method,
-            rng=seed,
+            problem, problem.x0, eps=level, delta=level, method=method, rng=seed,
             max_calls=max_calls,
-        )
+        )  # fmt: skip
         fun, calls = result.fun, result.nfev + result.ngev
         eps = np.inf if result.certificate is None else result.certificate.eps
     seconds = time.perf_counter() - begin

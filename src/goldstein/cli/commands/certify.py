@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from goldstein.api import certify as certify_point
 from goldstein.certificates import Verification
 from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
-from goldstein.cli.output import NOT_CERTIFIED, print_json, say, table, vector
+from goldstein.cli.output import answer, say, table, vector
 from goldstein.cli.problem import choose_for, read_vector
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.oracles import Oracle
@@ -42,45 +42,30 @@ def certify(
     kind: Any = stationarity  # certify itself refuses other words
     try:
         certificate = certify_point(
-            chosen.oracle,
-            point,
-            delta=delta,
-            eps=0.0 if eps is None else eps,
-            stationarity=kind,
-            rng=seed,
-            max_calls=max_calls,
-            **chosen.limits,
-        )
+            chosen.oracle, point, delta=delta, eps=eps or 0.0, stationarity=kind, rng=seed,
+            max_calls=max_calls, **chosen.limits,
+        )  # fmt: skip
     except NotCertifiableError as failure:
-        _refuse(problem, str(failure), as_json)
+        why = str(failure)  # no certificate at all: that is an answer, not bad input
+        facts = {"problem": problem, "met": False, "certificate": None, "message": why}
+        return answer(as_json, facts, lambda: say(f"NOT certified: {why}"), ok=False)
     found = certificate.verify(chosen.oracle, **chosen.limits)
     met = found.ok and (eps is None or certificate.eps <= eps)
     saved = None if target is None else certificate.save(target)
-    if as_json:
-        print_json(
-            {
-                "problem": problem,
-                "met": met,
-                "certificate": certificate_facts(certificate),
-                "verification": verification_facts(found),
-            }
-        )
-    else:
-        rows: list[tuple[str, Any]] = [
-            ("x", vector(point)),
-            ("certificate", certificate.summary()),
-            ("verified", "yes" if found.ok else "NO"),
-        ]
-        if eps is not None:
-            rows.append(("wanted", f"eps <= {eps:g}: {'met' if met else 'NOT met'}"))
-        if chosen.found:
-            rows.append(("function", chosen.found))
-        if saved is not None:
-            rows.append(("saved", saved))
+    wanted = "" if eps is None else f"eps <= {eps:g}: {'met' if met else 'NOT met'}"
+    rows = [
+        ("x", vector(point)), ("certificate", certificate.summary()),
+        ("verified", "yes" if found.ok else "NO"), ("wanted", wanted), ("function", chosen.found),
+        ("saved", saved or ""),
+    ]  # fmt: skip
+
+    def show() -> None:
         say(_headline(certificate, found, eps, delta, chosen.oracle))
-        table(rows, problem)
-    if not met:
-        raise typer.Exit(NOT_CERTIFIED)
+        table([row for row in rows if row[1]], problem)
+
+    claim, checks = certificate_facts(certificate), verification_facts(found)
+    facts = {"problem": problem, "met": met, "certificate": claim, "verification": checks}
+    return answer(as_json, facts, show, ok=met)
 
 
 def _headline(
@@ -124,12 +109,3 @@ def _file_for(out: Path | None, force: bool) -> Path | None:
     if not target.parent.is_dir():
         raise InputError(f"--out {target}: there is no folder {target.parent}; make it first.")
     return target
-
-
-def _refuse(problem: str, why: str, as_json: bool) -> NoReturn:
-    """No certificate at all: that is an answer, not bad input."""
-    if as_json:
-        print_json({"problem": problem, "met": False, "certificate": None, "message": why})
-    else:
-        say(f"NOT certified: {why}")
-    raise typer.Exit(NOT_CERTIFIED)

@@ -9,7 +9,7 @@ import typer
 
 from goldstein.api.inputs import as_vector
 from goldstein.cli.arguments import AsJson, Problem, Seed, Size
-from goldstein.cli.output import NOT_CERTIFIED, print_json, table, vector
+from goldstein.cli.output import answer, table, vector
 from goldstein.cli.problem import choose, choose_for, read_vector
 from goldstein.oracles.diagnose import check_gradient
 
@@ -30,15 +30,12 @@ def check(
     chosen = choose(problem, d) if point is None else choose_for(problem, d, point)
     centre = as_vector(chosen.start(problem, "--x"), "x")
     found = check_gradient(chosen.oracle, x=centre, points=points, radius=radius, rng=seed)
-    if as_json:
-        print_json({"problem": problem, **asdict(found)})
-    else:
-        verdict = "the gradient is right" if found.ok else "the gradient is WRONG"
-        rows = [("verdict", verdict), ("found", found.message), ("looked at", vector(centre))]
-        if not found.ok:
-            rows.insert(1, ("coordinates", ", ".join(map(str, found.wrong_coordinates))))
-        if chosen.found:
-            rows.append(("function", chosen.found))
-        table(rows, problem)
-    if not found.ok:
-        raise typer.Exit(NOT_CERTIFIED)
+    verdict = "the gradient is right" if found.ok else "the gradient is WRONG"
+    rows = [
+        ("verdict", verdict), ("coordinates", ", ".join(map(str, found.wrong_coordinates))),
+        ("found", found.message), ("looked at", vector(centre)), ("function", chosen.found),
+    ]  # fmt: skip
+    shown = [row for row in rows if row[1]]
+    answer(
+        as_json, {"problem": problem, **asdict(found)}, lambda: table(shown, problem), ok=found.ok
+    )

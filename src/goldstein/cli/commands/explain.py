@@ -8,7 +8,7 @@ import typer
 
 from goldstein.calculus import Explanation, Expression, MissingAssumption, goldstein_target
 from goldstein.cli.arguments import AsJson
-from goldstein.cli.output import NOT_CERTIFIED, print_json, say
+from goldstein.cli.output import answer, say
 from goldstein.cli.problem import choose
 from goldstein.errors import InputError
 
@@ -42,28 +42,17 @@ def explain(
             target = tuple(goldstein_target(expression, eps=eps, delta=delta))  # type: ignore[assignment]
         except MissingAssumption as failure:
             missing = str(failure)
-    if as_json:
-        print_json(
-            {"problem": problem, "proof": _facts(proof), "target": target or missing or None}
+    words = f"no Goldstein target: {missing}" if missing else ""
+    if target is not None:
+        words = (
+            f"Goldstein target: eps' = {target[0]:.9g}, delta' = {target[1]:.9g} "
+            f"implies ({eps:g}, {delta:g})-near stationarity"
         )
-    else:
-        say(str(proof))
-        if target is not None:
-            say(
-                f"Goldstein target: eps' = {target[0]:.9g}, delta' = {target[1]:.9g} "
-                f"implies ({eps:g}, {delta:g})-near stationarity"
-            )
-        elif missing:
-            say(f"no Goldstein target: {missing}")
-    if not proof.ok or missing:
-        raise typer.Exit(NOT_CERTIFIED)
+    facts = {"problem": problem, "proof": _facts(proof), "target": target or missing or None}
+    lines = "\n".join(filter(None, (str(proof), words)))
+    answer(as_json, facts, lambda: say(lines), ok=proof.ok and not missing)
 
 
 def _facts(proof: Explanation) -> dict[str, Any]:
-    return {
-        "claim": proof.claim,
-        "rule": proof.rule,
-        "constants": proof.constants,
-        "ok": proof.ok,
-        "steps": [_facts(step) for step in proof.steps],
-    }
+    own = {name: getattr(proof, name) for name in ("claim", "rule", "constants", "ok")}
+    return {**own, "steps": [_facts(step) for step in proof.steps]}

@@ -10,7 +10,7 @@ import typer
 from goldstein.certificates import load_certificate
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, CertificateOrRun, RunProblem, Size, Trust
-from goldstein.cli.output import print_json, say
+from goldstein.cli.output import answer, say
 from goldstein.cli.problem import choose_for
 
 
@@ -30,7 +30,5 @@ def export(
     cert, problem, _ = folder.claim_and_problem(cert, problem, "export", trust)
     certificate = load_certificate(cert)
     path = certificate.export(out, choose_for(problem, d, certificate.x).oracle)
-    if as_json:
-        print_json({"proof": str(path), "certificate": str(cert), "problem": problem})
-    else:
-        say(f"{path}: check it with goldstein-check {path}")
+    facts = {"proof": str(path), "certificate": str(cert), "problem": problem}
+    answer(as_json, facts, lambda: say(f"{path}: check it with goldstein-check {path}"))

@@ -8,9 +8,8 @@ import typer
 from rich.table import Table
 
 from goldstein import problems as built_in
-from goldstein.cli.arguments import AsJson
-from goldstein.cli.completion import complete_name
-from goldstein.cli.output import console, print_json, table, vector
+from goldstein.cli.arguments import AsJson, complete_name
+from goldstein.cli.output import answer, console, table, vector
 from goldstein.problems import Problem
 
 
@@ -23,12 +22,13 @@ def problems(
 ) -> None:
     """List the built-in problems, or describe one."""
     if name is not None:
-        _describe(built_in.get(name, d=d), as_json)
-        return
+        one = built_in.get(name, d=d)
+        return answer(as_json, {**_facts(one), "x0": one.x0}, lambda: _describe(one))
     everything = [built_in.get(each) for each in built_in.names("all")]
-    if as_json:
-        print_json([_facts(p) for p in everything])
-        return
+    return answer(as_json, [_facts(p) for p in everything], lambda: _list(everything))
+
+
+def _list(everything: list[Problem]) -> None:
     shown = Table(box=None, pad_edge=False)
     for column in ("name", "d", "best value", "family", "remarks"):
         shown.add_column(column, no_wrap=column == "name", justify="left")
@@ -39,20 +39,15 @@ def problems(
     console().print(shown)
 
 
-def _describe(problem: Problem, as_json: bool) -> None:
-    if as_json:
-        print_json({**_facts(problem), "x0": problem.x0})
-        return
+def _describe(problem: Problem) -> None:
     rows: list[tuple[str, Any]] = [
-        ("f(x)", problem.formula),
-        ("d", problem.dim),
+        ("f(x)", problem.formula), ("d", problem.dim),
         ("best value", f"{_best(problem)} ({problem.best_value_kind})"),
         ("start", f"{vector(problem.x0)}, f = {problem.value(problem.x0):.10g}"),
         ("convex", "yes" if problem.convex else "no"),
-        ("limits", ", ".join(problem.limits) or None),
-        ("source", problem.citation),
+        ("limits", ", ".join(problem.limits) or None), ("source", problem.citation),
         ("note", problem.note or None),
-    ]
+    ]  # fmt: skip
     table(rows, problem.name)
 
 

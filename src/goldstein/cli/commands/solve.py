@@ -12,8 +12,15 @@ import typer
 from goldstein import records
 from goldstein.api import minimize
 from goldstein.cli import folder
-from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
-from goldstein.cli.completion import complete_method
+from goldstein.cli.arguments import (
+    AsJson,
+    MaxCalls,
+    Problem,
+    Seed,
+    Size,
+    Stationarity,
+    complete_method,
+)
 from goldstein.cli.guard import INTERRUPTED
 from goldstein.cli.output import NOT_CERTIFIED, print_json, say, table, vector
 from goldstein.cli.page import subject_of
@@ -50,20 +57,12 @@ def solve(
     checkpoint = folder.prepare(out, resume=resume, force=force)
     view = _live_view(ctx, problem, eps, delta, method) if live else None
     try:
+        kind: Any = stationarity  # checked by minimize
         result = minimize(
-            chosen.oracle,
-            start,
-            eps=eps,
-            delta=delta,
-            method=method,
-            stationarity=stationarity,  # type: ignore[arg-type]  # checked by minimize
-            rng=seed,
-            max_calls=max_calls,
-            max_time=max_time,
-            checkpoint=checkpoint,
-            **chosen.limits,
+            chosen.oracle, start, eps=eps, delta=delta, method=method, stationarity=kind, rng=seed,
+            max_calls=max_calls, max_time=max_time, checkpoint=checkpoint, **chosen.limits,
             progress=not as_json if view is None else view.watch,
-        )
+        )  # fmt: skip
     except KeyboardInterrupt:
         _tell(_ways_on(ctx, out))
         raise

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, NoReturn
-
-import typer
+from typing import Any
 
 from goldstein.certificates import (
     NearCertificate,
@@ -16,7 +13,7 @@ from goldstein.certificates import (
 from goldstein.certificates.kinds import limits_for
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, CertificateOrRun, RunProblem, Size, Trust
-from goldstein.cli.output import NOT_CERTIFIED, print_json, print_verification, say
+from goldstein.cli.output import answer, print_verification, say
 from goldstein.cli.problem import choose_for
 from goldstein.records import verification_facts
 
@@ -34,30 +31,22 @@ def verify(
     """
     cert, problem, request = folder.claim_and_problem(cert, problem, "verify", trust)
     if request is not None and not cert.exists():
-        _nothing_proved(cert.parent, request["status"], as_json)
+        # A run without a certificate: that is an answer, not bad input.
+        why = f"the run in {cert.parent} ended without a certificate ({request['status']})"
+        nothing = {"certificate": None, "ok": False, "met": False, "message": why}
+        return answer(as_json, nothing, lambda: say(f"NOT VERIFIED: {why}"), ok=False)
     certificate = load_certificate(cert)
     chosen = choose_for(problem, d, certificate.x)
     # Without limits a certificate may still be one of a bounded problem: its check will tell.
     limits = limits_for(certificate, chosen.limits)
     found = certificate.verify(chosen.oracle, **limits)
     met = None if request is None else _meets(certificate, found, request)
-    if as_json:
-        facts = {"certificate": str(cert), "problem": problem, **verification_facts(found)}
-        print_json(facts if met is None else {**facts, "met": met})
-    else:
-        print_verification(found, f"{cert} for {problem}", _asked(request, met))
-    if not found.ok or met is False:
-        raise typer.Exit(NOT_CERTIFIED)
-
-
-def _nothing_proved(run: Path, status: str, as_json: bool) -> NoReturn:
-    """A run without a certificate: that is an answer, not bad input."""
-    why = f"the run in {run} ended without a certificate ({status})"
-    if as_json:
-        print_json({"certificate": None, "ok": False, "met": False, "message": why})
-    else:
-        say(f"NOT VERIFIED: {why}")
-    raise typer.Exit(NOT_CERTIFIED)
+    facts = {"certificate": str(cert), "problem": problem, **verification_facts(found)}
+    answer(
+        as_json, facts if met is None else {**facts, "met": met},
+        lambda: print_verification(found, f"{cert} for {problem}", _asked(request, met)),
+        ok=found.ok and met is not False,
+    )  # fmt: skip
 
 
 def _meets(certificate: Any, found: Verification, request: dict[str, Any]) -> bool:

@@ -1,1 +1,1 @@
-"""One file per picture. Each function draws into an Axes it is given, in the style it finds."""
+"""Each function draws into an Axes it is given, in the style it finds."""

@@ -22,11 +22,7 @@ _VISIBLE = 0.03
 
 
 def draw_points(
-    ax: Any,
-    geometry: Geometry,
-    zoom: float,
-    levels: Grid | None = None,
-    forbidden: Grid | None = None,
+    ax: Any, geometry: Geometry, zoom: float, levels: Any = None, forbidden: Any = None
 ) -> None:
     """The plane of the variables around x; `forbidden` is positive where constraints are broken."""
     from matplotlib.patches import Circle
@@ -52,13 +48,9 @@ def draw_points(
                 tail = geometry.pivot - origin
                 _arrow(ax, tail, tail + 0.45 * delta * v / length, colours.gradient)
         ax.plot(
-            *(geometry.pivot - origin),
-            "D",
-            color=colours.shortest,
-            markersize=7,
-            label="pivot",
+            *(geometry.pivot - origin), "D", color=colours.shortest, markersize=7, label="pivot",
             zorder=4,
-        )
+        )  # fmt: skip
     ax.plot(*centre, "o", color=colours.point, markersize=6, label="x", zorder=4)
     ax.set_xlim(centre[0] - half, centre[0] + half)
     ax.set_ylim(centre[1] - half, centre[1] + half)
@@ -79,13 +71,7 @@ def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
         if len(corners) > 2:
             ax.fill(*corners.T, color=colours.gradient, alpha=0.15, zorder=1)
         closed = np.concatenate([corners, corners[:1]])
-        ax.plot(
-            *closed.T,
-            color=colours.gradient,
-            linewidth=1.2,
-            zorder=2,
-            label="gradients, hull",
-        )
+        ax.plot(*closed.T, color=colours.gradient, linewidth=1.2, zorder=2, label="gradients, hull")
     for g in vectors[:_ARROWS]:
         _arrow(ax, np.zeros(2), g, colours.gradient)
     pushed = bool(geometry.pushes)

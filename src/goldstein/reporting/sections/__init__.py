@@ -1,47 +1,44 @@
-"""The sections of a page, in order. Each is a function from a subject to a Section, or None.
-
-A new one is a new file, and a line here.
-"""
+"""The sections of a page, in order: a new one is a function that makes blocks, and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from goldstein.errors import MissingExtraError
 from goldstein.reporting.blocks import Section, Text
-from goldstein.reporting.sections.checks import checks
-from goldstein.reporting.sections.constraints import constraints
-from goldstein.reporting.sections.course import course
-from goldstein.reporting.sections.curve import curve
-from goldstein.reporting.sections.files import files
-from goldstein.reporting.sections.geometry import geometry
-from goldstein.reporting.sections.model import model
-from goldstein.reporting.sections.pivot import pivot
-from goldstein.reporting.sections.proof import proof
-from goldstein.reporting.sections.starts import starts
-from goldstein.reporting.sections.structure import structure
+from goldstein.reporting.sections import certificate, run
 from goldstein.reporting.subject import Subject
 
-ORDER: tuple[Callable[[Subject], Section | None], ...] = (
-    checks, course, geometry, model, curve, structure, pivot, constraints, starts, proof, files,
+#: Name, title, and what makes the blocks: a function of the subject, or None of them.
+ORDER: tuple[tuple[str, str, Callable[[Subject], list[Any] | None]], ...] = (
+    ("checks", "Is it true?", certificate.checks), ("course", "How it went", run.course),
+    ("geometry", "What was found", certificate.geometry),
+    ("model", "The support vector machine", run.machine), ("model", "The network", run.network),
+    ("curve", "Other radii", run.curve),
+    ("structure", "Which pieces meet near x", certificate.structure),
+    ("pivot", "The pivot", certificate.pivot), ("constraints", "Constraints", run.constraints),
+    ("starts", "Many starts", run.starts), ("proof", "Why", certificate.proof),
+    ("files", "Check it yourself", certificate.files),
 )  # fmt: skip
 
 #: While a run goes on: what costs no calls of its function.
-LIVE = (course,)
+LIVE = ("course",)
 
 
 def sections_of(subject: Subject) -> list[Section]:
     """Return what there is to say; a section that fails says so, and the others stay."""
     found: list[Section] = []
-    for make in LIVE if subject.running else ORDER:
+    for name, title, make in ORDER:
+        if subject.running and name not in LIVE:
+            continue
         try:
-            section = make(subject)
+            blocks = make(subject)
         except MissingExtraError:
             raise
         except Exception as failure:  # the user's function is asked here, and may do anything
-            name = make.__name__
             words = f"This part could not be made: {type(failure).__name__}: {failure}"
-            section = Section(name, name.capitalize(), [Text(words, "note")])
-        if section is not None:
-            found.append(section)
+            title, blocks = name.capitalize(), [Text(words, "note")]
+        if blocks is not None:
+            found.append(Section(name, title, blocks))
     return found

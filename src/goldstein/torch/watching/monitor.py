@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,129 @@ import torch
 from goldstein.display import Plotted
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import stream
-from goldstein.torch.certificate import certify
+from goldstein.torch.data_oracle import certify
 from goldstein.torch.replicas import unwrap
-from goldstein.torch.watching.estimate import estimate
-from goldstein.torch.watching.observation import Observation
-from goldstein.torch.watching.sampling import Samples
-from goldstein.torch.watching.stopping import GoldsteinStopping
+from goldstein.torch.watching.estimate import Samples, estimate
+
+
+@dataclass(frozen=True)
+class Observation:
+    """How stationary a model is, and its loss: read both together.
+
+    Attributes
+    ----------
+    epoch : int
+    loss : float
+        Mean loss over the samples that were looked at, in evaluation mode.
+    eps : float
+        Bound on the distance from 0 to the hull of the gradients within `delta`: `observed +
+        slack`.
+    observed, slack : float
+        What was seen, and what the choice of the samples may hide at this confidence.
+    confidence : float
+        1 where all data were looked at.
+    label : str
+        "conditional" for a certificate over all data in float64 that can be verified; "estimated"
+        for a bound from some samples, or in the precision of the model.
+    samples : int
+        How many were looked at.
+    delta : float
+    relative_eps : float
+        `eps` divided by the norm of the gradient at the first look.
+    relative_delta : float
+        `delta` divided by the norm of the weights.
+    layers : dict
+        The norm of the same combination of gradients in each parameter tensor, by name, without the
+        slack.
+    seconds : float
+        What this look cost.
+    """
+
+    epoch: int
+    loss: float
+    eps: float
+    observed: float
+    slack: float
+    confidence: float
+    label: str
+    samples: int
+    delta: float
+    relative_eps: float
+    relative_delta: float
+    layers: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        sure = "" if self.confidence == 1.0 else f" with confidence {self.confidence:g}"
+        return (
+            f"epoch {self.epoch}: loss {self.loss:.4g}, eps <= {self.eps:.3g} at delta "
+            f"{self.delta:g} ({self.relative_eps:.2g} of the first gradient){sure}, "
+            f"{self.samples} samples, {self.label}"
+        )
+
+    def scalars(self) -> dict[str, float]:
+        """Return what is written to TensorBoard and to other loggers, by tag."""
+        named = {
+            "goldstein/eps": self.eps, "goldstein/relative_eps": self.relative_eps,
+            "goldstein/observed": self.observed, "goldstein/loss": self.loss,
+        }  # fmt: skip
+        return {**named, **{f"goldstein/layers/{n}": norm for n, norm in self.layers.items()}}
+
+    def to_record(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+
+class GoldsteinStopping:
+    """Stop when eps, relative to the first gradient, stayed small.
+
+    A network of dead units is stationary too, so training is never stopped by this at a loss that
+    is not below the first.
+
+    Parameters
+    ----------
+    rel_eps : float
+        Stop at this share of the norm of the first gradient.
+    patience : int
+        So many looks in a row must agree.
+
+    Examples
+    --------
+    >>> import torch, goldstein.torch
+    >>> model = torch.nn.Linear(1, 1)
+    >>> data = [(torch.ones(8, 1), torch.zeros(8, 1))]
+    >>> optimizer = torch.optim.SGD(model.parameters(), 0.2)
+    >>> monitor = goldstein.torch.Monitor(model, torch.nn.MSELoss(), data, delta=1e-4,
+    ...                                   share=float("inf"),
+    ...                                   stopping=goldstein.torch.GoldsteinStopping(1e-2))
+    >>> for epoch in range(100):
+    ...     optimizer.zero_grad()
+    ...     torch.nn.functional.mse_loss(model(data[0][0]), data[0][1]).backward()
+    ...     optimizer.step()
+    ...     _ = monitor.update(epoch)
+    ...     if monitor.should_stop:
+    ...         break
+    >>> epoch < 50
+    True
+    """
+
+    def __init__(self, rel_eps: float, patience: int = 3) -> None:
+        if not (math.isfinite(rel_eps) and rel_eps > 0.0):
+            raise InputError(f"rel_eps = {rel_eps} must be a positive number, such as 1e-3.")
+        if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
+            raise InputError(f"patience = {patience!r} must be a positive integer.")
+        self.rel_eps = rel_eps
+        self.patience = patience
+
+    def reached(self, history: Sequence[Observation]) -> bool:
+        """Decide from all looks so far."""
+        last = history[-self.patience :]
+        if len(last) < self.patience or len(history) < 2:
+            return False
+        return all(
+            seen.relative_eps <= self.rel_eps and seen.loss < history[0].loss for seen in last
+        )
+
 
 #: Samples of the first look, and the fewest of a later one.
 FIRST, FEWEST = 64, 32
@@ -33,6 +151,7 @@ CAUTION = 0.7
 PASSES = 40.0
 
 
+@dataclass(eq=False, repr=False)
 class Monitor(Plotted):
     """Watch how stationary a model becomes, whatever trains it.
 
@@ -84,52 +203,50 @@ class Monitor(Plotted):
     True
     """
 
-    def __init__(
-        self,
-        model: torch.nn.Module,
-        loss_fn: Callable[[Any, Any], Any],
-        data: Any,
-        *,
-        delta: float,
-        every: int = 1,
-        share: float = 0.05,
-        optimizer: Any = None,
-        certified: bool | None = None,
-        confidence: float = 0.99,
-        stopping: GoldsteinStopping | None = None,
-        writer: Any = None,
-        seed: int = 0,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        if not isinstance(model, torch.nn.Module):
-            raise InputTypeError(f"model is {type(model).__name__}, expected a torch.nn.Module.")
-        if not (math.isfinite(delta) and delta > 0.0):
-            raise InputError(f"delta = {delta} must be a positive finite number.")
-        if not share > 0.0:
-            raise InputError(f"share = {share} must be positive: 0.05 is 5 %, inf is no limit.")
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise InputError(f"every = {every!r} must be a positive integer.")
-        if not 0.0 < confidence < 1.0:
-            raise InputError(f"confidence = {confidence} must lie strictly between 0 and 1.")
-        self.model, self.loss_fn, self.data = model, loss_fn, data
-        self.delta, self.every, self.share = delta, every, share
-        self.optimizer, self.certified, self.confidence = optimizer, certified, confidence
-        self.stopping, self.seed = stopping, seed
+    model: torch.nn.Module
+    loss_fn: Callable[[Any, Any], Any]
+    data: Any
+    _: KW_ONLY
+    delta: float
+    every: int = 1
+    share: float = 0.05
+    optimizer: Any = None
+    certified: bool | None = None
+    confidence: float = 0.99
+    stopping: GoldsteinStopping | None = None
+    writer: Any = None
+    seed: int = 0
+    clock: Callable[[], float] = time.perf_counter
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, torch.nn.Module):
+            raise InputTypeError(
+                f"model is {type(self.model).__name__}, expected a torch.nn.Module."
+            )
+        if not (math.isfinite(self.delta) and self.delta > 0.0):
+            raise InputError(f"delta = {self.delta} must be a positive finite number.")
+        if not self.share > 0.0:
+            raise InputError(
+                f"share = {self.share} must be positive: 0.05 is 5 %, inf is no limit."
+            )
+        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
+            raise InputError(f"every = {self.every!r} must be a positive integer.")
+        if not 0.0 < self.confidence < 1.0:
+            raise InputError(f"confidence = {self.confidence} must lie strictly between 0 and 1.")
         self.history: list[Observation] = []
         self.should_stop = False
-        self._samples = Samples(data)
-        self._writer = _as_writer(writer)
-        self._clock, self._began = clock, clock()
+        self._samples, self._writer = Samples(self.data), _as_writer(self.writer)
         self._spent, self._updates, self._per_sample = 0.0, 0, math.nan
+        self.start()
 
     @property
     def cost(self) -> float:
         """What looking has cost so far, as a share of the rest of the time."""
-        return self._spent / max(self._clock() - self._began - self._spent, 1e-300)
+        return self._spent / max(self.clock() - self._began - self._spent, 1e-300)
 
     def start(self) -> None:
         """Start the clock: what came before was no training. The constructor starts it, too."""
-        self._began, self._spent = self._clock(), 0.0
+        self._began, self._spent = self.clock(), 0.0
 
     def update(self, epoch: int | None = None) -> Observation | None:
         """Look at the model if it is time and affordable; return what was seen, or None."""
@@ -137,7 +254,7 @@ class Monitor(Plotted):
         epoch = self._updates - 1 if epoch is None else epoch
         if (self._updates - 1) % self.every:
             return None
-        entered = self._clock()
+        entered = self.clock()
         training = entered - self._began - self._spent
         allowance = math.inf
         if math.isfinite(self.share):
@@ -149,7 +266,7 @@ class Monitor(Plotted):
             self._write(seen)
             if self.stopping is not None:
                 self.should_stop = self.stopping.reached(self.history)
-        self._spent += self._clock() - entered
+        self._spent += self.clock() - entered
         return seen
 
     def save(self, path: str | Path) -> None:
@@ -157,7 +274,7 @@ class Monitor(Plotted):
         Path(path).write_text(json.dumps([seen.to_record() for seen in self.history], indent=1))
 
     def _look(self, epoch: int, allowance: float) -> Observation | None:
-        entered = self._clock()
+        entered = self.clock()
         everything = self._samples.count
         affordable = allowance / self._per_sample if self._per_sample > 0.0 else FIRST
         whole = self.certified is not False and affordable >= PASSES * everything
@@ -175,7 +292,7 @@ class Monitor(Plotted):
             samples=min(samples, FIRST) if whole else samples,
             confidence=self.confidence, rng=rng,
         )  # fmt: skip
-        took = self._clock() - entered
+        took = self.clock() - entered
         self._per_sample = took / found.samples
         eps, label, looked = found.observed + found.slack, "estimated", found.samples
         observed, slack, sure = found.observed, found.slack, self.confidence if found.slack else 1.0
@@ -192,7 +309,7 @@ class Monitor(Plotted):
             confidence=sure, label=label, samples=looked, delta=self.delta,
             relative_eps=eps / first if first > 0.0 else math.nan,
             relative_delta=self.delta / weights if weights > 0.0 else math.inf,
-            layers=found.layers, seconds=self._clock() - entered,
+            layers=found.layers, seconds=self.clock() - entered,
         )  # fmt: skip
 
     @contextmanager

@@ -1,0 +1,363 @@
+"""O2NC, PSINGD (Algorithm 2) and AdamO2NC as optax transformations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from goldstein.errors import InputError, InputTypeError
+from goldstein.solvers.adam_schedules import FORESIGHT, PRACTICAL_BETAS, regret_constant, window_of
+
+
+class O2NCState(NamedTuple):
+    """State of `o2nc`; everything that a resumed run needs."""
+
+    step: jax.Array
+    direction: Any
+    owed: jax.Array
+    square_sum: jax.Array
+    key: jax.Array
+
+    def center(self, params: Any) -> Any:
+        """Return the iterate: evaluate and certify here, not at the query point.
+
+        To resume, save the state and the params themselves: the next gradient is taken there.
+        """
+        return combine(1.0, params, self.owed, self.direction)
+
+
+def o2nc(
+    learning_rate: float | Callable[[Any], Any] = 1.0,
+    *,
+    seed: int = 0,
+    radius: float = 0.15,
+    window: int = 21,
+    restart: bool = False,
+    gradient_scale: float | None = None,
+) -> optax.GradientTransformationExtraArgs:
+    """Return O2NC as an optax optimizer; the updates include the sign and the learning rate.
+
+    The same method as `goldstein.torch.O2NC`.
+
+    Parameters
+    ----------
+    learning_rate : float or schedule
+        Factor of the radius; an optax schedule that decays to 0 is the practical choice.
+    seed : int
+    radius : float
+        Longest step at learning rate 1, in the norm of all parameters together.
+    window : int
+        `M`, how many gradients the learner's step size remembers.
+    restart : bool
+        Forget them all at once every `window` steps, as in the theory, instead of gradually.
+    gradient_scale : float, optional
+        `G`: selects the optimal-rate learner instead of the parameter-free AdaGrad.
+
+    Examples
+    --------
+    >>> import goldstein.jax, jax, jax.numpy as jnp, optax
+    >>> optimizer = goldstein.jax.o2nc(optax.linear_schedule(1.0, 0.0, 300))
+    >>> x = jnp.array([3.0, -1.0])
+    >>> state = optimizer.init(x)
+    >>> gradient, update = jax.grad(lambda x: jnp.abs(x).sum()), jax.jit(optimizer.update)
+    >>> for _ in range(300):
+    ...     updates, state = update(gradient(x), state, x)
+    ...     x = optax.apply_updates(x, updates)
+    >>> bool(jnp.abs(state.center(x)).max() < 0.1)
+    True
+    """
+    if not radius > 0.0:
+        raise InputError(f"radius = {radius} must be positive.")
+    if isinstance(window, bool) or not window >= 1:
+        raise InputError(f"window = {window} must be a positive integer.")
+    if gradient_scale is not None and not gradient_scale > 0.0:
+        raise InputError(f"gradient_scale = {gradient_scale} must be positive, or None.")
+
+    def init(params: Any) -> O2NCState:
+        return O2NCState(key=_key(seed), direction=zeros(params), **_zeros("owed", "square_sum"))
+
+    def update(
+        gradients: Any, state: O2NCState, params: Any = None, **extra: Any
+    ) -> tuple[Any, O2NCState]:
+        _require(params, "o2nc")
+        square = global_norm(gradients) ** 2
+        kept = jnp.where(state.step % window == 0, 0.0, 1.0) if restart else 1.0 - 1.0 / window
+        square_sum = kept * state.square_sum + square
+        if gradient_scale is not None:
+            gain = jnp.asarray(1.0 / (gradient_scale * math.sqrt(window)))
+        else:
+            safe = jnp.where(square_sum > 0.0, square_sum, 1.0)
+            gain = jnp.where(square_sum > 0.0, 1.0 / jnp.sqrt(safe), 0.0)
+        direction = combine(1.0, state.direction, -gain, gradients)
+        direction = scale(1.0 / jnp.maximum(1.0, global_norm(direction)), direction)
+        longest = rate_of(learning_rate, state.step) * radius
+        position = jax.random.uniform(_draw(state))
+        updates = combine(state.owed, state.direction, position * longest, direction)
+        owed = jnp.asarray((1.0 - position) * longest).astype(state.owed.dtype)
+        return updates, O2NCState(
+            state.step + 1, direction, owed, square_sum.astype(state.square_sum.dtype), state.key
+        )
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+#: Weight of the past in the measured scale of the gradients.
+SCALE_MEMORY = 0.98
+
+
+class PSINGDState(NamedTuple):
+    """State of `psingd`; everything that a resumed run needs."""
+
+    step: jax.Array
+    average: Any
+    owed: jax.Array
+    square_mean: jax.Array
+    key: jax.Array
+
+    def center(self, params: Any) -> Any:
+        """Return the iterate: evaluate and certify here, not at the query point.
+
+        To resume, save the state and the params themselves: the next gradient is taken there.
+        """
+        return combine(1.0, params, -self.owed, self.average)
+
+
+def psingd(
+    learning_rate: float | Callable[[Any], Any] = 1.0,
+    *,
+    seed: int = 0,
+    averaging: float = 0.9,
+    slope: float = 1.0,
+    offset: float | None = None,
+    perturbation: float = 1e-3,
+) -> optax.GradientTransformationExtraArgs:
+    """Return PSINGD as an optax optimizer; the updates include the sign and the learning rate.
+
+    The same method as `goldstein.torch.PSINGD`, with the perturbation of the paper's law: the first
+    d coordinates of a uniform point of the sphere in d + 1 dimensions.
+
+    Parameters
+    ----------
+    learning_rate : float or schedule
+        Factor of every step; an optax schedule that decays to 0 is the practical choice.
+    seed : int
+    averaging, slope, offset, perturbation : float
+        `beta`, `p`, `q` (None: p times the measured scale of the gradients), and `zeta` as a share
+        of the longest step.
+
+    Examples
+    --------
+    >>> import goldstein.jax, jax, jax.numpy as jnp, optax
+    >>> optimizer = goldstein.jax.psingd(optax.linear_schedule(0.3, 0.0, 300))
+    >>> x = jnp.array([3.0, -1.0])
+    >>> state = optimizer.init(x)
+    >>> gradient, update = jax.grad(lambda x: jnp.abs(x).sum()), jax.jit(optimizer.update)
+    >>> for _ in range(300):
+    ...     updates, state = update(gradient(x), state, x)
+    ...     x = optax.apply_updates(x, updates)
+    >>> bool(jnp.abs(state.center(x)).max() < 0.1)
+    True
+    """
+    if not 0.0 <= averaging < 1.0:
+        raise InputError(f"averaging = {averaging} must lie in [0, 1).")
+    for name, number in (("slope", slope), ("offset", offset)):
+        if number is not None and not number > 0.0:
+            raise InputError(f"{name} = {number} must be positive.")
+    if not perturbation >= 0.0:
+        raise InputError(f"perturbation = {perturbation} must be zero or more.")
+
+    def init(params: Any) -> PSINGDState:
+        return PSINGDState(key=_key(seed), average=zeros(params), **_zeros("owed", "square_mean"))
+
+    def update(
+        gradients: Any, state: PSINGDState, params: Any = None, **extra: Any
+    ) -> tuple[Any, PSINGDState]:
+        _require(params, "psingd")
+        first = state.step == 0
+        weight = jnp.where(first, 0.0, averaging)
+        average = combine(weight, state.average, 1.0 - weight, gradients)
+        square = global_norm(gradients) ** 2
+        memory = jnp.where(first, 0.0, SCALE_MEMORY)
+        square_mean = memory * state.square_mean + (1.0 - memory) * square
+        level = slope * jnp.sqrt(square_mean) if offset is None else offset
+        total = slope * global_norm(average) + level
+        rate = rate_of(learning_rate, state.step)
+        gain = rate * jnp.where(total > 0.0, 1.0 / jnp.where(total > 0.0, total, 1.0), 0.0)
+
+        key = _draw(state)
+        position = jax.random.uniform(jax.random.fold_in(key, 0))
+        updates = combine(-state.owed, state.average, -position * gain, average)
+        if perturbation > 0.0:
+            noise = _sphere_shadow(jax.random.fold_in(key, 1), gradients)
+            updates = combine(1.0, updates, rate * perturbation / slope, noise)
+        owed = ((1.0 - position) * gain).astype(state.owed.dtype)
+        return updates, PSINGDState(
+            state.step + 1, average, owed, square_mean.astype(state.square_mean.dtype), state.key
+        )
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _sphere_shadow(key: jax.Array, like: Any) -> Any:
+    leaves, structure = jax.tree.flatten(like)
+    keys = jax.random.split(key, len(leaves) + 1)
+    drawn = [jax.random.normal(k, leaf.shape, leaf.dtype) for k, leaf in zip(keys[1:], leaves)]
+    last = jax.random.normal(keys[0])
+    length = jnp.sqrt(last**2 + sum(jnp.sum(jnp.square(v)) for v in drawn))
+    return scale(1.0 / length, jax.tree.unflatten(structure, drawn))
+
+
+class AdamO2NCState(NamedTuple):
+    """State of `adam_o2nc`; everything that a resumed run needs."""
+
+    step: jax.Array
+    average: Any
+    square: Any
+    direction: Any
+    owed: jax.Array
+    key: jax.Array
+
+    def center(self, params: Any) -> Any:
+        """Return the iterate: evaluate and certify here, not at the query point.
+
+        To resume, save the state and the params themselves: the next gradient is taken there.
+        """
+        return combine(1.0, params, -self.owed, self.direction)
+
+
+def adam_o2nc(
+    learning_rate: float | Callable[[Any], Any] = 1e-3,
+    b1: float = PRACTICAL_BETAS[0],
+    b2: float | None = PRACTICAL_BETAS[1],
+    *,
+    weight_decay: float = 0.0,
+    seed: int = 0,
+    kappa: float = 1.0,
+    foresight: float = FORESIGHT,
+) -> optax.GradientTransformationExtraArgs:
+    """Return clipped Adam with the O2NC query points as an optax optimizer.
+
+    The same method as `goldstein.torch.AdamO2NC`; the updates include the sign and the learning
+    rate.
+
+    Parameters
+    ----------
+    learning_rate : float or schedule
+        `D`, the longest step of a coordinate, about 3 times smaller than a good one of Adam; an
+        optax schedule that decays to 0 is the practical choice.
+    b1, b2 : float
+        Weights of the past in the averages of gradients and of their squares; `b2` is at least
+        `b1 ** 2`, which None stands for.
+    weight_decay : float
+        Decoupled, as in `optax.adamw`: parameters shrink by `learning_rate * weight_decay`.
+    seed : int
+    kappa : float
+        Gain in front of the ratio of the averages.
+    foresight : float
+        How much of the last gradient is expected to come again; see the PyTorch version.
+
+    Examples
+    --------
+    >>> import goldstein.jax, jax, jax.numpy as jnp, optax
+    >>> optimizer = goldstein.jax.adam_o2nc(optax.linear_schedule(0.1, 0.0, 300))
+    >>> x = jnp.array([3.0, -1.0])
+    >>> state = optimizer.init(x)
+    >>> gradient, update = jax.grad(lambda x: jnp.abs(x).sum()), jax.jit(optimizer.update)
+    >>> for _ in range(300):
+    ...     updates, state = update(gradient(x), state, x)
+    ...     x = optax.apply_updates(x, updates)
+    >>> bool(jnp.abs(state.center(x)).max() < 0.1)
+    True
+    """
+    # optax.inject_hyperparams hands over traced numbers, which cannot be looked at.
+    if not any(isinstance(number, jax.core.Tracer) for number in (b1, b2, kappa, foresight)):
+        window_of(float(b1))  # refuses what is no weight
+        regret_constant(float(kappa), float(foresight))
+        if b2 is not None and not b1**2 * (1.0 - 1e-6) <= b2 < 1.0:
+            raise InputError(
+                f"b1 = {b1}, b2 = {b2}: b2 must be at least b1 ** 2 and less than 1, or the bound "
+                "on the learner's regret fails. None stands for b1 ** 2."
+            )
+    squares = b1**2 if b2 is None else b2
+
+    def init(params: Any) -> AdamO2NCState:
+        rest = {name: zeros(params) for name in ("average", "square", "direction")}
+        return AdamO2NCState(key=_key(seed), **rest, **_zeros("owed"))
+
+    def update(
+        gradients: Any, state: AdamO2NCState, params: Any = None, **extra: Any
+    ) -> tuple[Any, AdamO2NCState]:
+        _require(params, "adam_o2nc")
+        # `average` is (1 - b1) S and `square` is ((1 - b1) / kappa)^2 V: see the PyTorch version.
+        average = combine(b1, state.average, 1.0 - b1, gradients)
+        fresh = ((1.0 - b1) / kappa) ** 2
+        square = combine(squares, state.square, fresh, jax.tree.map(jnp.square, gradients))
+        expected = combine(1.0, average, (1.0 - b1) * foresight, gradients)
+        direction = jax.tree.map(_clipped_ratio, expected, square)
+        longest = rate_of(learning_rate, state.step)
+        position = jax.random.uniform(_draw(state))
+        updates = combine(-state.owed, state.direction, -position * longest, direction)
+        # The decay acts on the iterate, which is the query point and what is owed.
+        shrinking = -longest * weight_decay
+        updates = combine(1.0, updates, shrinking, state.center(params))
+        updates = jax.tree.map(lambda u, p: u.astype(p.dtype), updates, params)
+        owed = jnp.asarray((1.0 - position) * longest).astype(state.owed.dtype)
+        return updates, AdamO2NCState(state.step + 1, average, square, direction, owed, state.key)
+
+    return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _clipped_ratio(average: Any, square: Any) -> Any:
+    """`clip(average / sqrt(square), -1, 1)`, where 0 / 0 = 0."""
+    tiny = float(jnp.finfo(square.dtype).tiny)  # type: ignore[no-untyped-call]
+    return jnp.clip(average / (jnp.sqrt(square) + tiny), -1.0, 1.0)
+
+
+def global_norm(tree: Any) -> Any:
+    """Return the Euclidean norm of all entries."""
+    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
+
+
+def combine(a: Any, x: Any, b: Any, y: Any) -> Any:
+    """Return `a x + b y`, leaf by leaf, in the dtype of x."""
+    return jax.tree.map(lambda p, q: (a * p + b * q).astype(p.dtype), x, y)
+
+
+def scale(a: Any, x: Any) -> Any:
+    """Return `a x`."""
+    return jax.tree.map(lambda p: (a * p).astype(p.dtype), x)
+
+
+def zeros(tree: Any) -> Any:
+    """Return zeros of the same structure."""
+    return jax.tree.map(jnp.zeros_like, tree)
+
+
+def rate_of(value: Any, count: Any) -> Any:
+    """Return the learning rate of a step: a number, or an optax schedule of the count."""
+    return value(count) if callable(value) else value
+
+
+def _key(seed: int) -> Any:
+    return jax.random.key_data(jax.random.key(seed))
+
+
+def _draw(state: Any) -> Any:
+    """Return the key of this step."""
+    return jax.random.fold_in(jax.random.wrap_key_data(state.key), state.step)
+
+
+def _zeros(*names: str) -> dict[str, Any]:
+    """Return numbers of a state at its beginning, the step included."""
+    numbers = {name: jnp.zeros((), jnp.result_type(float)) for name in names}
+    return {"step": jnp.zeros((), jnp.int32), **numbers}
+
+
+def _require(params: Any, name: str) -> None:
+    if params is None:
+        raise InputTypeError(f"{name} needs params: call update(gradients, state, params).")

@@ -1,0 +1,332 @@
+"""What the certificate says: its checks, its points and kinks, its proof, and the files of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from goldstein.calculus import Explanation, Expression
+from goldstein.calculus.atoms.base import Elementwise
+from goldstein.certificates import Verification
+from goldstein.certificates.export import NoProofFile
+from goldstein.certificates.kinds import save_certificate
+from goldstein.checker.arrays import Matrix
+from goldstein.oracles.problem import Problem
+from goldstein.errors import GoldsteinError
+from goldstein.reporting.blocks import Code, Download, Facts, Figures, Table, Text, Tree, number
+from goldstein.reporting.geometry import Grid, grid_around
+from goldstein.reporting.pictures.certificate import (
+    closer,
+    draw_gradients,
+    draw_points,
+    look_closer,
+)
+from goldstein.reporting.subject import Subject
+from goldstein.reporting.svg import figure
+
+
+def checks(subject: Subject) -> list[Any] | None:
+    """The verification, made while the page was written."""
+    if subject.certificate is None:
+        return None
+    found = subject.verification
+    blocks: list[Any] = []
+    if found is None:
+        words = "The function is not known here, so nothing was asked again. " + subject.remark
+        blocks.append(Text(words, "note"))
+    elif isinstance(found, str):
+        blocks.append(Text(found, "bad"))
+    else:
+        said = "Every check passed" if found.ok else "Some checks failed"
+        exact = subject.certificate.kind.startswith("near")
+        how = "derived again in rational arithmetic" if exact else "derived again from the function"
+        words = f"{said} when this page was made: everything was {how}."
+        blocks.append(Text(words, "good" if found.ok else "bad"))
+    blocks.append(Table.of("Margins", ("", "asked for", "claimed", "found again", "room"),
+                           _margins(subject, found)))  # fmt: skip
+    if isinstance(found, Verification):
+        rows = [(c.name, "passed" if c.ok else "FAILED", c.message) for c in found.checks]
+        blocks.append(Table.of("Checks", ("check", "verdict", "what was found"), rows))
+    return blocks
+
+
+def _margins(subject: Subject, found: Verification | str | None) -> list[tuple[str, ...]]:
+    """Asked, claimed, found; and which part of what was asked for is not used up."""
+    rows: list[tuple[str, ...]] = []
+    for k, name in enumerate(("eps", "delta")):
+        asked = math.nan if subject.asked is None else subject.asked[k]
+        claimed = float(getattr(subject.certificate, name))
+        again = getattr(found, name) if isinstance(found, Verification) else math.nan
+        room = "unknown" if not asked > 0 else f"{100 * (1 - claimed / asked):.1f} %"
+        rows.append((name, number(asked), number(claimed), number(again), room))
+    return rows
+
+
+#: Seconds for each grid of values.
+_GRID_SECONDS = 0.2
+_ZOOM = 1.6
+
+
+def geometry(subject: Subject) -> list[Any] | None:
+    """Points and gradients, exactly in two variables, else in the most telling plane."""
+    certificate = subject.certificate
+    if certificate is None or not np.isfinite(certificate.delta):
+        return None
+    plane, half = subject.geometry, _ZOOM * float(certificate.delta)
+    levels, forbidden = None, None
+    if subject.value is not None:
+        levels = grid_around(plane, subject.x, subject.value, half, _GRID_SECONDS)
+    if subject.problem is not None:
+        forbidden = _broken(subject, subject.problem, half)
+    seen = "" if plane.exact else f", projected on two directions: {' and '.join(plane.axes)}"
+    lines = "" if levels is None else " and level lines of f"
+    words = f"What was looked at in the ball{lines}{seen}."
+    if forbidden is not None:
+        words += " The shaded part violates inequalities or bounds."
+    square = (4.4, 4.1)
+    pictures = [figure(lambda ax: draw_points(ax, plane, _ZOOM, levels, forbidden), words, square)]
+    if len(plane.gradients) or plane.mean.any():
+        words = (
+            "The gradients cancel: their hull comes as close to 0 as eps says."
+            if not plane.pushes
+            else "Gradients of f and the forces of constraints and bounds cancel up to eps."
+        )
+
+        def draw(ax: Any) -> Any:
+            draw_gradients(ax, plane, float(certificate.eps))
+            return ax
+
+        pictures.append(figure(draw, words, square))
+        size = closer(plane)
+        if size:
+            left = (
+                "what is left of the forces" if plane.pushes else "the shortest vector of the hull"
+            )
+            words = f"The same close to 0: {left} is at most as long as eps."
+            pictures.append(figure(lambda ax: look_closer(draw(ax), size), words, square))
+    return [Figures(pictures), *_gradient_table(certificate)]
+
+
+def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
+    box, system = problem.box, problem.system
+    sided = ~system.equal
+
+    def broken(y: Any) -> float:
+        """How far y is beyond a limit; negative where all inequalities hold."""
+        outside = float(np.abs(box.clip(y) - y).max())
+        if outside > 0 or not sided.any():
+            return outside  # constraints are never asked there
+        values = system.values(y)
+        beyond = np.maximum(values - system.upper, system.lower - values)[sided]
+        return float(beyond.max())
+
+    return grid_around(subject.geometry, subject.x, broken, half, _GRID_SECONDS)
+
+
+def _gradient_table(certificate: Any) -> list[Table]:
+    points, gradients = (
+        getattr(certificate, "points", None),
+        getattr(certificate, "gradients", None),
+    )
+    if gradients is None:
+        return []
+    weights = certificate.weights / max(float(certificate.weights.sum()), 1e-300)
+    away = None if points is None else np.linalg.norm(points - certificate.x, axis=1)
+    rows = [
+        (
+            j,
+            number(float(weights[j])),
+            number(float(np.linalg.norm(gradients[j]))),
+            "at the pivot" if away is None else number(float(away[j])),
+        )
+        for j in np.argsort(-weights).tolist()
+    ]
+    head = ("gradient", "weight", "length", "distance from x")
+    return [Table.of("The gradients", head, rows, folded=True)]
+
+
+#: Directions in which gradients differ by less than this part of the widest do not count.
+_RANK = 1e-3
+
+
+def structure(subject: Subject) -> list[Any] | None:
+    """Size and rank of the bundle, and the kinks between its points where they are known."""
+    gradients = getattr(subject.certificate, "gradients", None)
+    if gradients is None or not len(gradients):
+        return None
+    rank, dim = rank_of(gradients), subject.x.size
+    rows = [
+        ("gradients in the certificate", str(len(gradients))),
+        ("directions in which they differ", f"{rank} of {dim}"),
+        (
+            "what that says",
+            f"f bends sharply in {rank} direction{'' if rank == 1 else 's'} near x and looks "
+            f"smooth in the other {dim - rank}",
+        ),
+    ]
+    blocks: list[Any] = [Facts(rows)]
+    points = getattr(subject.certificate, "points", None)
+    if isinstance(subject.fun, Expression) and points is not None:
+        crossed = kinks_between(subject.fun, points)
+        words = "Kinks between the points of the certificate"
+        blocks.append(Table.of(words, ("atom", "entry", "pieces seen"), crossed))
+    return blocks
+
+
+def rank_of(gradients: Matrix) -> int:
+    """Return the dimension of what the gradients span, seen from their mean."""
+    sizes = np.linalg.svd(gradients - gradients.mean(axis=0), compute_uv=False)
+    longest = float(np.linalg.norm(gradients, axis=1).max(initial=0.0))
+    return int(np.count_nonzero(sizes > _RANK * longest)) if longest > 0 else 0
+
+
+def kinks_between(fun: Expression, points: Matrix) -> list[tuple[str, int, str]]:
+    """Return the entries of atoms that are on different pieces at different points."""
+    form = fun.kink_form()
+    seen = [form.float_pieces(y) for y in points]
+    found: list[tuple[str, int, str]] = []
+    for node in form.root.kink_nodes:
+        pieces = [np.ravel(np.asarray(p[id(node)])) for p in seen]
+        if len({p.shape for p in pieces}) > 1 or any(p.dtype.kind not in "iub" for p in pieces):
+            continue  # pieces without numbers, such as those of a norm
+        stacked = np.array(pieces)
+        for entry in np.flatnonzero((stacked != stacked[0]).any(axis=0)).tolist():
+            which = ", ".join(str(p) for p in np.unique(stacked[:, entry]).tolist())
+            found.append((node.name, entry, which))
+    return found
+
+
+#: More variables than this are not examined for a page: exact arithmetic would take too long.
+_MOST_VARIABLES = 2000
+
+
+def pivot(subject: Subject) -> list[Any] | None:
+    """Where the subgradient is taken."""
+    certificate = subject.certificate
+    y = getattr(certificate, "pivot", None)
+    if y is None:
+        return None
+    moved = y - certificate.x
+    facts = [
+        ("distance of the pivot from x", number(float(np.linalg.norm(moved)))),
+        ("variables that differ", f"{np.count_nonzero(moved)} of {y.size}"),
+        ("ways to leave it that are used", str(len(certificate.directions))),
+    ]
+    blocks: list[Any] = [
+        Text("The pivot is a point with rational coordinates near x; everything is proved there."),
+        Facts(facts),
+    ]
+    if isinstance(subject.fun, Expression) and y.size <= _MOST_VARIABLES:
+        rows = _on_kinks(subject.fun, certificate)
+        blocks.append(Table.of("Exactly on a kink at the pivot", ("atom", "row", "kink"), rows))
+    return blocks
+
+
+def _on_kinks(fun: Expression, certificate: Any) -> list[tuple[str, int, str]]:
+    form = fun.kink_form()
+    found = []
+    for kink in form.active_kinks(form.examine(certificate.exact_pivot)):
+        node = kink.node
+        level = f"tie {kink.level}"
+        if isinstance(node, Elementwise):
+            level = f"argument = {float(node.function.breakpoints[kink.level]):.6g}"
+        found.append((node.name, kink.entry, level))
+    return found
+
+
+def proof(subject: Subject) -> list[Any] | None:
+    """The tree for a function that is small enough to be explained while somebody waits."""
+    fun = subject.fun
+    if not isinstance(fun, Expression) or not fun.knows_kinks:
+        return None
+    if not fun.kink_form().is_small:
+        words = "The function is large; goldstein explain, or F.explain(), prints its proof tree."
+        return [Text(words)]
+    tree = fun.explain()
+    if tree.ok:
+        words = (
+            "Before any run: near every point there is a pivot that sees all kinks within reach, "
+            "and the subgradients there differ little from gradients around the point."
+        )
+    else:
+        words = (
+            "Before any run nothing follows for this function: an assumption is missing. A near "
+            "certificate does not need it."
+        )
+    return [Text(words), _tree(tree)]
+
+
+def _tree(step: Explanation) -> Tree:
+    numbers = ", ".join(f"{name} = {value:.6g}" for name, value in step.constants.items())
+    remark = "; ".join(part for part in (step.rule, numbers) if part)
+    return Tree(step.claim, remark, step.ok, [_tree(s) for s in step.steps])
+
+
+#: Bytes of a file inside the page; larger ones stay outside.
+_MOST_CERTIFICATE, _MOST_PROOF = 500_000, 300_000
+
+#: Coordinates of x that are written out.
+_MOST_NUMBERS = 1000
+
+
+def files(subject: Subject) -> list[Any] | None:
+    """Downloads and commands."""
+    blocks: list[Any] = []
+    if subject.certificate is not None:
+        blocks += _certificate_file(subject)
+        blocks += _proof_file(subject)
+    x = subject.x
+    if x.size <= _MOST_NUMBERS:
+        blocks.append(Code("x", json.dumps(x.tolist())))
+    return blocks or None
+
+
+def _certificate_file(subject: Subject) -> list[Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = save_certificate(subject.certificate, Path(folder) / "certificate.cert")
+        content = file.read_bytes()
+    verify = Code("verify it", subject.command or _python(subject))
+    if len(content) > _MOST_CERTIFICATE:
+        words = f"The certificate is a file of {len(content) / 1e6:.1f} MB, too long for this page."
+        return [Text(words), verify]
+    return [Download("certificate.cert", "application/zip", content), verify]
+
+
+def _proof_file(subject: Subject) -> list[Any]:
+    """A proof file, for functions that can be written down and are not too long."""
+    fun, certificate = subject.fun, subject.certificate
+    if not isinstance(fun, Expression) or isinstance(certificate, NoProofFile):
+        return []
+    if not fun.kink_form().is_small:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            content = certificate.export(Path(folder) / "proof.json", fun).read_bytes()
+        except GoldsteinError as failure:
+            return [Text(f"There is no proof file: {failure}", "note")]
+    if len(content) > _MOST_PROOF:
+        return []
+    words = (
+        "The proof file holds certificate and function; goldstein-check decides about it with "
+        "rational arithmetic and needs nothing else."
+    )
+    return [
+        Text(words),
+        Download("proof.json", "application/json", content),
+        Code("check the proof", "goldstein-check proof.json"),
+    ]
+
+
+def _python(subject: Subject) -> str:
+    kind = subject.certificate.kind
+    function = "F" if kind.startswith("near") else "fun" if kind == "values" else "fun, jac"
+    limits = "".join(f", {name}={name}" for name in subject.taken)
+    return (
+        "import goldstein as gs\n"
+        f'print(gs.load_certificate("certificate.cert").verify({function}{limits}))'
+    )

@@ -1,0 +1,296 @@
+"""What the estimators share: checks of parameters, data and weights; what a fit remembers."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import importlib
+import math
+import numbers
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_random_state,
+    validate_data,
+)
+
+from goldstein.checker.arrays import Vector
+from goldstein.errors import InputError, InputTypeError
+from goldstein.kept import NOTHING, Folder, Kept, described, digest, seed_in
+from goldstein.sklearn.chunked import checked_chunks, is_dask_array
+
+#: Parameters that do not change what is fitted, or that parts remember themselves.
+_FREE = ("checkpoint", "max_calls", "max_time", "n_jobs", "random_state", "warm_start")
+
+
+class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator with certificates; its parameters are the fields of a dataclass."""
+
+    #: What every value of a parameter must be; None is allowed where that is the default.
+    _rules: ClassVar[dict[str, Any]] = {}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        for name, rule in self._rules.items():
+            value = getattr(self, name)
+            if value is None and getattr(type(self), name) is None:
+                continue
+            if isinstance(rule, tuple):
+                one_of(name, value, rule)
+            elif isinstance(rule, int):
+                at_least(name, value, rule)
+            else:
+                rule(name, value)
+
+    def _checked_rows(
+        self, X: Any, y: Any, *, reset: bool = True, y_numeric: bool = False
+    ) -> tuple[Any, NDArray[Any]]:
+        """Check the data; a Dask array is not read."""
+        if is_dask_array(X):
+            X, y = checked_chunks(X, y)
+            self._check_features(X, reset=reset)
+            if y_numeric:
+                y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+            return X, y
+        X, y = validate_data(
+            self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64, y_numeric=y_numeric
+        )
+        return X, np.asarray(y, dtype=np.float64) if y_numeric else y
+
+    def _checked_inputs(self, X: Any) -> Any:
+        """Check rows to predict."""
+        if is_dask_array(X):
+            self._check_features(X, reset=False)
+            return X
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+
+    def _check_features(self, X: Any, *, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = int(X.shape[1])
+        elif X.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+
+    def _class_numbers(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[np.intp], Vector]:
+        """Return the numbers of the classes, and the weights times the class weights."""
+        unknown = ~np.isin(y, self.classes_)
+        if unknown.any():
+            raise InputError(f"y has the class {y[unknown][0]!r}, which was not in the training.")
+        labels = np.searchsorted(self.classes_, y)
+        factors = class_weights(self.class_weight, self.classes_, y, weights)
+        return labels, weights * factors[labels]
+
+
+def known_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes, at least two."""
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise InputError(f"a classifier needs at least two classes, got one class: {classes[0]}.")
+    return classes
+
+
+def positive(name: str, value: Any) -> float:
+    """Return a positive finite number or say what is wrong with it."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not 0.0 < float(value) < math.inf:
+        raise InputError(f"{name} must be a positive finite number, got {value!r}.")
+    return float(value)
+
+
+def finite(name: str, value: Any) -> float:
+    """Return a finite number or say what is wrong with it."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise InputError(f"{name} must be a finite number, got {value!r}.")
+    return float(value)
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """Return a finite number that is not negative."""
+    if finite(name, value) < 0:
+        raise InputError(f"{name} must not be negative, got {value!r}.")
+    return float(value)
+
+
+def fraction(name: str, value: Any) -> float:
+    """Return a number strictly between 0 and 1."""
+    if not 0.0 < positive(name, value) < 1.0:
+        raise InputError(f"{name} must be between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def at_least(name: str, value: Any, least: int) -> int:
+    """Return an integer that is at least `least`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} must be an integer >= {least}, got {value!r}.")
+    return int(value)
+
+
+def one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
+    """Return a value that is among the allowed ones."""
+    if value not in allowed:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+    return value
+
+
+def checked_sample_weight(sample_weight: Any, n: int) -> Vector:
+    """Return nonnegative weights with a positive sum."""
+    if sample_weight is None:
+        return np.ones(n)
+    if isinstance(sample_weight, numbers.Real):
+        return np.full(n, positive("sample_weight", sample_weight))
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.ndim != 1:
+        raise InputError(f"sample_weight must be one number per row, got shape {weights.shape}.")
+    if weights.size != n:
+        raise InputError(f"sample_weight has {weights.size} entries for {n} rows.")
+    check_consistent_length(weights, np.empty(n))
+    if (weights < 0).any() or not weights.any():
+        raise InputError("sample_weight must be nonnegative and not all zero.")
+    weights = np.asarray(weights, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if not 1e-300 < total < 1e300:
+        raise InputError(f"sample_weight sums to {total:g}; scale the weights to a moderate size.")
+    return weights
+
+
+def drop_weightless(X: Any, y: NDArray[Any], weights: Vector) -> tuple[Any, NDArray[Any], Vector]:
+    """Return the rows of positive weight: the others are as good as absent."""
+    kept = weights > 0
+    return (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
+
+
+def unless_equal(weights: Vector) -> Vector | None:
+    """Return None for equal weights: they are the same as none, to the last bit."""
+    if not weights.any():
+        raise InputError("no row has a positive weight; check sample_weight and class_weight.")
+    return None if (weights == weights[0]).all() else weights
+
+
+def class_weights(class_weight: Any, classes: NDArray[Any], y: NDArray[Any], w: Vector) -> Vector:
+    """Return the factor of each class; "balanced" takes the sample weights into account."""
+    if class_weight == "balanced":
+        totals = np.array([w[y == c].sum() for c in classes])
+        return np.asarray(w.sum() / (len(classes) * totals))
+    return np.asarray(compute_class_weight(class_weight, classes=classes, y=y), dtype=np.float64)
+
+
+def folder_name(name: str, value: Any) -> None:
+    """Refuse what cannot name a folder."""
+    if not isinstance(value, str | os.PathLike):
+        raise InputTypeError(
+            f"{name} must be the path of a folder, or None; got {type(value).__name__}."
+        )
+
+
+def seed_of_fit(estimator: Any) -> int:
+    """Return the seed: that of the checkpoint where `random_state` is None."""
+    recorded = None
+    if estimator.random_state is None and estimator.checkpoint is not None:
+        recorded = seed_in(estimator.checkpoint)
+    if recorded is not None:
+        return recorded
+    return int(check_random_state(estimator.random_state).randint(2**31 - 1))
+
+
+@contextlib.contextmanager
+def kept_fit(estimator: Any, seed: int, **data: Any) -> Iterator[Kept]:
+    """Hold the folder of a fit to these data; without one nothing is kept."""
+    if estimator.checkpoint is None:
+        yield NOTHING
+        return
+    parameters = {
+        name: value for name, value in estimator.get_params().items() if name not in _FREE
+    }
+    identity = {
+        "estimator": type(estimator).__name__, "seed": seed, "parameters": described(parameters),
+        **{name: content_digest(part) for name, part in data.items()},
+    }  # fmt: skip
+    with Folder(estimator.checkpoint, identity) as folder:
+        yield Kept(folder.path)
+
+
+def content_digest(data: Any) -> str:
+    """Return a hash of an array, a sparse matrix, a Dask array (chunk by chunk) or a list of them.
+
+    Examples
+    --------
+    >>> content_digest(np.zeros(3)) == content_digest(np.zeros(3)) != content_digest(np.zeros(4))
+    True
+    """
+    if is_dask_array(data):
+        dask = importlib.import_module("dask")
+        parts = dask.compute(*(dask.delayed(content_digest)(c) for c in data.to_delayed().ravel()))
+    elif sparse.issparse(data):
+        parts = [str(data.shape), *map(digest, (data.data, data.indices, data.indptr))]
+    elif isinstance(data, list):
+        parts = [content_digest(part) for part in data]
+    elif isinstance(data, np.ndarray) and data.dtype == object:
+        return content_digest([str(part) for part in data])
+    else:
+        return digest(data)
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
+
+
+def weakest(certificates: list[Any]) -> tuple[float, float] | None:
+    """Return the (eps, delta) that holds for all, or None when one of them is missing."""
+    if any(c is None for c in certificates):
+        return None
+    return max(c.eps for c in certificates), max(c.delta for c in certificates)
+
+
+def warn_unless_reached(estimator: Any, certificates: list[Any]) -> None:
+    """Say what was reached and what to change when the target was missed."""
+    reached = max(c.eps for c in certificates)
+    if reached > estimator.eps:
+        limits = "max_calls" if estimator.max_time is None else "max_calls, max_time"
+        warnings.warn(
+            f"reached eps = {reached:.3g} at delta = {estimator.delta:g}, asked for "
+            f"eps = {estimator.eps:g}; raise {limits}, eps or delta, or scale the features.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def remember_parameters(estimator: Any) -> None:
+    """Keep what a fit was made with: `set_params` is about the next one."""
+    estimator._fitted_with = estimator.get_params(deep=False)
+
+
+def as_fitted(estimator: Any) -> Any:
+    """Return the estimator with the parameters of its fit."""
+    other = copy.copy(estimator)
+    for name, value in estimator._fitted_with.items():
+        setattr(other, name, value)
+    return other
+
+
+def warn_if_moved(now: ArrayLike, fitted: ArrayLike) -> None:
+    """Say so where the coefficients that predict are not those that the certificate is about."""
+    if not np.array_equal(now, fitted):
+        warnings.warn(
+            "the coefficients were changed after the fit: the certificate is about those that were "
+            "fitted. gs.certify(machine.objective(X, y), x, delta=...) looks at others.",
+            UserWarning,
+            stacklevel=3,
+        )
