@@ -21,7 +21,7 @@ DEGENERATE = 1e-3
 #: Pairs of points beside x at which constraints are asked for their qualification, rounds of
 #: looking along the direction that separates them, how far one looks in perturbation radii, and how
 #: much smaller the qualification may be than stated: of black boxes it is measured on samples.
-PAIRS, LOOKS, REACHES, LESS = 2, 6, (1.0, 2.0**8), 10.0
+PAIRS, LOOKS, FARTHER, LESS = 2, 6, 2.0**8, 10.0
 
 #: A constraint vanishes at x if its gradients there are shorter than this part of those elsewhere
 #: in the ball; and x has to be closer to a constraint with a multiplier than this part of delta,
@@ -164,8 +164,8 @@ def qualification(
 
     `rows` are those with weight. The constraints are asked besides at pairs of points next to x, on
     opposite sides of it: there a multiplier has to mean something when delta shrinks. Then one
-    looks along the direction that separates them from 0, where a gradient that contradicts it would be,
-    until none does. It is an upper bound: of a black box nobody knows all gradients.
+    looks along the direction that separates them from 0, where a gradient that contradicts it would
+    be, until none does. It is an upper bound: of a black box nobody knows all gradients.
     """
     system, x = problem.system, cert.x
     place = Neighbourhood(x, cert.delta, problem.box, resolution)
@@ -192,8 +192,9 @@ def qualification(
             hull.add(i, np.sign(cert.multipliers[i]) * jacobian[i])
     q, v = hull.separation()
     for _ in range(LOOKS if bent else 0):
-        wide = float(radius(x, cert.delta, resolution).max()) * math.sqrt(x.size)
-        steps = [sign * reach * wide * v for reach in REACHES for sign in (1.0, -1.0)]
+        near = radius(x, cert.delta, resolution).max()
+        reaches = near, max(near, FARTHER * radius(x, cert.delta).max())
+        steps = [sign * reach * math.sqrt(x.size) * v for reach in reaches for sign in (1.0, -1.0)]
         seen = _jacobians(system, [place.inside(x + step) for step in steps])
         found = [(i, np.sign(cert.multipliers[i]) * jacobian[i]) for jacobian in seen for i in bent]
         against = [(i, g) for i, g in found if g @ v < 0.5 * q * np.linalg.norm(g)]
