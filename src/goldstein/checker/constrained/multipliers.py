@@ -88,12 +88,15 @@ def _reached(cert: Any, system: Limits, i: int) -> bool:
     return above if cert.multipliers[i] > 0 else below
 
 
-def meant(cert: Any, system: Limits) -> list[int]:
+def meant(cert: Any, system: Limits, linear: Mask) -> tuple[list[int], list[int]]:
     """Components that a qualification is about: those with a multiplier, but linear equalities.
 
-    The gradients of these form a line by nature: the others have to say something along them.
+    The gradients of these form a line by nature. The others have to say something along them, and
+    along equalities without a multiplier: these are returned besides.
     """
-    return np.flatnonzero((cert.multipliers != 0) & ~(system.linear & system.equal)).tolist()
+    used = cert.multipliers != 0
+    some, across = used & ~(linear & system.equal), system.equal & (linear | ~used)
+    return np.flatnonzero(some).tolist(), np.flatnonzero(across).tolist()
 
 
 class Hull:
@@ -169,20 +172,20 @@ def qualification(
     """
     system, x = problem.system, cert.x
     place = Neighbourhood(x, cert.delta, problem.box, resolution)
-    some = meant(cert, system)
+    some, equations = meant(cert, system, system.linear)
     bent = [i for i in some if not system.linear[i]]
-    centre, straight = [], system.linear & system.equal
+    centre = []
     for _ in range(pairs if bent else 0):
         offset = place.perturbed(rng, x) - x
         centre += _jacobians(system, [place.inside(x + offset), place.inside(x - offset)])
     if bent and _vanishes(centre, rows, bent, problem, place, rng, pairs):
         return 0.0
     across = np.zeros((0, x.size))
-    if some and straight.any():
+    if some and equations:
         seen = centre or _jacobians(system, [place.perturbed(rng, x)])
         if not seen:
             return 0.0
-        across = seen[0][straight]
+        across = seen[0][equations]
     hull = Hull(cert.normal, problem.box.fixed, across, problem.propose)
     for i, g in rows:
         if i in some:
