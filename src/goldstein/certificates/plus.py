@@ -7,14 +7,14 @@ what is left is that v is a subgradient of h, up to the Fenchel gap (`goldstein.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.kinds import Stored, array, text
+from goldstein.certificates.kinds import Stored, array, stored, text
 from goldstein.certificates.verifying import in_layout, settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
@@ -36,7 +36,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
     return term.bounded(box.lower, box.upper)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@stored
 class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
     """Proof that x is (eps, delta)-stationary for f + h.
 

@@ -235,7 +235,7 @@ class Stating:
         return self._best(np.arange(len(self.points)))[0]
 
     def rests_on(self) -> list[tuple[Vector, Vector]]:
-        """Return the points that a claim would rest on, with their gradients; the heaviest first."""
+        """Return the points a claim would rest on, with their gradients; the heaviest first."""
         weights = self._best(np.arange(len(self.points)))[1]
         order = np.argsort(-weights, kind="stable")
         return [(self.points[j], self.gradients[j]) for j in order if weights[j] > 0]

@@ -133,7 +133,7 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a claim is about: f, the bounds, a convex term, constraints; and who proposes weights."""
+    """What a claim is about: f, bounds, a convex term, constraints; and who proposes weights."""
 
     f: Asked
     box: Box
@@ -216,16 +216,16 @@ class Rows:
         a, b = self.problem.propose(hull, cone)
         weights = np.zeros(len(rows))
         weights[of_f], weights[~of_f] = np.maximum(a, 0.0), np.maximum(b[: (~of_f).sum()], 0.0)
-        usable = (
-            weights[of_f].any() and np.isfinite(weights).all()
-        )  # what is proposed may be anything
-        with np.errstate(over="ignore"):
-            weights /= math.fsum(weights[of_f].tolist()) or 1.0
-        used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
-        if usable and used <= MORE_WEIGHT * self.most + self.cert.eps:
-            best = min(
-                best, (self.length(rows, owners, weights), weights), key=lambda pair: pair[0]
-            )
+        most = weights[of_f].max()
+        if not (most > 0 and np.isfinite(weights).all()):  # what is proposed may be anything
+            return best
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights /= most
+            weights /= math.fsum(weights[of_f].tolist())
+            used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
+        if used <= MORE_WEIGHT * self.most + self.cert.eps:
+            length = self.length(rows, owners, weights)
+            best = (length, weights) if length < best[0] else best
         return best
 
     def scale(self, rows: Matrix) -> float:

@@ -62,7 +62,8 @@ class Group:
                 f"Jacobian has shape {found.shape}, expected {(self.size, x.size)}: one row for "
                 "each component, one column for each variable", x,
             )  # fmt: skip
-        return found
+        rows: Matrix = found
+        return rows
 
     def _numbers(self, question: Callable[[Vector], Any], x: Vector, what: str) -> Any:
         try:
