@@ -34,6 +34,7 @@ from goldstein.errors import (
     OracleError,
     OutOfCalls,
     OutOfTime,
+    UnresolvedError,
     WrongGradientError,
 )
 from goldstein.numerics.streams import stream
@@ -422,6 +423,10 @@ class ConstrainedSearch:
             status = Status.OUT_OF_CALLS
         except NotDeterministicError:
             status = Status.NOT_DETERMINISTIC
+        except UnresolvedError as failure:
+            if early:
+                return self._answer(around.x, status, None)
+            return self._answer(around.x, Status.BALL_TOO_SMALL, None, str(failure))
         answer = self._decided(around.x, certificate, status)
         unproved = status is Status.VERIFIED and answer.status is Status.NOT_VERIFIED
         # What held for the reduced function and fails here may be a claim about noise.

@@ -290,9 +290,10 @@ class Judge:
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
             ways = points - taken(evidence.points, asked)
-            far = np.vecdot(ways, ways) >= np.vecdot(stating.hairs, stating.hairs)
+            squares = np.vecdot(ways, ways)
+            far = squares >= np.vecdot(stating.hairs, stating.hairs)
             for j in far.nonzero()[0].tolist():
-                stating.tell(j, evidence.gradients[asked[j]])
+                stating.tell(j, evidence.gradients[asked[j]], math.sqrt(squares[j]))
         return stating, fresh
 
 
