@@ -378,7 +378,9 @@ def _check_gradients(
     found.add("bound", within, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}")
     if not found.ok or (isinstance(problem.f, Written) and (rows.owners == OBJECTIVE).all()):
         return 0.0
-    if not has_room(cert.x, cert.delta, problem.box) or cert.delta < problem.f.smallest_ball(cert.x):
+    if not has_room(cert.x, cert.delta, problem.box) or cert.delta < problem.f.smallest_ball(
+        cert.x
+    ):
         found.add(
             "kinks", False, f"a ball of radius {cert.delta:g} has too few floats to look beside "
             "the points, and a black box does not say where its kinks are",

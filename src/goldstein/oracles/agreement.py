@@ -5,7 +5,12 @@ from __future__ import annotations
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, Differences
 from goldstein.checker.constrained.box import Box, as_box
-from goldstein.errors import ContradictedError, NotDeterministicError, UnresolvedError, WrongGradientError
+from goldstein.errors import (
+    ContradictedError,
+    NotDeterministicError,
+    UnresolvedError,
+    WrongGradientError,
+)
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
 
