@@ -54,8 +54,8 @@ MANY, ROUNDS = 24, 6
 
 #: Entries of gradients that others may hide are at most so many times what may disagree, relative
 #: to their sum, and at most this part of their mean; how far outside the ball one looks for larger
-#: ones, and in which steps.
-HIDDEN, FAINT, FAR, FARTHER = 4.0, 0.1, 2.0**24, 2.0**3
+#: ones, and in which steps; and where values are compared with those that are 0.
+HIDDEN, FAINT, FAR, FARTHER, AROUND = 4.0, 0.1, 2.0**24, 2.0**3, 2.0**10
 
 
 class Differences:
@@ -113,8 +113,8 @@ class Differences:
 
         Where values do not follow the gradient there may be a kink next to y, so one looks beside
         it, too: near by first, then farther away, with longer steps. Where the gradient is right one
-        of these looks agrees; where several contradict gradients like that at y, and none agrees,
-        it is not.
+        of these looks agrees; where several contradict gradients like that at y, and none like it
+        agrees, it is not.
         """
         step, rounds, contradictions = self._finest(y, g), 0, 0
         while 0.0 < step <= self._coarsest:
@@ -126,17 +126,18 @@ class Differences:
             z = self._near(y, min(BESIDE * step, 0.5 * self.delta))
             h = self._gradient(z)
             if h is not None:
-                accused = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
+                alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
+                accused = alike
                 for length in sorted({self._finest(z, h), step}):
                     verdict, agreed = self._agree(z, h, length, times)
-                    if verdict:
+                    if verdict and (alike or not contradictions):
                         return max(agreed, float(np.linalg.norm(z - y)) / RESOLVED)
                     accused = accused and verdict is False
                 contradictions += bool(accused)
-            if contradictions >= SEVERAL:
-                raise ContradictedError
             rounds += 1
             step = NEXT * step if rounds >= ROUNDS else min(NEXT * step, self._coarsest)
+        if contradictions >= SEVERAL:
+            raise ContradictedError
         if not self._clear and (step := self._smoothly(y, g)):
             return step
         raise UnresolvedError(self._coarsest)
@@ -213,19 +214,23 @@ class Differences:
         return max(steps)
 
     def _require_level(self, faint: Mask) -> None:
-        """Accuse gradients that do not say that values change across the ball."""
-        for _ in range(NEEDED):
-            z, v = self._near(self.x, 0.5 * self.delta), self.delta * self._direction(faint)
-            g = self._gradient(z)
-            if g is None:
-                return
-            (far, slope, _), (near, other, _) = (
-                self._miss(z, g, part * v, constant=True) for part in (0.25, 0.03)
-            )
-            alike = min(slope / other, other / slope) >= 0.25 if slope * other else False
-            if not (far is near is False and alike):
-                return
-        raise ContradictedError
+        """Accuse gradients that do not say that values change across the ball, or around it."""
+        if all(self._rises(faint, self.delta) for _ in range(NEEDED)) or all(
+            self._rises(faint, AROUND * self.delta) for _ in range(NEEDED)
+        ):
+            raise ContradictedError
+
+    def _rises(self, faint: Mask, reach: float) -> bool:
+        """Do values change in proportion, and gradients do not say so?"""
+        z, v = self._near(self.x, 0.5 * self.delta), reach * self._direction(faint)
+        g = self._gradient(z)
+        if g is None:
+            return False
+        (far, slope, _), (near, other, _) = (
+            self._miss(z, g, part * v, constant=True) for part in (0.25, 0.03)
+        )
+        alike = min(slope / other, other / slope) >= 0.25 if slope * other else False
+        return far is near is False and alike
 
     def _finest(self, y: Vector, g: Vector) -> float:
         """Return the shortest step along which rounding of values does not hide a disagreement."""
