@@ -43,6 +43,9 @@ MARGIN = 8.0
 #: that chooses them anew does no better.
 SOLVED = 2.0**-48
 
+#: What a gradient may be longer by next to a point where nobody has looked.
+UNSEEN = 1.01
+
 #: Gradients that change by more than this part of their length next to their points jump.
 JUMP = 2.0**-10
 
@@ -301,7 +304,7 @@ class Stating:
                 # No call is left to look beside more points: those looked at have to do.
                 pool = np.intersect1d(pool, list(self._neighbours))
                 if pool.size == 0:
-                    return self._unseen(meta)
+                    return self.unseen(meta)
                 continue
             steady = np.array([self._neighbours[j] is not None for j in used.tolist()])
             if steady.all():
@@ -351,7 +354,7 @@ class Stating:
         try:
             bound, weights = best_bound(self.gradients, weights, self._deadline)
         except OutOfTime:
-            return self._unseen(meta)
+            return self.unseen(meta)
         used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
         weights = weights / weights.sum()
         rows, points = _brought_forward(self.gradients, used), _brought_forward(self.points, used)
@@ -372,7 +375,7 @@ class Stating:
                     self._draws,
                 )  # fmt: skip
         except OutOfCalls:
-            return self._unseen(meta)
+            return self.unseen(meta)
         if math.isinf(found):
             return None
         found = max(found, bound)
@@ -407,14 +410,15 @@ class Stating:
     def _bound(self, rows: Matrix, _: Rows, weights: Vector | None) -> tuple[float, Vector]:
         return best_bound(rows, weights, self._deadline)
 
-    def _unseen(self, meta: dict[str, Any] | None) -> GoldsteinCertificate:
+    def unseen(self, meta: dict[str, Any] | None) -> GoldsteinCertificate:
         """No call is left to look beside a point: drawn at random, one is hardly on a kink.
 
         The first will do; the one with the shortest gradient might be short for lying in a sliver.
         """
         left = np.setdiff1d(np.arange(len(self.points)), list(self.unsteady))
         first = left[:1] if left.size else np.zeros(1, dtype=np.intp)
-        return self._stated(norm_upper(self.gradients[first[0]]), first, np.ones(1), meta)
+        eps = UNSEEN * norm_upper(self.gradients[first[0]])
+        return self._stated(eps, first, np.ones(1), meta)
 
     def _stated(
         self,

@@ -17,8 +17,8 @@ from goldstein.oracles.counted import CountedOracle
 #: What is stated rests on steps that are shorter than a check wants them.
 STRICTLY = COARSEST / 4.0
 
-#: Where f resolves no less than this part of delta, a look may have been lucky: one looks this often.
-FINE, TIMES = 2.0**-12, 6
+#: Where f resolves no less than this part of delta a look may have been lucky, and one looks again.
+FINE, TIMES = 2.0**-7, 4
 
 #: Nothing is stated where points have to be displaced by more than this part of delta.
 COARSE = 2.0**-5

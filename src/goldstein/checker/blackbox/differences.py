@@ -126,8 +126,7 @@ class Differences:
             z = self._near(y, min(BESIDE * step, 0.5 * self.delta))
             h = self._gradient(z)
             if h is not None:
-                alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
-                accused = alike
+                alike = accused = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
                 for length in sorted({self._finest(z, h), step}):
                     verdict, agreed = self._agree(z, h, length, times)
                     if verdict and (alike or not contradictions):
@@ -192,25 +191,28 @@ class Differences:
         It may be flat because the ball is too small: then one sees that farther away.
         """
         reach, steps, failures = FARTHER * self.delta, [0.0], 0
-        while faint.any():
-            if reach > FAR * self.delta:
-                self._require_level(faint)
-                break
+        unresolved = np.zeros_like(faint)
+        while faint.any() and reach <= FAR * self.delta:
             z = self.box.reflect(self.x + np.where(faint, reach * self._direction(), 0.0))
             g = self._gradient(z)
-            felt = faint & (np.abs(0.0 if g is None else g) > 2.0 * most)
-            if g is None or not felt.any():
+            if g is None or not (felt := faint & (np.abs(g) > 2.0 * most)).any():
                 reach *= FARTHER
                 continue
-            step, verdict = self._finest(z, np.where(felt, g, 0.0)), None
+            step, verdict, self._clear = self._finest(z, np.where(felt, g, 0.0)), None, False
             while 0.0 < step <= self._coarsest and not verdict:
                 verdict, agreed = self._agree(z, g, step, HEAVY, felt)
                 step *= NEXT
             if verdict:
                 steps.append(agreed)
-                faint = faint & ~felt
-            elif (failures := failures + 1) >= POINTS:
+                faint, unresolved = faint & ~felt, unresolved & ~felt
+            elif self._clear and (failures := failures + 1) >= POINTS:
                 raise UnresolvedError(self._coarsest)
+            elif not self._clear:  # farther away values change by more
+                reach, unresolved = reach * FARTHER, unresolved | felt
+        if unresolved.any():
+            raise UnresolvedError(self._coarsest)
+        if faint.any():
+            self._require_level(faint)
         return max(steps)
 
     def _require_level(self, faint: Mask) -> None:
