@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from goldstein.construction.goldstein_claim import Stating
 from goldstein.checker.blackbox.perturbed import radius
+from goldstein.construction.goldstein_claim import Stating
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import Oracle
 

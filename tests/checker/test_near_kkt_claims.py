@@ -317,6 +317,12 @@ def test_constraints_say_something_along_linear_equations() -> None:
     claim, problem, fun = concave(0.0, constraint_index=[0, 0], constraint_weights=[3.0, 0.0],
                                   multipliers=[3.0, 0.0], eps=15.0)  # fmt: skip
     assert failed(claim, problem, fun) == {"qualification"}  # an equation holds without multiplier
+    # So does an equation written as an expression, or a curved one.
+    for equation in (W[1] + 0.0 * gs.sum(W), W[1] + gs.square(W[0] - 1.0) + 0.0 * W[2]):
+        other = replace(problem, parts=[problem.parts[0], equation.program()])
+        other.system.linear = np.zeros(2, dtype=bool)
+        assert failed(claim, other, fun) == {"qualification"}
+        assert failed(*concave(0.0)[:1], other, fun) == {"qualification"}
     # Bounds that fix x_2 say the same.
     held = replace(
         problem,

@@ -128,8 +128,8 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
             Seed of the directions in which the constraints are looked at besides, to see whether
             they are degenerate; by default nobody can foresee them.
         """
-        program = program_of(fun)
         try:
+            program = program_of(fun)
             problem = exact_problem(self.x, bounds, constraints, shortest_weights)
         except GoldsteinError as failure:
             found = Verification(eps=math.inf, delta=math.inf, label="conditional")

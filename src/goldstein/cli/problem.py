@@ -17,10 +17,10 @@ import numpy as np
 import goldstein
 from goldstein import problems
 from goldstein.checker.arrays import Vector
-from goldstein.oracles.constraints import given
 from goldstein.errors import InputError
 from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle, as_oracle
+from goldstein.oracles.constraints import given
 
 FUNCTIONS = (
     "problem", "f", "F", "fun", "func", "function", "objective", "loss", "cost", "oracle", "pair",

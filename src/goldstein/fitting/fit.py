@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.reductions.near import attempt_near
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
@@ -17,6 +16,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.kept import NOTHING, Form, Kept
 from goldstein.records import certificate_from_parts, certificate_parts
+from goldstein.reductions.near import attempt_near
 
 #: Seconds that a proof may take beside as many as the fit took; and at least, where the fit is kept
 #: in a folder. A fit that resumes is short, and its proof must not be the worse for it.

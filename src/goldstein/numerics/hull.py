@@ -33,6 +33,10 @@ GRAM_LIMIT = 1e-5
 #: Below this ratio least squares on the rows have lost half of theirs.
 ROWS_LIMIT = 1e-9
 
+#: Weights are found up to this part of the longest gradient, some units in its last place: whoever
+#: chooses them again does no better.
+SOLVED = 2.0**-48
+
 #: Relative slack in the optimality test <m, g_j> >= |m|^2.
 SLACK = 1e-12
 

@@ -21,7 +21,7 @@ DEGENERATE = 1e-3
 #: Pairs of points beside x at which constraints are asked for their qualification, rounds of
 #: looking along the direction that separates them, how far one looks in perturbation radii, and how
 #: much smaller the qualification may be than stated: of black boxes it is measured on samples.
-PAIRS, LOOKS, REACHES, LESS = 2, 6, (1.0, 2.0**8), 10.0
+PAIRS, LOOKS, FARTHER, LESS = 2, 6, 2.0**8, 10.0
 
 #: A constraint vanishes at x if its gradients there are shorter than this part of those elsewhere
 #: in the ball; and x has to be closer to a constraint with a multiplier than this part of delta,
@@ -88,12 +88,15 @@ def _reached(cert: Any, system: Limits, i: int) -> bool:
     return above if cert.multipliers[i] > 0 else below
 
 
-def meant(cert: Any, system: Limits) -> list[int]:
+def meant(cert: Any, system: Limits, linear: Mask) -> tuple[list[int], list[int]]:
     """Components that a qualification is about: those with a multiplier, but linear equalities.
 
-    The gradients of these form a line by nature: the others have to say something along them.
+    The gradients of these form a line by nature. The others have to say something along them, and
+    along equalities without a multiplier: these are returned besides.
     """
-    return np.flatnonzero((cert.multipliers != 0) & ~(system.linear & system.equal)).tolist()
+    used = cert.multipliers != 0
+    some, across = used & ~(linear & system.equal), system.equal & (linear | ~used)
+    return np.flatnonzero(some).tolist(), np.flatnonzero(across).tolist()
 
 
 class Hull:
@@ -164,25 +167,25 @@ def qualification(
 
     `rows` are those with weight. The constraints are asked besides at pairs of points next to x, on
     opposite sides of it: there a multiplier has to mean something when delta shrinks. Then one
-    looks along the direction that separates them from 0, where a gradient that contradicts it would be,
-    until none does. It is an upper bound: of a black box nobody knows all gradients.
+    looks along the direction that separates them from 0, where a gradient that contradicts it would
+    be, until none does. It is an upper bound: of a black box nobody knows all gradients.
     """
     system, x = problem.system, cert.x
     place = Neighbourhood(x, cert.delta, problem.box, resolution)
-    some = meant(cert, system)
+    some, equations = meant(cert, system, system.linear)
     bent = [i for i in some if not system.linear[i]]
-    centre, straight = [], system.linear & system.equal
+    centre = []
     for _ in range(pairs if bent else 0):
         offset = place.perturbed(rng, x) - x
         centre += _jacobians(system, [place.inside(x + offset), place.inside(x - offset)])
     if bent and _vanishes(centre, rows, bent, problem, place, rng, pairs):
         return 0.0
     across = np.zeros((0, x.size))
-    if some and straight.any():
+    if some and equations:
         seen = centre or _jacobians(system, [place.perturbed(rng, x)])
         if not seen:
             return 0.0
-        across = seen[0][straight]
+        across = seen[0][equations]
     hull = Hull(cert.normal, problem.box.fixed, across, problem.propose)
     for i, g in rows:
         if i in some:
@@ -192,8 +195,9 @@ def qualification(
             hull.add(i, np.sign(cert.multipliers[i]) * jacobian[i])
     q, v = hull.separation()
     for _ in range(LOOKS if bent else 0):
-        wide = float(radius(x, cert.delta, resolution).max()) * math.sqrt(x.size)
-        steps = [sign * reach * wide * v for reach in REACHES for sign in (1.0, -1.0)]
+        near = radius(x, cert.delta, resolution).max()
+        reaches = near, max(near, FARTHER * radius(x, cert.delta).max())
+        steps = [sign * reach * math.sqrt(x.size) * v for reach in reaches for sign in (1.0, -1.0)]
         seen = _jacobians(system, [place.inside(x + step) for step in steps])
         found = [(i, np.sign(cert.multipliers[i]) * jacobian[i]) for jacobian in seen for i in bent]
         against = [(i, g) for i, g in found if g @ v < 0.5 * q * np.linalg.norm(g)]

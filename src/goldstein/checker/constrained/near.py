@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -125,9 +126,12 @@ class ExactProblem:
         Some limits of gradients propose a direction; all of them, enclosed, decide about it. Where
         they do not agree, one looks along it, and proposes again.
         """
-        some, rng = meant(cert, self.system), np.random.default_rng(seed)
-        straight = np.flatnonzero(self.system.linear & self.system.equal).tolist() if some else []
-        rows = [self.limits(cert, i, np.ones(cert.x.size))[0] for i in straight]
+        straight = [part.affine[part.last] for part in self.parts]
+        some, across = meant(cert, self.system, np.array(straight, dtype=bool))
+        rng, rows = np.random.default_rng(seed), []
+        for i in across if some else []:
+            with suppress(NotCertifiableError):  # a kink: the others have to do
+                rows.append(self.limits(cert, i, rng.standard_normal(cert.x.size))[0])
         near = np.array([[nearest_float(a) for a in row] for row in rows])
         hull = Hull(cert.normal, self.box.fixed, near.reshape(-1, cert.x.size), self.propose)
         random = rng.standard_normal((RANDOM, cert.x.size))

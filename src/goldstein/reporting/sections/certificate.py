@@ -16,8 +16,8 @@ from goldstein.certificates import Verification
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import save_certificate
 from goldstein.checker.arrays import Matrix
-from goldstein.oracles.problem import Problem
 from goldstein.errors import GoldsteinError
+from goldstein.oracles.problem import Problem
 from goldstein.reporting.blocks import Code, Download, Facts, Figures, Table, Text, Tree, number
 from goldstein.reporting.geometry import Grid, grid_around
 from goldstein.reporting.pictures.certificate import (
