@@ -21,7 +21,7 @@ STRICTLY = COARSEST / 4.0
 FINE, TIMES = 2.0**-7, 4
 
 #: Nothing is stated where points have to be displaced by more than this part of delta.
-COARSE = 2.0**-5
+COARSE = 2.0**-3
 
 Known = list[tuple[Vector, Vector]]
 

@@ -159,8 +159,8 @@ class Differences:
         for _ in range(POINTS):
             z = self._near(self.x, 0.5 * self.delta)
             g = self._gradient(z)
-            if g is not None:
-                verdict = self._agree(z, g, self._finest(z, g), 1)[0]
+            if g is not None and math.isfinite(step := self._finest(z, g)):
+                verdict = self._agree(z, g, step, 1)[0]
                 if verdict:
                     return
                 contradictions += verdict is False
