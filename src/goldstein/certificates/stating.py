@@ -522,7 +522,7 @@ class Stating:
         change = max(abs(other - bound) for other in others)
         mean, slack = scale_of(weights, self._rows(used))
         # A check displaces by one hair; here one has looked many of them away.
-        part = 0.125 if self._told.keys().isdisjoint(used.tolist()) else 1.0
+        part = 2.0 / HAIRS if self._told.keys().isdisjoint(used.tolist()) else 1.0
         slack += part * max(drift(weights, self._rows(used), rows) for rows in self._beside(used))
         total = max(bound, *others) + MARGIN * change + slack
         return 0.0 if total <= 0.0 else up(total), mean

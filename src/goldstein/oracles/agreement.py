@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.blackbox.differences import COARSEST, Differences
+from goldstein.checker.blackbox.differences import COARSEST, HEAVY, Differences
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.errors import (
     ContradictedError,
@@ -59,7 +59,7 @@ def resolution_of(
         looked = _differences(oracle, x, delta, seed + again, box)
         if looked is None:
             return 0.0
-        found = max(found, looked.resolution(known, STRICTLY))
+        found = max(found, looked.resolution(known, STRICTLY, HEAVY))
         if found <= FINE * delta:
             break
     if found > COARSE * delta:

@@ -73,7 +73,7 @@ class Differences:
         self._clear = False
 
     def resolution(
-        self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST
+        self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST, many: int = MANY
     ) -> float:
         """Return how far points have to be displaced to leave what f rounds to one value.
 
@@ -83,6 +83,8 @@ class Differences:
             What a claim rests on, the heaviest first.
         coarsest : float
             Steps at most this part of delta must agree.
+        many : int
+            Points whose gradients values must not contradict.
 
         Raises
         ------
@@ -98,7 +100,7 @@ class Differences:
         steps, few = [SHORTEST * self.delta], max(0, HEAVY - len(rows))
         for k, (y, g) in enumerate(rows[:HEAVY]):
             steps.append(self._resolved(y, g, 1 if k else 1 + few))
-        for y, g in rows[HEAVY:MANY]:
+        for y, g in rows[HEAVY:many]:
             if self._agree(y, g, self._finest(y, g), 1)[0] is False:
                 with suppress(UnresolvedError):
                     self._resolved(y, g, 1)
