@@ -406,3 +406,11 @@ def test_a_kink_of_f_where_the_term_leads_is_no_error():
     whole = gs.minimize(f + 0.5 * gs.norm1(w), np.full(4, 0.5), **question)
     assert res.fun <= whole.fun + 1e-2
     assert not res.success or res.certificate.verify(f, plus=gs.prox.l1(0.5), seed=1).ok
+
+
+@pytest.mark.parametrize("jac", ["2-point", "3-point"])
+def test_a_term_next_to_values_alone_is_refused(jac):
+    with pytest.raises(gs.InputError, match="plus= needs a gradient"):
+        gs.minimize(
+            lambda x: float(x @ x), np.ones(2), jac, plus=gs.prox.l1(0.1), eps=0.1, delta=0.1
+        )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from benchmarks.adversary.ask import below, five, forged, honest, verdict
 from benchmarks.adversary.suite import Attack, Rng, Seen
-from scipy.optimize import NonlinearConstraint
+from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 import goldstein as gs
 
@@ -83,6 +83,31 @@ def always_true(rng: Rng, seen: Seen) -> None:
         return
     at, row = 1e-4 * np.eye(dim)[0], -height * np.eye(dim)[0]
     _degenerate(seen, box, limit, np.zeros(dim), at, row, slope[0] / height, false, slope[0])
+
+
+def always_true_where_held(rng: Rng, seen: Seen) -> None:
+    """steep x_1 <= |x_0| holds wherever x_1 = 0 does; only across that its gradients differ."""
+    steep, push = float(10.0 ** rng.uniform(-1, 2)), float(rng.uniform(1.0, 9.0))
+    lift = float(rng.choice([0.0, -steep * push, rng.normal()]))  # what x_1 = 0 has to hold
+    limits: dict[str, Any] = {}
+    how = int(rng.integers(4))
+    x = gs.Variable(2)
+    f, limit = push * x[0] + lift * x[1], steep * x[1] - gs.abs(x[0]) <= 0.0
+    if how == 0:
+        limits = {"bounds": [(None, None), (0.0, 0.0)], "constraints": [limit]}
+    else:
+        bend = 0.5 * gs.square(x[0]) if how == 3 else 0.0 * x[0]
+        row = LinearConstraint([[0.0, 1.0]], 0.0, 0.0) if how == 1 else x[1] + bend == 0.0
+        limits = {"constraints": [limit, row]}
+    seen.note(f"{push:g} x_0 + {lift:g} x_1 where {steep:g} x_1 <= |x_0|, x_1 held: {how}")
+
+    def false(claim: Any) -> str:
+        unqualified = abs(claim.x[0]) < 1e-6 * claim.delta + 1e-12 and below(claim.eps, 0.9 * push)
+        return "the constraint excludes nothing" if unqualified else ""
+
+    kind = {"stationarity": "near"} if rng.random() < 0.5 else {}
+    ask: dict[str, Any] = {"delta": 1e-3, "rng": 0, **limits, **kind}
+    honest(seen, lambda: gs.certify(f, np.zeros(2), **ask), (f,), false, **limits)
 
 
 def _degenerate(
@@ -385,6 +410,7 @@ def infeasible(rng: Rng, seen: Seen) -> None:
 CASES = (
     vanishing, always_true, opposite, out_of_reach, never_reached, no_weight_on_f, scaled_residual,
     off_the_bound, wrong_signs, two_gradients, many_rows, infeasible,
+    always_true_where_held,
 )  # fmt: skip
 
 

@@ -42,7 +42,7 @@ MARGIN = 8.0
 #: What a gradient may be longer by next to a point where nobody has looked.
 UNSEEN = 1.01
 
-#: Gradients that change by more than this part of their length next to their points jump.
+#: Entries of gradients that change by more than this part of their length jump.
 JUMP = 2.0**-10
 
 #: Points are dropped whose gradients change by this part of the largest change or more.
@@ -130,13 +130,15 @@ def differ(weights: Vector, rows: Matrix, others: Matrix, allowed: float) -> boo
 
 
 def drift(weights: Vector, rows: Matrix, others: Matrix) -> float:
-    """Return what gradients change by next to their points, where they do not jump.
+    """Return what gradients change by next to their points, in entries that do not jump.
 
     Their combination may have changed less by luck, and on another machine it changes again: what
     cancels in the user's own code is rounded there in another way.
     """
-    changes = zip(weights.tolist(), distances_upper(rows, others), norms_upper(rows))
-    return math.fsum(w * change for w, change, length in changes if change <= JUMP * length)
+    changes = np.abs(others - rows)
+    lengths = np.array(norms_upper(rows))[:, None]
+    smooth = np.where(changes <= JUMP * lengths, changes, 0.0)
+    return math.fsum((weights * norms_upper(smooth)).tolist())
 
 
 def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
@@ -432,6 +434,8 @@ class Stating:
 
     def _with_room(self, radius: float, hair: float) -> float:
         """The displacements need room too, where all points are next to x; so do differences."""
+        if not self.resolution and self.oracle.has_value:  # nobody has looked
+            return max(radius, self.delta)
         room = max(radius + 4.0 * hair, ROOM * self.resolution)
         return max(radius, min(self.delta, up(room)))
 
@@ -514,7 +518,7 @@ class Stating:
         change = max(abs(other - bound) for other in others)
         mean, slack = scale_of(weights, self._rows(used))
         # A check displaces by one hair; here one has looked many of them away.
-        part = 0.125 if self._told.keys().isdisjoint(used.tolist()) else 1.0
+        part = 2.0 / HAIRS if self._told.keys().isdisjoint(used.tolist()) else 1.0
         slack += part * max(drift(weights, self._rows(used), rows) for rows in self._beside(used))
         total = max(bound, *others) + MARGIN * change + slack
         return 0.0 if total <= 0.0 else up(total), mean

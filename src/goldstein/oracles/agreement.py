@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.blackbox.differences import COARSEST, Differences
+from goldstein.checker.blackbox.differences import COARSEST, HEAVY, Differences
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.errors import (
     ContradictedError,
@@ -21,7 +21,7 @@ STRICTLY = COARSEST / 4.0
 FINE, TIMES = 2.0**-7, 4
 
 #: Nothing is stated where points have to be displaced by more than this part of delta.
-COARSE = 2.0**-5
+COARSE = 2.0**-3
 
 Known = list[tuple[Vector, Vector]]
 
@@ -59,7 +59,7 @@ def resolution_of(
         looked = _differences(oracle, x, delta, seed + again, box)
         if looked is None:
             return 0.0
-        found = max(found, looked.resolution(known, STRICTLY))
+        found = max(found, looked.resolution(known, STRICTLY, HEAVY))
         if found <= FINE * delta:
             break
     if found > COARSE * delta:

@@ -73,7 +73,7 @@ class Differences:
         self._clear = False
 
     def resolution(
-        self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST
+        self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST, many: int = MANY
     ) -> float:
         """Return how far points have to be displaced to leave what f rounds to one value.
 
@@ -83,6 +83,8 @@ class Differences:
             What a claim rests on, the heaviest first.
         coarsest : float
             Steps at most this part of delta must agree.
+        many : int
+            Points whose gradients values must not contradict.
 
         Raises
         ------
@@ -98,7 +100,7 @@ class Differences:
         steps, few = [SHORTEST * self.delta], max(0, HEAVY - len(rows))
         for k, (y, g) in enumerate(rows[:HEAVY]):
             steps.append(self._resolved(y, g, 1 if k else 1 + few))
-        for y, g in rows[HEAVY:MANY]:
+        for y, g in rows[HEAVY:many]:
             if self._agree(y, g, self._finest(y, g), 1)[0] is False:
                 with suppress(UnresolvedError):
                     self._resolved(y, g, 1)
@@ -159,8 +161,8 @@ class Differences:
         for _ in range(POINTS):
             z = self._near(self.x, 0.5 * self.delta)
             g = self._gradient(z)
-            if g is not None:
-                verdict = self._agree(z, g, self._finest(z, g), 1)[0]
+            if g is not None and math.isfinite(step := self._finest(z, g)):
+                verdict = self._agree(z, g, step, 1)[0]
                 if verdict:
                     return
                 contradictions += verdict is False

@@ -88,6 +88,15 @@ def _reached(cert: Any, system: Limits, i: int) -> bool:
     return above if cert.multipliers[i] > 0 else below
 
 
+def readings(cert: Any, system: Limits, linear: Mask) -> list[Mask]:
+    """Which equalities form a line: linear ones; and, where curved ones are in use, these besides.
+
+    The smaller qualification counts: the sign of a multiplier may be that of a rounding error.
+    """
+    curved = (cert.multipliers != 0) & system.equal & ~linear
+    return [linear, linear | curved] if curved.any() else [linear]
+
+
 def meant(cert: Any, system: Limits, linear: Mask) -> tuple[list[int], list[int]]:
     """Components that a qualification is about: those with a multiplier, but linear equalities.
 
@@ -170,9 +179,17 @@ def qualification(
     looks along the direction that separates them from 0, where a gradient that contradicts it would
     be, until none does. It is an upper bound: of a black box nobody knows all gradients.
     """
+    masks = readings(cert, problem.system, problem.system.linear)
+    return min(_qualified(cert, problem, rows, rng, resolution, pairs, mask) for mask in masks)
+
+
+def _qualified(
+    cert: Any, problem: Any, rows: list[tuple[int, Vector]], rng: np.random.Generator,
+    resolution: float, pairs: int, linear: Mask,
+) -> float:  # fmt: skip
     system, x = problem.system, cert.x
     place = Neighbourhood(x, cert.delta, problem.box, resolution)
-    some, equations = meant(cert, system, system.linear)
+    some, equations = meant(cert, system, linear)
     bent = [i for i in some if not system.linear[i]]
     centre = []
     for _ in range(pairs if bent else 0):

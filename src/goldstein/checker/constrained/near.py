@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.constrained.multipliers import DEGENERATE, Hull, check_signs, meant
+from goldstein.checker.constrained.multipliers import DEGENERATE, Hull, check_signs, meant, readings
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.errors import InputTypeError, NotCertifiableError
@@ -126,8 +126,12 @@ class ExactProblem:
         Some limits of gradients propose a direction; all of them, enclosed, decide about it. Where
         they do not agree, one looks along it, and proposes again.
         """
-        straight = [part.affine[part.last] for part in self.parts]
-        some, across = meant(cert, self.system, np.array(straight, dtype=bool))
+        affine = np.array([part.affine[part.last] for part in self.parts], dtype=bool)
+        masks = readings(cert, self.system, affine)
+        return min(self._qualified(cert, seed, mask) for mask in masks)
+
+    def _qualified(self, cert: Any, seed: int, linear: Mask) -> float:
+        some, across = meant(cert, self.system, linear)
         rng, rows = np.random.default_rng(seed), []
         for i in across if some else []:
             with suppress(NotCertifiableError):  # a kink: the others have to do
