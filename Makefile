@@ -25,7 +25,7 @@ SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 QUICK := tests/checker tests/certificates tests/contract/test_solvers_x_problems.py
 
 .PHONY: demo test quick lint types layers pytest browser machines test-as format readme overhead bench \
-	clean docs kill fuzz mutation wheel-test lowest dist lock sbom
+	clean docs kill fuzz mutation adversary wheel-test lowest dist lock sbom
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
@@ -119,6 +119,10 @@ fuzz: $(VENV)/.test
 
 mutation: $(VENV)/.test
 	$(BIN)/python -m benchmarks.mutation
+
+# For a night: a million attacks, each with the verdict it must get.
+adversary: $(VENV)/.test
+	$(BIN)/python -m benchmarks.adversary --n 1000000 --jobs 2
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -4,7 +4,14 @@ Random functions over all atoms that proof files know, honest certificates of th
 each is put to `certificate.verify`, and exported and put to `goldstein-check`. Every disagreement
 is a bug of one of them, and is printed with the seed that makes it again.
 
+With `--files`, random proof files of `adversary.proof_files` instead, over all that the language
+can say, against the truth that an evaluator of its own finds out (`adversary.exact_oracle`). A TRUE
+without support is a bug. So is a combination that is said to be too long and is not. What is true
+and refused is counted by reason. Files whose function can be written as an expression are put to
+the library too.
+
     python -m benchmarks.differential --cases 2000
+    python -m benchmarks.differential --files 50000
 """
 
 from __future__ import annotations
@@ -13,6 +20,7 @@ import argparse
 import contextlib
 import importlib.util
 import io
+import json
 import tempfile
 import warnings
 from collections import Counter
@@ -23,10 +31,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.adversary.exact_oracle import Document, rational
+from benchmarks.adversary.proof_files import ProofFile, files
 
 import goldstein as gs
 from goldstein.calculus import Expression
 from goldstein.calculus.atoms import row_max
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.atoms.registry import ELEMENTWISE
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.errors import GoldsteinError, KinkError
@@ -238,15 +249,154 @@ def run(count: int, first_seed: int = 0) -> tuple[Counter[str], list[str]]:
     return tally, different
 
 
+# --- proof files against the truth ---------------------------------------------------------------
+
+#: What no file may show.
+FAULTS = ("false TRUE", "unsupported TRUE", "another combination", "read", "library: ")
+
+
+class NotWritten(Exception):
+    """The function has no expression with float64 data, or an eps that is no float64 number."""
+
+
+def _floats(texts: list[Any]) -> Any:
+    numbers = [rational(text) for text in texts]
+    if any(abs(q) > 2**1000 or Fraction(float(q)) != q for q in numbers):
+        raise NotWritten
+    return np.array([float(q) for q in numbers])
+
+
+def _joined(parts: list[Expression]) -> Expression:
+    return gs.concatenate([part.reshape(1) for part in parts])
+
+
+def _matrix(node: Document, u: Expression) -> Expression:
+    at = node.get("at") or [range(node["width"])] * len(node["rows"])
+    table = np.zeros((len(at), node["width"]))
+    for i, places in enumerate(at):
+        table[i, list(places)] = _floats(node["rows"][i]) if "rows" in node else 1.0
+    out = (table @ u.reshape(node["width"], node["columns"])).reshape(-1)
+    return out + _floats(node["offset"]) if "offset" in node else out
+
+
+def _logarithm(u: Expression, at: Any) -> Expression:
+    """log(u) = log(1 + |2 u - 1|) - log 2, where u is more than 1/2."""
+    if not (u(at) > 0.75).all():
+        raise NotWritten
+    return gs.log_sum(2.0 * u - 1.0) - gs.log_sum(0.0 * u + 1.0)
+
+
+def _one_node(node: Document, args: list[Expression], at: Any) -> Expression:
+    u, columns = args[0], node.get("columns", 1)
+    rows = [u[i : i + columns] for i in range(0, u.size, columns)]
+    match node["op"]:
+        case "affine":
+            return _matrix(node, u)
+        case "add":
+            return gs.sum(gs.stack(args), axis=0) if len(args) > 1 else u + 0.0
+        case "multiply":
+            return args[0] * args[1]
+        case "piecewise":
+            pieces = [[rational(c) for c in piece] for piece in node["pieces"]]
+            breakpoints = [rational(t) for t in node["breakpoints"]]
+            return Elementwise(PiecewisePolynomial("piecewise", breakpoints, pieces), u)
+        case "max":
+            return row_max(u.reshape(-1, columns))
+        case "norm2":
+            return _joined([gs.norm2(row) for row in rows])
+        case "logsumexp":
+            logits = [row.reshape(1, columns) for row in rows]
+            return _joined([gs.softmax_cross_entropy(z, [0]) + z[0, 0] for z in logits])
+    return _logarithm(u, at)
+
+
+def expression_of(function: list[Document], at: Any) -> Expression:
+    """Return the function of a proof file as an expression of the library, near a point."""
+    values: list[Expression] = [gs.Variable(function[0]["size"])]
+    for node in function[1:]:
+        values.append(_one_node(node, [values[k] for k in node["of"]], at))
+    return gs.sum(values[-1])
+
+
+def library_says(document: Document) -> bool:
+    """Return the library's verdict about a near claim of a proof file."""
+    claim, evidence = document["claim"], document["evidence"]
+    if claim["kind"] != "near":
+        raise NotWritten
+    eps, delta, *x = _floats([claim["eps"], claim["delta"], *document["x"]])
+    ways = np.array([_floats(way) for way in evidence["directions"]])
+    pivot = tuple(rational(text) for text in evidence["pivot"])
+    weights = _floats(evidence["weights"])
+    nothing = np.zeros(ways.shape), np.zeros(len(ways))
+    at = np.array([float(q) for q in pivot])
+    certificate = NearCertificate(np.array(x), pivot, delta, eps, ways, weights, *nothing)
+    return bool(certificate.verify(expression_of(document["function"], at)).ok)
+
+
+def judged(file: ProofFile, checker: Any, path: Path) -> tuple[int, str, str]:
+    """Return the checker's exit code, what it says, and what is wrong with that."""
+    path.write_text(file.text)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code = checker.main([str(path)])
+    return code, said.getvalue().strip(), file.fault(code, said.getvalue())
+
+
+def _library(file: ProofFile, code: int) -> str:
+    """Compare with the library: what it says, and whether it may."""
+    try:
+        ok = library_says(json.loads(file.text))
+    except (NotWritten, GoldsteinError):
+        return ""
+    fault = file.fault(0 if ok else 1)
+    if ok and fault:
+        return f"library: {fault}"
+    if ok != (code == 0):
+        return f"the library says {ok}, the checker {code == 0}".lower()
+    return "the library agrees"
+
+
+def run_files(
+    count: int, first_seed: int = 0, library: bool = True
+) -> tuple[Counter[str], list[str]]:
+    """Judge random proof files; return counts, and all faults."""
+    checker, tally = load_checker(), Counter[str]()
+    faults: list[str] = []
+    seed = first_seed
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while tally["files"] < count:
+            for file in files(seed):
+                code, said, fault = judged(file, checker, Path(folder) / "proof.json")
+                other = _library(file, code) if library and file.truth else ""
+                truth = file.truth.evidence if file.truth else "malformed"
+                tally["files"] += 1
+                tally[f"{truth}: {('TRUE', 'FALSE', 'UNREADABLE')[code]}"] += 1
+                tally["claims known to be false"] += bool(file.truth and file.truth.false)
+                for what in (fault, f"refused: {said}" if fault == "refused" else "", other):
+                    tally[what] += bool(what)
+                    if what.startswith(FAULTS):
+                        faults.append(f"seed {seed}, {file.what}: {what} | {said} | {file.truth}")
+            seed += 1
+    return tally, faults
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--files", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    tally, different = run(options.cases, options.seed)
-    for what, count in sorted(tally.items()):
-        print(f"{count:6d}  {what}")
-    print(f"{sum(tally.values())} certificates, {len(different)} disagreements")
+    if options.files:
+        tally, different = run_files(options.files, options.seed)
+        what = "files", "faults"
+    else:
+        tally, different = run(options.cases, options.seed)
+        what = "certificates", "disagreements"
+    for name, count in sorted(tally.items()):
+        print(f"{count:6d}  {name}")
+    total = tally["files"] or sum(tally.values())
+    print(f"{total} {what[0]}, {len(different)} {what[1]}")
     for line in different:
         print(line)
 

@@ -187,7 +187,7 @@ def proof_specimen(certificate: Any, folder: Path) -> Specimen:
             return "true of another function"
         claim, nodes = checker.read(str(path))
         del nodes
-        x = np.array([float(q) for q in claim["x"]])
+        x = np.array([a / claim["x"].den for a in claim["x"].lo])
         eps, delta = float(claim["eps"]), float(claim["delta"])
         if eps < possible(x, delta * (1 + 1e-9), claim["kind"] == "near") - 1e-9:
             raise Broken(f"goldstein-check says TRUE of ({eps}, {delta}) at {x}")

@@ -6,7 +6,6 @@ A message says what was given, what was expected, and what to do about it.
 from __future__ import annotations
 
 from goldstein.checker.errors import (
-    CertificateFileError,
     Composed,
     ContradictedError,
     GoldsteinError,
@@ -18,6 +17,10 @@ from goldstein.checker.errors import (
     OracleError,
     UnresolvedError,
 )
+
+
+class CertificateFileError(GoldsteinError, ValueError):
+    """A certificate file is damaged, truncated, altered or of an unknown kind."""
 
 
 class CheckpointError(InputError):

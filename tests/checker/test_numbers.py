@@ -13,7 +13,8 @@ from goldstein.checker.exact_vector import ExactVector
 
 from goldstein.checker import exact_vector, float_dot, rationals, rounding
 from goldstein.checker.rationals import Q, to_fraction
-from goldstein.checker.verification import Verification, as_number
+from goldstein.certificates.kinds import as_number
+from goldstein.checker.verification import Verification
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 
 F = Fraction

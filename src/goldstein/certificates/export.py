@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.writing import replacing
 from goldstein.checker.blackbox.perturbed import SAME
-from goldstein.checker.rationals import exact_combination, sqrt_upper, squared_norm
+from goldstein.checker.exact import exact_combination
+from goldstein.checker.rationals import sqrt_upper, squared_norm
 from goldstein.checker.rounding import mean_length, rounding_slack
 from goldstein.checker.sides import point_at
 from goldstein.errors import GoldsteinError, InputError, InputTypeError

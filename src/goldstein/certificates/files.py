@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.errors import CertificateFileError, GoldsteinError
+from goldstein.errors import CertificateFileError, GoldsteinError
 
 SCHEMA = 1
 HEADER = "header.json"

@@ -9,16 +9,28 @@ import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.files import Arrays, read_record
 from goldstein.certificates.writing import write_record
-from goldstein.checker.verification import LABELS, Label, Verification, as_number
+from goldstein.checker.verification import Label, Verification
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.exact_floats import exact_floats
+
+LABELS = get_args(Label)
+
+
+def as_number(name: str, value: Any) -> float:
+    """Return a field that must be a plain real number as a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
+        raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"{name} is beyond the range of float64.") from None
 
 
 @runtime_checkable

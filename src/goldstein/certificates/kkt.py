@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, array
+from goldstein.certificates.kinds import Stored, array, as_number
 from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.verifying import settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
-from goldstein.checker.verification import Label, Verification, as_number
+from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError
 from goldstein.numerics.caratheodory import sparse_weights

@@ -327,7 +327,8 @@ class Around:
         heavy = [(i, g) for _, i, g, w in rows if w != 0.0]
         rng = stream(self.seed, 0, "centre")
         claim = SimpleNamespace(x=x, delta=self.delta, normal=found.normal, multipliers=multipliers)
-        q = qualification(claim, self.checked, heavy, rng, CENTRE_PAIRS)
+        reach = self.place.resolution
+        q = qualification(claim, self.checked, heavy, rng, reach, CENTRE_PAIRS)
         certificate = KKTCertificate(
             x=x,
             delta=max(widest, min(self.delta, up(max(widest + room, ROOM * self.resolution)))),

@@ -43,12 +43,6 @@ class Irrational(NotCertifiableError):
     __module__ = "goldstein.errors"
 
 
-class CertificateFileError(GoldsteinError, ValueError):
-    """A certificate file is damaged, truncated, altered or of an unknown kind."""
-
-    __module__ = "goldstein.errors"
-
-
 class KinkError(GoldsteinError):
     """A gradient was asked for at a point where the function is not differentiable.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -92,15 +93,14 @@ class Exact:
     def linear(self, node: Any) -> Exact:
         """Return the matrix of an affine node times this vector."""
         rows = node.rows
-        products = self[rows.indices] * Exact.of(rows.data)
+        products = self[rows.indices] * node.entries
         terms, spans = products.top.tolist(), rows.indptr.tolist()
-        sums = [sum(terms[a:b]) for a, b in zip(spans, spans[1:])]
+        sums = [sum(terms[a:b]) for a, b in pairwise(spans)]
         return Exact(_objects(sums), products.den)
 
     def transposed(self, node: Any) -> Exact:
         """Return the transposed matrix times this vector."""
-        rows = node.rows
-        return (self[node.owners] * Exact.of(rows.data)).scattered(rows.indices, rows.shape[1])
+        return (self[node.owners] * node.entries).scattered(node.rows.indices, node.rows.shape[1])
 
     def scattered(self, places: Indices, size: int) -> Exact:
         """Return a vector of zeros to whose entries these are added at their places."""
@@ -146,4 +146,16 @@ def _require_short(*factors: Exact) -> None:
             raise Irrational("a number of too many digits")
 
 
-__all__ = ["Exact"]
+def exact_combination(weights: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[Fraction]:
+    """Return the sum of weights times vectors.
+
+    Examples
+    --------
+    >>> exact_combination([0.5, 0.5], [[1.0, 0.0], [0.0, 3.0]])
+    [Fraction(1, 2), Fraction(3, 2)]
+    """
+    table = Exact.of(list(chain(*rows))).reshape(len(rows), -1)
+    return (Exact.of(weights) @ table).fractions
+
+
+__all__ = ["Exact", "exact_combination"]

@@ -19,9 +19,7 @@ from goldstein.checker.rationals import exact_floats
 Layout = list[Any]
 
 
-def taken_apart(
-    point: Any, name: str, exact: bool = False
-) -> tuple[Layout, list[Vector]]:
+def taken_apart(point: Any, name: str, exact: bool = False) -> tuple[Layout, list[Vector]]:
     """Return the layout of a point, and its arrays in order; refuse to round where `exact`.
 
     Examples

@@ -18,13 +18,8 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
-from goldstein.checker.rationals import (
-    exact_combination,
-    fraction_upper,
-    sqrt_upper,
-    squared_distance,
-    squared_norm,
-)  # fmt: skip
+from goldstein.checker.exact import exact_combination
+from goldstein.checker.rationals import fraction_upper, sqrt_upper, squared_distance, squared_norm
 from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
 from goldstein.checker.sides import Limits, Program, point_at
 from goldstein.checker.verification import Verification

@@ -28,6 +28,7 @@ from scipy import sparse
 
 from goldstein.checker.arrays import Indices, Vector
 from goldstein.checker.errors import InputError, NotCertifiableError
+from goldstein.checker.exact import Exact
 
 #: An array of exact numbers, or of enclosures.
 Array = Any
@@ -115,13 +116,24 @@ class Affine(Node):
         sizes = self.size == rows * self.columns, self.sizes == (width * self.columns,)
         return self.columns > 0 and all(sizes) and divisible and all(vectors)
 
+    def some_rows(self, places: Indices) -> sparse.csr_array:
+        """Return a row for each of some entries, without zeros."""
+        row, column = np.divmod(places, self.columns)
+        if hasattr(self.matrix, "keep"):  # rows that are elsewhere, fetched together
+            self.matrix.keep(row.tolist())
+        some = sparse.csr_array(self.matrix[row])
+        some.eliminate_zeros()
+        at = some.indices.astype(np.intp) * self.columns + np.repeat(column, np.diff(some.indptr))
+        return sparse.csr_array((some.data, at, some.indptr), shape=(places.size, self.sizes[0]))
+
     @cached_property
     def rows(self) -> sparse.csr_array:
-        """The matrix, row by row, one row for each entry."""
-        rows = sparse.csr_array(self.matrix)
-        if self.columns > 1:
-            rows = sparse.csr_array(sparse.kron(rows, sparse.eye_array(self.columns)))
-        return rows
+        return self.some_rows(np.arange(self.size))
+
+    @cached_property
+    def entries(self) -> Exact:
+        """The numbers in `rows`."""
+        return Exact.of(self.rows.data)
 
     @cached_property
     def owners(self) -> Indices:
@@ -156,10 +168,9 @@ class Affine(Node):
     def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
         if not self.rational:
             return np.zeros(self.size, dtype=np.int8)
-        rows, used = self.rows, self.rows.data != 0
         still, zero = np.ones((2, self.size), bool)
         for answer, level in ((still, CONSTANT), (zero, ZERO)):
-            answer[self.owners[used & (args[0][rows.indices] < level)]] = False
+            answer[self.owners[args[0][self.rows.indices] < level]] = False
         return _constancy(still, zero & (self.offset is None or self.offset == 0))
 
 

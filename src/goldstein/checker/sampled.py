@@ -58,6 +58,10 @@ Propose = Callable[[Matrix, Matrix], tuple[Vector, Vector]]
 #: Another machine rounds the user's own code differently: by this part of the claimed eps.
 SAME_SHARE = 0.01
 
+#: A kink shows as a jump; curvature changes gradients a little way off by less than this part of
+#: their length.
+CURVED = 2.0**-40
+
 #: Weights chosen anew may use so many times the multipliers that are stated.
 MORE_WEIGHT = 4.0
 
@@ -167,6 +171,8 @@ class Rows:
             owners = np.concatenate([owners, index])
         self.points, self.weights, self.owners, self.stored = points, weights, owners, stored
         self.low, self.high = problem.box.normal_signs(cert.x)
+        if problem.system is not None:  # normals that are not stated are not qualified
+            self.low, self.high = self.low & (cert.normal < 0), self.high & (cert.normal > 0)
         places = np.flatnonzero(self.low), np.flatnonzero(self.high)
         self.normals = np.zeros((sum(map(len, places)), cert.x.size))
         self.normals[np.arange(len(self.normals)), np.concatenate(places)] = np.repeat(
@@ -182,11 +188,11 @@ class Rows:
 
     def length(self, rows: Matrix, owners: Indices, weights: Vector) -> float:
         """Return an upper bound of the combination's length."""
-        extra = self.fixed
+        extra, share = self.fixed, math.fsum(weights[owners == OBJECTIVE].tolist())
         if extra is None:
-            extra = best_normal(weights @ rows, self.low, self.high)
+            extra, share = best_normal(weights @ rows, self.low, self.high), 1.0
         if extra.any():
-            rows, weights = np.concatenate([rows, extra[None]]), np.append(weights, 1.0)
+            rows, weights = np.concatenate([rows, extra[None]]), np.append(weights, share)
             owners = np.append(owners, 0)
         mean = combination_norm_upper(weights, rows)
         if (owners == OBJECTIVE).all() or not mean:
@@ -221,6 +227,14 @@ class Rows:
                 best, (self.length(rows, owners, weights), weights), key=lambda pair: pair[0]
             )
         return best
+
+    def scale(self, rows: Matrix) -> float:
+        """Return the mean length of rows; of multipliers that cancel each other no more counts than
+        what qualified constraints may need."""
+        of_f = self.owners == OBJECTIVE
+        own = rows[of_f] if self.fixed is None else rows[of_f] + self.fixed
+        mean, rest = mean_length(self.weights[of_f], own), self.weights[~of_f]
+        return mean + min(mean_length(rest, rows[~of_f]), mean / multipliers.DEGENERATE)
 
     def heaviest(self, i: int) -> list[tuple[Vector, Vector]]:
         """Return the points on which a claim rests most, with the gradients of one function."""
@@ -258,9 +272,9 @@ def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> 
         if found.ok and problem.system is not None:
             multipliers.check_activity(found, cert, problem.system)
         if found.ok:
-            _check_gradients(found, Rows(cert, problem), share, seed, check_values)
+            step = _check_gradients(found, Rows(cert, problem), share, seed, check_values)
         if found.ok and problem.system is not None:
-            multipliers.check_qualification(found, cert, problem, seed)
+            multipliers.check_qualification(found, cert, problem, step, seed)
     except KinkError as kink:
         found.add("gradients", False, f"a function has a kink at a stored point: {kink}")
     except GoldsteinError as failure:
@@ -340,11 +354,14 @@ def _check_term(found: Verification, cert: Any, problem: Problem) -> float:
 
 def _check_gradients(
     found: Verification, rows: Rows, share: float, seed: int, check_values: bool
-) -> None:
-    """Ask for the gradients again: at the stored points, and at perturbed ones."""
+) -> float:
+    """Ask for the gradients again: at the stored points, and at perturbed ones.
+
+    Return what the functions resolve.
+    """
     cert, problem = rows.cert, rows.problem
     fresh = np.array([rows.ask(int(i), y) for i, y in zip(rows.owners, rows.points)])
-    mean = mean_length(rows.weights, fresh if rows.fixed is None else fresh + rows.fixed)
+    mean = rows.scale(fresh)
     gaps = distances_upper(fresh, rows.stored)
     gap = math.fsum(w * n for w, n in zip(rows.weights.tolist(), gaps))
     same = gap <= SAME * mean + SAME_SHARE * cert.eps < math.inf
@@ -357,18 +374,17 @@ def _check_gradients(
     within = found.eps <= limit
     found.add("bound", within, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}")
     if not found.ok or (isinstance(problem.f, Written) and (rows.owners == OBJECTIVE).all()):
-        return
-    if not has_room(cert.x, cert.delta) or cert.delta < problem.f.smallest_ball(cert.x):
+        return 0.0
+    if not has_room(cert.x, cert.delta, problem.box) or cert.delta < problem.f.smallest_ball(cert.x):
         found.add(
             "kinks", False, f"a ball of radius {cert.delta:g} has too few floats to look beside "
             "the points, and a black box does not say where its kinks are",
         )  # fmt: skip
-        return
+        return 0.0
     step = _check_values(found, rows, seed) if check_values else 0.0
     if not found.ok:
-        return
-    # A kink shows as a jump; curvature changes gradients a little way off by less than this.
-    goal = limit - share + SAME * mean
+        return step
+    goal = limit - share + CURVED * mean
     place = Neighbourhood(cert.x, cert.delta, problem.box, step)
     near = resample(rows.ask, place, rows.points, rows.owners, rows.weights, rows.bound, goal, seed)
     found.add(
@@ -377,6 +393,7 @@ def _check_gradients(
         ),
     )  # fmt: skip
     found.eps = max(found.eps, near + share) if near > goal else found.eps
+    return step
 
 
 def _check_values(found: Verification, rows: Rows, seed: int) -> float:
@@ -384,8 +401,8 @@ def _check_values(found: Verification, rows: Rows, seed: int) -> float:
     cert, problem, step = rows.cert, rows.problem, 0.0
     for i in sorted(set(rows.owners.tolist())):
         f = problem.function(i)
-        if not f.has_value or getattr(f, "coarse", ""):
-            continue  # single precision: only the smallest ball is known
+        if not f.has_value:
+            continue
         try:
             looked = Differences(f, cert.x, cert.delta, problem.box, seed)
             step = max(step, looked.resolution(rows.heaviest(i)))

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Literal
-
-import numpy as np
-
-from goldstein.checker.errors import InputError, InputTypeError
+from typing import Literal
 
 Label = Literal["certified", "conditional", "estimated", "refuted"]
-
-LABELS: tuple[Label, ...] = ("certified", "conditional", "estimated", "refuted")
-
-
-def as_number(name: str, value: Any) -> float:
-    """Return a field that must be a plain real number as a float."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
-        raise InputTypeError(f"{name} must be a number, got {type(value).__name__}.")
-    try:
-        return float(value)
-    except OverflowError:
-        raise InputError(f"{name} is beyond the range of float64.") from None
 
 
 @dataclass(frozen=True)

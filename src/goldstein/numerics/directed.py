@@ -11,7 +11,18 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from goldstein.checker.rationals import fraction_lower, fraction_upper, sqrt_upper
+from goldstein.checker.rationals import fraction_upper, sqrt_upper
+
+
+def fraction_lower(value: Fraction) -> float:
+    """Return the largest float that is not above a rational."""
+    return -fraction_upper(-value)
+
+
+def sqrt_lower(value: Fraction) -> float:
+    """Return a float that is at most the square root of a rational, within a few ulps."""
+    upper = sqrt_upper(value)
+    return fraction_lower(value / Fraction(upper)) if 0.0 < upper < math.inf else 0.0
 
 
 def sum_up(terms: Iterable[float]) -> float:

@@ -7,21 +7,16 @@ linear algebra faster: both routes return the same rationals.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from goldstein.checker.rationals import (
-    RationalVector,
-    common_denominator,
-    flint,
-    integer_dot,
-    same_length,
-    to_fractions,
-)
+from goldstein.checker.enclosed.arrays import flint
+from goldstein.checker.rationals import RationalVector, common_denominator, to_fractions
+from goldstein.errors import InputError
 from goldstein.numerics.components import connected
 
 #: Called between the steps of a long computation, with the seconds that the next step may take. It
@@ -35,6 +30,15 @@ _PRIME = 2**31 - 1
 
 #: Seconds of a system of k equations in flint, in units of k^3: it cannot be interrupted.
 _FLINT_SECONDS = 2e-7
+
+
+def integer_dot(left: Sequence[int], right: Sequence[int]) -> int:
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def same_length(got: int, expected: int) -> None:
+    if got != expected:
+        raise InputError(f"got vectors of lengths {got} and {expected}, expected equal lengths.")
 
 
 def exact_rank(M: Any) -> int:

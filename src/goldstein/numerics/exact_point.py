@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from goldstein.checker.arrays import Matrix
-from goldstein.checker.rationals import RationalVector, distance_upper, exact_dot, to_fractions
+from goldstein.checker.rationals import (
+    RationalVector,
+    exact_dot,
+    sqrt_upper,
+    squared_distance,
+    to_fractions,
+)
 from goldstein.numerics.exact import Pause, project_exact
 
 #: Rows whose triangular factor falls off by more than this count as dependent.
@@ -72,7 +78,7 @@ def point_on(
         here = _taken(base, columns)
         part = rows[:, columns] if exact_rows is None else [_taken(r, columns) for r in matrix]
         moved = project_exact(part, rest, here, pause)
-        if moved is not None and distance_upper(moved, here) <= reach:
+        if moved is not None and sqrt_upper(squared_distance(moved, here)) <= reach:
             for column, entry in zip(columns.tolist(), moved, strict=True):
                 point[column] = entry
             return point

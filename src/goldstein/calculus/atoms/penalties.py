@@ -25,8 +25,9 @@ from goldstein.calculus.atoms.base import (
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Indices, Vector
 from goldstein.checker.enclosed.arrays import Enclosure, enclose
-from goldstein.checker.rationals import fraction_lower, fraction_upper
+from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
+from goldstein.numerics.directed import fraction_lower
 from goldstein.numerics.exact_floats import exact_number, positive
 
 

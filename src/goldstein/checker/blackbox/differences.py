@@ -2,9 +2,9 @@
 
 A gradient may be wrong, everywhere or at the one place that a claim rests on. And a function may not
 see short steps: (x + 1e9) - 1e9 does not, nor what computes in single precision; there every point
-of a small ball is rounded to a few, which may be kinks. So somewhere near x a difference of values
-must agree with a gradient, for a step that is short against the ball; what happens at shorter
-distances is not believed.
+of a small ball is rounded to a few, which may be kinks. So at the points of a claim, or next to
+them, differences of values must agree with gradients, for a step that is short against the ball;
+what happens at shorter distances is not believed.
 """
 
 from __future__ import annotations
@@ -19,35 +19,39 @@ from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.constrained.box import Box
 from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
 
-#: Steps relative to delta: the shortest, the longest, the longest that still resolves the ball; and
-#: how much longer the next one is: to see a mistake twice, and to find what is resolved.
-SHORTEST, LONGEST, COARSEST, TWICE, NEXT = 2.0**-24, 2.0**-10, 2.0**-4, 2.0**6, 2.0**4
+#: Steps relative to delta: the shortest, the longest that accuses a gradient, the longest that still
+#: resolves the ball.
+SHORTEST, LONGEST, COARSEST = 2.0**-24, 2.0**-10, 2.0**-4
+
+#: How much longer the next step is; the second one of two that have to miss by the same slope; and
+#: how far beside a point one looks, in steps.
+NEXT, TWICE, BESIDE = 4.0, 2.0**6, 2.0**4
+
+#: What values and gradients may disagree by, relative to |g|.|v|: one coordinate among many hides
+#: behind that. Where the digits of values, or noise in them, do not allow for as little, it is this
+#: part of the step in the ball.
+TIGHT, LOOSE = 1e-4, 2.0**-3
 
 #: A step that agrees shows that f resolves this part of it: it cannot be rounded to anything coarser
 #: than what the disagreement allows.
-RESOLVED = 2.0**-3
+RESOLVED = 0.5
 
-#: Rounding of values, which are long sums as a rule, and the part of a slope it may blur at first,
-#: and at most.
-ROUNDING, CLEAR, BLURRED = 2.0**-46, 1e-2, 0.05
+#: Rounding of values in units in the last place, as a rule, and at most: they may be long sums; and
+#: the part of a difference that it may blur.
+USUAL, ROUNDING, BLURRED = 2.0**3, 2.0**7, 0.05
 
-#: Disagreement relative to |g|.|v|, beyond the rounding of the values: none, and a mistake.
-TOLERANCE, MISTAKE = 1e-3, 5e-3
+#: Disagreement that is a mistake; gradients that belong to one piece; a gradient that differs by
+#: more than this, asked for again, is noise. Relative to their lengths.
+MISTAKE, ALIKE, NOISE = 5e-3, 0.1, 1e-4
 
-#: Points of a claim that are looked at, and looks that must agree; random points; and how many of
-#: these must contradict.
-HEAVY, POINTS, NEEDED = 3, 4, 2
+#: Points of a claim that are looked at, and looks that must agree; contradictions next to one that
+#: accuse it; random points, and how many of these must contradict.
+HEAVY, SEVERAL, POINTS, NEEDED = 3, 3, 4, 2
 
-#: Points beside one that a claim rests on: how many are looked at, how far away they are relative to
-#: delta (much farther than the longest step: their own kinks are not met), which difference of
-#: gradients, relative, is no kink, and how many must contradict: noise in values does, rarely.
-BESIDE, NEAR, ALIKE, SEVERAL = 12, 2.0**-6, 0.1, 3
-
-#: A gradient that differs by more than this part of it, asked for again, is noise.
-NOISE = 1e-4
-
-#: How far outside the ball one looks, and in which steps, where f is flat in it.
-FAR, FARTHER = 2.0**24, 2.0**3
+#: Entries of gradients that others may hide are at most so many times what may disagree, relative
+#: to their sum, and at most this part of their mean; how far outside the ball one looks for larger
+#: ones, and in which steps.
+HIDDEN, FAINT, FAR, FARTHER = 4.0, 0.1, 2.0**24, 2.0**3
 
 
 class Differences:
@@ -59,6 +63,7 @@ class Differences:
         self._coarsest = COARSEST * delta
         #: Values that cost nothing, because they came with a gradient.
         self._known = getattr(f, "known_value", lambda y: None)
+        self._unit = 2.0**-24 if getattr(f, "coarse", "") else 2.0**-53
         self._size: float | None = getattr(f, "size", None)
         #: Whether values that say something did not agree.
         self._clear = False
@@ -66,12 +71,14 @@ class Differences:
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST
     ) -> float:
-        """Return a step that f resolves near x; steps at most `coarsest` of delta must agree.
+        """Return how far points have to be displaced to leave what f rounds to one value.
 
         Parameters
         ----------
         known : sequence of (point, gradient)
             What a claim rests on, the heaviest first.
+        coarsest : float
+            Steps at most this part of delta must agree.
 
         Raises
         ------
@@ -82,103 +89,82 @@ class Differences:
         """
         self._coarsest = coarsest * self.delta
         free = self.box.lower < self.box.upper
+        sizes = np.where(free, np.abs([g for _, g in known]).max(axis=0), 0.0)
         rows = [(y, g) for y, g in known[:HEAVY] if g[free].any()]
-        found = [(self._finest(y, g), y, g) for y, g in rows]
-        steps = [step for step, _, _ in found]
-        if rows and all(steps):
-            steps.append(self._confirmed(*max(found, key=lambda look: look[0]), HEAVY - len(rows)))
-        if not all(steps):  # a kink is everywhere near, or f is too coarse
-            steps.append(self.at_random(known))
-        silent = free & np.logical_and.reduce([g == 0.0 for _, g in known])
-        if silent.any():
-            steps.append(self._outside(silent))
-        return RESOLVED * max([SHORTEST * self.delta, *steps])
+        steps = [SHORTEST * self.delta]
+        for k, (y, g) in enumerate(rows):
+            steps.append(self._resolved(y, g, 1 if k else 1 + HEAVY - len(rows)))
+        hides = HIDDEN * self._allowed(max(steps))
+        faint = free & (sizes <= min(hides * sizes.sum(), FAINT * sizes.mean()))
+        if faint.any():
+            steps.append(self._outside(faint, float(sizes[faint].max())))
+        return RESOLVED * max(steps)
 
-    def _confirmed(
-        self, step: float, y: Vector, g: Vector, times: int = 2, along: Mask | None = None
-    ) -> float:
-        """Return a step with which further looks agree, too: one alone may be luck; 0 if none does.
+    def _resolved(self, y: Vector, g: Vector, times: int) -> float:
+        """Return a step that f resolves at y, or next to it.
 
-        (x + 1e9) - 1e9 is a staircase, and where a step is about a multiple of its own the values
-        follow the gradient.
+        Where values do not follow the gradient there may be a kink next to y, so one looks beside
+        it, too: near by first, then farther away, with longer steps. Where the gradient is right one
+        of these looks agrees; where several contradict gradients like that at y, and none agrees,
+        it is not.
         """
-        while step and times:
-            shorter = self.rng.uniform(0.5, 1.0) * step
-            if self._miss(y, g, self._way(shorter, along), along is not None)[0]:
-                times -= 1
-            else:
-                step, times = self._longer(y, g, step, along), HEAVY - 1
-        return step
-
-    def _way(self, step: float, along: Mask | None = None) -> Vector:
-        """Draw a step of this length, along some coordinates only."""
-        way = step * self._direction()
-        return way if along is None else np.where(along, way, 0.0)
-
-    def _finest(self, y: Vector, g: Vector) -> float:
-        """Return the shortest step with which the values around y agree, or 0.
-
-        Where they contradict the gradient there may be a kink next to y, so they are asked for
-        around points beside it, too, whose gradients are like its own: where the gradient is right
-        one of them agrees; where several of them contradict, and none agrees, it is not.
-        """
-        verdict, step = self._compare(y, g)
-        contradictions = 0
-        if verdict is False:
-            again = self._gradient(y)
-            gap = 0.0 if again is None else float(np.linalg.norm(again - g))
-            if gap > NOISE * float(np.linalg.norm(g)):
-                raise ContradictedError(gap)
-        for _ in range(BESIDE if verdict is False else 0):
-            z = self._near(y, NEAR * self.delta)
+        step = self._finest(y, g)
+        verdict, contradictions = None, 0
+        while 0.0 < step <= self._coarsest:
+            verdict, agreed = self._agree(y, g, step, times)
+            if verdict:
+                return agreed
+            if verdict is False and not contradictions:
+                self._require_same(y, g)
+            z = self._near(y, min(BESIDE * step, 0.5 * self.delta))
             h = self._gradient(z)
-            if h is None or np.linalg.norm(h - g) > ALIKE * np.linalg.norm(g):
-                continue  # beyond a kink
-            beside, other = self._compare(z, h)
-            if beside:
-                return other
-            contradictions += beside is False
+            if h is not None:
+                for length in sorted({self._finest(z, h), step}):
+                    verdict, agreed = self._agree(z, h, length, times)
+                    if verdict:
+                        return max(agreed, float(np.linalg.norm(z - y)) / RESOLVED)
+                    alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
+                    contradictions += bool(verdict is False and alike)
+            step *= NEXT
         if contradictions >= SEVERAL:
             raise ContradictedError
-        return step if verdict else self._longer(y, g, step)
+        if not self._clear and (step := self._smoothly(y, g)):
+            return step
+        raise UnresolvedError(self._coarsest)
 
-    def _longer(self, y: Vector, g: Vector, step: float, along: Mask | None = None) -> float:
-        """Return the next longer step with which the values around y agree, or 0."""
-        while (step := step * NEXT) <= self._coarsest:
-            if self._miss(y, g, self._way(step, along), along is not None)[0]:
-                return step
-        return 0.0
+    def _require_same(self, y: Vector, g: Vector) -> None:
+        """Accuse a gradient that is another one when it is asked for again."""
+        again = self._gradient(y)
+        gap = 0.0 if again is None else float(np.linalg.norm(again - g))
+        if gap > NOISE * float(np.linalg.norm(g)):
+            raise ContradictedError(gap)
 
-    def at_random(self, known: Sequence[tuple[Vector, Vector]] = ()) -> float:
-        """Return the shortest step that agrees at a random point of the ball; one acquits.
+    def at_random(self) -> None:
+        """Look at random points of the ball; one that agrees acquits.
 
-        Where values are too large to show a difference, gradients (at the `known` points, too) that
-        change in proportion to the step, in every entry, say that f resolves it.
+        Raises
+        ------
+        ContradictedError
         """
-        contradictions, places = 0, []
+        contradictions = 0
         for _ in range(POINTS):
             z = self._near(self.x, 0.5 * self.delta)
             g = self._gradient(z)
             if g is not None:
-                verdict, step = self._compare(z, g)
-                if verdict and (step := self._confirmed(step, z, g)):
-                    return step
+                verdict = self._agree(z, g, self._finest(z, g), 1)[0]
+                if verdict:
+                    return
                 contradictions += verdict is False
-                places.append((z, g, step))
         if contradictions >= NEEDED:
             raise ContradictedError
-        for z, g, step in places:
-            if step := self._confirmed(self._longer(z, g, step), z, g):
-                return step
-        for y, g in [*known[:1], *((z, g) for z, g, _ in places[:1])]:
-            if not self._clear and (step := self._smoothly(y, g)):
-                return step
-        raise UnresolvedError(self._coarsest)
 
     def _smoothly(self, y: Vector, g: Vector) -> float:
-        """Return the shortest step along which the gradient changes in proportion, or 0."""
+        """Return the shortest step along which the gradient changes in proportion, or 0.
+
+        Where values are too large to show a difference, that says that f resolves it.
+        """
         step, v = SHORTEST * self.delta, self._direction()
-        while (step := step * NEXT) <= self._coarsest:
+        while 0.0 < (step := step * NEXT) <= self._coarsest:
             near, far = (self._gradient(self.box.reflect(y + k * step * v)) for k in (1.0, 2.0))
             if near is None or far is None:
                 continue
@@ -189,51 +175,68 @@ class Differences:
                 return step
         return 0.0
 
-    def _outside(self, silent: Mask) -> float:
-        """Return what is resolved along coordinates in which f is flat near x; 0 if nobody knows.
+    def _outside(self, faint: Mask, most: float) -> float:
+        """Return what is resolved along coordinates in which f hardly changes near x.
 
         It may be flat because the ball is too small: then one sees that farther away.
         """
         for _ in range(POINTS):
             reach, g = self.delta, None
-            while g is None or not g[silent].any():
+            while g is None or np.abs(g[faint]).max() <= 2.0 * most:
                 reach *= FARTHER
                 if reach > FAR * self.delta:
                     return 0.0
-                z = self.box.reflect(self.x + np.where(silent, reach * self._direction(), 0.0))
+                z = self.box.reflect(self.x + np.where(faint, reach * self._direction(), 0.0))
                 g = self._gradient(z)
-            self._clear = False
-            step = self._confirmed(
-                self._longer(z, g, SHORTEST * self.delta, silent), z, g, 2, silent
-            )
-            if step or not self._clear:
-                return step
+            step = self._finest(z, np.where(faint, g, 0.0))
+            while 0.0 < step <= self._coarsest:
+                verdict, agreed = self._agree(z, g, step, HEAVY, faint)
+                if verdict:
+                    return agreed
+                step *= NEXT
         raise UnresolvedError(self._coarsest)
 
-    def _compare(self, y: Vector, g: Vector) -> tuple[bool | None, float]:
-        """True or False where the values around y are clear, None where not; and the step taken."""
-        v = self._direction()
+    def _finest(self, y: Vector, g: Vector) -> float:
+        """Return the shortest step along which rounding of values does not hide a disagreement."""
         if self._size is None:  # about
             here = self._known(y)
             self._size = abs(self.f.value(self.x) if here is None else here)
-        steep = float(np.abs(g) @ np.abs(v))
-        digits = ROUNDING * self._size / (CLEAR * steep) if steep > 0 else math.inf
-        spacing = 2.0**-44 * float(np.abs(y).max(initial=0.0))
-        step = max(SHORTEST * self.delta, min(digits, LONGEST * self.delta), spacing)
-        if spacing > LONGEST * self.delta:
-            return None, step  # steps of few units in the last place show what rounding loses
-        longer = min(TWICE * step, LONGEST * self.delta)
-        step = min(step, longer / 8.0)  # two steps alike would show the same noise
-        first, slope, blur = self._miss(y, g, step * v)
-        if first is not False:
-            return first, step
-        second, other, more = self._miss(y, g, longer * v)
-        # Two steps that miss by the same slope show a mistake; a kink or curvature changes with them.
-        same = abs(slope - other) <= 0.25 * abs(other) + blur + more
-        return (second if second is not False else False if same else None), longer
+        steep = float(np.abs(g).sum()) / math.sqrt(g.size)
+        blur = USUAL * self._unit * self._size / steep if steep > 0 else math.inf
+        step = min(blur / TIGHT, math.sqrt(blur * self.delta / LOOSE))
+        # Steps of few units in the last place show what rounding loses.
+        spacing = 2.0**9 * self._unit * float(np.abs(y).max(initial=0.0))
+        return max(SHORTEST * self.delta, step, spacing)
+
+    def _allowed(self, step: float) -> float:
+        return max(TIGHT, LOOSE * step / self.delta)
+
+    def _agree(
+        self, y: Vector, g: Vector, step: float, times: int, along: Mask | None = None
+    ) -> tuple[bool | None, float]:
+        """True where values around y follow the gradient, and along which step; False where they
+        contradict it; or None.
+
+        Two steps that miss by the same slope show a mistake; a kink or curvature changes with them,
+        and noise gets smaller. One look alone may be luck: (x + 1e9) - 1e9 is a staircase, and where
+        a step is about a multiple of its own the values follow the gradient.
+        """
+        v, constant, loose = self._direction(along), along is not None, False
+        verdict, slope, blur = self._miss(y, g, step * v, constant)
+        if not verdict:
+            accuses = 8.0 * step <= LONGEST * self.delta
+            step = min(TWICE * step, LONGEST * self.delta if accuses else self._coarsest)
+            loose = True
+            second, other, more = self._miss(y, g, step * v, constant, loose)
+            if not second or abs(other) > 0.25 * abs(slope):
+                same = abs(slope - other) <= 0.25 * abs(other) + blur + more
+                return False if verdict is second is False and accuses and same else None, step
+        others = [self.rng.uniform(0.5, 1.0) * step for _ in range(times - 1)]
+        looks = (self._miss(y, g, s * self._direction(along), constant, loose) for s in others)
+        return all(look[0] for look in looks) or None, step / RESOLVED if loose else step
 
     def _miss(
-        self, y: Vector, g: Vector, step: Vector, constant: bool = False
+        self, y: Vector, g: Vector, step: Vector, constant: bool = False, loose: bool = False
     ) -> tuple[bool | None, float, float]:
         """Compare a central difference with <g, step>: verdict, missed slope, blur of the slope.
 
@@ -242,38 +245,42 @@ class Differences:
         step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
         here = None if constant else self._known(y)
         if here is not None:  # one side may do
-            verdict = self._difference(g, step, self.f.value(y + step), here)
+            verdict = self._difference(g, step, self.f.value(y + step), here, constant, loose)
             if verdict[0]:
                 return verdict
         y = self.box.clip(y, np.abs(step))
         ahead, behind = self.box.clip(y + step), self.box.clip(y - step)
         high, low = self.f.value(ahead), self.f.value(behind)
-        return self._difference(g, ahead - behind, high, low, constant)
+        return self._difference(g, ahead - behind, high, low, constant, loose)
 
     def _difference(
-        self, g: Vector, way: Vector, high: float, low: float, constant: bool = False
+        self, g: Vector, way: Vector, high: float, low: float, constant: bool, loose: bool
     ) -> tuple[bool | None, float, float]:
         """Compare a difference of values with <g, way>."""
         rise, most = high - low, float(np.abs(g) @ np.abs(way))
-        size, blur = max(most, abs(rise)), ROUNDING * max(abs(high), abs(low))
+        size, blur = max(most, abs(rise)), ROUNDING * self._unit * max(abs(high), abs(low))
         clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size
         if not clear or (rise == 0.0 and not constant):
             self._clear |= clear
             return None, 0.0, 0.0
         miss, length = rise - float(g @ way), float(np.linalg.norm(way))
-        gap = abs(miss) - blur
-        verdict = True if gap <= TOLERANCE * size else None if gap <= MISTAKE * size else False
+        gap, allowed = abs(miss) - blur, self._allowed(0.5 * length) * size
+        verdict = False if gap > MISTAKE * size else None
+        blur *= USUAL / ROUNDING
+        if max(blur, abs(miss) - blur) <= (allowed if loose else TIGHT * size):
+            verdict = True
         self._clear |= not verdict
-        return verdict, miss / length, (blur + 2.0**-1000) / length
+        return verdict, miss / length, (blur * ROUNDING / USUAL + 2.0**-1000) / length
 
-    def _direction(self) -> Vector:
-        """Draw a direction of about unit length.
+    def _direction(self, along: Mask | None = None) -> Vector:
+        """Draw a direction of about unit length, along some coordinates only.
 
         No entry is small, so that no coordinate goes unnoticed; none is like another, so that
         mistakes do not cancel: up to a factor their sizes are uniform between 0.5 and 1.5.
         """
         drawn: Vector = self.rng.uniform(-1.0, 1.0, self.x.size)
         drawn += np.copysign(0.5, drawn)
+        drawn = drawn if along is None else np.where(along, drawn, 0.0)
         return drawn / math.sqrt(self.x.size)
 
     def _near(self, y: Vector, radius: float) -> Vector:

@@ -31,15 +31,21 @@ SAME = 1e-9
 #: A twin is this part of a perturbation away: no plateau of rounding is as wide.
 TWIN = 2.0**-2
 
+#: Perturbations are at most this part of what the bounds leave free: a reflected point stays off
+#: the faces.
+THIN = 2.0**-3
+
 #: Asks for a gradient of the function with this number at a point; a known kink is a `KinkError`.
 Ask = Callable[[int, Vector], Vector]
 #: Bounds a combination of rows of these functions: with the known weights, and with better ones.
 Bound = Callable[[Matrix, Indices, Vector | None], tuple[float, Vector]]
 
 
-def has_room(x: Vector, delta: float) -> bool:
-    """Does the ball around x hold enough floats to look beside its points?"""
-    return delta > 2.0**-44 * float(np.abs(x).max(initial=0.0)) and delta > 0.0
+def has_room(x: Vector, delta: float, box: Box) -> bool:
+    """Do the ball around x and the box hold enough floats to look beside points?"""
+    widths = (box.upper - box.lower)[~box.fixed]
+    least, size = min(delta, widths.min(initial=np.inf)), float(np.abs(x).max(initial=0.0))
+    return bool(least > max(2.0**-44 * size, 2.0**-1000))
 
 
 def radius(y: Vector, delta: float, resolution: float = 0.0) -> Vector:
@@ -62,13 +68,16 @@ class Neighbourhood:
 
     def perturbed(self, rng: np.random.Generator, y: Vector, times: float = 1.0) -> Vector:
         """Displace y at random by its perturbation radius, or some of them."""
-        step = times * radius(y, self.delta, self.resolution)
-        return self.inside(y + step * rng.standard_normal(y.size))
+        return self.inside(y + self._steps(y, times) * rng.standard_normal(y.size))
 
     def twin(self, rng: np.random.Generator, z: Vector) -> Vector:
         """Move z by a few units in the last place: a kink it sits on is left behind."""
         step = rng.choice([-1.0, 1.0], z.size) * rng.uniform(1.0, 2.0, z.size)
-        return self.inside(z + TWIN * radius(z, self.delta, self.resolution) * step)
+        return self.inside(z + TWIN * self._steps(z) * step)
+
+    def _steps(self, y: Vector, times: float = 1.0) -> Vector:
+        wide = times * radius(y, self.delta, self.resolution)
+        return np.minimum(wide, THIN * (self.box.upper - self.box.lower))
 
     def inside(self, z: Vector) -> Vector:
         """Pull a point that has left the ball or the box back into them."""

@@ -56,12 +56,11 @@ def _signs_fit(cert: Any, system: Limits) -> tuple[bool, str]:
 def check_activity(found: Verification, cert: Any, system: Limits) -> None:
     """Feasible at x, and every constraint with a multiplier reached in the ball."""
     values = system.values(cert.x)
-    violation = float(np.abs(system.excess(values)).max(initial=0.0))
-    # Another machine rounds the user's own code differently.
-    scale = float(np.abs(values).max(initial=0.0))
+    excess = np.abs(system.excess(values))
+    violation = float(excess.max(initial=0.0))
     found.add(
-        "feasibility",
-        violation <= cert.feasibility + 2.0**-48 * scale,
+        "feasibility",  # another machine rounds the user's own code differently
+        bool((excess <= cert.feasibility + 2.0**-48 * np.abs(values)).all()),
         f"violation {violation:.3g} at x, claimed {cert.feasibility:.3g}",
     )
     used = np.flatnonzero(cert.multipliers).tolist()
@@ -80,7 +79,8 @@ def _reached(cert: Any, system: Limits, i: int) -> bool:
 
     An equality holds at x, or has values on both sides of its limit.
     """
-    points = (cert.x, *cert.constraint_points[cert.constraint_index == i], *cert.points)
+    of_f = cert.points[cert.weights > 0]  # others may be anywhere
+    points = (cert.x, *cert.constraint_points[cert.constraint_index == i], *of_f)
     values = np.array([system.values(y)[i] for y in points])
     above, below = bool((values >= system.upper[i]).any()), bool((values <= system.lower[i]).any())
     if system.equal[i]:
@@ -141,7 +141,7 @@ class Hull:
 
 def qualification(
     cert: Any, problem: Any, rows: list[tuple[int, Vector]], rng: np.random.Generator,
-    pairs: int = PAIRS,
+    resolution: float, pairs: int = PAIRS,
 ) -> float:  # fmt: skip
     """Return how far the gradients of the constraints in use are from cancelling each other.
 
@@ -151,7 +151,7 @@ def qualification(
     until none does. It is an upper bound: of a black box nobody knows all gradients.
     """
     system, x = problem.system, cert.x
-    place = Neighbourhood(x, cert.delta, problem.box)
+    place = Neighbourhood(x, cert.delta, problem.box, resolution)
     some = meant(cert, system)
     bent = [i for i in some if not system.linear[i]]
     hull = Hull(cert.normal, problem.box.fixed, problem.propose)
@@ -169,7 +169,7 @@ def qualification(
             hull.add(i, np.sign(cert.multipliers[i]) * jacobian[i])
     q, v = hull.separation()
     for _ in range(LOOKS if bent else 0):
-        wide = float(radius(x, cert.delta).max()) * math.sqrt(x.size)
+        wide = float(radius(x, cert.delta, resolution).max()) * math.sqrt(x.size)
         steps = [sign * reach * wide * v for reach in REACHES for sign in (1.0, -1.0)]
         seen = _jacobians(system, [place.inside(x + step) for step in steps])
         found = [(i, np.sign(cert.multipliers[i]) * jacobian[i]) for jacobian in seen for i in bent]
@@ -216,11 +216,13 @@ def _vanishes(
     return False
 
 
-def check_qualification(found: Verification, cert: Any, problem: Any, seed: int) -> None:
+def check_qualification(
+    found: Verification, cert: Any, problem: Any, resolution: float, seed: int
+) -> None:
     """Constraints whose gradients cancel each other prove anything about f, that is nothing."""
     used = np.flatnonzero(cert.constraint_weights)
     rows = [(int(cert.constraint_index[r]), cert.constraint_gradients[r]) for r in used]
-    q = qualification(cert, problem, rows, np.random.default_rng([seed, 2**21]))
+    q = qualification(cert, problem, rows, np.random.default_rng([seed, 2**21]), resolution)
     honest, empty = cert.qualification <= LESS * q, min(q, cert.qualification) <= DEGENERATE
     found.add(
         "qualification",

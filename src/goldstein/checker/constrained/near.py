@@ -23,14 +23,9 @@ from goldstein.checker.constrained.multipliers import DEGENERATE, Hull, check_si
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.errors import InputTypeError, NotCertifiableError
+from goldstein.checker.exact import exact_combination
 from goldstein.checker.nodes import Affine, Max, Piecewise, Variable
-from goldstein.checker.rationals import (
-    exact_combination,
-    nearest_float,
-    sqrt_upper,
-    squared_norm,
-    to_fractions,
-)  # fmt: skip
+from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_norm, to_fractions
 from goldstein.checker.sides import Limits as GradientLimits
 from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Verification
@@ -98,7 +93,7 @@ class ExactProblem:
     def residual(
         self, cert: Any, limits: GradientLimits, weights: Vector, allowance: int = 1
     ) -> float:
-        """Return a bound of the length in the claim; radii of enclosures count `allowance` times."""
+        """Bound the length in the claim; radii of enclosures count `allowance` times."""
         shares = to_fractions(weights)
         factors = [share / sum(shares, Fraction(0)) for share in shares]
         rows = np.flatnonzero(cert.constraint_weights).tolist()
@@ -215,8 +210,9 @@ def derivative_range(program: Program, y: Sequence[Fraction], v: Vector) -> tupl
     last = series[program.last]
     if len(last) < 2:
         return 0.0, 0.0
-    low, high = last[1].ends()
-    return float(low[0]), float(high[0])
+    (low,), (high,) = last[1].ends()
+    finite = math.isfinite(low) and math.isfinite(high)
+    return (float(low), float(high)) if finite else (-math.inf, math.inf)
 
 
 def _widened(node: Any, ties: dict[int, Any], u: Enclosure, out: Enclosure) -> Enclosure:

@@ -8,9 +8,11 @@ Algorithms, section 3.1): a sum of n products in any order errs by at most g(n) 
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from scipy import sparse
 from goldstein.checker.enclosed.smooth import FUNCTIONS, Function
 from goldstein.checker.errors import MissingExtraError
 from goldstein.checker.exact import Exact
-from goldstein.checker.rationals import flint, nearest_float
+from goldstein.checker.rationals import nearest_float
 from goldstein.checker.rounding import UNIT, gamma
 
 Floats = NDArray[np.float64]
@@ -333,6 +335,14 @@ def _summed(mid: Any, spread: Any, terms: int) -> Enclosure:
     return Enclosure(mid, np.where(np.isfinite(mid), radius, np.inf))
 
 
+def flint() -> ModuleType | None:
+    """Return python-flint, or None where it is not installed."""
+    try:
+        return importlib.import_module("flint")
+    except ImportError:
+        return None
+
+
 def enclose(value: Any) -> Enclosure:
     """Return a number or array as an enclosure; float64 data are exact."""
     if isinstance(value, Enclosure):
@@ -342,4 +352,4 @@ def enclose(value: Any) -> Enclosure:
     return Enclosure(value)
 
 
-__all__ = ["Enclosure", "enclose", "product_part", "sum_of_parts"]
+__all__ = ["Enclosure", "enclose", "flint", "product_part", "sum_of_parts"]

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed.float_dot import float_dot
 from goldstein.checker.rationals import (
-    are_floats,
     common_denominator,
     exact_dot,
     nearest_float,
     to_fractions,
-)
+)  # fmt: skip
 
 Places = NDArray[np.intp]
 
@@ -49,7 +48,7 @@ class ExactVector:
     others: Places
 
     def __init__(self, values: Sequence[Any] | NDArray[Any]) -> None:
-        if are_floats(values):
+        if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
             self.floats = np.array(values)
             self.others = np.zeros(0, dtype=np.intp)
             self._rationals: list[Fraction] = []

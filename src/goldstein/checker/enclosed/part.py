@@ -23,9 +23,9 @@ Cut = tuple[Node, Any, list[Indices]]
 
 
 def cut(node: Node, places: Indices, piece: Any) -> Cut:
-    """Return the node of some of its entries, its piece, and the entries of the arguments it needs."""
+    """Return the node of some entries, its piece, and the entries of its arguments it needs."""
     if isinstance(node, Affine):
-        return _cut_affine(node, places), piece, [_columns(node, places)]
+        return _cut_affine(node, places)
     if isinstance(node, Product):
         return _cut_product(node, places)
     if isinstance(node, Max):  # the sum of one argument is the argument
@@ -41,27 +41,12 @@ def cut(node: Node, places: Indices, piece: Any) -> Cut:
     return replace(node, sizes=sizes, size=places.size), piece, [needed for _ in node.of]
 
 
-def _rows(node: Affine, places: Indices) -> sparse.csr_array:
-    """Return the rows of an affine node's entries."""
-    row, column = np.divmod(places, node.columns)
-    if hasattr(node.matrix, "keep"):  # rows that are elsewhere, fetched together
-        node.matrix.keep(row.tolist())
-    some = sparse.csr_array(node.matrix[row])
-    some.eliminate_zeros()
-    at = some.indices.astype(np.intp) * node.columns + np.repeat(column, np.diff(some.indptr))
-    return sparse.csr_array((some.data, at, some.indptr), shape=(places.size, node.sizes[0]))
-
-
-def _columns(node: Affine, places: Indices) -> Indices:
-    return np.unique(_rows(node, places).indices).astype(np.intp)
-
-
-def _cut_affine(node: Affine, places: Indices) -> Affine:
-    rows, used = _rows(node, places), _columns(node, places)
-    at = np.searchsorted(used, rows.indices)
+def _cut_affine(node: Affine, places: Indices) -> Cut:
+    rows = node.some_rows(places)
+    used, at = np.unique(rows.indices, return_inverse=True)
     matrix = sparse.csr_array((rows.data, at, rows.indptr), shape=(places.size, used.size))
     offset, divisor = (None if v is None else v[places] for v in (node.offset, node.divisor))
-    return Affine(node.of, (used.size,), places.size, matrix, 1, offset, divisor)
+    return Affine(node.of, (used.size,), places.size, matrix, 1, offset, divisor), None, [used]
 
 
 def _cut_product(node: Product, places: Indices) -> Cut:

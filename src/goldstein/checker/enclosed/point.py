@@ -18,7 +18,7 @@ from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.part import Part
 from goldstein.checker.errors import Irrational, NotCertifiableError
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import ZERO, Array, Series
+from goldstein.checker.nodes import ZERO, Array, LogSumExp, Norm2, Series
 from goldstein.checker.rationals import nearest_float
 from goldstein.checker.sides import Limits, Pause, Point, Side
 
@@ -53,15 +53,13 @@ class EnclosedPoint(Point):
             return value, value
         except NotCertifiableError:  # an irrational number: an interval around it
             box: Enclosure = self.value(self.program.last)
+            require_finite(box.mid, box.rad)
             mid, rad = Fraction(float(box.mid[0])), Fraction(float(box.rad[0]))
             return mid - rad, mid + rad
 
     def path(self, side: Side, k: int, places: list[int]) -> Series:
-        try:
-            return Part(self.program, side.pieces, k, places).series(self.y, side.v)[1:]
-        except Irrational:  # the derivative along v has to do
-            found = super().path(side, k, places)
-            return found or [Enclosure(np.zeros(len(places)))]
+        # A coefficient that is only enclosed would not say which side the next ones are for.
+        return Part(self.program, side.pieces, k, places).series(self.y, side.v)[1:]
 
     def moves(self, side: Side, k: int, factors: dict[int, int]) -> bool:
         places = sorted(factors)
@@ -75,8 +73,8 @@ class EnclosedPoint(Point):
             require_finite(*boxes)
             return Limits(None, *boxes)
         sides = [Side(self, v, pause) for v in directions]
-        if small:
-            with suppress(Irrational):
+        if small and not any(isinstance(n, LogSumExp | Norm2) for n in self.program.nodes):
+            with suppress(Irrational):  # a logarithm has rational slopes
                 exact = [self._exact_gradient(side) for side in sides]
                 mid = np.array([[nearest_float(g) for g in row] for row in exact])
                 return Limits(exact, mid, np.zeros_like(mid))
@@ -128,8 +126,8 @@ def require_finite(mid: Array, rad: Array) -> None:
     """Refuse enclosures that say nothing."""
     if not (np.isfinite(mid).all() and np.isfinite(rad).all()):
         raise NotCertifiableError(
-            "the gradient could not be enclosed: it overflows, or divides by an interval around 0. "
-            "Rescale the data."
+            "the gradient or value could not be enclosed: it overflows, or divides by an interval "
+            "around 0. Rescale the data."
         )
 
 

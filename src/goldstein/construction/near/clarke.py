@@ -19,13 +19,7 @@ import numpy as np
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.kinks import Examination
 from goldstein.certificates.near import NearCertificate
-from goldstein.checker.rationals import (
-    fraction_lower,
-    nearest_float,
-    sqrt_lower,
-    sqrt_upper,
-    squared_norm,
-)
+from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_norm
 from goldstein.construction.near.evidence import additive_evidence, box_shares, generic_evidence
 from goldstein.construction.near.local_model import (
     LocalModel,
@@ -37,6 +31,7 @@ from goldstein.construction.near.local_model import (
     proven_model,
 )
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.directed import fraction_lower, sqrt_lower
 from goldstein.numerics.exact import exact_rank
 from goldstein.numerics.streams import stream
 
