@@ -26,7 +26,7 @@ from goldstein.apriori.rules import (
     separable_sum,
 )
 from goldstein.apriori.rules.checks import positive
-from goldstein.calculus.affine import Linear, MatMul
+from goldstein.calculus.operators import Linear, MatMul
 from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Vector

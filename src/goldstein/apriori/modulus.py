@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.affine import Add, Gather, Linear, MatMul, Multiply, Scale, Shift, Sum
+from goldstein.calculus.operators import Add, Gather, Linear, MatMul, Multiply, Scale, Shift, Sum
 from goldstein.calculus.atoms.base import Elementwise, interval
 from goldstein.calculus.atoms.maximum import Max
 from goldstein.calculus.atoms.norms import Norm2, SumSquares

@@ -201,22 +201,26 @@ class _Writer:
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
         uses = np.bincount(list(chain(*(n.of for n in nodes))), minlength=len(nodes))
-        #: Sums of entries of nodes, each perhaps times a number.
+        #: Sums of entries of nodes, each perhaps times a number; and sums of squares of a node.
         self.terms: dict[int, list[_Term]] = {}
+        self.squares: dict[int, int] = {}
+        picks = {k: pick for k, node in enumerate(nodes) if (pick := _picked(node)) is not None}
         hidden: set[int] = set()
         for k, node in enumerate(nodes):
-            pick = picked(k, node, nodes)
-            if pick is not None:
-                self.terms[k] = [pick]
+            if k in picks and picks[k].rows.size == node.size:
+                self.terms[k] = [picks[k]]
             elif isinstance(node, Add):
-                inside = [a for a in node.of if uses[a] == 1 and is_pick(nodes[a])]
-                terms = [self.terms[a][0] if a in inside else _whole(a, nodes) for a in node.of]
+                inside = {a for a in node.of if uses[a] == 1 and _is_bare(nodes[a]) and a in picks}
+                terms = [picks[a] if a in inside else _whole(a, nodes) for a in node.of]
                 rows = np.concatenate([term.rows for term in terms])
                 whole = all(term.rows.size == node.size for term in terms)
                 if not whole and not np.array_equal(rows, np.arange(node.size)):
-                    inside, terms = [], [_whole(a, nodes) for a in node.of]
-                hidden |= set(inside)
+                    inside, terms = set(), [_whole(a, nodes) for a in node.of]
+                hidden |= inside
                 self.terms[k] = terms
+            elif _is_sum(node) and uses[node.of[0]] == 1 and _is_square(nodes[node.of[0]]):
+                hidden.add(node.of[0])
+                self.squares[k] = nodes[node.of[0]].of[0]
         names = ("absolute", "maximum", "minimum", "exp", "log", "hypot", "searchsorted", "dot",
                  "logaddexp", "count_nonzero")  # fmt: skip
         self.env: dict[str, Any] = {name: getattr(np, name) for name in names} | {
@@ -234,14 +238,15 @@ class _Writer:
             more = np.full(self.size - self.owner.size, len(self.steps) + 1)
             self.owner = np.concatenate([self.owner, more])
             k = members[0]
-            write = self._sum if k in self.terms else getattr(self, f"_{nodes[k].name}")
-            self.steps.append(write(members))
+            kind = "_sum" if k in self.terms else "_dot" if k in self.squares else f"_{nodes[k].name}"
+            self.steps.append(getattr(self, kind)(members))
 
     def _groups(self, hidden: set[int]) -> list[list[int]]:
         """Return nodes of one kind and depth together, if they are small; in order of depth."""
         depth, groups = [0] * len(self.nodes), dict[Any, list[int]]()
         for k, node in enumerate(self.nodes):
             of = [t.node for t in self.terms[k]] if k in self.terms else node.of
+            of = [self.squares[k]] if k in self.squares else of
             depth[k] = 1 + max((depth[a] for a in of), default=-1)
             if k and k not in hidden:
                 alike = self._alike(k, node) if node.size <= SMALL else None
@@ -333,7 +338,7 @@ class _Writer:
     def _sum(self, members: list[int]) -> Step:
         """Sums of entries, each perhaps times a number, plus a number, divided by one."""
         columns = [list(column) for column in zip(*(self.terms[k] for k in members))]
-        if sum(c[0].rows.size for c in columns) == self.nodes[members[0]].size:  # side by side
+        if len(columns) > 1 and sum(c[0].rows.size for c in columns) == self.nodes[members[0]].size:
             columns = [[column[0] for column in columns]]
         places = [
             np.concatenate([np.arange(self.size)[self.at[t.node]][t.index] for t in column])
@@ -395,6 +400,16 @@ class _Writer:
             back = f"({turned} @ p{tall}){flat}"
         v, e = (f"{gain!r} * {s}" for s in self._size(places))
         return self._shifted(members, forward, self._add(places, back), v, e, terms)
+
+    def _dot(self, members: list[int]) -> Step:
+        """The sum of squares."""
+        places = np.arange(self.size)[self.at[self.squares[members[0]]]]
+        u, (v, e), n = f"t[{self._span(places)}]", self._size(places), float(places.size)
+        back = self._add(places, f"{u} * g[OUT] * 2.0")
+        error = f"{2.1 * n!r} * ({v} + {e}) * {e}"
+        return self._step(
+            members, f"t[OUT] = dot({u}, {u})", back, f"{n!r} * {v} * {v}", error, places.size + 2
+        )
 
     def _product(self, members: list[int]) -> Step:
         node: Any = self.nodes[members[0]]
@@ -512,17 +527,29 @@ def _whole(a: int, nodes: Sequence[Node]) -> _Term:
     return _Term(a, everything, None, everything)
 
 
-def is_pick(node: Node) -> bool:
-    """Does an affine node pick entries, at most one for each of its own, with factors alone?"""
-    return picked(0, node, ()) is not None and node.offset is node.divisor is None  # type: ignore[attr-defined]
+def _is_bare(node: Node) -> bool:
+    return isinstance(node, Affine) and node.offset is node.divisor is None
 
 
-def picked(k: int, node: Node, nodes: Sequence[Node]) -> _Term | None:
-    """Return the entries that an affine node picks, if it does no more than that."""
+def _is_sum(node: Node) -> bool:
+    """Does a node sum all entries?"""
+    dense = isinstance(node, Affine) and _is_bare(node) and isinstance(node.matrix, np.ndarray)
+    return dense and node.size == 1 and bool((node.matrix == 1.0).all())  # type: ignore[attr-defined]
+
+
+def _is_square(node: Node) -> bool:
+    return isinstance(node, Piecewise) and node.pieces == ((0, 0, 1),)
+
+
+def _picked(node: Node) -> _Term | None:
+    """Return the entries that an affine node picks, at most one for each of its own."""
     if not (isinstance(node, Affine) and sparse.issparse(node.matrix) and node.columns == 1):
         return None
-    lengths = np.diff(node.matrix.indptr)
-    return None
+    lengths, numbers = np.diff(node.matrix.indptr), node.matrix.data
+    if lengths.max(initial=0) > 1:
+        return None
+    factors = None if (numbers == 1.0).all() else numbers
+    return _Term(node.of[0], node.matrix.indices.astype(np.intp), factors, np.flatnonzero(lengths))
 
 
 def _row_sum(matrix: Any) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,11 @@ class Foreign(Node):
     shape : tuple of int
         That of the argument.
     function, derivative : callable, or LinearOperator and None
-    lipschitz, curvature : float
-        Bounds of |derivative| and of the second one, as the user says.
     """
 
     shape: tuple[int, ...]
     function: Any
     derivative: Any = None
-    lipschitz: float = inf
-    curvature: float = inf
 
     def fits(self) -> bool:
         return True

@@ -19,8 +19,10 @@ from goldstein.calculus.foreign import Foreign
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import fraction_upper
+from goldstein.checker.rounding import norm_upper
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.exact_floats import exact_floats, exact_number
+from goldstein.numerics.spectral import spectral_norm_upper
 
 Shape = tuple[int, ...]
 
@@ -337,9 +339,16 @@ def row_norms(matrix: Any) -> Vector:
     return answer
 
 
+def matrix_norm(matrix: Any) -> float:
+    """Return the spectral norm, rounded up; of rows in blocks, that of Frobenius."""
+    if isinstance(matrix, BlockedRows):
+        return norm_upper(matrix.norms() * (1.0 + 2.0**-40))
+    return spectral_norm_upper(matrix)
+
+
 def size_upper(point: Vector) -> float:
     """Return a bound of |x| that does not square: tiny points must not look like 0."""
     return float(np.abs(point).max(initial=0.0)) * math.sqrt(point.size)
 
 
-__all__ = ["linear", "row_norms", "size_upper", "stack", "sum_entries"]
+__all__ = ["linear", "matrix_norm", "row_norms", "size_upper", "stack", "sum_entries"]

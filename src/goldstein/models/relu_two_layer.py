@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, relu
-from goldstein.calculus.affine import linear
+from goldstein.calculus.operators import linear
 from goldstein.checker.arrays import Vector
 from goldstein.models.network_pass import Architecture
 from goldstein.models.networks import ReLUNetwork, Setting

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.affine import row_norms
+from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.models.losses import Loss, make_loss

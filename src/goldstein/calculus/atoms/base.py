@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from math import isinf
-from typing import Any
+from typing import Any, NamedTuple
 
 from goldstein.calculus.expression import Expression, as_expression
 from goldstein.checker import nodes
@@ -60,13 +61,8 @@ class PiecewisePolynomial:
                 f"{name}: breakpoints must ascend, and the polynomials on both sides of each must "
                 "have one value there."
             ) from None
-        for number in (*levels, *(c * k for piece in table for k, c in enumerate(piece, 1))):
-            if isinf(fraction_upper(abs(number))):
-                size = number.numerator.bit_length() - number.denominator.bit_length()
-                raise InputError(
-                    f"{name} would have a coefficient of the size 2**{size}, beyond the range of "
-                    "float64; choose less extreme parameters, or rescale its argument."
-                )
+        slopes = (c * k for piece in table for k, c in enumerate(piece))
+        require_range(name, [*levels, *chain(*table), *slopes])
 
     def _node(self) -> nodes.Piecewise:
         return nodes.Piecewise((0,), (1,), 1, self.breakpoints, self.pieces)
@@ -77,6 +73,49 @@ class PiecewisePolynomial:
         return self._node().jumps
 
 
+def require_range(name: str, numbers: Sequence[Fraction]) -> None:
+    """Refuse numbers beyond float64, in which values and gradients are evaluated."""
+    for number in numbers:
+        if isinf(fraction_upper(abs(number))):
+            size = number.numerator.bit_length() - number.denominator.bit_length()
+            raise InputError(
+                f"{name} would have a coefficient of the size 2**{size}, beyond the range of "
+                "float64; choose less extreme parameters, or rescale its argument."
+            )
+
+
+class Curve(NamedTuple):
+    """What is known of a function of one number before a run.
+
+    Attributes
+    ----------
+    steepest : callable
+        (low, high) -> an upper bound of |derivative| between two numbers.
+    curvature : float
+        An upper bound of |second derivative| off the kinks.
+    kinks : tuple of Fraction
+    """
+
+    steepest: Callable[[float, float], float]
+    curvature: float
+    kinks: tuple[Fraction, ...] = ()
+
+
+class Atom(Expression):
+    """An expression that stands for another one, and has constants of its own.
+
+    Attributes
+    ----------
+    of : Expression
+        What it is a function of.
+    known : Curve, or anything else that the theory before a run has a rule for
+    """
+
+    def __init__(self, meaning: Expression, of: Expression, name: str, known: Any = None) -> None:
+        self.of, self.known = of, known
+        super().__init__(nodes.Add, (meaning,), meaning.shape, (), name)
+
+
 def Elementwise(function: PiecewisePolynomial, u: Any) -> Expression:
     """Return a function of every entry of an expression."""
     u = as_expression(u, function.name)
@@ -84,4 +123,4 @@ def Elementwise(function: PiecewisePolynomial, u: Any) -> Expression:
     return Expression(nodes.Piecewise, (u,), u.shape, data, function.name)
 
 
-__all__ = ["Elementwise", "PiecewisePolynomial"]
+__all__ = ["Atom", "Curve", "Elementwise", "PiecewisePolynomial", "require_range"]

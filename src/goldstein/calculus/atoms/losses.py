@@ -8,7 +8,6 @@ from typing import Any
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.expression import Expression
 from goldstein.errors import InputError
-from goldstein.numerics.directed import fraction_lower
 from goldstein.numerics.exact_floats import exact_number, positive
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.atoms.base import Atom, Elementwise, PiecewisePolynomial
 from goldstein.calculus.expression import Expression, as_expression
 from goldstein.calculus.operators import sum_entries
 from goldstein.errors import GoldsteinError, InputError
@@ -37,7 +37,8 @@ def sum_squares(u: Any) -> Expression:
     >>> sum_squares(Variable(2)).value(np.array([3.0, 4.0]))
     25.0
     """
-    return sum_entries(square(as_expression(u, "sum_squares")))
+    u = as_expression(u, "sum_squares")
+    return Atom(sum_entries(square(u)), u, "SumSquares")
 
 
 def power(u: Expression, exponent: Any) -> Expression:

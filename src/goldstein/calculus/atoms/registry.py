@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from goldstein.calculus import atoms
-from goldstein.calculus.affine import linear, sum_entries
 from goldstein.calculus.expression import Expression
+from goldstein.calculus.operators import linear, sum_entries
 
 Example = Callable[[Expression], Expression]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.affine import linear, sum_entries
+from goldstein.calculus.operators import linear, sum_entries
 from goldstein.calculus.atoms import absolute, relu
 from goldstein.calculus.expression import Expression, Variable
 from goldstein.certificates.goldstein import GoldsteinCertificate
