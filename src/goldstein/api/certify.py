@@ -263,7 +263,7 @@ def certify(
         certificate = certificate_from(
             Enrichment(), point, float(delta), eps, counted, meta, deadline
         )
-    if hasattr(oracle, "kink_form"):
+    if hasattr(oracle, "program"):
         certificate = _exactly(certificate, oracle, seed)
     return laid_out(certificate)
 

@@ -295,7 +295,7 @@ def _minimize_plain(task: Task, base: Oracle, journal: Journal | None, ask: Any)
 
 def _after_leaps(oracle: Oracle, counted: CountedOracle, start: Vector, deadline: float) -> Vector:
     """Return where an expression is better searched from, if its structure shows such a place."""
-    if not hasattr(oracle, "kink_form"):
+    if not hasattr(oracle, "program"):
         return start
     from goldstein.construction.initialisation.prox_linear import (  # brings linear programs
         applies,
@@ -462,7 +462,7 @@ class _Search:
         if kind.strengthen is not None:
             return self._strengthened(start, kind)
         outcome, certificate, status = self._goldstein(start, self.request)
-        if status is not Status.VERIFIED or not hasattr(self.oracle, "kink_form"):
+        if status is not Status.VERIFIED or not hasattr(self.oracle, "program"):
             return outcome, certificate, status
         certificate = as_proved(certificate, self.oracle, self.request.seed)
         if certificate is None or certificate.eps > self.request.eps:

@@ -39,7 +39,7 @@ def near_targets(eps: float, delta: float, smallest: float) -> Iterator[tuple[fl
 
 def require_structure(oracle: Oracle) -> None:
     """Refuse a black box: its kinks are unknown, so no pivot can be verified."""
-    if not hasattr(oracle, "kink_form"):
+    if not hasattr(oracle, "program"):
         raise InputTypeError(
             f"stationarity='near' needs a function whose kinks are known, got the black box "
             f"{oracle.name}; build it from goldstein.Variable and the atoms of goldstein, or use "

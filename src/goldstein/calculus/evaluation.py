@@ -42,6 +42,13 @@ SMOOTH = {
 Pieces = dict[int, Any]
 
 
+def has_kinks(node: Node) -> bool:
+    """Has a node kinks of its own?"""
+    if isinstance(node, Max):
+        return node.columns > 1
+    return isinstance(node, Norm2) or (isinstance(node, Piecewise) and any(node.jumps))
+
+
 class Step(NamedTuple):
     """Nodes that are evaluated together: where they stand, and source for them.
 
@@ -125,6 +132,8 @@ class Evaluation:
     def rows(self, k: int, entries: Sequence[int], t: Vector, pieces: Pieces | None) -> Matrix:
         """Return the derivatives of some entries of a node in the variable."""
         node, some = self.nodes[k], np.asarray(entries, dtype=np.intp)
+        if k == 0:
+            return np.eye(self.dim)[some]
         if isinstance(node, Affine) and node.of == (0,) and node.columns == 1:
             found = node.matrix[some]
             rows: Matrix = np.array(found.toarray() if sparse.issparse(found) else found)
@@ -378,10 +387,11 @@ class _Writer:
             forward += f"\nt[OUT] += {self._name(offset)}"
             size += f" + {float(np.abs(offset).max(initial=0.0))!r}"
         if divisor is not None:
-            p, least = f"g[OUT] / {self._name(divisor)}", float(np.abs(divisor).min(initial=inf))
-            forward += f"\nt[OUT] /= {self._name(divisor)}"
+            reciprocal = self._name(1.0 / divisor)
+            p, least = f"g[OUT] * {reciprocal}", float(np.abs(divisor).min(initial=inf))
+            forward += f"\nt[OUT] *= {reciprocal}"
             size, error = f"({size}) / {least!r}", f"({error}) / {least!r}"
-        return self._step(members, forward, f"p = {p}\n{backward}", size, error, terms + 2)
+        return self._step(members, forward, f"p = {p}\n{backward}", size, error, terms + 3)
 
     def _affine(self, members: list[int]) -> Step:
         node: Any = self.nodes[members[0]]
@@ -598,4 +608,4 @@ def _units(u: Matrix, ways: dict[int, Vector], start: int) -> Matrix:
     return answer
 
 
-__all__ = ["SMOOTH", "Evaluation", "Pieces"]
+__all__ = ["Evaluation", "Pieces", "has_kinks"]
