@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -139,16 +139,19 @@ class Expression(SetOnce, Oracle):
         """Return the same function, made anew from its definition: nothing else is shared."""
         return self.over(Variable(self.dim))
 
-    def over(self, variable: Variable) -> Expression:
-        """Return the same function of another variable."""
-        made: dict[int, Expression] = {id(self.variable): variable}
+    def over(self, variable: Variable, of: Expression | None = None) -> Expression:
+        """Return the same function of another variable, which stands for the old one or for `of`."""
+        of = self.variable if of is None else of
+        made = {id(of): variable.reshape(of.shape)}
         for e in in_order(self):
-            if e.args:
-                args = [made[id(a)] for a in e.args]
-                # A subclass means its only argument, and computes it in a way of its own.
-                again = Expression(e.kind, args, e.shape, e.data, e.name)
-                made[id(e)] = again if type(e) is Expression else args[0]
+            if id(e) not in made and e.args and all(id(a) in made for a in e.args):
+                made[id(e)] = e.rebuilt(made)
         return made[id(self)]
+
+    def rebuilt(self, made: dict[int, Expression]) -> Expression:
+        """Return this node over other arguments, found by identity."""
+        args = [made[id(a)] for a in self.args]
+        return Expression(self.kind, args, self.shape, self.data, self.name)
 
     def describe(self) -> list[dict[str, Any]]:
         """Return the function as a list of nodes with exact numbers, the language of proof files.
@@ -181,6 +184,11 @@ class Expression(SetOnce, Oracle):
     def is_exact(self) -> bool:
         """True when every number the expression is made of is known exactly."""
         return not any(isinstance(node, Foreign) for node in self._numbered[0])
+
+    @property
+    def is_small(self) -> bool:
+        """Is exact arithmetic affordable?"""
+        return self._known[0].is_small()
 
     @property
     def knows_kinks(self) -> bool:  # type: ignore[override]
@@ -285,7 +293,7 @@ class Expression(SetOnce, Oracle):
         Examples
         --------
         >>> from goldstein.calculus import Variable, sum_squares
-        >>> sum_squares(Variable(2)).lipschitz((np.array([3.0, 4.0]), 1.0))
+        >>> round(sum_squares(Variable(2)).lipschitz((np.array([3.0, 4.0]), 1.0)), 9)
         12.0
         """
         from goldstein.apriori.modulus import lipschitz
@@ -516,8 +524,11 @@ class Variable(Expression):
         super().__init__(nodes.Variable, (), (int(dim),), (), "Variable")
 
 
-def in_order(root: Expression) -> list[Expression]:
+def in_order(
+    root: Expression, arguments: Callable[[Expression], Sequence[Expression]] | None = None
+) -> list[Expression]:
     """Return every node once, arguments before the nodes that use them."""
+    arguments = arguments or (lambda e: e.args)
     order: list[Expression] = []
     seen: set[int] = set()
     stack: list[tuple[Expression, bool]] = [(root, False)]
@@ -528,7 +539,7 @@ def in_order(root: Expression) -> list[Expression]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            stack.extend((a, False) for a in reversed(node.args))
+            stack.extend((a, False) for a in reversed(arguments(node)))
     return order
 
 
@@ -539,10 +550,10 @@ def numbered(root: Expression) -> tuple[list[nodes.Node], list[Expression]]:
     """
     # The variable is first, even where nothing depends on it.
     made, owners, at = [_node(root.variable, (), ())], [root.variable], {id(root.variable): 0}
-    plain = [e for e in in_order(root) if e.args and _meant(e) is e]
-    uses = Counter(id(_meant(a)) for e in plain for a in e.args)
+    plain = [e for e in in_order(root) if e.args and meant(e) is e]
+    uses = Counter(id(meant(a)) for e in plain for a in e.args)
     for e in plain:
-        inner = [_meant(a) for a in e.args]
+        inner = [meant(a) for a in e.args]
         of = tuple(at[id(a)] for a in inner)
         node, before = _node(e, of, tuple(made[a].size for a in of)), made[of[0]]
         alone = of == (len(made) - 1,) and uses[id(inner[0])] == 1
@@ -558,7 +569,7 @@ def numbered(root: Expression) -> tuple[list[nodes.Node], list[Expression]]:
     return made, owners
 
 
-def _meant(e: Expression) -> Expression:
+def meant(e: Expression) -> Expression:
     """Return the argument in place of a sum of one."""
     while e.kind is nodes.Add and len(e.args) == 1:
         e = e.args[0]
@@ -577,13 +588,13 @@ def _can_be_shifted(node: nodes.Node) -> bool:
 def _node(e: Expression, of: tuple[int, ...], sizes: tuple[int, ...]) -> nodes.Node:
     data = e.data
     if e.kind is nodes.Affine:
-        data = (_fresh(data[0]), *data[1:])
+        data = (as_matrix(data[0]), *data[1:])
     elif e.kind is nodes.Smooth:
         data = (FUNCTIONS[data[0]],)
     return e.kind(of, sizes, e.size, *data)
 
 
-def _fresh(matrix: Any) -> Any:
+def as_matrix(matrix: Any) -> Any:
     """Return a matrix with nothing but its numbers: what a handle remembers is not shared."""
     if isinstance(matrix, BlockedRows):
         return matrix.anew()
@@ -660,4 +671,7 @@ def _limit(other: Any) -> Any:
 # They build expressions, and expressions have them as methods.
 from goldstein.calculus import atoms, operators  # noqa: E402
 
-__all__ = ["Ball", "Expression", "Undescribed", "Variable", "as_expression", "numbered"]
+__all__ = [
+    "Ball", "Expression", "Undescribed", "Variable", "as_expression", "as_matrix", "in_order", "meant",
+    "numbered",
+]  # fmt: skip

@@ -33,6 +33,9 @@ class Model(Expression):
     def __init__(self, tree: Expression) -> None:
         super().__init__(nodes.Add, (tree,), ())
 
+    def rebuilt(self, made: dict[int, Expression]) -> Expression:
+        return made[id(self.tree)]
+
     @property
     def tree(self) -> Expression:
         return self.args[0]

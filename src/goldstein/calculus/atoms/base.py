@@ -9,8 +9,11 @@ from itertools import chain
 from math import isinf
 from typing import Any, NamedTuple
 
-from goldstein.calculus.expression import Expression, as_expression
+import numpy as np
+
+from goldstein.calculus.expression import Expression, Variable, as_expression
 from goldstein.checker import nodes
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
 from goldstein.numerics.exact_floats import exact_number
@@ -114,6 +117,16 @@ class Atom(Expression):
     def __init__(self, meaning: Expression, of: Expression, name: str, known: Any = None) -> None:
         self.of, self.known = of, known
         super().__init__(nodes.Add, (meaning,), meaning.shape, (), name)
+
+    def rebuilt(self, made: dict[int, Expression]) -> Expression:
+        if id(self.of) not in made:
+            return made[id(self.args[0])]
+        return Atom(made[id(self.args[0])], made[id(self.of)], self.name, self.known)
+
+    def at(self, u: Vector) -> Vector:
+        """Return its value where the argument is u."""
+        twin = self.args[0].over(Variable(self.of.size), self.of)
+        return np.asarray(twin(np.ravel(u)))
 
 
 def Elementwise(function: PiecewisePolynomial, u: Any) -> Expression:

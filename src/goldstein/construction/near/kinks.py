@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -18,15 +17,12 @@ import numpy as np
 
 from goldstein.calculus.evaluation import Pieces, has_kinks
 from goldstein.calculus.expression import Expression
+from goldstein.calculus.rows import Row, affine_row
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.enclosed.part import Part
-from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Piecewise
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.checker.sides import Numbers, Point, Side, point_at
 from goldstein.errors import NotCertifiableError
-
-Row = dict[int, Fraction]
 
 
 class Kink(NamedTuple):
@@ -96,17 +92,9 @@ class Kinks:
         node: Any = self.nodes[k]
         return [t for t, jump in zip(node.breakpoints, node.jumps) if jump]
 
-    @cached_property
-    def _straight(self) -> Pieces:
-        nodes = enumerate(self.nodes)
-        return {k: np.zeros(n.size, np.intp) for k, n in nodes if isinstance(n, Piecewise)}
-
     def row(self, k: int, entry: int) -> tuple[Row, Fraction]:
         """Return the exact coefficients of an entry of an affine node, and its constant."""
-        part = Part(self.program, self._straight, k, [entry])
-        slopes = part.backward(Exact.of([1]), {}).fractions
-        (constant,) = part.series(np.zeros(self.dim))[0].fractions
-        return {i: a for i, a in zip(part.places.tolist(), slopes) if a}, constant
+        return affine_row(self.program, k, entry)
 
     # --- float64 -------------------------------------------------------------------------------
 

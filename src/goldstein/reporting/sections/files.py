@@ -49,7 +49,7 @@ def _proof(subject: Subject) -> list[Any]:
     fun, certificate = subject.fun, subject.certificate
     if not isinstance(fun, Expression) or isinstance(certificate, NoProofFile):
         return []
-    if not fun.kink_form().is_small:
+    if not fun.is_small:
         return []
     with tempfile.TemporaryDirectory() as folder:
         try:

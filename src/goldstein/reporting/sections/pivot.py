@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Expression
-from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.expression import numbered
+from goldstein.checker.nodes import Piecewise
+from goldstein.construction.near.kinks import Kinks
 from goldstein.reporting.blocks import Facts, Section, Table, Text, number
 from goldstein.reporting.subject import Subject
 
@@ -38,12 +40,10 @@ def pivot(subject: Subject) -> Section | None:
 
 
 def _on_kinks(fun: Expression, certificate: Any) -> list[tuple[str, int, str]]:
-    form = fun.kink_form()
-    found = []
-    for kink in form.active_kinks(form.examine(certificate.exact_pivot)):
-        node = kink.node
-        level = f"tie {kink.level}"
-        if isinstance(node, Elementwise):
-            level = f"argument = {float(node.function.breakpoints[kink.level]):.6g}"
-        found.append((node.name, kink.entry, level))
+    form, (_, owners), found = Kinks(fun), numbered(fun), []
+    for k, entry, level in form.active(form.examine(certificate.exact_pivot)):
+        node, where = form.nodes[k], f"tie {level}"
+        if isinstance(node, Piecewise):
+            where = f"argument = {float(node.breakpoints[level]):.6g}"
+        found.append((owners[k].name, entry, where))
     return found

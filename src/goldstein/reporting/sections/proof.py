@@ -12,7 +12,7 @@ def proof(subject: Subject) -> Section | None:
     fun = subject.fun
     if not isinstance(fun, Expression) or not fun.knows_kinks:
         return None
-    if not fun.kink_form().is_small:
+    if not fun.is_small:
         words = "The function is large; goldstein explain, or F.explain(), prints its proof tree."
         return Section("proof", "Why", [Text(words)])
     tree = fun.explain()

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Expression
+from goldstein.calculus.evaluation import has_kinks
+from goldstein.calculus.expression import numbered
+from goldstein.checker.nodes import Max, Norm2
 from goldstein.checker.arrays import Matrix
 from goldstein.reporting.blocks import Facts, Section, Table
 from goldstein.reporting.subject import Subject
@@ -48,15 +51,14 @@ def rank_of(gradients: Matrix) -> int:
 
 def kinks_between(fun: Expression, points: Matrix) -> list[tuple[str, int, str]]:
     """Return the entries of atoms that are on different pieces at different points."""
-    form = fun.kink_form()
-    seen = [form.float_pieces(y) for y in points]
+    (nodes, owners), evaluation = numbered(fun), fun.evaluation
+    seen = [evaluation.pieces(evaluation.tape(y)) for y in points]
     found: list[tuple[str, int, str]] = []
-    for node in form.root.kink_nodes:
-        pieces = [np.ravel(np.asarray(p[id(node)])) for p in seen]
-        if len({p.shape for p in pieces}) > 1 or any(p.dtype.kind not in "iub" for p in pieces):
-            continue  # pieces without numbers, such as those of a norm
-        stacked = np.array(pieces)
+    for k, node in enumerate(nodes):
+        if not has_kinks(node) or isinstance(node, Norm2):
+            continue  # a norm has pieces without numbers
+        stacked = np.array([p[k] for p in seen]) % (node.columns if isinstance(node, Max) else 2**31)
         for entry in np.flatnonzero((stacked != stacked[0]).any(axis=0)).tolist():
             which = ", ".join(str(p) for p in np.unique(stacked[:, entry]).tolist())
-            found.append((node.name, entry, which))
+            found.append((owners[k].name, entry, which))
     return found
