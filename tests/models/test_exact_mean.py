@@ -78,7 +78,7 @@ def test_a_proof_with_enclosures_contains_the_exact_mean(make, weighted: bool) -
     mid, rad = gradient_enclosure(mean, x)
     for m, r, t in zip(mid.tolist(), rad.tolist(), truth, strict=True):
         assert abs(Fraction(m) - t) <= Fraction(r)
-    assert mean.kink_form()._work <= RATIONAL_WORK
+    assert mean.program().work <= RATIONAL_WORK
     ((exact, _),) = limiting_gradients(mean, x, [np.ones(x.size)])
     assert exact == truth
 

@@ -49,7 +49,9 @@ def parts(model: Any) -> Iterator[Any]:
     yield model
     for name in public(model):
         value = getattr(model, name)
-        if dataclasses.is_dataclass(value) or isinstance(value, Loss):
+        if isinstance(value, Loss) or (
+            dataclasses.is_dataclass(value) and not isinstance(value, type)
+        ):
             yield from parts(value)
 
 

@@ -19,6 +19,7 @@ from goldstein.apriori.modulus import arguments, plan, tree_of
 from goldstein.apriori.rules import levelled, nearest_kink
 from goldstein.apriori.rules.compositions import row_norms_upper
 from goldstein.calculus.expression import Expression, meant, numbered
+from goldstein.calculus.foreign import Foreign
 from goldstein.calculus.rows import Row, affine_row
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Matrix, Vector
@@ -183,11 +184,13 @@ def _groups(root: Expression) -> Iterator[KinkGroup]:
             )
         inner = meant(arguments(e)[0])
         if not program.affine[at[id(inner)]]:
+            free = any(a.kind is Foreign for a in plan(inner))
             raise MissingAssumption(
                 e,
                 f"its argument {inner.name} is not affine in the variable",
-                "use a transported certificate, which follows curved kinks exactly",
-            )
+                "pass matrices instead of LinearOperators" if free
+                else "use a transported certificate, which follows curved kinks exactly",
+            )  # fmt: skip
         both = [affine_row(program, at[id(inner)], i) for i in range(inner.size)]
         if function is None:
             yield KinkGroup(e, None, [row for row, _ in both], [offset for _, offset in both])

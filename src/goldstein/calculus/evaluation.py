@@ -90,7 +90,8 @@ class Evaluation:
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = tuple(nodes)
         self.last, self.dim = len(self.nodes) - 1, self.nodes[0].size
-        writer = _Writer(self.nodes)
+        with np.errstate(all="ignore"):
+            writer = _Writer(self.nodes)
         self.at, self.steps, self.size = writer.at, writer.steps, writer.size
         self._forward, self._sides, self._backward, self._clear, self._back = writer.compiled()
 
@@ -451,7 +452,7 @@ class _Writer:
         )
         sides = f"({u} > {float(levels[0])!r})" if len(levels) == 1 else ""
         sides = f"searchsorted({self._name(levels)}, {u})" if len(levels) > 1 else sides
-        table = [[f"{self._name(np.array(c))}[q[OUT]]" for c in zip(*some)] for some in (values, slopes)]
+        table = [[self._by_piece(c) for c in zip(*some)] for some in (values, slopes)]
         slope = _horner(table[1] if sides else map(repr, slopes[0]), u)
         lines = [_horner(map(repr, piece), u) for piece in values]
         if values == [[0.0, -1.0], [0.0, 1.0]] and not levels.any():
@@ -475,6 +476,10 @@ class _Writer:
             members, forward, self._add(places, f"g[OUT] * {slope}"), _largest(values, v), error,
             2 * len(values[0]), f"q[OUT] = {sides}" if sides else "", "\n".join(tests),
         )  # fmt: skip
+
+    def _by_piece(self, coefficients: Sequence[float]) -> str:
+        alike = len(set(coefficients)) == 1
+        return repr(coefficients[0]) if alike else f"{self._name(np.array(coefficients))}[q[OUT]]"
 
     def _smooth(self, members: list[int]) -> Step:
         node: Any = self.nodes[members[0]]

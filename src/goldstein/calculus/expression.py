@@ -255,10 +255,18 @@ class Expression(SetOnce, Oracle):
         except NotCertifiableError as why:
             where = f"{owners[on[0]].name} has its argument exactly on a kink" if on else str(why)
             raise _kink_error(point, where) from None
+        pieces = found.pieces(t)
         for k, node in enumerate(found.nodes):
-            if not known[k] and _is_on_kink(node, t[found.at[node.of[0]]]):
+            if known[k] and k in side.pieces:
+                # What float64 lost to underflow has a direction.
+                lost = set(pieces[k]) - set(side.pieces[k]) if isinstance(node, nodes.Norm2) else ()
+                pieces[k] = side.pieces[k]
+                for row in lost:
+                    entries = range(row * node.columns, (row + 1) * node.columns)
+                    pieces[k] |= {row: place.exact(node.of[0], list(entries))}
+            elif not known[k] and _is_on_kink(node, t[found.at[node.of[0]]]):
                 raise _kink_error(point, f"{owners[k].name} has its argument on a kink")
-        return found.pieces(t) | {k: piece for k, piece in side.pieces.items() if known[k]}
+        return pieces
 
     def __getstate__(self) -> dict[str, Any]:
         # Made again where they are needed; compiled code cannot go to another process.
