@@ -55,7 +55,11 @@ def test_a_kink_of_a_quotient_is_where_it_is() -> None:
 def test_an_array_divides_entry_by_entry() -> None:
     by = np.array([3.0, 5.0, 4.0])
     inner = Variable(3) / by
-    assert [exact_row(inner, k)[0][k] for k in range(3)] == [Fraction(1, 3), Fraction(1, 5), Fraction(1, 4)]
+    assert [exact_row(inner, k)[0][k] for k in range(3)] == [
+        Fraction(1, 3),
+        Fraction(1, 5),
+        Fraction(1, 4),
+    ]
     ((slopes, _),) = limiting_gradients(sum(square(inner)), [1, 1, 1], [[1, 1, 1]])
     assert slopes == [Fraction(2, 9), Fraction(2, 25), Fraction(1, 8)]
 

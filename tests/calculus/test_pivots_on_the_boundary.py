@@ -11,8 +11,8 @@ import pytest
 from tests.theorems import max_pivot
 
 import goldstein as gs
-from goldstein.apriori.arrangement import Arrangement
 from goldstein.apriori import rules
+from goldstein.apriori.arrangement import Arrangement
 
 #: Rows of rational length, so that the boundary can be hit exactly.
 ROWS: list[tuple[list[float], Any]] = [
@@ -85,9 +85,7 @@ def test_kinks_that_are_no_floats(side: str) -> None:
 def test_entries_of_a_maximum_that_just_tie_in_the_ball(side: str) -> None:
     F = gs.max(gs.Variable(2))
     reach = F.outer_lipschitz(pivot_radius=0.2).reach
-    (group,) = (
-        g for part in Arrangement(F).components for g in part.groups
-    )
+    (group,) = (g for part in Arrangement(F).components for g in part.groups)
     # Gap^2 = 2 reach^2 |A|^2 has no rational solution; the next floats on either side have.
     gap = math.sqrt(2.0) * reach * group.norm
     while Fraction(gap) ** 2 <= 2 * (Fraction(reach) * Fraction(group.norm)) ** 2:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.limits import gradient_enclosure, limiting_gradients
 
-from goldstein.checker.sides import RATIONAL_WORK
 from goldstein.certificates import NearCertificate
+from goldstein.checker.sides import RATIONAL_WORK
 from goldstein.models import relu_one_layer, relu_two_layer
 from goldstein.numerics.long_sum import exact_sum
 

@@ -149,7 +149,9 @@ def scalar_of(e: Expression) -> Scalar | None:
     """Return what is known of an expression that is a function of each entry of another one."""
     if isinstance(e, Atom):
         known = e.known
-        return _Known(known.kinks, known.curvature, curve=known) if isinstance(known, Curve) else None
+        return (
+            _Known(known.kinks, known.curvature, curve=known) if isinstance(known, Curve) else None
+        )
     return Polynomials.of(*e.data) if e.kind is nodes.Piecewise else None
 
 

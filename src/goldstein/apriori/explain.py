@@ -270,7 +270,9 @@ def _explain_atom(group: KinkGroup) -> Explanation:
     function = group.function
     if function is not None:
         limit, attained = function.pivot_limit
-        bound = "any radius" if math.isinf(limit) else f"radius {'<=' if attained else '<'} {limit:g}"
+        bound = (
+            "any radius" if math.isinf(limit) else f"radius {'<=' if attained else '<'} {limit:g}"
+        )
         kinks = ", ".join(f"{float(kink):g}" for kink in function.kinks)
         claim = f"atom {group.node.name}: kinks at {kinks}, {bound}"
         return Explanation(claim, "", {"kappa": function.curvature, "L": function.lipschitz})
@@ -336,7 +338,11 @@ def _two_layer_parts(root: Expression) -> tuple[Expression, Expression, Expressi
             continue
         hidden = product.args[0]
         data = arguments(hidden)[0] if scalar_of(hidden) is not None else None
-        if data is None or data.kind is not nodes.Affine or not isinstance(data.data[0], np.ndarray):
+        if (
+            data is None
+            or data.kind is not nodes.Affine
+            or not isinstance(data.data[0], np.ndarray)
+        ):
             continue
         for loss in steps:
             function = scalar_of(loss)

@@ -210,9 +210,7 @@ class _Blocks:
         return math.hypot(*(self.radii[number] for number in touched)) * _OUTWARD
 
 
-def _forward(
-    root: Expression, domain: Domain, estimate: bool = False
-) -> dict[int, _Range]:
+def _forward(root: Expression, domain: Domain, estimate: bool = False) -> dict[int, _Range]:
     variable = root.variable
     blocks = _Blocks(domain, variable.size)
     ranges: dict[int, _Range] = {}
@@ -357,9 +355,7 @@ def _interval(inner: _Range) -> tuple[float, float]:
     return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
 
 
-def _product_range(
-    e: Expression, u: _Range, v: _Range, support: NDArray[np.bool_]
-) -> _Range:
+def _product_range(e: Expression, u: _Range, v: _Range, support: NDArray[np.bool_]) -> _Range:
     if e.name == "Multiply":
         centre, u_size, v_size = u.centre * v.centre, u.top, v.top
     else:

@@ -14,14 +14,20 @@ from math import exp, inf
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.calculus.foreign import Foreign
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import (
-    Add, Affine, LogSumExp, Max, Node, Norm2, Piecewise, Product, Rowwise, Smooth,
+    Add,
+    Affine,
+    Max,
+    Node,
+    Norm2,
+    Piecewise,
+    Product,
+    Rowwise,
+    Smooth,
 )  # fmt: skip
 from goldstein.checker.rationals import nearest_float
 from goldstein.checker.rounding import UNIT
@@ -151,7 +157,9 @@ class Evaluation:
         found: Pieces = {}
         for k, node in enumerate(self.nodes):
             if isinstance(node, Piecewise | Max):
-                found[k] = q[self.at[k]] - (self.at[node.of[0]].start if isinstance(node, Max) else 0)
+                found[k] = q[self.at[k]] - (
+                    self.at[node.of[0]].start if isinstance(node, Max) else 0
+                )
             elif isinstance(node, Norm2):
                 zero = np.flatnonzero(~node.rows(t[self.at[node.of[0]]]).any(axis=1)).tolist()
                 found[k] = dict.fromkeys(zero, np.ones(node.columns))
@@ -248,7 +256,9 @@ class _Writer:
             more = np.full(self.size - self.owner.size, len(self.steps) + 1)
             self.owner = np.concatenate([self.owner, more])
             k = members[0]
-            kind = "_sum" if k in self.terms else "_dot" if k in self.squares else f"_{nodes[k].name}"
+            kind = (
+                "_sum" if k in self.terms else "_dot" if k in self.squares else f"_{nodes[k].name}"
+            )
             self.steps.append(getattr(self, kind)(members))
 
     def _groups(self, hidden: set[int]) -> list[list[int]]:
@@ -338,7 +348,9 @@ class _Writer:
         n, out = len(self.steps) + 1, slice(self.at[members[0]].start, self.at[members[-1]].stop)
         bound = f"V = {size}\nE = {error} + {1.1 * (terms + 2) * UNIT!r} * V + {2.0**-1000!r}"
         texts = [
-            text.replace("OUT", f"{out.start}:{out.stop}").replace("V", f"v{n}").replace("E", f"e{n}")
+            text.replace("OUT", f"{out.start}:{out.stop}")
+            .replace("V", f"v{n}")
+            .replace("E", f"e{n}")
             for text in (forward, sides, backward, bound, clear)
         ]
         return Step(out, members, *texts)
@@ -494,7 +506,12 @@ class _Writer:
 
     def _rowwise(self, members: list[int]) -> tuple[Indices, str, str, str, int]:
         places, columns = self._args(members), self.nodes[members[0]].columns  # type: ignore[attr-defined]
-        return places, f"t[{self._span(places)}].reshape(-1, {columns})", *self._size(places), columns
+        return (
+            places,
+            f"t[{self._span(places)}].reshape(-1, {columns})",
+            *self._size(places),
+            columns,
+        )
 
     def _logsumexp(self, members: list[int]) -> Step:
         places, u, v, e, columns = self._rowwise(members)

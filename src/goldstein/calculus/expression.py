@@ -125,19 +125,15 @@ class Expression(SetOnce, Oracle):
     def program(self) -> Program:
         """Return the function as the checker reads it, made anew from its definition."""
         self._require_scalar("program")
-        made, owners = numbered(self)
+        made, owners = numbered(self.anew())
         for node, owner in zip(made, owners):
             if isinstance(node, Foreign):
-                name = "a LinearOperator" if node.derivative is None else owner.name
-                raise Undescribed(
-                    f"{name} is user code, whose exact values are not known. Use matrices (dense or "
-                    "sparse) instead of LinearOperators, and atoms instead of functions of your own."
-                )
+                raise _refusal("a LinearOperator" if node.derivative is None else owner.name)
         return Program(made)
 
     def anew(self) -> Expression:
         """Return the same function, made anew from its definition: nothing else is shared."""
-        return self.over(Variable(self.dim))
+        return self.over(Variable(self.variable.size))
 
     def over(self, variable: Variable, of: Expression | None = None) -> Expression:
         """Return the same function of another variable, which stands for the old one or for `of`."""
@@ -150,6 +146,8 @@ class Expression(SetOnce, Oracle):
 
     def rebuilt(self, made: dict[int, Expression]) -> Expression:
         """Return this node over other arguments, found by identity."""
+        if type(self) is not Expression:  # a subclass may mean more
+            raise _refusal(self.name)
         args = [made[id(a)] for a in self.args]
         return Expression(self.kind, args, self.shape, self.data, self.name)
 
@@ -258,12 +256,12 @@ class Expression(SetOnce, Oracle):
         pieces = found.pieces(t)
         for k, node in enumerate(found.nodes):
             if known[k] and k in side.pieces:
-                # What float64 lost to underflow has a direction.
-                lost = set(pieces[k]) - set(side.pieces[k]) if isinstance(node, nodes.Norm2) else ()
-                pieces[k] = side.pieces[k]
-                for row in lost:
-                    entries = range(row * node.columns, (row + 1) * node.columns)
-                    pieces[k] |= {row: place.exact(node.of[0], list(entries))}
+                piece = side.pieces[k]
+                if isinstance(node, nodes.Norm2):  # what float64 lost to underflow has a direction
+                    entries = np.arange(node.sizes[0]).reshape(-1, node.columns).tolist()
+                    lost = set(pieces[k]) - set(piece)
+                    piece = piece | {i: place.exact(node.of[0], entries[i]) for i in lost}
+                pieces[k] = piece
             elif not known[k] and _is_on_kink(node, t[found.at[node.of[0]]]):
                 raise _kink_error(point, f"{owners[k].name} has its argument on a kink")
         return pieces
@@ -442,7 +440,9 @@ class Expression(SetOnce, Oracle):
 
     def _compared(self, low: Any, high: Any) -> Comparison:
         flat = self.reshape(self.size)
-        return Comparison([self] if not self.shape else [flat[i] for i in range(self.size)], low, high)
+        return Comparison(
+            [self] if not self.shape else [flat[i] for i in range(self.size)], low, high
+        )
 
     def __le__(self, other: Any) -> Comparison:
         return self._compared(-np.inf, _limit(other)) if _is_limit(other) else self._no_order(other)
@@ -557,7 +557,8 @@ def numbered(root: Expression) -> tuple[list[nodes.Node], list[Expression]]:
     All of them are new; the data are shared, and nobody can write to them.
     """
     # The variable is first, even where nothing depends on it.
-    made, owners, at = [_node(root.variable, (), ())], [root.variable], {id(root.variable): 0}
+    made, at = [_node(root.variable, (), ())], {id(root.variable): 0}
+    owners: list[Expression] = [root.variable]
     plain = [e for e in in_order(root) if e.args and meant(e) is e]
     uses = Counter(id(meant(a)) for e in plain for a in e.args)
     for e in plain:
@@ -653,6 +654,13 @@ def as_expression(value: Any, what: str) -> Expression:
     raise InputTypeError(
         f"{what} expects an expression, got {type(value).__name__}; make a Variable and build "
         "from it."
+    )
+
+
+def _refusal(name: str) -> Undescribed:
+    return Undescribed(
+        f"{name} is user code, whose exact values are not known. Use matrices (dense or sparse) "
+        "instead of LinearOperators, and atoms instead of functions of your own."
     )
 
 

@@ -42,7 +42,9 @@ def gather(u: Expression, index: Any) -> Expression:
     """Return entries of an expression in another order or shape: slices, reshape, transpose."""
     index = np.asarray(index, dtype=np.intp)
     if index.size == u.size and (index.ravel() == np.arange(u.size)).all():
-        return u if index.shape == u.shape else Expression(nodes.Add, (u,), index.shape, (), "Gather")
+        return (
+            u if index.shape == u.shape else Expression(nodes.Add, (u,), index.shape, (), "Gather")
+        )
     picked = (None, own_integers(index.ravel()), None, (index.size, u.size))
     return affine("Gather", u, index.shape, picked)
 
@@ -117,7 +119,9 @@ def linear(A: Any, u: Expression) -> Expression:
         return Expression(Foreign, (u,), shape, (u.shape, A), "Linear")
     if sparse.issparse(A):  # entries of a handle can be exchanged, its arrays cannot
         matrix = (matrix.data, matrix.indices, matrix.indptr, matrix.shape)
-    entries = A.norms() if isinstance(A, BlockedRows) else matrix[0] if sparse.issparse(A) else matrix
+    entries = (
+        A.norms() if isinstance(A, BlockedRows) else matrix[0] if sparse.issparse(A) else matrix
+    )
     if not np.isfinite(entries).all():
         raise InputError("the matrix has a NaN or an infinity; every entry must be finite.")
     return affine("Linear", u, shape, matrix, columns=math.prod(u.shape[1:]))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from goldstein.calculus.operators import multiply
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.expression import Expression
+from goldstein.calculus.operators import multiply
 from goldstein.numerics.exact_floats import exact_number, positive
 
 

@@ -119,6 +119,8 @@ class Atom(Expression):
         super().__init__(nodes.Add, (meaning,), meaning.shape, (), name)
 
     def rebuilt(self, made: dict[int, Expression]) -> Expression:
+        if type(self) is not Atom:
+            return super().rebuilt(made)
         if id(self.of) not in made:
             return made[id(self.args[0])]
         return Atom(made[id(self.args[0])], made[id(self.of)], self.name, self.known)

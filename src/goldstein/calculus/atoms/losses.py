@@ -65,9 +65,7 @@ def eps_insensitive(u: Expression, eps: float) -> Expression:
     array([0.5, 0. ])
     """
     e = positive("eps", eps)
-    return Elementwise(
-        PiecewisePolynomial("eps_insensitive", [-e, e], [[-e, -1], [0], [-e, 1]]), u
-    )
+    return Elementwise(PiecewisePolynomial("eps_insensitive", [-e, e], [[-e, -1], [0], [-e, 1]]), u)
 
 
 def huber(u: Expression, threshold: float = 1.0) -> Expression:

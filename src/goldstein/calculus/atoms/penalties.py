@@ -7,10 +7,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from goldstein.calculus.atoms.base import (
-    Atom, Curve, Elementwise, PiecewisePolynomial, require_range,
+    Atom,
+    Curve,
+    Elementwise,
+    PiecewisePolynomial,
+    require_range,
 )  # fmt: skip
 from goldstein.calculus.expression import Expression, as_expression
 from goldstein.calculus.operators import rational_scale

@@ -42,7 +42,9 @@ def softmax_cross_entropy(logits: Expression, labels: Any, weights: Any = None) 
     picked = np.zeros((1, logits.size))
     picked[0, np.arange(rows) * classes + own_integers(labels)] = -shares
     logs = Expression(nodes.LogSumExp, (logits,), (rows,), (classes,), "LogSumExp")
-    total = affine("Linear", logs, (), shares[None]) + affine("Linear", logits, (), hand_over(picked))
+    total = affine("Linear", logs, (), shares[None]) + affine(
+        "Linear", logits, (), hand_over(picked)
+    )
     return Atom(total, logits, "SoftmaxCrossEntropy", shares)
 
 

@@ -49,7 +49,12 @@ def _softplus(name: str, u: Any, sign: float) -> Expression:
     """Return log(exp(0) + exp(sign u)), of rows (0, sign u)."""
     u = as_expression(u, name)
     ends = hand_over(np.repeat(np.arange(u.size + 1), 2)[:-1])
-    rows = (hand_over(np.full(u.size, sign)), hand_over(np.arange(u.size)), ends, (2 * u.size, u.size))
+    rows = (
+        hand_over(np.full(u.size, sign)),
+        hand_over(np.arange(u.size)),
+        ends,
+        (2 * u.size, u.size),
+    )
     pairs = affine("Linear", u, (2 * u.size,), rows)
     curve = Curve(partial(_rise, sign), 0.25)
     return Atom(Expression(nodes.LogSumExp, (pairs,), u.shape, (2,), name), u, name, curve)

@@ -117,9 +117,7 @@ class Model:
         return None if sum(program.whole) > MOST_INTEGERS else program.solve(seconds)
 
 
-def _tangent(
-    found: Evaluation, k: int, entry: int, t: Vector, stops: frozenset[int]
-) -> Tangent:
+def _tangent(found: Evaluation, k: int, entry: int, t: Vector, stops: frozenset[int]) -> Tangent:
     """Return the derivatives of one entry in x and in the functions below, by reverse mode."""
     start = np.zeros(found.nodes[k].size)
     start[entry] = 1.0

@@ -30,7 +30,6 @@ from goldstein.numerics.directed import fraction_lower, sqrt_lower
 from goldstein.numerics.exact import exact_rank
 from goldstein.numerics.streams import stream
 
-
 #: An exact number, or an interval around it: (midpoint, radius).
 Proven = tuple[Fraction, Fraction]
 
@@ -209,9 +208,7 @@ def _box_upper(model: _ProvenModel, shares: Any) -> float:
     return sqrt_upper(squared_norm([abs(m) + r for m, r in total]))
 
 
-def _shown(
-    fun: Expression, form: Kinks, here: Point, model: LocalModel | None, seed: int
-) -> float:
+def _shown(fun: Expression, form: Kinks, here: Point, model: LocalModel | None, seed: int) -> float:
     """Return the best upper bound that directions show."""
     rng = stream(seed, 0, "clarke")
     directions, weights = np.ones((1, form.dim)), np.ones(1)

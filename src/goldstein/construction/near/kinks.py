@@ -171,7 +171,7 @@ def local_model(form: Kinks, point: Point) -> LocalModel:
     """Return the float64 model at a point whose kinks are additive."""
     kinks = form.active(point)
     rows = form.rows(point, kinks)
-    moving = rows.any(axis=1)
+    moving = np.any(rows != 0.0, axis=1)
     kinks, rows = [kink for kink, moves in zip(kinks, moving) if moves], rows[moving]
     g = form.evaluation.cotangents(form.tape(floats(point.y)), point.pieces)
     outer = np.array([g[form.evaluation.at[k].start + i] for k, i, _ in kinks], dtype=float)

@@ -205,7 +205,9 @@ class _Prover:
             used = evidence.weights > 0
             directions, place = evidence.directions[used], tuple(pivot)
             limits = self.form.examine(place, len(directions)).limits(directions, budget.spend)
-            state = partial(NearCertificate.from_limits, self.search.x, place, directions, limits=limits)
+            state = partial(
+                NearCertificate.from_limits, self.search.x, place, directions, limits=limits
+            )
             proof = state(evidence.weights[used])
             weights = self._better_weights(proof)
             if weights is not None and weights.any():

@@ -9,8 +9,8 @@ import numpy as np
 from goldstein.calculus import Expression
 from goldstein.calculus.evaluation import has_kinks
 from goldstein.calculus.expression import numbered
-from goldstein.checker.nodes import Max, Norm2
 from goldstein.checker.arrays import Matrix
+from goldstein.checker.nodes import Max, Norm2
 from goldstein.reporting.blocks import Facts, Section, Table
 from goldstein.reporting.subject import Subject
 
@@ -57,7 +57,9 @@ def kinks_between(fun: Expression, points: Matrix) -> list[tuple[str, int, str]]
     for k, node in enumerate(nodes):
         if not has_kinks(node) or isinstance(node, Norm2):
             continue  # a norm has pieces without numbers
-        stacked = np.array([p[k] for p in seen]) % (node.columns if isinstance(node, Max) else 2**31)
+        stacked = np.array([p[k] for p in seen]) % (
+            node.columns if isinstance(node, Max) else 2**31
+        )
         for entry in np.flatnonzero((stacked != stacked[0]).any(axis=0)).tolist():
             which = ", ".join(str(p) for p in np.unique(stacked[:, entry]).tolist())
             found.append((owners[k].name, entry, which))
