@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goldstein.calculus.evaluation import Pieces, has_kinks
+from goldstein.calculus.evaluation import Evaluation, Pieces, has_kinks
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.rows import Row, affine_row
 from goldstein.checker.arrays import Matrix, Vector
@@ -53,8 +53,9 @@ class Kinks:
     """
 
     def __init__(self, fun: Expression) -> None:
-        self.program, self.evaluation = fun.program(), fun.evaluation
+        self.program = fun.program()
         self.nodes, self.dim = self.program.nodes, self.program.dim
+        self.evaluation = Evaluation(self.nodes)
         self.places = [k for k, node in enumerate(self.nodes) if has_kinks(node)]
         self._point: tuple[Any, Point] | None = None
         self._tape: tuple[bytes, Vector] = b"", np.zeros(0)
