@@ -8,6 +8,7 @@ on each other make one step. Searches ask here, proofs do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from math import exp, inf
@@ -41,8 +42,12 @@ SMOOTH = {
     "exp": ("exp({u})", "exp({u})", "scalar_exp({v})", "V * scalar_exp({e}) * {e}"),
     "log": ("log({u})", "1.0 / {u}", "absolute(t[OUT]).max(initial=0.0)",
             "{e} / max({u}.min(initial=inf) - {e}, 1e-300)"),
-    "pseudo_huber": ("{u} * ({u} / (1.0 + hypot(1.0, {u})))", "{u} / hypot(1.0, {u})", "{v}", "{e}"),
+    "pseudo_huber": ("{u} * ({u} / (1.0 + hypot(1.0, {u})))", "{u} / hypot(1.0, {u})",
+                     "{v}", "{e}"),
 }  # fmt: skip
+
+#: The pieces of u^2.
+SQUARE = ((Fraction(0), Fraction(0), Fraction(1)),)
 
 #: By number of a node the pieces of its entries, as the checker has them.
 Pieces = dict[int, Any]
@@ -167,17 +172,17 @@ class Evaluation:
 
     def _chosen(self, t: Vector, pieces: Pieces | None) -> tuple[Indices, dict[int, Vector]]:
         """Return the pieces on a tape, and by place the directions out of the kinks of norms."""
-        q, ways = np.zeros(self.size, dtype=np.intp), dict[int, Vector]()
+        q, directions = np.zeros(self.size, dtype=np.intp), dict[int, Vector]()
         if pieces is None:
             with np.errstate(all="ignore"):
                 self._sides(t, q)
         for k, piece in (pieces or {}).items():
             if isinstance(piece, dict):
-                ways |= {self.at[k].start + row: _floats(way) for row, way in piece.items()}
+                directions |= {self.at[k].start + row: _floats(way) for row, way in piece.items()}
             elif self.at[k].stop:
                 first = self.at[self.nodes[k].of[0]].start
                 q[self.at[k]] = piece + first if isinstance(self.nodes[k], Max) else piece
-        return q, ways
+        return q, directions
 
     @cached_property
     def relied_on(self) -> Indices:
@@ -207,7 +212,7 @@ class _Term(NamedTuple):
     """Entries of a node, by their numbers, perhaps times factors; and where they are added."""
 
     node: int
-    index: Indices
+    entries: Indices
     factors: Vector | None
     rows: Indices
 
@@ -289,23 +294,24 @@ class _Writer:
         return Product if isinstance(node, Product) and node.inner == 1 else None
 
     def compiled(self) -> tuple[Any, Any, Any, Any, list[Callable[..., None]]]:
-        """Return forward(t), sides(t, q), backward(t, g, q, ways), clear(t, v), and steps back."""
+        """Return forward(t), sides(t, q), backward(t, g, q, directions), clear(t, v), and steps back."""
         sizes = " + ".join(f"v{n}" for n in range(len(self.steps) + 1))
         bodies = {
             "forward(t)": [step.forward for step in self.steps],
             "sides(t, q)": [step.sides for step in self.steps],
-            "backward(t, g, q, ways)": [step.backward for step in reversed(self.steps)],
+            "backward(t, g, q, directions)": [step.backward for step in reversed(self.steps)],
             "clear(t, v0)": [
                 "e0 = 0.0", *chain(*((s.clear, s.bound) for s in self.steps)), f"return {sizes}",
             ],
-        } | {f"back{n}(t, g, q, ways)": [step.backward] for n, step in enumerate(self.steps)}  # fmt: skip
+            **{f"back{n}(t, g, q, directions)": [s.backward] for n, s in enumerate(self.steps)},
+        }  # fmt: skip
         source = [
             "\n    ".join([f"def {head}:", *chain(*(b.split("\n") for b in body if b)), "pass"])
             for head, body in bodies.items()
         ]
         exec(compile("\n".join(source), "<expression>", "exec"), self.env)
         functions = [self.env[head.split("(")[0]] for head in bodies]
-        return (*functions[:4], functions[4:])  # type: ignore[return-value]
+        return (*functions[:4], functions[4:])
 
     # --- places and numbers, as source ---------------------------------------------------------
 
@@ -363,12 +369,12 @@ class _Writer:
         if len(columns) > 1 and sum(c[0].rows.size for c in columns) == self.nodes[members[0]].size:
             columns = [[column[0] for column in columns]]
         places = [
-            np.concatenate([np.arange(self.size)[self.at[t.node]][t.index] for t in column])
+            np.concatenate([np.arange(self.size)[self.at[t.node]][t.entries] for t in column])
             for column in columns
         ]
         factors = [
             None if all(t.factors is None for t in column) else np.concatenate(
-                [np.ones(t.index.size) if t.factors is None else t.factors for t in column])
+                [np.ones(t.entries.size) if t.factors is None else t.factors for t in column])
             for column in columns
         ]  # fmt: skip
         tops = [1.0 if f is None else float(np.abs(f).max(initial=0.0)) for f in factors]
@@ -529,7 +535,7 @@ class _Writer:
         places, u, v, e, columns = self._rowwise(members)
         root = f"{float(columns) ** 0.5!r}"
         start = self.at[members[0]].start
-        back = self._add(places, f"(units({u}, ways, {start}) * g[OUT][:, None]).ravel()")
+        back = self._add(places, f"(units({u}, directions, {start}) * g[OUT][:, None]).ravel()")
         clear = f"if not t[OUT].min(initial=inf) > 4.0 * {root} * {e}: return None"
         return self._step(
             members, f"t[OUT] = lengths({u})", back, f"{root} * {v}", f"{root} * {e}", columns + 8,
@@ -570,7 +576,7 @@ def _is_sum(node: Node) -> bool:
 
 
 def _is_square(node: Node) -> bool:
-    return isinstance(node, Piecewise) and node.pieces == ((0, 0, 1),)
+    return isinstance(node, Piecewise) and node.pieces == SQUARE
 
 
 def _picked(node: Node) -> _Term | None:
@@ -597,7 +603,8 @@ def _row_sum(matrix: Any) -> float:
 
 def _horner(coefficients: Any, u: str) -> str:
     """Return source for a polynomial of u."""
-    *rest, out = list(coefficients)
+    rest: list[str] = list(coefficients)
+    out = rest.pop()
     while rest and out == "0.0":
         out = rest.pop()
     for c in reversed(rest):
@@ -618,10 +625,10 @@ def _lengths(u: Matrix) -> Vector:
     return answer
 
 
-def _units(u: Matrix, ways: dict[int, Vector], start: int) -> Matrix:
+def _units(u: Matrix, directions: dict[int, Vector], start: int) -> Matrix:
     """Return rows divided by their lengths, or directions given by place; 0 where there is none."""
     u = u.copy()
-    for place, direction in ways.items():
+    for place, direction in directions.items():
         if start <= place < start + len(u):
             u[place - start] = direction
     u = np.ldexp(u, -np.frexp(np.abs(u).max(axis=1))[1][:, None])

@@ -136,7 +136,7 @@ class Expression(SetOnce, Oracle):
         return self.over(Variable(self.variable.size))
 
     def over(self, variable: Variable, of: Expression | None = None) -> Expression:
-        """Return the same function of another variable, which stands for the old one or for `of`."""
+        """Return the same function of another variable, in place of the old one or of `of`."""
         of = self.variable if of is None else of
         made = {id(of): variable.reshape(of.shape)}
         for e in in_order(self):
@@ -214,10 +214,10 @@ class Expression(SetOnce, Oracle):
         found, t = self.evaluation, self._tape(point)
         largest = found.clear(t)
         pieces = self._decided(point, t) if largest is None else None
-        if largest is None or not largest < 1e300:
-            if not np.isfinite(t[found.relied_on]).all():
-                # A partial sum that overflows says nothing of the sum, not even its sign.
-                return np.full(point.shape, np.nan)
+        doubtful = largest is None or not largest < 1e300
+        if doubtful and not np.isfinite(t[found.relied_on]).all():
+            # A partial sum that overflows says nothing of the sum, not even its sign.
+            return np.full(point.shape, np.nan)
         return found.gradient(t, pieces)
 
     def _tape(self, point: Vector) -> Vector:
@@ -230,7 +230,7 @@ class Expression(SetOnce, Oracle):
 
     @cached_property
     def _known(self) -> tuple[Program, list[bool]]:
-        """The function with 0 for all that is known in float64 only, and what does not depend on it."""
+        """The function with 0 for what is known in float64 only, and what does not depend on it."""
         known: list[bool] = []
         for node in self._numbered[0]:
             known.append(not isinstance(node, Foreign) and all(known[a] for a in node.of))
@@ -688,6 +688,6 @@ def _limit(other: Any) -> Any:
 from goldstein.calculus import atoms, operators  # noqa: E402
 
 __all__ = [
-    "Ball", "Expression", "Undescribed", "Variable", "as_expression", "as_matrix", "in_order", "meant",
-    "numbered",
+    "Ball", "Expression", "Undescribed", "Variable", "as_expression", "as_matrix", "in_order",
+    "meant", "numbered",
 ]  # fmt: skip
