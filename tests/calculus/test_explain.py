@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
+from tests.atoms import ELEMENTWISE, EXAMPLES
 from tests.limits import limiting_gradients
 
 import goldstein.calculus as gc
@@ -19,7 +20,6 @@ from goldstein.apriori.falsify import falsify
 from goldstein.apriori.modulus import Block, piece_modulus
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.apriori.rules import nearest_kink_pivot
-from goldstein.calculus.atoms.registry import ELEMENTWISE, EXAMPLES
 from goldstein.errors import InputError, KinkError, NotCertifiableError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer
 

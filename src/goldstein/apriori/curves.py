@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from math import inf, isinf
-from typing import Any
 
 import numpy as np
 
 from goldstein.calculus.atoms.base import Atom, Curve
 from goldstein.calculus.expression import Expression
-from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
+from goldstein.checker.nodes import Piecewise
 from goldstein.checker.rationals import fraction_upper
 from goldstein.numerics.directed import fraction_lower
+
+Bound = Callable[[float, float], float]
 
 
 @dataclass(frozen=True)
@@ -27,132 +28,102 @@ class Scalar:
     Attributes
     ----------
     kinks : tuple of Fraction
-    curvature : float
-        Largest |second derivative| inside the pieces.
+    steepest, sharpest : callable
+        (low, high) -> an upper bound of |derivative|, and of |second derivative| off the kinks.
+    value : callable
+        The function in float64.
     pivot_limit : (float, bool)
         The nearest-kink pivot rule is valid for every radius below, and perhaps at the limit too.
     """
 
     kinks: tuple[Fraction, ...]
-    curvature: float
+    steepest: Bound
+    sharpest: Bound
+    value: Callable[[Vector], Vector]
     pivot_limit: tuple[float, bool] = (inf, True)
-
-    def steepest(self, low: float, high: float) -> float:
-        """Return an upper bound of |derivative| on an interval."""
-        raise NotImplementedError
-
-    def sharpest(self, low: float, high: float) -> float:
-        """Return an upper bound of |second derivative| inside the pieces on an interval."""
-        return self.curvature
 
     @cached_property
     def lipschitz(self) -> float:
         return self.steepest(-inf, inf)
 
-
-@dataclass(frozen=True)
-class _Known(Scalar):
-    curve: Any = None
-
-    def steepest(self, low: float, high: float) -> float:
-        return float(self.curve.steepest(low, high))
+    @cached_property
+    def curvature(self) -> float:
+        return self.sharpest(-inf, inf)
 
 
-@dataclass(frozen=True)
-class Polynomials(Scalar):
-    """A polynomial between breakpoints."""
+def scalar_of(e: Expression) -> Scalar | None:
+    """Return what is known of an expression that is a function of each entry of another one."""
+    if isinstance(e, Atom) and isinstance(e.known, Curve):
+        steepest, curvature, kinks = e.known
+        return Scalar(kinks, steepest, lambda low, high: curvature, e.at)
+    if isinstance(e, Atom) or e.kind is not Piecewise:
+        return None
+    node = Piecewise((0,), (1,), 1, *e.data)
+    bends = [[j * c for j, c in enumerate(slope)][1:] for slope in node.slopes]
+    steepest, sharpest = (partial(_extreme, node, table) for table in (node.slopes, bends))
+    kinks = tuple(t for t, jump in zip(node.breakpoints, node.jumps) if jump)
+    limit = _pivot_limit(node, sharpest(-inf, inf))
+    return Scalar(kinks, steepest, sharpest, partial(_value, node), limit)
 
-    node: Any = None
 
-    @classmethod
-    def of(cls, breakpoints: Any, pieces: Any) -> Polynomials:
-        node = nodes.Piecewise((0,), (1,), 1, breakpoints, pieces)
-        kinks = tuple(t for t, jump in zip(breakpoints, node.jumps) if jump)
-        made = cls(kinks, 0.0, node=node)
-        curvature = made.sharpest(-inf, inf)
-        return cls(kinks, curvature, _pivot_limit(node, curvature), node)
+def _value(node: Piecewise, u: Vector) -> Vector:
+    table = np.array([[float(c) for c in piece] for piece in node.pieces])
+    rows = table[np.searchsorted([float(t) for t in node.breakpoints], u)]
+    total: Vector = rows[..., -1]
+    for power in range(table.shape[1] - 2, -1, -1):
+        total = total * u + rows[..., power]
+    return total
 
-    def value(self, u: Vector) -> Vector:
-        """Return the values in float64."""
-        levels = np.array([float(t) for t in self.node.breakpoints])
-        table = np.array([[float(c) for c in piece] for piece in self.node.pieces])
-        rows = table[np.searchsorted(levels, u)]
-        total: Vector = rows[..., -1]
-        for power in range(table.shape[1] - 2, -1, -1):
-            total = total * u + rows[..., power]
-        return total
 
-    def steepest(self, low: float, high: float) -> float:
-        return max(self._extreme(k, s, low, high) for k, s in enumerate(self.node.slopes))
+def _extreme(
+    node: Piecewise, table: Sequence[Sequence[Fraction]], low: float, high: float
+) -> float:
+    """Return an upper bound of |polynomials|, one for each piece, on an interval."""
+    levels = [-inf, *map(float, node.breakpoints), inf]
+    ends = (
+        (polynomial, max(low, levels[k]), min(high, levels[k + 1]))
+        for k, polynomial in enumerate(table)
+    )
+    return max(_largest(polynomial, a, b) for polynomial, a, b in ends)
 
-    def sharpest(self, low: float, high: float) -> float:
-        bends = [[j * c for j, c in enumerate(slope)][1:] for slope in self.node.slopes]
-        return max(self._extreme(k, bend, low, high) for k, bend in enumerate(bends))
 
-    def _extreme(
-        self, piece: int, polynomial: Sequence[Fraction], low: float, high: float
-    ) -> float:
-        """Return an upper bound of |polynomial| where a piece meets an interval."""
-        levels = [-inf, *map(float, self.node.breakpoints), inf]
-        left, right = max(low, levels[piece]), min(high, levels[piece + 1])
-        if left > right or not polynomial:
-            return 0.0
-        if not any(polynomial[1:]):
-            return fraction_upper(abs(polynomial[0]))
-        if isinf(left) or isinf(right):
-            return inf
-        if not any(polynomial[2:]):  # at most linear: the ends are the extremes
-            ends = [abs(_at(polynomial, Fraction(end))) for end in (left, right)]
-        else:
-            far = max(abs(Fraction(left)), abs(Fraction(right)))
-            ends = [_at([abs(a) for a in polynomial], far)]
-        return fraction_upper(max(ends))
+def _largest(polynomial: Sequence[Fraction], left: float, right: float) -> float:
+    if left > right or not polynomial:
+        return 0.0
+    if not any(polynomial[1:]):
+        return fraction_upper(abs(polynomial[0]))
+    if isinf(left) or isinf(right):
+        return inf
+    if not any(polynomial[2:]):  # at most linear: the ends are the extremes
+        return fraction_upper(max(abs(_at(polynomial, Fraction(end))) for end in (left, right)))
+    far = max(abs(Fraction(left)), abs(Fraction(right)))
+    return fraction_upper(_at([abs(a) for a in polynomial], far))
 
 
 def _at(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:
     return sum((c * t**k for k, c in enumerate(coefficients)), Fraction(0))
 
 
-def _pivot_limit(node: nodes.Piecewise, curvature: float) -> tuple[float, bool]:
+def _pivot_limit(node: Piecewise, curvature: float) -> tuple[float, bool]:
     """Return the radius up to which the nearest kink in a ball is a pivot of it.
 
     Two kinks may be in one ball if the slopes at each, up to what curvature explains, are among
     those at the other; else the radius is below half their distance. At half, ties go to the kink
     nearest 0: that is right if its slopes contain the other's.
     """
-    sides = {
-        t: sorted((_at(left, t), _at(right, t)))
-        for t, left, right, jump in zip(node.breakpoints, node.slopes, node.slopes[1:], node.jumps)
-        if jump
-    }
+    steps = zip(node.breakpoints, node.slopes, node.slopes[1:], node.jumps)
+    sides = {t: sorted((_at(a, t), _at(b, t))) for t, a, b, jump in steps if jump}
 
     def contains(a: Fraction, b: Fraction) -> bool:
         slack = abs(a - b) * Fraction(0.0 if isinf(curvature) else curvature)
         (low, high), (first, last) = sides[a], sides[b]
         return low - slack <= first and last <= high + slack
 
-    limit, attained = inf, True
-    for a, b in combinations(sides, 2):
-        if contains(a, b) and contains(b, a):
-            continue
-        half = fraction_lower(abs(a - b) / 2)
-        chosen, other = sorted((a, b), key=abs)
-        fine = abs(a) != abs(b) and contains(chosen, other)
-        if half < limit:
-            limit, attained = half, fine
-        elif half == limit:
-            attained = attained and fine
-    return limit, attained
+    limits = [(inf, True)]
+    for a, b in combinations(sorted(sides, key=abs), 2):
+        if not (contains(a, b) and contains(b, a)):
+            limits.append((fraction_lower(abs(a - b) / 2), abs(a) != abs(b) and contains(a, b)))
+    return min(limits)  # at one limit, not attained comes first
 
 
-def scalar_of(e: Expression) -> Scalar | None:
-    """Return what is known of an expression that is a function of each entry of another one."""
-    if isinstance(e, Atom):
-        known = e.known
-        return (
-            _Known(known.kinks, known.curvature, curve=known) if isinstance(known, Curve) else None
-        )
-    return Polynomials.of(*e.data) if e.kind is nodes.Piecewise else None
-
-
-__all__ = ["Polynomials", "Scalar", "scalar_of"]
+__all__ = ["Scalar", "scalar_of"]

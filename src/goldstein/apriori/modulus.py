@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
-from goldstein.apriori.curves import Polynomials, Scalar, scalar_of
+from goldstein.apriori.curves import Scalar, scalar_of
 from goldstein.calculus.atoms.base import Atom
 from goldstein.calculus.expression import Ball, Expression, as_matrix, in_order
 from goldstein.calculus.foreign import Foreign
@@ -28,6 +28,10 @@ from goldstein.errors import InputError, NotCertifiableError
 
 #: Covers the rounding of the short chains of float operations below.
 _OUTWARD = 1.0 + 1e-12
+
+
+#: Atoms of all entries with a rule of their own.
+SQUARES, SOFTMAX = "SumSquares", "SoftmaxCrossEntropy"
 
 
 @dataclass(frozen=True)
@@ -292,10 +296,14 @@ def _is_sum(e: Expression) -> bool:
 def _range(e: Expression, inner: list[_Range]) -> _Range:
     support = np.logical_or.reduce([r.support for r in inner])
     first = inner[0]
-    if isinstance(e, Atom):
-        gain, centre = _atom_range(e, first)
-    elif e.kind is nodes.Product:
+    if e.kind is nodes.Product:
         return _product_range(e, inner[0], inner[1], support)
+    if e.name == SQUARES:
+        gain, centre = 2.0 * first.size, np.asarray(float((first.centre**2).sum()))
+    elif e.name == SOFTMAX:  # only its derivatives matter
+        gain, centre = _softmax_slope(e), np.zeros(())
+    elif (function := scalar_of(e)) is not None:
+        gain, centre = steepest(function, first), function.value(first.centre)
     elif e.kind is nodes.Add:
         centre = np.sum([r.centre.ravel() for r in inner], axis=0)
         spreads, slopes = [r.spread for r in inner], [r.lipschitz for r in inner]
@@ -311,8 +319,6 @@ def _range(e: Expression, inner: list[_Range]) -> _Range:
         centre = (np.ravel(product) + (0.0 if offset is None else offset)) / (
             1.0 if divisor is None else divisor
         )
-    elif isinstance(function := scalar_of(e), Polynomials):
-        gain, centre = steepest(function, first), function.value(first.centre)
     elif e.kind is nodes.Max:
         gain, centre = 1.0, first.centre.reshape(-1, e.data[0]).max(axis=1)
     elif e.kind is nodes.Norm2:
@@ -324,17 +330,7 @@ def _range(e: Expression, inner: list[_Range]) -> _Range:
     return _Range(centre, _times(gain, first.spread), _times(gain, first.lipschitz), support)
 
 
-def _atom_range(e: Atom, first: _Range) -> tuple[float, Any]:
-    if e.name == "SumSquares":
-        return 2.0 * first.size, np.asarray(float((first.centre**2).sum()))
-    if e.name == "SoftmaxCrossEntropy":  # only its derivatives matter
-        return _softmax_slope(e), np.zeros(())
-    function = scalar_of(e)
-    assert function is not None
-    return steepest(function, first), e.at(first.centre)
-
-
-def _softmax_slope(e: Atom) -> float:
+def _softmax_slope(e: Any) -> float:
     """A row's derivative is at most sqrt(2) times its weight."""
     return float(np.sqrt(2.0 * (e.known @ e.known)))
 
@@ -412,9 +408,9 @@ def _pull(e: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[f
         ]
     if e.kind is nodes.Product:
         return [(size := _times(given.norm, other.size), size) for other in reversed(inner)]
-    if isinstance(e, Atom) and e.name == "SumSquares":
+    if e.name == SQUARES:
         return [(_times(2.0 * given.norm, first.size), _times(2.0 * given.norm, first.top))]
-    if isinstance(e, Atom) and e.name == "SoftmaxCrossEntropy":
+    if isinstance(e, Atom) and e.name == SOFTMAX:
         largest = float(e.known.max(initial=0.0))
         return [(given.norm * _softmax_slope(e), given.norm * largest)]
     function = scalar_of(e)
@@ -429,16 +425,16 @@ def _pull(e: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[f
 
 def _bend(e: Expression, given: _Cotangent, inner: list[_Range]) -> Bend | None:
     first = inner[0]
-    if isinstance(e, Atom) and e.name == "SumSquares":
+    if e.name == SQUARES:
         return Bend(e, _times(2.0 * given.norm, first.lipschitz**2), "2 |lambda| |J|^2")
-    if isinstance(e, Atom) and e.name == "SoftmaxCrossEntropy":
+    if isinstance(e, Atom) and e.name == SOFTMAX:
         curvature = 0.5 * float(e.known.max(initial=0.0))
         return Bend(e, _times(curvature * given.norm, first.lipschitz**2), "|lambda|/2 |J|^2")
     function = scalar_of(e)
     if function is not None:
-        # Higher powers bend without bound, but not on a bounded domain.
-        everywhere = math.isfinite(function.curvature)
-        curvature = function.curvature if everywhere else function.sharpest(*_interval(first))
+        curvature = function.curvature
+        if math.isinf(curvature):  # higher powers bend without bound, but not on a bounded domain
+            curvature = function.sharpest(*_interval(first))
         amount = _times(_times(curvature, given.top), first.lipschitz**2)
         return Bend(e, amount, f"|lambda| sup|{e.name}''| |J|^2")
     if e.kind is nodes.Norm2:

@@ -178,11 +178,6 @@ class Expression(SetOnce, Oracle):
         """The function in float64, in the numbering of its program; for searches."""
         return Evaluation(self._numbered[0])
 
-    @cached_property
-    def is_exact(self) -> bool:
-        """True when every number the expression is made of is known exactly."""
-        return not any(isinstance(node, Foreign) for node in self._numbered[0])
-
     @property
     def is_small(self) -> bool:
         """Is exact arithmetic affordable?"""

@@ -74,11 +74,6 @@ def search_near_kkt(
     deadline, max_work
         As in `near_certificate`.
     """
-    if not fun.is_exact:
-        raise NotCertifiableError(
-            "the function contains a LinearOperator or user code, known in float64 only; pass "
-            "the matrix, or write the function with atoms, to get a near certificate."
-        )
     system = as_system(() if constraints is None else constraints, hint.x)
     program = fun.program()
     problem = exact_problem(hint.x, bounds, system, shortest_weights)

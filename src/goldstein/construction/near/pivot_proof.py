@@ -128,11 +128,6 @@ def search_near(
     >>> search_near(F, around, delta=0.01, eps=0.01).note
     'not proved: the best pivot found has eps = 1, asked for 0.01'
     """
-    if not fun.is_exact:
-        raise NotCertifiableError(
-            "the function contains a LinearOperator or user code, known in float64 only; pass "
-            "the matrix, or write the function with atoms, to get a near certificate."
-        )
     budget = Budget(deadline, max_work)
     prover = _Prover(fun, certificate, float(delta), float(eps), seed, budget)
     stopped = ""

@@ -1,4 +1,4 @@
-"""One example of every atom on a variable of length 3, for the contract tests and `explain`."""
+"""One example of every atom on a variable of length 3, for the contract tests."""
 
 from __future__ import annotations
 
