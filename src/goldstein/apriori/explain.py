@@ -241,10 +241,7 @@ def _explain_arrangement(arrangement: Arrangement) -> Explanation:
         seen[key] = _explain_component(part)
         steps.append(seen[key])
     return Explanation(
-        "pivots within factor * reach",
-        _cite("R2", "R3'"),
-        {"factor": arrangement.factor},
-        steps,
+        "pivots within factor * reach", _cite("R2", "R3'"), {"factor": arrangement.factor}, steps
     )
 
 

@@ -294,7 +294,7 @@ class _Writer:
         return Product if isinstance(node, Product) and node.inner == 1 else None
 
     def compiled(self) -> tuple[Any, Any, Any, Any, list[Callable[..., None]]]:
-        """Return forward(t), sides(t, q), backward(t, g, q, directions), clear(t, v), and steps back."""
+        """Return what finds values, pieces, derivatives and clear sides, and the steps back."""
         sizes = " + ".join(f"v{n}" for n in range(len(self.steps) + 1))
         bodies = {
             "forward(t)": [step.forward for step in self.steps],
@@ -621,8 +621,12 @@ def _largest(table: Sequence[Sequence[float]], v: str) -> str:
 def _lengths(u: Matrix) -> Vector:
     """Return the lengths of rows; a power of two keeps squares from over- and underflow."""
     power = np.frexp(np.abs(u).max(axis=1))[1]
-    answer: Vector = np.ldexp(np.linalg.norm(np.ldexp(u, -power[:, None]), axis=1), power)
+    answer: Vector = np.ldexp(_euclidean(np.ldexp(u, -power[:, None])), power)
     return answer
+
+
+def _euclidean(u: Matrix) -> Vector:
+    return np.sqrt(np.vecdot(u, u))
 
 
 def _units(u: Matrix, directions: dict[int, Vector], start: int) -> Matrix:
@@ -632,7 +636,7 @@ def _units(u: Matrix, directions: dict[int, Vector], start: int) -> Matrix:
         if start <= place < start + len(u):
             u[place - start] = direction
     u = np.ldexp(u, -np.frexp(np.abs(u).max(axis=1))[1][:, None])
-    size = np.linalg.norm(u, axis=1)
+    size = _euclidean(u)
     answer: Matrix = u / np.where(size == 0.0, 1.0, size)[:, None]
     return answer
 
