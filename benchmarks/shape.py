@@ -316,11 +316,12 @@ def executed(run: Callable[[], Any], root: str) -> set[tuple[str, int]]:
             found.add((frame.f_code.co_filename, frame.f_lineno))
         return watch
 
+    before = sys.gettrace()
     sys.settrace(watch)
     try:
         run()
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
     return found
 
 

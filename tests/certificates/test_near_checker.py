@@ -13,7 +13,6 @@ from tests.limits import limiting_gradients
 import goldstein.calculus as gc
 from goldstein.certificates import load_certificate
 from goldstein.certificates.near import NearCertificate
-from goldstein.checker.rationals import Q
 from goldstein.errors import CertificateFileError, InputError, InputTypeError, NotCertifiableError
 from goldstein.models import margin_svm, relu_two_layer
 
@@ -144,7 +143,6 @@ def test_without_flint_the_rational_route_is_the_same(monkeypatch):
     args = ([0.1, 0.2], [Fraction(1, 3), Fraction(1, 7)], [[1.0, 0.5]], [1.0])
     with_flint = NearCertificate.prove(F, *args)
     monkeypatch.setitem(sys.modules, "flint", None)
-    assert isinstance(Q(0.5), Fraction)
     fresh = margin_svm([[1.0, 2.0], [0.5, -1.0], [3.0, 0.1]], 0.7, 0.3)
     assert NearCertificate.prove(fresh, *args).eps == with_flint.eps
 

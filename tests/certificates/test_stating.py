@@ -1,9 +1,9 @@
 """Claims that are stated where calls run out."""
 
 import numpy as np
-from goldstein.checker.beside import hair
 
 from goldstein.certificates.stating import Stating
+from goldstein.checker.blackbox.perturbed import radius
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import Oracle
 
@@ -59,7 +59,7 @@ def test_claims_of_short_and_long_gradients_hold_for_every_seed():
 
 
 class Edge(Oracle):
-    """|x - 1e6|: at this size a hair is wide."""
+    """|x - 1e6|: at this size a perturbation is wide."""
 
     def value(self, x):
         return float(abs(x[0] - 1e6))
@@ -69,11 +69,11 @@ class Edge(Oracle):
 
 
 def test_who_states_claim_after_claim_looks_more_often():
-    """Points within a hair of a kink pass now and then, and a check may find that out: the more
-    claims a run has tried, the less may be left to luck."""
+    """Points within a perturbation of a kink pass now and then, and a check may find that out: the
+    more claims a run has tried, the less may be left to luck."""
     edge, delta = Edge(), 1e-3
     x = np.array([1e6 + 0.5 * delta])
-    points = 1e6 + 0.1 * hair(x, delta) * np.array([[-1.0], [1.0]])
+    points = 1e6 + 0.1 * radius(x, delta) * np.array([[-1.0], [1.0]])
     gradients = np.array([[-1.0], [1.0]])
     for number in range(16, 316):
         claim = Stating(edge, x, delta, points, gradients, number, number).claim(0.5)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goldstein.certificates import files
 from goldstein.certificates.files import HEADER, digest, read_record
-from goldstein.checker import files
 from goldstein.errors import CertificateFileError, InputError
 
 ARRAY = np.array([1.0, 2.0, 3.0])

@@ -126,7 +126,7 @@ RATIONAL: dict[str, Kind] = {
     "numbers twice, 3 columns": affine(TWICE, 3),
     "offset": affine(MATRIX, 1, np.array([0.0, 1.0, -2.5, 1e-3])),
     "divided": affine(MATRIX, 1, None, np.array([3.0, -7.0, 0.1, 1.0])),
-    "offset, divided, 2 columns": affine(MATRIX, 2, EIGHT, np.array([3.0, -7.0, 0.1, 1, 2, 5, 3, 9])),
+    "offset, divided, 2 columns": affine(MATRIX, 2, EIGHT, np.array([3, -7, 0.1, 1, 2, 5, 3, 9])),
     "some entries": affine(np.array([[0.0, 0, 1, 0], [1.0, 0, 0, 0], [0.0, 0, 1, 0]])),
     "total": affine(np.ones((1, 4))),
     "no rows": affine(np.zeros((0, 2))),

@@ -111,10 +111,13 @@ class Judge:
 
     def _claimed(self, stating: Stating) -> GoldsteinCertificate | None:
         """State a claim, after a look at how fine f is, and after one at what the claim rests on."""
-        stating.resolution = self.look(stating.x, stating.rests_on())
-        certificate = stating.claim(self.request.eps, self.meta)
-        if certificate is not None and certificate.eps <= self.request.eps:
-            self.look(stating.x, heaviest(certificate))
+        try:
+            stating.resolution = self.look(stating.x, stating.rests_on())
+            certificate = stating.claim(self.request.eps, self.meta)
+            if certificate is not None and certificate.eps <= self.request.eps:
+                self.look(stating.x, heaviest(certificate))
+        except OutOfCalls:  # nobody knows whether more would hold
+            return stating.unseen(self.meta)
         return certificate
 
     def _now_and_then(self, x: Vector) -> GoldsteinCertificate | None:
@@ -132,7 +135,10 @@ class Judge:
         request, left = self.request, self.oracle.limit - self.oracle.calls
         spare = left - 6 * (2 * x.size + 50)
         keep = int(spare) if 0 < spare < math.inf else 0
-        with contextlib.suppress(OutOfCalls, InputError, UnresolvedError), self.oracle.reserved(keep):
+        with (
+            contextlib.suppress(OutOfCalls, InputError, UnresolvedError),
+            self.oracle.reserved(keep),
+        ):
             meta = {"seed": request.seed, **self.meta}
             return certificate_from(Enrichment(), x, request.delta, request.eps, self.oracle, meta)
         return None
@@ -168,14 +174,13 @@ class Judge:
         new = [(y, g) for y, g in known if y.tobytes() not in self._looked]
         if not self.check_gradient or len(known) - len(new) >= min(len(known), HEAVY):
             return self.resolution
-        with contextlib.suppress(OutOfCalls):
-            request = self.request
-            try:
-                found = required_resolution(self.oracle, x, request.delta, request.seed, new)
-            except UnresolvedError as failure:
-                raise BallTooSmallError(str(failure)) from None
-            self.resolution = max(self.resolution, found)
-            self._looked.update(y.tobytes() for y, _ in new[:HEAVY])
+        request = self.request
+        try:
+            found = required_resolution(self.oracle, x, request.delta, request.seed, new)
+        except UnresolvedError as failure:
+            raise BallTooSmallError(str(failure)) from None
+        self.resolution = max(self.resolution, found)
+        self._looked.update(y.tobytes() for y, _ in new[:HEAVY])
         return self.resolution
 
     def last_word(self, solver: Solver, outcome: Outcome) -> GoldsteinCertificate | None:
@@ -290,9 +295,10 @@ class Judge:
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
             ways = points - taken(evidence.points, asked)
-            far = np.vecdot(ways, ways) >= np.vecdot(stating.hairs, stating.hairs)
+            squares = np.vecdot(ways, ways)
+            far = squares >= np.vecdot(stating.hairs, stating.hairs)
             for j in far.nonzero()[0].tolist():
-                stating.tell(j, evidence.gradients[asked[j]])
+                stating.tell(j, evidence.gradients[asked[j]], math.sqrt(squares[j]))
         return stating, fresh
 
 

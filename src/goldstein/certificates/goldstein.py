@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from goldstein.certificates.kinds import Stored, array
+from goldstein.certificates.kinds import Stored, array, stored
 from goldstein.certificates.verifying import in_layout, layout_of, settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import Asked
@@ -25,7 +25,7 @@ from goldstein.numerics.hull import best_bound
 from goldstein.oracles import Oracle
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@stored
 class GoldsteinCertificate(Stored, PlottedCertificate):
     """Proof that x is (eps, delta)-Goldstein stationary.
 

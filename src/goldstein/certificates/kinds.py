@@ -9,7 +9,17 @@ import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, cast, get_args, runtime_checkable
+from typing import (
+    Any,
+    ClassVar,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    runtime_checkable,
+)  # fmt: skip
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +31,9 @@ from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.exact_floats import exact_floats
 
 LABELS = get_args(Label)
+
+Kind = TypeVar("Kind")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def as_number(name: str, value: Any) -> float:
@@ -135,6 +148,10 @@ def certificate_kind(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+def _cached(function: F) -> F:
+    return cast(F, functools.cache(function))
+
+
 class Array:
     """A field that holds an array of numbers, of a shape in letters: equal letters, equal sizes."""
 
@@ -170,6 +187,12 @@ def array(shape: str, dtype: type = np.float64, finite: bool = True, **options: 
 def text(written: Callable[[Any], Any], read: Callable[[Any], Any], **options: Any) -> Any:
     """Declare a field that is written as plain data; see `Text`."""
     return dataclasses.field(metadata={"text": Text(written, read)}, **options)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(dataclasses.field, array, text))
+def stored(kind: type[Kind]) -> type[Kind]:
+    """Make a kind of certificate of its fields (a decorator)."""
+    return dataclasses.dataclass(frozen=True, eq=False, repr=False)(kind)
 
 
 def real_numbers(name: str, values: Any) -> NDArray[np.float64]:
@@ -297,17 +320,17 @@ class Stored:
         return f"<{type(self).__name__} {self.summary()}>"
 
 
-@functools.cache
+@_cached
 def _codecs(cls: Any, kind: str) -> list[tuple[str, Any]]:
     return [(f.name, f.metadata[kind]) for f in dataclasses.fields(cls) if kind in f.metadata]
 
 
-@functools.cache
+@_cached
 def _numbers(cls: Any) -> list[str]:
     return [f.name for f in dataclasses.fields(cls) if f.type == "float"]
 
 
-@functools.cache
+@_cached
 def _names(cls: Any) -> list[str]:
     """The fields that belong to the claim; what a run remembers of its own does not."""
     return [f.name for f in dataclasses.fields(cls) if f.compare]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, array, as_number
+from goldstein.certificates.kinds import Stored, array, as_number, stored
 from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.verifying import settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
@@ -30,7 +30,7 @@ Rows = NDArray[np.int64]
 LISTED = 6
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@stored
 class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
-from goldstein.certificates.stating import MARGIN, ROOM, scale_of
+from goldstein.certificates.stating import MARGIN, ROOM, drift, scale_of
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.constrained.box import best_normal
@@ -25,7 +25,7 @@ from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
 from goldstein.constrained.problem import Problem
-from goldstein.errors import ContradictedError, KinkError, OutOfCalls, UnresolvedError
+from goldstein.errors import ContradictedError, KinkError, OutOfCalls
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
 from goldstein.numerics.conic_hull import conic_weights, shortest_weights
@@ -277,27 +277,41 @@ class Around:
         factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
         _, slack = scale_of(factors, rows)
+        used = Rows(certificate, self.checked)
+        drawn: list[Vector] = []
+
+        def ask(i: int, y: Vector) -> Vector:
+            drawn.append(used.ask(i, y))
+            return drawn[-1]
+
         try:
-            used = Rows(certificate, self.checked)
             near = resample(
-                used.ask, self.place, used.points, used.owners, used.weights, used.bound,
+                ask, self.place, used.points, used.owners, used.weights, used.bound,
                 certificate.eps + slack, self.seed + 1,
             )  # fmt: skip
         except OutOfCalls:
             near = certificate.eps
         if math.isfinite(near):
             change = abs(near - certificate.eps)
+            if len(drawn) >= len(used.points):
+                first = np.array(drawn[: len(used.points)])
+                slack += 0.25 * drift(used.weights, used.stored, first)
             eps = up(max(certificate.eps, near) + MARGIN * change + slack)
             certificate = replace(certificate, eps=eps, digest="")
         return certificate
 
     def look(self, found: Combination) -> None:
-        """See how fine f is, once: a claim has to hold where a check looks."""
+        """See how fine f is, once: a claim has to hold where a check looks.
+
+        Raises
+        ------
+        UnresolvedError
+        """
         if self.resolution:
             return
         order = np.argsort(-found.weights, kind="stable")
         known = [(self.points[j], self.gradients[j]) for j in order if found.weights[j] > 0]
-        with contextlib.suppress(ContradictedError, UnresolvedError, OutOfCalls):
+        with contextlib.suppress(ContradictedError, OutOfCalls):
             # Whoever checks the claim will say what is wrong.
             self.resolution = resolution_of(
                 self.problem.objective, self.x, self.delta, self.seed, known, self.problem.box

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from goldstein.certificates.kinds import Stored, array, closed, real_numbers, text
+from goldstein.certificates.kinds import Stored, array, closed, real_numbers, stored, text
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import combined_upper, show, unusable
@@ -96,7 +96,7 @@ class Described(Protocol):
     def program(self) -> Program: ...
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@stored
 class NearCertificate(Stored, PlottedCertificate):
     """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
 
@@ -169,7 +169,7 @@ class NearCertificate(Stored, PlottedCertificate):
         """
         point, shares = real_numbers("x", x), real_numbers("weights", weights)
         ways = np.atleast_2d(real_numbers("directions", directions))
-        exact = tuple(to_fractions(pivot))
+        exact = tuple(to_fractions(np.atleast_1d(np.asarray(pivot, dtype=object))))
         if ways.shape != (shares.size, point.size) or len(exact) != point.size:
             raise InputError(
                 f"x and pivot must have the same length d, directions shape (k, d) and weights "

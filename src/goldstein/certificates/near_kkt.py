@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, array, closed, text
+from goldstein.certificates.kinds import Stored, array, closed, stored, text
 from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import (
     CHANGE_OF_MACHINE,
@@ -37,7 +37,7 @@ from goldstein.numerics.streams import seed_from
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@stored
 class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificate):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
@@ -128,8 +128,8 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
             Seed of the directions in which the constraints are looked at besides, to see whether
             they are degenerate; by default nobody can foresee them.
         """
-        program = program_of(fun)
         try:
+            program = program_of(fun)
             problem = exact_problem(self.x, bounds, constraints, shortest_weights)
         except GoldsteinError as failure:
             found = Verification(eps=math.inf, delta=math.inf, label="conditional")

@@ -6,21 +6,23 @@ what is left is that v is a subgradient of h, up to the Fenchel gap (`goldstein.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.kinds import Stored, array, text
+from goldstein.certificates.kinds import Stored, array, stored, text
+from goldstein.certificates.stating import SOLVED
 from goldstein.certificates.verifying import in_layout, settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.fenchel import fenchel_gap, term_share
 from goldstein.checker.layout import Layout
-from goldstein.checker.rounding import up
+from goldstein.checker.rounding import combination_norm_upper, norms_upper, up
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputTypeError
@@ -36,7 +38,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
     return term.bounded(box.lower, box.upper)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@stored
 class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
     """Proof that x is (eps, delta)-stationary for f + h.
 
@@ -109,8 +111,16 @@ class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
         exact = fenchel_gap(record, tilted.x, subgradient) == (0.0, 0.0)
         radius = tilted.delta if exact else max(tilted.delta, delta)
         extra = term_share(record, tilted.x, subgradient, radius, tilted.weights, rows)
+        # g_j + v is rounded; a check adds up the g_j and v, and its bound allows for that.
+        total = math.fsum(tilted.weights.tolist())
+        own = combination_norm_upper(
+            np.append(tilted.weights, total), np.concatenate([gradients, subgradient[None]])
+        )
+        eps = max(tilted.eps, up(2.0 * own, 2.0**-40))
+        if len(gradients) > 1:  # weights that are chosen anew do no better
+            eps += SOLVED * max(norms_upper(gradients))
         return cls(
-            x=tilted.x, delta=radius, eps=up(tilted.eps + extra), points=tilted.points,
+            x=tilted.x, delta=radius, eps=up(up(eps + extra)), points=tilted.points,
             gradients=gradients, weights=tilted.weights, subgradient=subgradient, term=term,
             meta=tilted.meta, layout=tilted.layout, own_layout=tilted.own_layout,
         )  # fmt: skip

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from goldstein.certificates.confidence import sampling_slack
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.grain import DIGITS, Many, grain_of
-from goldstein.certificates.kinds import Stored, array
+from goldstein.certificates.kinds import Stored, array, stored
 from goldstein.certificates.verifying import check_layout, layout_of, settle_layout
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.layout import Layout, is_vector
@@ -57,7 +57,7 @@ FEWEST = 24
 CHUNK, EFFORT = 20_000, 100_000_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@stored
 class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
 

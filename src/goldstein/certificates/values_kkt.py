@@ -47,7 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.grain import Many, grain_of
-from goldstein.certificates.kinds import array
+from goldstein.certificates.kinds import array, stored
 from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.values import (
     Draws,
@@ -88,7 +88,7 @@ def _no_index() -> Rows:
     return np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@stored
 class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """Statistical evidence, from values alone, that x is an (eps, delta)-Goldstein-KKT point.
 
@@ -297,7 +297,7 @@ def measured_qualification(
     multipliers = multiples.multipliers(system.size)
     claim = SimpleNamespace(x=x, delta=delta, normal=normal, multipliers=multipliers)
     problem = SimpleNamespace(box=box, system=system, propose=shortest_weights)
-    return qualification(claim, problem, rows, rng, pairs)
+    return qualification(claim, problem, rows, rng, 0.0, pairs)
 
 
 def check_values_kkt(

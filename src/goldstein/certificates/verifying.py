@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from goldstein.checker import sampled
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
+from goldstein.checker.function import Asked
 from goldstein.checker.layout import Layout, is_layout, is_vector, shown, taken_apart
 from goldstein.checker.rounding import up
 from goldstein.checker.sampled import check_layout
@@ -18,6 +19,9 @@ from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from
+
+#: A kind of certificate.
+C = TypeVar("C")
 
 
 def settle_layout(certificate: Any) -> None:
@@ -81,20 +85,21 @@ def verified(
     return sampled.check(certificate, problem, seed_from(seed), check_values)
 
 
-def as_proved(certificate: Any, fun: Any, seed: int | None = None) -> Any:
+def as_proved(certificate: C, fun: Any, seed: int | None = None) -> C | None:
     """Return a certificate about a function that knows its kinks with the eps that is proved.
 
     Exact gradients overrule those in float64. Where rounding alone makes the bound larger than
     stated, the larger one is stated, with room for enclosures of another machine; None if anything
     else fails.
     """
-    found = certificate.verify(fun, seed=seed)
+    claim: Any = certificate
+    found = claim.verify(fun, seed=seed)
     if found.ok:
         return certificate
     if {c.name for c in found.checks if not c.ok} != {"bound"} or not math.isfinite(found.eps):
         return None
-    eps = up(found.eps + 3.0 * max(found.eps - certificate.eps, 0.0), 2.0**-40)
-    wider = replace(certificate, eps=eps, digest="")
+    eps = up(found.eps + 3.0 * max(found.eps - claim.eps, 0.0), 2.0**-40)
+    wider = replace(claim, eps=eps, digest="")
     return wider if wider.verify(fun, seed=seed).ok else None
 
 
@@ -103,7 +108,7 @@ def checked(
 ) -> Verification:
     """Decide a claim as `verify` will, with a function that counts."""
     plain = oracle.plain
-    f = sampled.asked(plain) if hasattr(plain, "program") else sampled.Asked(oracle)
+    f = sampled.asked(plain) if hasattr(plain, "program") else Asked(oracle)
     problem = sampled.Problem(f, box, shortest_weights, certificate.layout, None, system)
     return sampled.check(certificate, problem, seed, check_values)
 

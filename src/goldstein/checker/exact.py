@@ -100,7 +100,8 @@ class Exact:
 
     def transposed(self, node: Any) -> Exact:
         """Return the transposed matrix times this vector."""
-        return (self[node.owners] * node.entries).scattered(node.rows.indices, node.rows.shape[1])
+        rows: Any = node.rows
+        return Exact.scattered(self[node.owners] * node.entries, rows.indices, rows.shape[1])
 
     def scattered(self, places: Indices, size: int) -> Exact:
         """Return a vector of zeros to whose entries these are added at their places."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.errors import InputError, InputTypeError
-from goldstein.checker.rationals import exact_floats
+from goldstein.checker.exact_floats import exact_floats
 
 Layout = list[Any]
 
@@ -40,7 +40,7 @@ def taken_apart(point: Any, name: str, exact: bool = False) -> tuple[Layout, lis
     else:
         array = _as_array(point, name)
         if exact:
-            exact_floats(point, name)
+            exact_floats(point, name, finite=False)
         return list(array.shape), [array]
     parts = [taken_apart(entry, label, exact) for label, entry in entries]
     return [*head, *(layout for layout, _ in parts)], [a for _, arrays in parts for a in arrays]

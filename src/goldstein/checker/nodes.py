@@ -222,7 +222,8 @@ class Product(Node):
         return (a @ b).reshape(-1)
 
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
-        return times(*args, self._times)
+        left, right = args
+        return times(left, right, self._times)
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         left, right = self._tables(*args)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.errors import InputError, InputTypeError
+from goldstein.checker.errors import InputError
 
 Rational = Fraction | float | int
 RationalVector = Sequence[Rational] | NDArray[Any]
@@ -51,34 +51,6 @@ def to_fractions(values: RationalVector) -> list[Fraction]:
     """
     entries = values.tolist() if isinstance(values, np.ndarray) else values
     return [to_fraction(value) for value in entries]
-
-
-def exact_floats(values: Any, name: str) -> NDArray[np.float64]:
-    """Return numbers as a new float64 array; those that would be rounded are refused.
-
-    Examples
-    --------
-    >>> exact_floats([1, 0.5], "a limit")
-    array([1. , 0.5])
-    """
-    array = np.asarray(values)
-    if not isinstance(values, np.ndarray) and array.dtype == np.float64:
-        array = np.asarray(values, dtype=object)  # as float64, integers among floats are rounded
-    if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and array.size == 0):
-        raise InputTypeError(f"{name} must hold numbers, got {str(values)[:60]}.")
-    try:
-        with np.errstate(over="ignore"):
-            out = np.array(array, dtype=np.float64)
-        if array.dtype.itemsize > 4 and array.dtype != np.float64:
-            for near, value in zip(out.ravel().tolist(), array.ravel()):
-                if not isinstance(value, float) and to_fraction(value) != near:
-                    raise InputError(
-                        f"{name} holds {value}, which is no float64 number: it would become "
-                        f"{near!r}. Round it yourself, or rescale the problem."
-                    )
-    except (TypeError, OverflowError):
-        raise InputTypeError(f"{name} must hold numbers, got {str(values)[:60]}.") from None
-    return out
 
 
 def common_denominator(values: RationalVector) -> tuple[list[int], int]:

@@ -44,6 +44,7 @@ from goldstein.checker.rounding import (
     distances_upper,
     mean_length,
     norm_upper,
+    norms_upper,
     rounding_slack,
     sum_lower,
     up,
@@ -133,7 +134,7 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a claim is about: f, the bounds, a convex term, constraints; and who proposes weights."""
+    """What a claim is about: f, bounds, a convex term, constraints; and who proposes weights."""
 
     f: Asked
     box: Box
@@ -216,16 +217,16 @@ class Rows:
         a, b = self.problem.propose(hull, cone)
         weights = np.zeros(len(rows))
         weights[of_f], weights[~of_f] = np.maximum(a, 0.0), np.maximum(b[: (~of_f).sum()], 0.0)
-        usable = (
-            weights[of_f].any() and np.isfinite(weights).all()
-        )  # what is proposed may be anything
-        with np.errstate(over="ignore"):
-            weights /= math.fsum(weights[of_f].tolist()) or 1.0
-        used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
-        if usable and used <= MORE_WEIGHT * self.most + self.cert.eps:
-            best = min(
-                best, (self.length(rows, owners, weights), weights), key=lambda pair: pair[0]
-            )
+        most = weights[of_f].max()
+        if not (most > 0 and np.isfinite(weights).all()):  # what is proposed may be anything
+            return best
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights /= most
+            weights /= math.fsum(weights[of_f].tolist())
+            used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
+        if used <= MORE_WEIGHT * self.most + self.cert.eps:
+            length = self.length(rows, owners, weights)
+            best = (length, weights) if length < best[0] else best
         return best
 
     def scale(self, rows: Matrix) -> float:
@@ -239,7 +240,8 @@ class Rows:
     def heaviest(self, i: int) -> list[tuple[Vector, Vector]]:
         """Return the points on which a claim rests most, with the gradients of one function."""
         own = np.flatnonzero(self.owners == i)
-        order = own[np.argsort(-self.weights[own], kind="stable")]
+        shares = self.weights[own] * norms_upper(self.stored[own])
+        order = own[np.argsort(-shares, kind="stable")]
         return [(self.points[j], self.sign[i] * self.stored[j]) for j in order]
 
 
@@ -370,12 +372,15 @@ def _check_gradients(
     extra = share + getattr(problem.f, "error", 0.0)
     found.eps = rows.length(fresh, rows.owners, rows.weights)
     found.eps = up(found.eps + up(extra)) if extra else found.eps
-    limit = cert.eps + rounding_slack(rows.weights.size, mean)
+    # A sum of many is not allowed for more than the gradients that differ: bounds are rounded up.
+    limit = cert.eps + min(rounding_slack(rows.weights.size, mean), gap + rounding_slack(1, mean))
     within = found.eps <= limit
     found.add("bound", within, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}")
     if not found.ok or (isinstance(problem.f, Written) and (rows.owners == OBJECTIVE).all()):
         return 0.0
-    if not has_room(cert.x, cert.delta, problem.box) or cert.delta < problem.f.smallest_ball(cert.x):
+    if not has_room(cert.x, cert.delta, problem.box) or cert.delta < problem.f.smallest_ball(
+        cert.x
+    ):
         found.add(
             "kinks", False, f"a ball of radius {cert.delta:g} has too few floats to look beside "
             "the points, and a black box does not say where its kinks are",

@@ -5,12 +5,23 @@ from __future__ import annotations
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, Differences
 from goldstein.checker.constrained.box import Box, as_box
-from goldstein.errors import ContradictedError, NotDeterministicError, WrongGradientError
+from goldstein.errors import (
+    ContradictedError,
+    NotDeterministicError,
+    UnresolvedError,
+    WrongGradientError,
+)
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
 
 #: What is stated rests on steps that are shorter than a check wants them.
 STRICTLY = COARSEST / 4.0
+
+#: Where f resolves no less than this part of delta a look may have been lucky, and one looks again.
+FINE, TIMES = 2.0**-7, 4
+
+#: Nothing is stated where points have to be displaced by more than this part of delta.
+COARSE = 2.0**-5
 
 Known = list[tuple[Vector, Vector]]
 
@@ -43,8 +54,17 @@ def resolution_of(
     ------
     ContradictedError, UnresolvedError
     """
-    looked = _differences(oracle, x, delta, seed, box)
-    return 0.0 if looked is None else looked.resolution(known, STRICTLY)
+    found = 0.0
+    for again in range(TIMES):
+        looked = _differences(oracle, x, delta, seed + again, box)
+        if looked is None:
+            return 0.0
+        found = max(found, looked.resolution(known, STRICTLY))
+        if found <= FINE * delta:
+            break
+    if found > COARSE * delta:
+        raise UnresolvedError(STRICTLY * delta)
+    return found
 
 
 def required_resolution(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -48,10 +49,13 @@ MISTAKE, ALIKE, NOISE = 5e-3, 0.1, 1e-4
 #: accuse it; random points, and how many of these must contradict.
 HEAVY, SEVERAL, POINTS, NEEDED = 3, 3, 4, 2
 
+#: Points of a claim that values must not contradict; rounds of looks next to one, at least.
+MANY, ROUNDS = 24, 6
+
 #: Entries of gradients that others may hide are at most so many times what may disagree, relative
 #: to their sum, and at most this part of their mean; how far outside the ball one looks for larger
-#: ones, and in which steps.
-HIDDEN, FAINT, FAR, FARTHER = 4.0, 0.1, 2.0**24, 2.0**3
+#: ones, and in which steps; and where values are compared with those that are 0.
+HIDDEN, FAINT, FAR, FARTHER, AROUND = 4.0, 0.1, 2.0**24, 2.0**3, 2.0**10
 
 
 class Differences:
@@ -90,10 +94,14 @@ class Differences:
         self._coarsest = coarsest * self.delta
         free = self.box.lower < self.box.upper
         sizes = np.where(free, np.abs([g for _, g in known]).max(axis=0), 0.0)
-        rows = [(y, g) for y, g in known[:HEAVY] if g[free].any()]
-        steps = [SHORTEST * self.delta]
-        for k, (y, g) in enumerate(rows):
-            steps.append(self._resolved(y, g, 1 if k else 1 + HEAVY - len(rows)))
+        rows = [(y, g) for y, g in known if g[free].any()]
+        steps, few = [SHORTEST * self.delta], max(0, HEAVY - len(rows))
+        for k, (y, g) in enumerate(rows[:HEAVY]):
+            steps.append(self._resolved(y, g, 1 if k else 1 + few))
+        for y, g in rows[HEAVY:MANY]:
+            if self._agree(y, g, self._finest(y, g), 1)[0] is False:
+                with suppress(UnresolvedError):
+                    self._resolved(y, g, 1)
         hides = HIDDEN * self._allowed(max(steps))
         faint = free & (sizes <= min(hides * sizes.sum(), FAINT * sizes.mean()))
         if faint.any():
@@ -105,11 +113,10 @@ class Differences:
 
         Where values do not follow the gradient there may be a kink next to y, so one looks beside
         it, too: near by first, then farther away, with longer steps. Where the gradient is right one
-        of these looks agrees; where several contradict gradients like that at y, and none agrees,
-        it is not.
+        of these looks agrees; where several contradict gradients like that at y, and none like it
+        agrees, it is not.
         """
-        step = self._finest(y, g)
-        verdict, contradictions = None, 0
+        step, rounds, contradictions = self._finest(y, g), 0, 0
         while 0.0 < step <= self._coarsest:
             verdict, agreed = self._agree(y, g, step, times)
             if verdict:
@@ -119,13 +126,15 @@ class Differences:
             z = self._near(y, min(BESIDE * step, 0.5 * self.delta))
             h = self._gradient(z)
             if h is not None:
+                alike = accused = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
                 for length in sorted({self._finest(z, h), step}):
                     verdict, agreed = self._agree(z, h, length, times)
-                    if verdict:
+                    if verdict and (alike or not contradictions):
                         return max(agreed, float(np.linalg.norm(z - y)) / RESOLVED)
-                    alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
-                    contradictions += bool(verdict is False and alike)
-            step *= NEXT
+                    accused = accused and verdict is False
+                contradictions += bool(accused)
+            rounds += 1
+            step = NEXT * step if rounds >= ROUNDS else min(NEXT * step, self._coarsest)
         if contradictions >= SEVERAL:
             raise ContradictedError
         if not self._clear and (step := self._smoothly(y, g)):
@@ -163,15 +172,16 @@ class Differences:
 
         Where values are too large to show a difference, that says that f resolves it.
         """
-        step, v = SHORTEST * self.delta, self._direction()
+        step = SHORTEST * self.delta
         while 0.0 < (step := step * NEXT) <= self._coarsest:
+            v = self._direction()
             near, far = (self._gradient(self.box.reflect(y + k * step * v)) for k in (1.0, 2.0))
             if near is None or far is None:
                 continue
-            change = far - g
-            if (change != 0.0).all() and (
-                np.abs(change - 2.0 * (near - g)) <= 0.25 * np.abs(change)
-            ).all():
+            change = np.abs(far - g)
+            bent = np.abs((far - g) - 2.0 * (near - g))
+            # Entries that hardly change are rounded; those that do not are not resolved.
+            if change.all() and (bent <= 0.25 * change + 2.0**-6 * change.max()).all():
                 return step
         return 0.0
 
@@ -180,21 +190,49 @@ class Differences:
 
         It may be flat because the ball is too small: then one sees that farther away.
         """
-        for _ in range(POINTS):
-            reach, g = self.delta, None
-            while g is None or np.abs(g[faint]).max() <= 2.0 * most:
+        reach, steps, failures = FARTHER * self.delta, [0.0], 0
+        unresolved = np.zeros_like(faint)
+        while faint.any() and reach <= FAR * self.delta:
+            z = self.box.reflect(self.x + np.where(faint, reach * self._direction(), 0.0))
+            g = self._gradient(z)
+            if g is None or not (felt := faint & (np.abs(g) > 2.0 * most)).any():
                 reach *= FARTHER
-                if reach > FAR * self.delta:
-                    return 0.0
-                z = self.box.reflect(self.x + np.where(faint, reach * self._direction(), 0.0))
-                g = self._gradient(z)
-            step = self._finest(z, np.where(faint, g, 0.0))
-            while 0.0 < step <= self._coarsest:
-                verdict, agreed = self._agree(z, g, step, HEAVY, faint)
-                if verdict:
-                    return agreed
+                continue
+            step, verdict, self._clear = self._finest(z, np.where(felt, g, 0.0)), None, False
+            while 0.0 < step <= self._coarsest and not verdict:
+                verdict, agreed = self._agree(z, g, step, HEAVY, felt)
                 step *= NEXT
-        raise UnresolvedError(self._coarsest)
+            if verdict:
+                steps.append(agreed)
+                faint, unresolved = faint & ~felt, unresolved & ~felt
+            elif self._clear and (failures := failures + 1) >= POINTS:
+                raise UnresolvedError(self._coarsest)
+            elif not self._clear:  # farther away values change by more
+                reach, unresolved = reach * FARTHER, unresolved | felt
+        if unresolved.any():
+            raise UnresolvedError(self._coarsest)
+        if faint.any():
+            self._require_level(faint)
+        return max(steps)
+
+    def _require_level(self, faint: Mask) -> None:
+        """Accuse gradients that do not say that values change across the ball, or around it."""
+        if all(self._rises(faint, self.delta) for _ in range(NEEDED)) or all(
+            self._rises(faint, AROUND * self.delta) for _ in range(NEEDED)
+        ):
+            raise ContradictedError
+
+    def _rises(self, faint: Mask, reach: float) -> bool:
+        """Do values change in proportion, and gradients do not say so?"""
+        z, v = self._near(self.x, 0.5 * self.delta), reach * self._direction(faint)
+        g = self._gradient(z)
+        if g is None:
+            return False
+        (far, slope, _), (near, other, _) = (
+            self._miss(z, g, part * v, constant=True) for part in (0.25, 0.03)
+        )
+        alike = min(slope / other, other / slope) >= 0.25 if slope * other else False
+        return far is near is False and alike
 
     def _finest(self, y: Vector, g: Vector) -> float:
         """Return the shortest step along which rounding of values does not hide a disagreement."""
@@ -259,7 +297,7 @@ class Differences:
         """Compare a difference of values with <g, way>."""
         rise, most = high - low, float(np.abs(g) @ np.abs(way))
         size, blur = max(most, abs(rise)), ROUNDING * self._unit * max(abs(high), abs(low))
-        clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size
+        clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size and way.any()
         if not clear or (rise == 0.0 and not constant):
             self._clear |= clear
             return None, 0.0, 0.0
@@ -269,7 +307,8 @@ class Differences:
         blur *= USUAL / ROUNDING
         if max(blur, abs(miss) - blur) <= (allowed if loose else TIGHT * size):
             verdict = True
-        self._clear |= not verdict
+        # What rounding explains says nothing.
+        self._clear |= not verdict and gap > allowed
         return verdict, miss / length, (blur * ROUNDING / USUAL + 2.0**-1000) / length
 
     def _direction(self, along: Mask | None = None) -> Vector:

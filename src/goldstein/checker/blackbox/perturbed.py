@@ -42,10 +42,13 @@ Bound = Callable[[Matrix, Indices, Vector | None], tuple[float, Vector]]
 
 
 def has_room(x: Vector, delta: float, box: Box) -> bool:
-    """Do the ball around x and the box hold enough floats to look beside points?"""
+    """Do the ball around x and the box hold enough floats to look beside points?
+
+    Squares of steps that are short against the ball must not underflow.
+    """
     widths = (box.upper - box.lower)[~box.fixed]
     least, size = min(delta, widths.min(initial=np.inf)), float(np.abs(x).max(initial=0.0))
-    return bool(least > max(2.0**-44 * size, 2.0**-1000))
+    return bool(least > max(2.0**-44 * size, 2.0**-400))
 
 
 def radius(y: Vector, delta: float, resolution: float = 0.0) -> Vector:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.errors import InputError, InputTypeError
-from goldstein.checker.rationals import exact_floats
+from goldstein.checker.exact_floats import exact_floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def as_box(bounds: Any, dim: int) -> Box:
 
 
 def _side(values: Any, dim: int, name: str) -> Vector:
-    side = exact_floats(values, f"bounds.{name}")
+    side = np.array(exact_floats(values, f"bounds.{name}", finite=False))
     if side.ndim > 1 or side.size not in (1, dim):
         raise InputError(
             f"bounds.{name} has shape {side.shape}, but the point has {dim} variables; give one "

@@ -10,7 +10,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.errors import GoldsteinError, InputError, InputTypeError, OracleError
-from goldstein.checker.rationals import exact_floats
+from goldstein.checker.exact_floats import exact_floats, exact_sparse
 
 _EXPECTED = (
     "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "
@@ -62,7 +62,8 @@ class Group:
                 f"Jacobian has shape {found.shape}, expected {(self.size, x.size)}: one row for "
                 "each component, one column for each variable", x,
             )  # fmt: skip
-        return found
+        rows: Matrix = found
+        return rows
 
     def _numbers(self, question: Callable[[Vector], Any], x: Vector, what: str) -> Any:
         try:
@@ -85,7 +86,8 @@ class Group:
     def limits(self) -> tuple[Vector, Vector]:
         """Return lower and upper limits of every component."""
         low, high = (
-            exact_floats(side, f"{self.name}: a limit") for side in (self.lower, self.upper)
+            exact_floats(side, f"{self.name}: a limit", finite=False)
+            for side in (self.lower, self.upper)
         )
         try:
             low, high = (np.broadcast_to(side, (self.size,)).copy() for side in (low, high))
@@ -207,8 +209,8 @@ def _known(fun: Any) -> tuple[Any, ...]:
 
 
 def _linear(one: Any, name: str, dim: int) -> Group:
-    matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
-    matrix = np.atleast_2d(exact_floats(matrix, f"{name}: the matrix A"))
+    known = exact_sparse(one.A, f"{name}: A").toarray() if hasattr(one.A, "toarray") else one.A
+    matrix = np.atleast_2d(np.array(exact_floats(known, f"{name}: A", finite=False)))
     if matrix.ndim != 2 or matrix.shape[1] != dim or not np.isfinite(matrix).all():
         raise InputError(
             f"{name}: the matrix A has shape {matrix.shape}; expected {dim} columns, one for each "

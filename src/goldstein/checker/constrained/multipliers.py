@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius
 from goldstein.checker.constrained.limits import Limits
 from goldstein.checker.errors import KinkError
@@ -18,10 +18,10 @@ from goldstein.checker.verification import Verification
 #: say nothing about f.
 DEGENERATE = 1e-3
 
-#: Pairs of points beside x at which constraints are asked for their qualification, rounds of looking
-#: along the direction that separates them, how far one looks in perturbation radii, and how much
-#: smaller the qualification may be than stated: of black boxes it is measured on samples.
-PAIRS, LOOKS, REACHES, LESS = 2, 6, (1.0, 2.0**8), 10.0
+#: Pairs of points beside x at which constraints are asked for their qualification, rounds of
+#: looking along the direction that separates them, how far one looks in perturbation radii, and how
+#: much smaller the qualification may be than stated: of black boxes it is measured on samples.
+PAIRS, LOOKS, FARTHER, LESS = 2, 6, 2.0**8, 10.0
 
 #: A constraint vanishes at x if its gradients there are shorter than this part of those elsewhere
 #: in the ball; and x has to be closer to a constraint with a multiplier than this part of delta,
@@ -88,23 +88,35 @@ def _reached(cert: Any, system: Limits, i: int) -> bool:
     return above if cert.multipliers[i] > 0 else below
 
 
-def meant(cert: Any, system: Limits) -> list[int]:
+def meant(cert: Any, system: Limits, linear: Mask) -> tuple[list[int], list[int]]:
     """Components that a qualification is about: those with a multiplier, but linear equalities.
 
-    The gradients of these form a line by nature.
+    The gradients of these form a line by nature. The others have to say something along them, and
+    along equalities without a multiplier: these are returned besides.
     """
-    used = np.flatnonzero(cert.multipliers).tolist()
-    return [i for i in used if not (system.linear[i] and system.equal[i])]
+    used = cert.multipliers != 0
+    some, across = used & ~(linear & system.equal), system.equal & (linear | ~used)
+    return np.flatnonzero(some).tolist(), np.flatnonzero(across).tolist()
 
 
 class Hull:
-    """Gradients of constraints, times the sign of their multipliers, and normals in use."""
+    """Gradients of constraints, times the sign of their multipliers, and normals in use.
+
+    Nobody moves along `fixed` coordinates, or across the linear equalities with these `rows`: what
+    gradients say there does not count.
+    """
 
     def __init__(
-        self, normal: Vector, fixed: Any, propose: Callable[[Matrix, Matrix], Any]
+        self, normal: Vector, fixed: Mask, rows: Matrix, propose: Callable[[Matrix, Matrix], Any]
     ) -> None:
         used = np.flatnonzero((normal != 0.0) & ~fixed)
-        self.used, self.signs = used, np.sign(normal[used])
+        self.used, self.signs, self.fixed = used, np.sign(normal[used]), fixed
+        inside = np.where(fixed, 0.0, rows)
+        inside = inside[inside.any(axis=1)]
+        _, sizes, ways = np.linalg.svd(
+            inside / np.abs(inside).max(axis=1, keepdims=True, initial=0.0), full_matrices=False
+        )
+        self.across: Matrix = ways[sizes > 1e-12 * sizes.max(initial=0.0)]
         self.cone = np.zeros((used.size, normal.size))
         self.cone[np.arange(used.size), used] = self.signs
         self.propose = propose
@@ -114,6 +126,11 @@ class Hull:
     def add(self, i: int, row: Vector) -> None:
         self.index.append(i)
         self.rows.append(row)
+
+    def tangential(self, rows: Matrix) -> Matrix:
+        """Return what is left of rows where one can move."""
+        rows = np.where(self.fixed, 0.0, rows)
+        return rows - (rows @ self.across.T) @ self.across
 
     def separation(self) -> tuple[float, Vector]:
         """Bound from below how far the hull plus cone is from 0, each row divided by the longest of
@@ -129,13 +146,16 @@ class Hull:
         longest = np.array([lengths[index == i].max() for i in index])
         if not (np.isfinite(longest).all() and longest.all()):
             return 0.0, np.zeros(self.cone.shape[1])
-        rows = rows / longest[:, None]
-        a, b = self.propose(rows, self.cone)
-        v = a @ rows + b @ self.cone
+        rows, cone = self.tangential(rows / longest[:, None]), self.tangential(self.cone)
+        a, b = self.propose(rows, cone)
+        v = a @ rows + b @ cone
         # Entries against a normal are 0 up to rounding; without them v is a direction of the cone.
         v[self.used] = np.where(self.signs * v[self.used] >= 0.0, v[self.used], 0.0)
+        v = self.tangential(v)
         length = float(np.linalg.norm(v))
         v = v / length if length else v
+        if (self.signs * v[self.used] < -1e-9).any():
+            return 0.0, v
         return min(1.0, max(0.0, float((rows @ v).min()))), v
 
 
@@ -146,31 +166,38 @@ def qualification(
     """Return how far the gradients of the constraints in use are from cancelling each other.
 
     `rows` are those with weight. The constraints are asked besides at pairs of points next to x, on
-    opposite sides of it: there a multiplier has to mean something when delta shrinks. Then one looks
-    along the direction that separates them from 0, where a gradient that contradicts it would be,
-    until none does. It is an upper bound: of a black box nobody knows all gradients.
+    opposite sides of it: there a multiplier has to mean something when delta shrinks. Then one
+    looks along the direction that separates them from 0, where a gradient that contradicts it would
+    be, until none does. It is an upper bound: of a black box nobody knows all gradients.
     """
     system, x = problem.system, cert.x
     place = Neighbourhood(x, cert.delta, problem.box, resolution)
-    some = meant(cert, system)
+    some, equations = meant(cert, system, system.linear)
     bent = [i for i in some if not system.linear[i]]
-    hull = Hull(cert.normal, problem.box.fixed, problem.propose)
-    for i, g in rows:
-        if i in some:
-            hull.add(i, np.sign(cert.multipliers[i]) * g)
     centre = []
     for _ in range(pairs if bent else 0):
         offset = place.perturbed(rng, x) - x
         centre += _jacobians(system, [place.inside(x + offset), place.inside(x - offset)])
     if bent and _vanishes(centre, rows, bent, problem, place, rng, pairs):
         return 0.0
+    across = np.zeros((0, x.size))
+    if some and equations:
+        seen = centre or _jacobians(system, [place.perturbed(rng, x)])
+        if not seen:
+            return 0.0
+        across = seen[0][equations]
+    hull = Hull(cert.normal, problem.box.fixed, across, problem.propose)
+    for i, g in rows:
+        if i in some:
+            hull.add(i, np.sign(cert.multipliers[i]) * g)
     for jacobian in centre:
         for i in bent:
             hull.add(i, np.sign(cert.multipliers[i]) * jacobian[i])
     q, v = hull.separation()
     for _ in range(LOOKS if bent else 0):
-        wide = float(radius(x, cert.delta, resolution).max()) * math.sqrt(x.size)
-        steps = [sign * reach * wide * v for reach in REACHES for sign in (1.0, -1.0)]
+        near = radius(x, cert.delta, resolution).max()
+        reaches = near, max(near, FARTHER * radius(x, cert.delta).max())
+        steps = [sign * reach * math.sqrt(x.size) * v for reach in reaches for sign in (1.0, -1.0)]
         seen = _jacobians(system, [place.inside(x + step) for step in steps])
         found = [(i, np.sign(cert.multipliers[i]) * jacobian[i]) for jacobian in seen for i in bent]
         against = [(i, g) for i, g in found if g @ v < 0.5 * q * np.linalg.norm(g)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,8 +25,14 @@ from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.errors import InputTypeError, NotCertifiableError
 from goldstein.checker.exact import exact_combination
-from goldstein.checker.nodes import Affine, Max, Piecewise, Variable
-from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_norm, to_fractions
+from goldstein.checker.nodes import Affine, Max, Norm2, Piecewise, Variable
+from goldstein.checker.rationals import (
+    exact_dot,
+    nearest_float,
+    sqrt_upper,
+    squared_norm,
+    to_fractions,
+)  # fmt: skip
 from goldstein.checker.sides import Limits as GradientLimits
 from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Verification
@@ -56,16 +63,11 @@ class ExactProblem:
     def check_place(self, found: Verification, cert: Any) -> None:
         """The pivot inside bounds and constraints, and at every limit that has a multiplier."""
         box, system, y = self.box, self.system, cert.exact_pivot
-        arrays = (
-            cert.constraint_directions,
-            cert.constraint_weights,
-            cert.normal,
-            cert.multipliers,
-        )
-        finite = all(np.isfinite(a).all() for a in arrays) and cert.digest == cert.content_digest()
-        found.add(
-            "content", finite, "unaltered" if finite else "a field was changed, or is not finite"
-        )
+        arrays = cert.constraint_directions, cert.constraint_weights, cert.normal, cert.multipliers
+        sound = all(np.isfinite(a).all() for a in arrays) and cert.digest == cert.content_digest()
+        words = "unaltered" if sound else "a field was changed, or is not finite"
+        if not found.add("content", sound, words):
+            return
         check_signs(found, cert, system, box)
         sizes = {box.lower.size, *(part.dim for part in self.parts)} == {cert.x.size}
         if not (found.add("sizes", sizes, "those of x") and found.ok):
@@ -124,9 +126,14 @@ class ExactProblem:
         Some limits of gradients propose a direction; all of them, enclosed, decide about it. Where
         they do not agree, one looks along it, and proposes again.
         """
-        hull = Hull(cert.normal, self.box.fixed, self.propose)
-        rng = np.random.default_rng(seed)
-        some = meant(cert, self.system)
+        straight = [part.affine[part.last] for part in self.parts]
+        some, across = meant(cert, self.system, np.array(straight, dtype=bool))
+        rng, rows = np.random.default_rng(seed), []
+        for i in across if some else []:
+            with suppress(NotCertifiableError):  # a kink: the others have to do
+                rows.append(self.limits(cert, i, rng.standard_normal(cert.x.size))[0])
+        near = np.array([[nearest_float(a) for a in row] for row in rows])
+        hull = Hull(cert.normal, self.box.fixed, near.reshape(-1, cert.x.size), self.propose)
         random = rng.standard_normal((RANDOM, cert.x.size))
         ways = np.concatenate([cert.constraint_directions, cert.directions, random])
         best = 0.0 if some else 1.0
@@ -142,23 +149,44 @@ class ExactProblem:
             q, v = hull.separation()
             if q <= DEGENERATE:
                 return best
-            best = max(best, self._proved(cert, some, hull, v))
+            best = max(best, self._proved(cert, some, hull, tangent(v, rows, hull)))
             if best > 0.5 * q:
                 break
             noise = rng.standard_normal((RANDOM, v.size)) / math.sqrt(v.size)
             ways = np.concatenate([v[None], v + 1e-3 * noise, v + 1e-6 * noise])
         return best
 
-    def _proved(self, cert: Any, some: list[int], hull: Hull, v: Vector) -> float:
-        """Return t such that <g, v> >= t for every gradient in use, relative to its length."""
-        least = 1.0
+    def _proved(self, cert: Any, some: list[int], hull: Hull, v: list[Fraction]) -> float:
+        """Return t such that <g, v> >= t |v| for every gradient in use, relative to its length."""
+        pairs = zip(hull.signs.tolist(), hull.used.tolist())
+        if not any(v) or any(sign * v[k] < 0 for sign, k in pairs):
+            return 0.0
+        least, size = 1.0, sqrt_upper(squared_norm(v))
         for i in some:
             sign = math.copysign(1.0, cert.multipliers[i])
             low, high = derivative_range(self.parts[i], cert.exact_pivot, v)
             rows = [g for k, g in zip(hull.index, hull.rows) if k == i]
             longest = max(float(np.linalg.norm(g)) for g in rows)
-            least = min(least, (low if sign > 0 else -high) / longest)
+            least = min(least, (low if sign > 0 else -high) / (longest * size))
         return max(0.0, least)
+
+
+def tangent(v: Vector, rows: Sequence[Sequence[Fraction]], hull: Hull) -> list[Fraction]:
+    """Return what is left of v without its parts across linear equalities, exactly.
+
+    It is 0 along coordinates that are fixed, or held by a normal, up to rounding.
+    """
+    still = hull.fixed.copy()
+    still[hull.used[hull.signs * v[hull.used] <= 1e-9]] = True
+    basis: list[list[Fraction]] = []
+    rest: list[Fraction] = []
+    for row in [*rows, to_fractions(v)]:  # Gram and Schmidt
+        rest = [Fraction(0) if stays else a for a, stays in zip(row, still)]
+        for other in basis:
+            share = exact_dot(rest, other) / squared_norm(other)
+            rest = [a - share * b for a, b in zip(rest, other)]
+        basis += [rest] if any(rest) else []
+    return rest
 
 
 def exact_problem(x: Vector, bounds: Any, constraints: Any, propose: Any) -> ExactProblem:
@@ -186,23 +214,24 @@ def as_rationals(limits: GradientLimits) -> list[Limit]:
     return [(row, to_fractions(rad)) for row, rad in zip(rows, rads, strict=True)]
 
 
-def derivative_range(program: Program, y: Sequence[Fraction], v: Vector) -> tuple[float, float]:
+def derivative_range(
+    program: Program, y: Sequence[Fraction], v: Sequence[Fraction]
+) -> tuple[float, float]:
     """Enclose <g, v> for all Clarke subgradients g at y.
 
     Going forward, every limit of gradients has at a kink one of its slopes, so that its derivative
     along v lies in the hull of what these give; Clarke subgradients are convex combinations.
     """
     point, series = EnclosedPoint(program, y), {}
-    series[0] = [point.value(0), Enclosure(v)]
+    series[0] = [point.value(0), Enclosure.of(v)]
     for k, node in enumerate(program.nodes):
         if k == 0:
             continue
-        ties = point.ties.get(k, {})
+        ties, piece = point.ties.get(k, {}), point.pieces.get(k)
         (arg,) = node.of if ties else (0,)
-        piece = point.pieces.get(k)
-        if ties and not isinstance(node, Piecewise | Max):  # a norm: any unit vector may come out
+        if ties and isinstance(node, Norm2):  # any unit vector may come out
             one = Enclosure.of([1, *[0] * (node.columns - 1)])
-            piece = {**piece, **dict.fromkeys(ties, one)}
+            piece = dict.fromkeys(ties, one)
         out = node.forward([series[a] for a in node.of], piece)
         if ties and len(out) > 1:
             out[1] = _widened(node, ties, series[arg][1], out[1])

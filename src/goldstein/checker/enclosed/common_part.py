@@ -45,7 +45,7 @@ def limits(point: EnclosedPoint, directions: Matrix) -> tuple[Matrix, Matrix] | 
     some: Any = source.matrix[np.array(list(ties))]
     rows: Matrix = np.asarray(some.toarray() if hasattr(some, "toarray") else some)
     # An entry whose row is 0 is constant, and stays on its breakpoint for good.
-    moving = rows.any(axis=1)
+    moving: NDArray[np.bool_] = np.asarray(rows.any(axis=1))
     ties = {i: level for (i, level), moves in zip(ties.items(), moving) if moves}
     jumps = [node.jumps[level] for level in ties.values()]
     if not ties or not all(jumps):

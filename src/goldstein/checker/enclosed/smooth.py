@@ -52,7 +52,7 @@ def _hypotenuse(u: Any) -> Any:
     return (u * u + type(u).of([1])).root()
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Function] = {
     function.name: function
     for function in (
         Function("exp", lambda u: u.balls("exp"), lambda u: u.apply(FUNCTIONS["exp"])),
