@@ -331,7 +331,7 @@ def _two_layer_parts(root: Expression) -> tuple[Expression, Expression, Expressi
     """Find `loss(relu(X W) a)` with one output, where a and W are trained."""
     steps = plan(root)
     for product in steps:
-        if not (product.name == "MatMul" and product.ndim == 1):
+        if product.kind is not nodes.Product or product.name != "MatMul" or product.ndim != 1:
             continue
         hidden = product.args[0]
         data = arguments(hidden)[0] if scalar_of(hidden) is not None else None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
 from goldstein.apriori.curves import Scalar, scalar_of
-from goldstein.calculus.atoms.base import Atom
+from goldstein.calculus.atoms.base import Atom, Curve
 from goldstein.calculus.expression import Ball, Expression, as_matrix, in_order
 from goldstein.calculus.foreign import Foreign
 from goldstein.calculus.operators import matrix_norm
@@ -298,9 +298,9 @@ def _range(e: Expression, inner: list[_Range]) -> _Range:
     first = inner[0]
     if e.kind is nodes.Product:
         return _product_range(e, inner[0], inner[1], support)
-    if e.name == SQUARES:
+    if _special(e) == SQUARES:
         gain, centre = 2.0 * first.size, np.asarray(float((first.centre**2).sum()))
-    elif e.name == SOFTMAX:  # only its derivatives matter
+    elif _special(e) == SOFTMAX:  # only its derivatives matter
         gain, centre = _softmax_slope(e), np.zeros(())
     elif (function := scalar_of(e)) is not None:
         gain, centre = steepest(function, first), function.value(first.centre)
@@ -330,6 +330,20 @@ def _range(e: Expression, inner: list[_Range]) -> _Range:
     return _Range(centre, _times(gain, first.spread), _times(gain, first.lipschitz), support)
 
 
+def _special(e: Expression) -> str:
+    """Return the name of an atom that is no function of one number."""
+    return e.name if isinstance(e, Atom) and not isinstance(e.known, Curve) else ""
+
+
+def _is_multiply(e: Expression) -> bool:
+    """Is it a product entry by entry?"""
+    return e.kind is nodes.Product and e.name == "Multiply"
+
+
+def _largest_weight(e: Any) -> float:
+    return float(e.known.max(initial=0.0))
+
+
 def _softmax_slope(e: Any) -> float:
     """A row's derivative is at most sqrt(2) times its weight."""
     return float(np.sqrt(2.0 * (e.known @ e.known)))
@@ -352,11 +366,11 @@ def _interval(inner: _Range) -> tuple[float, float]:
 
 
 def _product_range(e: Expression, u: _Range, v: _Range, support: NDArray[np.bool_]) -> _Range:
-    if e.name == "Multiply":
+    if _is_multiply(e):
         centre, u_size, v_size = u.centre * v.centre, u.top, v.top
     else:
         centre, u_size, v_size = np.asarray(u.centre @ v.centre), u.size, v.size
-    still = u_size if e.name == "Multiply" else float(np.linalg.norm(u.centre)) * _OUTWARD
+    still = u_size if _is_multiply(e) else float(np.linalg.norm(u.centre)) * _OUTWARD
     spread = _times(v_size, u.spread) + _times(min(still, u_size), v.spread)
     slopes = [_times(v_size, u.lipschitz), _times(u_size, v.lipschitz)]
     return _Range(centre, spread, _join(slopes, [u, v]), support)
@@ -401,17 +415,17 @@ def _backward(root: Expression, ranges: dict[int, _Range]) -> list[Bend]:
 def _pull(e: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[float, float]]:
     """Return bounds of the vector-Jacobian products, argument by argument."""
     first = inner[0]
-    if e.name == "Multiply":
+    if _is_multiply(e):
         return [
             (_times(given.norm, other.top), _times(given.top, other.top))
             for other in reversed(inner)
         ]
     if e.kind is nodes.Product:
         return [(size := _times(given.norm, other.size), size) for other in reversed(inner)]
-    if e.name == SQUARES:
+    if _special(e) == SQUARES:
         return [(_times(2.0 * given.norm, first.size), _times(2.0 * given.norm, first.top))]
-    if isinstance(e, Atom) and e.name == SOFTMAX:
-        largest = float(e.known.max(initial=0.0))
+    if _special(e) == SOFTMAX:
+        largest = _largest_weight(e)
         return [(given.norm * _softmax_slope(e), given.norm * largest)]
     function = scalar_of(e)
     if function is not None:
@@ -425,10 +439,10 @@ def _pull(e: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[f
 
 def _bend(e: Expression, given: _Cotangent, inner: list[_Range]) -> Bend | None:
     first = inner[0]
-    if e.name == SQUARES:
+    if _special(e) == SQUARES:
         return Bend(e, _times(2.0 * given.norm, first.lipschitz**2), "2 |lambda| |J|^2")
-    if isinstance(e, Atom) and e.name == SOFTMAX:
-        curvature = 0.5 * float(e.known.max(initial=0.0))
+    if _special(e) == SOFTMAX:
+        curvature = 0.5 * _largest_weight(e)
         return Bend(e, _times(curvature * given.norm, first.lipschitz**2), "|lambda|/2 |J|^2")
     function = scalar_of(e)
     if function is not None:
@@ -442,7 +456,7 @@ def _bend(e: Expression, given: _Cotangent, inner: list[_Range]) -> Bend | None:
     if e.kind is nodes.Product:
         u, v = inner
         cross = 1.0 if _disjoint(inner) else 2.0
-        size = given.top if e.name == "Multiply" else given.norm
+        size = given.top if _is_multiply(e) else given.norm
         amount = _times(cross * size, _times(u.lipschitz, v.lipschitz))
         return Bend(e, amount, "|lambda| |J_left| |J_right|")
     return None

@@ -161,7 +161,7 @@ class Expression(SetOnce, Oracle):
         ...     print(node)
         {'op': 'variable', 'size': 2}
         {'op': 'piecewise', 'of': [0], 'breakpoints': ['0'], 'pieces': [['0', '-1'], ['0', '1']]}
-        {'op': 'affine', 'of': [1], 'columns': 1, 'width': 2, 'at': [[0, 1]]}
+        {'op': 'affine', 'of': [1], 'columns': 1, 'width': 2, 'rows': [['1', '1']]}
         """
         from goldstein.certificates.written_program import written_nodes
 
