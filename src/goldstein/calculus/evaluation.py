@@ -291,7 +291,8 @@ class _Writer:
                 return None
             shifts = (getattr(node, name, None) is None for name in ("offset", "divisor"))
             return *shifts, *(term.factors is None for term in self.terms[k])
-        return Product if isinstance(node, Product) and node.inner == 1 else None
+        entries = isinstance(node, Product) and node.inner == 1 and node.shape == (1, 1)
+        return Product if entries else None
 
     def compiled(self) -> tuple[Any, Any, Any, Any, list[Callable[..., None]]]:
         """Return what finds values, pieces, derivatives and clear sides, and the steps back."""
