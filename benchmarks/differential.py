@@ -33,12 +33,12 @@ from typing import Any
 import numpy as np
 from benchmarks.adversary.exact_oracle import Document, rational
 from benchmarks.adversary.proof_files import ProofFile, files
+from tests.atoms import ELEMENTWISE
 
 import goldstein as gs
 from goldstein.calculus import Expression
 from goldstein.calculus.atoms import row_max
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
-from goldstein.calculus.atoms.registry import ELEMENTWISE
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.errors import GoldsteinError, KinkError
 

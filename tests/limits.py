@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.calculus.rows import Row, affine_row
 from goldstein.checker.constrained.near import as_rationals
 from goldstein.checker.enclosed.point import EnclosedPoint, require_finite
 from goldstein.checker.sides import Side, point_at
@@ -18,6 +19,12 @@ def limiting_gradients(
     """Limits of gradients along directions: midpoints and radii, the radii 0 where exact."""
     ways = np.atleast_2d(np.asarray(directions, dtype=np.float64))
     return as_rationals(point_at(fun.program(), point, len(ways)).limits(ways))
+
+
+def exact_row(u: Any, entry: int = 0) -> tuple[Row, Fraction]:
+    """The coefficients of an entry of an affine expression, and its constant."""
+    program = u.reshape(u.size)[entry].program()
+    return affine_row(program, program.last, 0)
 
 
 def gradient_enclosure(fun: Any, point: Any) -> tuple[np.ndarray, np.ndarray]:

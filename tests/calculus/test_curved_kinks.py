@@ -12,6 +12,7 @@ import pytest
 
 import goldstein as gs
 from goldstein.construction.near.curved_kinks import CurvedKinks
+from goldstein.construction.near.kinks import Kinks
 
 #: Functions of the coordinates, for expressions and for Fractions; `top` is the maximum of a list.
 Function = Callable[[Any, Callable[[list[Any]], Any]], Any]
@@ -96,8 +97,7 @@ def test_the_function_of_the_readme_with_its_own_spelling() -> None:
 def test_pivots_lie_on_the_surfaces_exactly() -> None:
     x, y, z = gs.Variable(3)
     F = gs.abs(y - x**2) + gs.abs(z - y**2) + gs.max([x, y * z])
-    form = F.kink_form()
-    curved = CurvedKinks(form)
+    curved = CurvedKinks(Kinks(F))
     at = np.array([0.7, 0.5, 0.2])
     surfaces = curved.close(at, 1.0)
     assert len(surfaces) == 2

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
+from tests.atoms import ELEMENTWISE, EXAMPLES
+from tests.limits import limiting_gradients
 
 import goldstein.calculus as gc
 from goldstein.apriori.arrangement import Arrangement, MissingAssumption
+from goldstein.apriori.curves import scalar_of
 from goldstein.apriori.explain import explain, outer_lipschitz, pivot
 from goldstein.apriori.falsify import falsify
 from goldstein.apriori.modulus import Block, piece_modulus
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.apriori.rules import nearest_kink_pivot
-from goldstein.calculus.atoms.registry import ELEMENTWISE, EXAMPLES
-from goldstein.errors import InputError, NotCertifiableError
+from goldstein.errors import InputError, KinkError, NotCertifiableError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer
 
 Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])
@@ -27,47 +29,53 @@ Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])
 # --- every atom
 
 
-def scalar_slopes(function):
-    """Vertices of the subdifferential of a scalar atom, exact at its breakpoints."""
+def scalar_slopes(name):
+    """Vertices of the subdifferential of a scalar atom, exact at its kinks."""
+    F = gc.sum(ELEMENTWISE[name](gc.Variable(1)))
 
     def slopes(z):
-        u = np.array([float(z[0])])
-        sides = {int(function.piece(u)[0])}
-        for number, level in enumerate(function.levels):
-            if u[0] == level:
-                sides |= {number, number + 1}
-        return [function.slope(u, np.array([piece])) for piece in sides]
+        try:
+            return [F.gradient(z)]
+        except KinkError:
+            return [[float(g)] for (g,), _ in limiting_gradients(F, z, [[1.0], [-1.0]])]
 
     return slopes
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_no_atom_claim_can_be_falsified(name):
-    function = ELEMENTWISE[name](gc.Variable(1)).function
-    slopes, levels = scalar_slopes(function), function.levels
+    function, slopes = scalar_of(ELEMENTWISE[name](gc.Variable(1))), scalar_slopes(name)
+    kinks, (limit, attained) = [float(t) for t in function.kinks], function.pivot_limit
     for radius in (0.05, 0.3, 4.0):
-        strict = not function.pivot_limit_attained
-        if radius > function.pivot_limit or (strict and radius == function.pivot_limit):
+        if radius > limit or (radius == limit and not attained):
             continue
         bend = function.sharpest(-8.0 - radius, 8.0 + radius)  # where centres and their balls lie
         claim = OuterLipschitz(radius, radius, bend)
-        snap = lambda x, r=radius: [nearest_kink_pivot(float(x[0]), function.kinks, r)]  # noqa: E731
-        violation = falsify(slopes, claim, snap, kinks=levels, trials=30, spread=8.0)
+        snap = lambda x, r=radius: [nearest_kink_pivot(float(x[0]), kinks, r)]  # noqa: E731
+        violation = falsify(slopes, claim, snap, kinks=kinks, trials=30, spread=8.0)
         assert violation is None, str(violation)
         if bend > 0.0 and radius == 0.05:
             tight = OuterLipschitz(radius, radius, 0.8 * bend)
             centers = np.linspace(-8, 8, 161)
-            assert falsify(slopes, tight, snap, kinks=levels, centers=centers) is not None
+            assert falsify(slopes, tight, snap, kinks=kinks, centers=centers) is not None
 
 
-@pytest.mark.parametrize("name", ["eps_insensitive", "capped_l1"])
-def test_limits_of_atoms_are_sharp(name):
-    function = ELEMENTWISE[name](gc.Variable(1)).function
-    factor = 1.0 if not function.pivot_limit_attained else 1.02
-    radius = factor * function.pivot_limit
-    snap = lambda x: [nearest_kink_pivot(float(x[0]), function.kinks, radius)]  # noqa: E731
+@pytest.mark.parametrize(
+    ("name", "limit"), [("eps_insensitive", (0.3, False)), ("capped_l1", (0.4, True))]
+)
+def test_limits_of_atoms_are_sharp(name, limit):
+    function = scalar_of(ELEMENTWISE[name](gc.Variable(1)))
+    assert function.pivot_limit == pytest.approx(limit)
+    kinks = [float(t) for t in function.kinks]
+    radius = function.pivot_limit[0] * (1.02 if function.pivot_limit[1] else 1.0)
+    snap = lambda x: [nearest_kink_pivot(float(x[0]), kinks, radius)]  # noqa: E731
     claim = OuterLipschitz(radius, radius, 0.0)
-    assert falsify(scalar_slopes(function), claim, snap, kinks=function.levels) is not None
+    assert falsify(scalar_slopes(name), claim, snap, kinks=kinks) is not None
+
+
+@pytest.mark.parametrize("name", ["hard_tanh", "ramp", "soft_threshold", "relu6", "scad", "mcp"])
+def test_kinks_with_the_same_slopes_on_both_sides_share_any_ball(name):
+    assert scalar_of(ELEMENTWISE[name](gc.Variable(1))).pivot_limit == (math.inf, True)
 
 
 def test_ties_in_many_rows_have_no_triple_and_the_answer_says_what_to_do():

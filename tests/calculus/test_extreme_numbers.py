@@ -74,7 +74,7 @@ def test_every_question_is_answered_or_refused_in_words(atom: str) -> None:
     for F, x in itertools.product(built(atom), map(np.array, POINTS)):
         F.value(x)
         F.lipschitz((x, 0.5))
-        overflows = not all(np.isfinite(v).all() for v in F._values(x).values())
+        overflows = not np.isfinite(F.evaluation.tape(x)).all()
         try:
             g = F.gradient(x)
             assert overflows or not np.isnan(g).any()

@@ -11,6 +11,7 @@ from scipy.spatial import ConvexHull
 from tests.limits import limiting_gradients
 
 import goldstein.calculus as gc
+from goldstein.checker.sides import Side, point_at
 from goldstein.construction.near.clarke import clarke_distance, span_test
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm
@@ -45,11 +46,11 @@ def test_s1_the_box_says_0_and_the_truth_is_1_over_sqrt5():
 
 def test_s1_has_six_of_eight_patterns():
     F = s1()
-    form = F.kink_form()
-    found = form.examine([0, 1])
+    here = point_at(F.program(), [0, 1])
+    (k,) = here.ties
     rng = np.random.default_rng(0)
-    sides = [form.pieces_beside(found, v) for v in rng.standard_normal((200, 2))]
-    assert len({tuple(p.tolist()) for side in sides for p in side.values()}) == 6
+    sides = [Side(here, v).pieces[k] for v in rng.standard_normal((200, 2))]
+    assert len({tuple(p.tolist()) for p in sides}) == 6
 
 
 def test_n1_the_box_says_0_and_the_derivative_is_1():

@@ -30,7 +30,7 @@ def test_a_piecewise_linear_function_is_its_own_model(kind: int) -> None:
     grid = np.linspace(-1.0, 1.0, 81)
     for seed in range(4):
         x = np.random.default_rng(seed).uniform(-1, 1, 2)
-        found = Model.at(F, x).minimise(1.0)
+        found = Model.at(F.evaluation, x).minimise(1.0)
         assert found is not None
         step, fall = found
         assert np.abs(step).max() <= 1.0 + 1e-9
@@ -45,7 +45,7 @@ def test_a_model_touches_a_curved_function_at_its_point() -> None:
     for knots in (0, 6):
         gaps = []
         for reach in (1e-2, 1e-3):
-            found = Model.at(F, x, knots).minimise(reach)
+            found = Model.at(F.evaluation, x, knots).minimise(reach)
             assert found is not None
             gaps.append(abs(F.value(x) - found[1] - F.value(x + found[0])))
         assert gaps[1] <= 0.05 * gaps[0] + 1e-9  # second order

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import goldstein as gs
 import goldstein.calculus as gc
 from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.construction.near.kinks import Kinks
 from goldstein.construction.near.pivot_proof import near_certificate
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm, relu_two_layer
@@ -64,8 +65,8 @@ def test_traps_are_not_certified():
 
 def test_active_kinks_and_pivot_of_s1():
     F = margin_svm([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    form = F.kink_form()
-    active = form.active_kinks(form.examine([0, 1]))
+    form = Kinks(F)
+    active = form.active(form.examine([0, 1]))
     assert {(k.entry, k.level) for k in active} == {(0, 0), (1, 1), (2, 1)}
 
 
@@ -77,10 +78,10 @@ def test_mean_of_points_moves_the_gradient_by_lam_times_the_distance():
     evidence = around(F, F.start(1), 0.05, 5)
     share = evidence.weights / evidence.weights.sum()
     mean = share @ evidence.points
-    form = F.kink_form()
-    pieces = [form.require_smooth_point(p) for p in evidence.points]
+    form = Kinks(F)
+    pieces = [form.pieces(p) for p in evidence.points]
     y = mean + 0.01 * rng.standard_normal(4)
-    moved = share @ np.array([form.float_gradient(y, p) for p in pieces])
+    moved = share @ np.array([form.gradient(y, p) for p in pieces])
     m = share @ evidence.gradients
     np.testing.assert_allclose(moved, m + lam * (y - mean), atol=1e-12)
 

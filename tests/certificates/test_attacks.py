@@ -25,6 +25,7 @@ from goldstein import calculus as c
 from goldstein.certificates import NearCertificate, files
 from goldstein.certificates.writing import npy
 from goldstein.checker.enclosed.arrays import Enclosure
+from goldstein.construction.near.kinks import Kinks
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.oracles.journal import seed_in
 
@@ -355,7 +356,7 @@ def test_copies_do_not_share_what_is_kept_by_identity(duplicate: Callable[[Any],
     w = gs.Variable(2)
     x = np.array([1.5, -2.0])
     for F in (gs.sum(gs.abs(w)) + gs.sum_squares(w), gs.max(w), gs.models.margin_svm(np.eye(2))):
-        F.value(x), F.gradient(x), F.kink_form().examine([0, 1])
+        F.value(x), F.gradient(x), Kinks(F).examine([0, 1])
         again = duplicate(F)
         assert again.value(x) == F.value(x)
         assert np.array_equal(again.gradient(x), F.gradient(x))

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from benchmarks.differential import CHECKER, load_checker, run
 from scipy.sparse.linalg import aslinearoperator
+from tests.atoms import EXAMPLES
 
 import goldstein as gs
-from goldstein.calculus.atoms.registry import EXAMPLES
 from goldstein.certificates import NearCertificate
 from goldstein.errors import InputTypeError
 

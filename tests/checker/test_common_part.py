@@ -61,7 +61,8 @@ def test_limits_agree_with_the_general_form(
 
 def test_a_direction_along_a_kink_is_refused() -> None:
     model, pivot = model_and_pivot(1, on_ramp=2, on_flat=1, thin=False)
-    row = model.Z[next(iter(model.kink_form().examine(pivot).ties.values()))[0][0]]
+    (ties,) = sides.point_at(model.program(), pivot).ties.values()
+    row = model.Z[next(iter(ties))]
     along = np.zeros(model.dim)
     along[:2] = [row[1], -row[0]]
     with pytest.raises(NotCertifiableError, match="stays on a kink"):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.limits import gradient_enclosure, limiting_gradients
 
-from goldstein.calculus.kinks import RATIONAL_WORK
 from goldstein.certificates import NearCertificate
+from goldstein.checker.sides import RATIONAL_WORK
 from goldstein.models import relu_one_layer, relu_two_layer
 from goldstein.numerics.long_sum import exact_sum
 
@@ -78,7 +78,7 @@ def test_a_proof_with_enclosures_contains_the_exact_mean(make, weighted: bool) -
     mid, rad = gradient_enclosure(mean, x)
     for m, r, t in zip(mid.tolist(), rad.tolist(), truth, strict=True):
         assert abs(Fraction(m) - t) <= Fraction(r)
-    assert mean.kink_form()._work <= RATIONAL_WORK
+    assert mean.program().work <= RATIONAL_WORK
     ((exact, _),) = limiting_gradients(mean, x, [np.ones(x.size)])
     assert exact == truth
 

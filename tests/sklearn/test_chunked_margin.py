@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldstein.calculus import Variable
-from goldstein.calculus.affine import linear
+from goldstein.calculus.operators import linear
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import InputTypeError, KinkError

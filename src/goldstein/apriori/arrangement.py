@@ -14,17 +14,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from goldstein.apriori.modulus import tree_of
+from goldstein.apriori.curves import Scalar, scalar_of
+from goldstein.apriori.modulus import arguments, plan, tree_of
 from goldstein.apriori.rules import levelled, nearest_kink
 from goldstein.apriori.rules.compositions import row_norms_upper
-from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.atoms.maximum import Max
-from goldstein.calculus.atoms.row_maximum import RowMax
-from goldstein.calculus.expression import Expression
+from goldstein.calculus.expression import Expression, meant, numbered
+from goldstein.calculus.foreign import Foreign
+from goldstein.calculus.rows import Row, affine_row
+from goldstein.checker import nodes
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.exact_vector import ExactVector
 from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm
 from goldstein.checker.rounding import gamma
+from goldstein.checker.sides import Program
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.components import connected
 from goldstein.numerics.directed import product_up, quotient_down, root_sum_squares_up
@@ -55,23 +57,22 @@ class KinkGroup:
     """Rows that decide one kink together: one row of an elementwise atom, all rows of a max."""
 
     node: Expression
-    rows: list[dict[int, Fraction]]
+    function: Scalar | None
+    rows: list[Row]
     offsets: list[Fraction]
     norm: float = 0.0
 
     @property
     def spread(self) -> float:
         """How far the pivot moves the group, in units of its reach."""
-        if isinstance(self.node, Max):
+        if self.function is None:
             return math.sqrt(len(self.rows) / 2.0) * (1.0 + 2.0**-50)
         return 1.0
 
     @property
     def limit(self) -> tuple[float, bool]:
         """Largest radius at which the pivot rule holds, and whether it holds there."""
-        if isinstance(self.node, Elementwise):
-            return self.node.function.pivot_limit, self.node.function.pivot_limit_attained
-        return math.inf, True
+        return (math.inf, True) if self.function is None else self.function.pivot_limit
 
     def moves(self, x: ExactVector, reach: float) -> list[Fraction]:
         """Return by how much the group's values move to their pivot: which ones is exact."""
@@ -79,11 +80,9 @@ class KinkGroup:
             offset + exact_dot(list(row.values()), [x.fractions[k] for k in row])
             for row, offset in zip(self.rows, self.offsets, strict=True)
         ]
-        if isinstance(self.node, Elementwise):
-            function = self.node.function
-            kinks = [t for t, jump in zip(function.breakpoints, function.jumps) if jump]
+        if self.function is not None:
             square = Fraction(reach) ** 2 * squared_norm(list(self.rows[0].values()))
-            found = nearest_kink(values[0], kinks, square)
+            found = nearest_kink(values[0], self.function.kinks, square)
             return [Fraction(0) if found is None else found - values[0]]
         settled = levelled(values, (Fraction(reach) * Fraction(self.norm)) ** 2)
         return [new - old for new, old in zip(settled, values, strict=True)]
@@ -164,34 +163,41 @@ class Arrangement:
 
 
 def _groups(root: Expression) -> Iterator[KinkGroup]:
-    for node in root.kink_nodes:
-        inner = node.args[0]
-        if isinstance(node, RowMax):
+    made, owners = numbered(root)
+    program, at = Program(made), {id(e): k for k, e in enumerate(owners)}
+    for e in plan(root):
+        function = scalar_of(e)
+        kinked = bool(function.kinks) if function else e.kind is nodes.Norm2
+        if not kinked and not (e.kind is nodes.Max and e.data[0] > 1):
+            continue
+        if e.kind is nodes.Max and e.size > 1:
             raise MissingAssumption(
-                node,
+                e,
                 "the calculus has no rule for ties in many rows at once",
                 "use a transported certificate, which needs no modulus",
             )
-        if not isinstance(node, Elementwise | Max):
+        if e.kind is nodes.Norm2:
             raise MissingAssumption(
-                node,
+                e,
                 "its modulus grows without bound near its kink",
                 "use a transported certificate, which needs no modulus",
             )
-        if not inner.is_affine:
+        inner = meant(arguments(e)[0])
+        if not program.affine[at[id(inner)]]:
+            free = any(a.kind is Foreign for a in plan(inner))
             raise MissingAssumption(
-                node,
+                e,
                 f"its argument {inner.name} is not affine in the variable",
-                "use a transported certificate, which follows curved kinks exactly",
-            )
-        rows = [inner.row(k) for k in range(inner.size)]
-        offsets = [inner.offset(k) for k in range(inner.size)]
-        if isinstance(node, Max):
-            yield KinkGroup(node, rows, offsets)
+                "pass matrices instead of LinearOperators" if free
+                else "use a transported certificate, which follows curved kinks exactly",
+            )  # fmt: skip
+        both = [affine_row(program, at[id(inner)], i) for i in range(inner.size)]
+        if function is None:
+            yield KinkGroup(e, None, [row for row, _ in both], [offset for _, offset in both])
             continue
-        for row, offset in zip(rows, offsets, strict=True):
+        for row, offset in both:
             if row:  # a constant argument never crosses its kink
-                yield KinkGroup(node, [row], [offset])
+                yield KinkGroup(e, function, [row], [offset])
 
 
 def _component(groups: list[KinkGroup]) -> Component:

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from goldstein.apriori.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
+from goldstein.apriori.curves import scalar_of
 from goldstein.apriori.modulus import (
     Bend,
     Domain,
     Modulus,
+    arguments,
     piece_modulus,
+    plan,
     steepest,
     tree_of,
 )
@@ -26,9 +29,8 @@ from goldstein.apriori.rules import (
     separable_sum,
 )
 from goldstein.apriori.rules.checks import positive
-from goldstein.calculus.affine import Linear, MatMul
-from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.expression import Expression
+from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.directed import product_up
@@ -200,10 +202,10 @@ def _finite(fun: Expression, modulus: Modulus) -> Modulus:
     worst = next(bend for bend in modulus.bends if not math.isfinite(bend.amount))
     node, what = worst.node, f"its part of the modulus, {worst.rule}, has no bound here"
     # The cause is the first node whose own derivative is unbounded although its arguments' are not.
-    for candidate in tree_of(fun).plan:
-        inner = [modulus.ranges[id(a)].lipschitz for a in candidate.args]
+    for candidate in plan(node):
+        inner = [modulus.ranges[id(a)].lipschitz for a in arguments(candidate)]
         outer = modulus.ranges[id(candidate)].lipschitz
-        if not math.isfinite(outer) and all(map(math.isfinite, inner)) and candidate in node.plan:
+        if not math.isfinite(outer) and all(map(math.isfinite, inner)):
             node, what = candidate, "its derivative has no bound here"
             break
     raise MissingAssumption(
@@ -239,10 +241,7 @@ def _explain_arrangement(arrangement: Arrangement) -> Explanation:
         seen[key] = _explain_component(part)
         steps.append(seen[key])
     return Explanation(
-        "pivots within factor * reach",
-        _cite("R2", "R3'"),
-        {"factor": arrangement.factor},
-        steps,
+        "pivots within factor * reach", _cite("R2", "R3'"), {"factor": arrangement.factor}, steps
     )
 
 
@@ -265,12 +264,14 @@ def _names(groups: list[KinkGroup]) -> str:
 
 
 def _explain_atom(group: KinkGroup) -> Explanation:
-    if isinstance(group.node, Elementwise):
-        function = group.node.function
-        limit, sign = function.pivot_limit, "<=" if function.pivot_limit_attained else "<"
-        bound = "any radius" if math.isinf(limit) else f"radius {sign} {limit:g}"
-        kinks = ", ".join(f"{kink:g}" for kink in function.kinks)
-        claim = f"atom {function.name}: kinks at {kinks}, {bound}"
+    function = group.function
+    if function is not None:
+        limit, attained = function.pivot_limit
+        bound = (
+            "any radius" if math.isinf(limit) else f"radius {'<=' if attained else '<'} {limit:g}"
+        )
+        kinks = ", ".join(f"{float(kink):g}" for kink in function.kinks)
+        claim = f"atom {group.node.name}: kinks at {kinks}, {bound}"
         return Explanation(claim, "", {"kappa": function.curvature, "L": function.lipschitz})
     claim = f"atom max of {len(group.rows)} entries: average what is within sqrt(2) reach"
     return Explanation(claim, "", {"radius/reach": group.spread, "kappa": 0.0, "L": 1.0})
@@ -291,7 +292,7 @@ def _explain_modulus(modulus: Modulus, root: Expression) -> Explanation:
 
 
 def _explain_bend(bend: Bend, modulus: Modulus) -> Explanation:
-    lengths = [modulus.ranges[id(argument)].lipschitz for argument in bend.node.args]
+    lengths = [modulus.ranges[id(argument)].lipschitz for argument in arguments(bend.node)]
     names = ["|J|"] if len(lengths) == 1 else ["|J_left|", "|J_right|"]
     constants = dict(zip(names, lengths, strict=True))
     return Explanation(
@@ -310,30 +311,39 @@ def _by_rules(root: Expression, modulus: Modulus) -> float | None:
         return None
     product, data, loss = found
     gates, weights = modulus.ranges[id(product.args[1])], modulus.ranges[id(data.args[0])]
-    longest = float(np.sqrt((np.asarray(data.A) ** 2).sum(axis=1)).max())
-    slope = steepest(loss, modulus.ranges[id(loss.args[0])])
+    matrix, function = data.data[0], scalar_of(loss)
+    assert function is not None
+    longest = float(np.sqrt((matrix**2).sum(axis=1)).max())
+    slope = steepest(function, modulus.ranges[id(arguments(loss)[0])])
     inner = math.hypot(gates.size, longest * weights.size)
     if not math.isfinite(inner * slope):
         return None
     neuron = OuterLipschitz(0.0, math.inf, 1.0)
-    sample = rescale(separable_sum([neuron]), inner, slope, loss.function.curvature)
+    sample = rescale(separable_sum([neuron]), inner, slope, function.curvature)
     total = partially_separable_sum([sample] * data.shape[0])
     try:
-        return max(total.modulus, linear_composition(total, data.A).modulus)
+        return max(total.modulus, linear_composition(total, matrix).modulus)
     except NotCertifiableError:
         return None
 
 
-def _two_layer_parts(root: Expression) -> tuple[MatMul, Linear, Elementwise] | None:
+def _two_layer_parts(root: Expression) -> tuple[Expression, Expression, Expression] | None:
     """Find `loss(relu(X W) a)` with one output, where a and W are trained."""
-    for product in root.plan:
-        if not (isinstance(product, MatMul) and product.ndim == 1):
+    steps = plan(root)
+    for product in steps:
+        if product.kind is not nodes.Product or product.name != "MatMul" or product.ndim != 1:
             continue
         hidden = product.args[0]
-        data = hidden.args[0] if isinstance(hidden, Elementwise) else None
-        if not (isinstance(data, Linear) and isinstance(data.A, np.ndarray)):
+        data = arguments(hidden)[0] if scalar_of(hidden) is not None else None
+        if (
+            data is None
+            or data.kind is not nodes.Affine
+            or not isinstance(data.data[0], np.ndarray)
+        ):
             continue
-        for loss in root.plan:
-            if isinstance(loss, Elementwise) and product in loss.plan and not loss.has_kinks:
+        for loss in steps:
+            function = scalar_of(loss)
+            smooth = function is not None and not function.kinks
+            if smooth and loss.name != "Divide" and product in plan(loss):
                 return product, data, loss
     return None

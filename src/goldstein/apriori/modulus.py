@@ -15,19 +15,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import svds
 
-from goldstein.calculus.affine import Add, Gather, Linear, MatMul, Multiply, Scale, Shift, Sum
-from goldstein.calculus.atoms.base import Elementwise, interval
-from goldstein.calculus.atoms.maximum import Max
-from goldstein.calculus.atoms.norms import Norm2, SumSquares
-from goldstein.calculus.atoms.softmax import SoftmaxCrossEntropy
-from goldstein.calculus.expression import Ball, Expression, Variable
-from goldstein.calculus.stacking import Concatenate
+from goldstein.apriori.curves import Scalar, scalar_of
+from goldstein.calculus.atoms.base import Atom, Curve
+from goldstein.calculus.expression import Ball, Expression, as_matrix, in_order
+from goldstein.calculus.foreign import Foreign
+from goldstein.calculus.operators import matrix_norm
+from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, NotCertifiableError
 
 #: Covers the rounding of the short chains of float operations below.
 _OUTWARD = 1.0 + 1e-12
+
+
+#: Atoms of all entries with a rule of their own.
+SQUARES, SOFTMAX = "SumSquares", "SoftmaxCrossEntropy"
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,23 @@ def tree_of(fun: Expression) -> Expression:
     return fun
 
 
+def arguments(e: Expression) -> tuple[Expression, ...]:
+    """Return what an expression is a function of; an atom is one step."""
+    return (e.of,) if isinstance(e, Atom) else e.args
+
+
+def plan(root: Expression) -> list[Expression]:
+    """Return every step once, arguments before those that use them."""
+    return in_order(root, arguments)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def lipschitz(fun: Expression, domain: Domain = None) -> float:
+    """Return a Lipschitz constant on a domain; norms of LinearOperators are estimated."""
+    root = tree_of(fun)
+    return _forward(root, domain, estimate=True)[id(root)].lipschitz
+
+
 def piece_modulus(fun: Expression, domain: Domain = None) -> Modulus:
     """Return a bound of the Lipschitz constants of the gradients of all smooth pieces.
 
@@ -193,99 +214,163 @@ class _Blocks:
         return math.hypot(*(self.radii[number] for number in touched)) * _OUTWARD
 
 
-def _forward(root: Expression, domain: Domain) -> dict[int, _Range]:
+def _forward(root: Expression, domain: Domain, estimate: bool = False) -> dict[int, _Range]:
     variable = root.variable
     blocks = _Blocks(domain, variable.size)
     ranges: dict[int, _Range] = {}
-    for node in root.plan:
-        if isinstance(node, Variable):
+    for e in plan(root):
+        inner = [ranges[id(a)] for a in arguments(e)]
+        if not inner:
             everything = np.arange(variable.size)
             support = np.ones(variable.size, dtype=bool)
-            ranges[id(node)] = _Range(blocks.centre, blocks.radius(everything), 1.0, support)
-        elif isinstance(node, Gather) and isinstance(node.args[0], Variable):
-            ranges[id(node)] = _gathered(node, blocks)
+            ranges[id(e)] = _Range(blocks.centre, blocks.radius(everything), 1.0, support)
+        elif (index := _index(e)) is not None and e.args[0] is variable:
+            ranges[id(e)] = _gathered(index, blocks)
+        elif e.kind is Foreign and not isinstance(e, Atom):
+            ranges[id(e)] = _operator(e, inner[0], estimate)
         else:
-            ranges[id(node)] = _range(node, [ranges[id(a)] for a in node.args])
+            ranges[id(e)] = _range(e, inner)
+        # Where tables are multiplied they need their shape.
+        ranges[id(e)].centre = ranges[id(e)].centre.reshape(e.shape)
     return ranges
 
 
-def _gathered(node: Gather, blocks: _Blocks) -> _Range:
-    index = node.index.ravel()
+def _index(e: Expression) -> NDArray[np.intp] | None:
+    """Return the entries that an expression picks, if it does nothing else."""
+    picks = e.kind is nodes.Affine and isinstance(e.data[0], tuple)
+    numbers, columns, ends, _ = e.data[0] if picks else (0, None, 0, 0)
+    return columns if numbers is None and ends is None and e.data[2] is e.data[3] is None else None
+
+
+def _gathered(index: NDArray[np.intp], blocks: _Blocks) -> _Range:
     support = np.zeros(blocks.centre.size, dtype=bool)
     support[index] = True
-    repeats = _repeats(node)
+    repeats = math.sqrt(_repeats(index))
     radius = blocks.radius(np.unique(index))
-    return _Range(blocks.centre[node.index], _times(repeats, radius), repeats, support)
+    return _Range(blocks.centre[index], _times(repeats, radius), repeats, support)
 
 
-def _repeats(node: Gather) -> float:
-    return math.sqrt(float(np.bincount(node.index.ravel()).max(initial=1)))
+def _repeats(index: NDArray[np.intp]) -> float:
+    return float(np.bincount(index).max(initial=1))
 
 
-def _range(node: Expression, inner: list[_Range]) -> _Range:
+def _operator(e: Expression, first: _Range, estimate: bool) -> _Range:
+    operator = e.data[1]
+    if not estimate:
+        raise NotCertifiableError(
+            "the norm of a LinearOperator can only be estimated; pass the matrix (dense or "
+            "sparse) to get a modulus."
+        )
+    if min(operator.shape) <= 2:
+        gain = float(np.linalg.norm(operator @ np.eye(operator.shape[1]), 2))
+    else:
+        gain = float(svds(operator, k=1, return_singular_vectors=False, random_state=0)[0])
+    centre = np.asarray(operator @ first.centre)
+    return _Range(centre, _times(gain, first.spread), _times(gain, first.lipschitz), first.support)
+
+
+def _gains(e: Expression) -> tuple[float, float, float]:
+    """Return bounds of an affine step: of its Jacobian; of what it does to norm and top of
+    cotangents."""
+    matrix, divisor = e.data[0], e.data[3]
+    if (index := _index(e)) is not None:
+        most = _repeats(index)
+        return math.sqrt(most), most, most
+    if isinstance(matrix, tuple) and any(part is None for part in matrix[:3]):
+        gain = 1.0 if matrix[0] is None else float(np.abs(matrix[0]).max(initial=0.0))
+        if divisor is not None:
+            gain = math.nextafter(gain / float(np.abs(divisor).min()), math.inf)
+        return gain, gain, gain
+    if _is_sum(e):
+        gain = math.sqrt(e.args[0].size)
+        return gain, gain, 1.0
+    gain = matrix_norm(as_matrix(matrix))
+    return gain, gain, math.inf
+
+
+def _is_sum(e: Expression) -> bool:
+    dense = e.kind is nodes.Affine and isinstance(e.data[0], np.ndarray)
+    return dense and e.size == 1 and bool((e.data[0] == 1.0).all())
+
+
+def _range(e: Expression, inner: list[_Range]) -> _Range:
     support = np.logical_or.reduce([r.support for r in inner])
     first = inner[0]
-    if isinstance(node, Multiply | MatMul):
-        return _product_range(node, inner[0], inner[1], support)
-    if isinstance(node, Add):
-        centre = np.sum([r.centre for r in inner], axis=0)
-        spread = math.fsum(r.spread for r in inner) if _bounded(inner) else math.inf
-        return _Range(centre, spread, _join([r.lipschitz for r in inner], inner), support)
-    if isinstance(node, Concatenate):
-        centre = np.concatenate([r.centre.reshape(-1) for r in inner])
-        spread = math.hypot(*(r.spread for r in inner)) * _OUTWARD
-        slope = math.hypot(*(r.lipschitz for r in inner)) * _OUTWARD
-        return _Range(centre, spread, slope, support)
-    if isinstance(node, Elementwise):
-        gain = steepest(node, first)
-        centre = node.function.value(first.centre)
-    elif isinstance(node, SumSquares):
+    if e.kind is nodes.Product:
+        return _product_range(e, inner[0], inner[1], support)
+    if _special(e) == SQUARES:
         gain, centre = 2.0 * first.size, np.asarray(float((first.centre**2).sum()))
-    elif isinstance(node, Linear):
-        if node.matrix_free:
-            raise NotCertifiableError(
-                "the norm of a LinearOperator can only be estimated; pass the matrix (dense or "
-                "sparse) to get a modulus."
-            )
-        gain, centre = node.norm, np.asarray(node.A @ first.centre)
-    elif isinstance(node, Scale):
-        gain, centre = node.gain, first.centre * node.factor
-    elif isinstance(node, Shift):
-        gain, centre = 1.0, first.centre + node.constant
-    elif isinstance(node, Gather):
-        gain, centre = _repeats(node), first.centre.ravel()[node.index]
-    elif isinstance(node, Sum):
-        gain, centre = math.sqrt(first.centre.size), np.asarray(first.centre.sum())
-    elif isinstance(node, Norm2):
-        gain, centre = 1.0, np.asarray(np.linalg.norm(first.centre))
-    elif isinstance(node, Max):
-        gain, centre = 1.0, np.asarray(first.centre.max())
-    elif isinstance(node, SoftmaxCrossEntropy):
-        gain = node.steepest
-        centre = np.asarray(0.0)  # only its derivatives matter
+    elif _special(e) == SOFTMAX:  # only its derivatives matter
+        gain, centre = _softmax_slope(e), np.zeros(())
+    elif (function := scalar_of(e)) is not None:
+        gain, centre = steepest(function, first), function.value(first.centre)
+    elif e.kind is nodes.Add:
+        centre = np.sum([r.centre.ravel() for r in inner], axis=0)
+        spreads, slopes = [r.spread for r in inner], [r.lipschitz for r in inner]
+        if e.name == "Concatenate":  # parts side by side
+            spread, slope = math.hypot(*spreads) * _OUTWARD, math.hypot(*slopes) * _OUTWARD
+            return _Range(centre, spread, slope, support)
+        spread = math.fsum(spreads) if all(map(math.isfinite, spreads)) else math.inf
+        return _Range(centre, spread, _join(slopes, inner), support)
+    elif e.kind is nodes.Affine:
+        gain = _gains(e)[0]
+        matrix, columns, offset, divisor = e.data
+        product = as_matrix(matrix) @ first.centre.reshape(-1, columns)
+        centre = (np.ravel(product) + (0.0 if offset is None else offset)) / (
+            1.0 if divisor is None else divisor
+        )
+    elif e.kind is nodes.Max:
+        gain, centre = 1.0, first.centre.reshape(-1, e.data[0]).max(axis=1)
+    elif e.kind is nodes.Norm2:
+        gain, centre = 1.0, np.linalg.norm(first.centre.reshape(-1, e.data[0]), axis=1)
     else:
         raise NotCertifiableError(
-            f"the calculus has no rule for {node.name}; use a transported certificate instead."
+            f"the calculus has no rule for {e.name}; use a transported certificate instead."
         )
     return _Range(centre, _times(gain, first.spread), _times(gain, first.lipschitz), support)
 
 
-def steepest(node: Elementwise, inner: _Range) -> float:
+def _special(e: Expression) -> str:
+    """Return the name of an atom that is no function of one number."""
+    return e.name if isinstance(e, Atom) and not isinstance(e.known, Curve) else ""
+
+
+def _is_multiply(e: Expression) -> bool:
+    """Is it a product entry by entry?"""
+    return e.kind is nodes.Product and e.name == "Multiply"
+
+
+def _largest_weight(e: Any) -> float:
+    return float(e.known.max(initial=0.0))
+
+
+def _softmax_slope(e: Any) -> float:
+    """A row's derivative is at most sqrt(2) times its weight."""
+    return float(np.sqrt(2.0 * (e.known @ e.known)))
+
+
+def steepest(function: Scalar, inner: _Range) -> float:
     """Return a bound of the slopes of an atom over the range of its argument."""
-    local = node.function.steepest(*interval(inner.centre, inner.spread))
-    everywhere = node.function.lipschitz
+    local = function.steepest(*_interval(inner))
+    everywhere = function.lipschitz
     # A constant that is almost attained is rounded up to the one in the textbooks.
     return everywhere if local > 0.99 * everywhere else local
 
 
-def _product_range(
-    node: Multiply | MatMul, u: _Range, v: _Range, support: NDArray[np.bool_]
-) -> _Range:
-    if isinstance(node, Multiply):
+def _interval(inner: _Range) -> tuple[float, float]:
+    """Return an interval that holds all entries."""
+    low = float(np.min(inner.centre, initial=math.inf)) - inner.spread
+    high = float(np.max(inner.centre, initial=-math.inf)) + inner.spread
+    # A centre that overflowed says nothing.
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+
+
+def _product_range(e: Expression, u: _Range, v: _Range, support: NDArray[np.bool_]) -> _Range:
+    if _is_multiply(e):
         centre, u_size, v_size = u.centre * v.centre, u.top, v.top
     else:
         centre, u_size, v_size = np.asarray(u.centre @ v.centre), u.size, v.size
-    still = float(np.linalg.norm(u.centre)) * _OUTWARD if isinstance(node, MatMul) else u_size
+    still = u_size if _is_multiply(e) else float(np.linalg.norm(u.centre)) * _OUTWARD
     spread = _times(v_size, u.spread) + _times(min(still, u_size), v.spread)
     slopes = [_times(v_size, u.lipschitz), _times(u_size, v.lipschitz)]
     return _Range(centre, spread, _join(slopes, [u, v]), support)
@@ -302,10 +387,6 @@ def _disjoint(inner: list[_Range]) -> bool:
     return int(np.sum([r.support for r in inner], axis=0).max(initial=0)) <= 1
 
 
-def _bounded(inner: list[_Range]) -> bool:
-    return all(math.isfinite(r.spread) for r in inner)
-
-
 def _times(a: float, b: float) -> float:
     return 0.0 if a == 0.0 or b == 0.0 else a * b
 
@@ -314,71 +395,68 @@ def _times(a: float, b: float) -> float:
 
 
 def _backward(root: Expression, ranges: dict[int, _Range]) -> list[Bend]:
-    cotangents: dict[int, _Cotangent] = {id(node): _Cotangent() for node in root.plan}
+    steps = plan(root)
+    cotangents: dict[int, _Cotangent] = {id(e): _Cotangent() for e in steps}
     cotangents[id(root)].add(1.0, 1.0)
     bends: list[Bend] = []
-    for node in reversed(root.plan):
-        if not node.args:
+    for e in reversed(steps):
+        if not arguments(e):
             continue
-        inner = [ranges[id(a)] for a in node.args]
-        given = cotangents[id(node)]
-        for argument, (norm, top) in zip(node.args, _pull(node, given, inner), strict=True):
+        inner = [ranges[id(a)] for a in arguments(e)]
+        given = cotangents[id(e)]
+        for argument, (norm, top) in zip(arguments(e), _pull(e, given, inner), strict=True):
             cotangents[id(argument)].add(norm, top)
-        bend = _bend(node, given, inner)
+        bend = _bend(e, given, inner)
         if bend is not None and bend.amount > 0.0:
             bends.append(bend)
     return list(reversed(bends))
 
 
-def _pull(node: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[float, float]]:
+def _pull(e: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[float, float]]:
+    """Return bounds of the vector-Jacobian products, argument by argument."""
     first = inner[0]
-    if isinstance(node, Add | Concatenate):
-        return [(given.norm, given.top)] * len(inner)
-    if isinstance(node, Multiply):
+    if _is_multiply(e):
         return [
             (_times(given.norm, other.top), _times(given.top, other.top))
             for other in reversed(inner)
         ]
-    if isinstance(node, MatMul):
+    if e.kind is nodes.Product:
         return [(size := _times(given.norm, other.size), size) for other in reversed(inner)]
-    if isinstance(node, Sum):
-        return [(given.norm * math.sqrt(first.centre.size), given.norm)]
-    if isinstance(node, SumSquares):
+    if _special(e) == SQUARES:
         return [(_times(2.0 * given.norm, first.size), _times(2.0 * given.norm, first.top))]
-    if isinstance(node, SoftmaxCrossEntropy):
-        return [(given.norm * node.steepest, given.norm * node.largest_weight)]
-    if isinstance(node, Elementwise):
-        gain = steepest(node, first)
-    elif isinstance(node, Linear):
-        return [(_times(node.norm, given.norm), math.inf)]
-    elif isinstance(node, Scale):
-        gain = node.gain
-    elif isinstance(node, Gather):
-        gain = float(np.bincount(node.index.ravel()).max(initial=1))
+    if _special(e) == SOFTMAX:
+        largest = _largest_weight(e)
+        return [(given.norm * _softmax_slope(e), given.norm * largest)]
+    function = scalar_of(e)
+    if function is not None:
+        gains = (steepest(function, first),) * 2
+    elif e.kind is nodes.Affine:
+        gains = _gains(e)[1:]
     else:
-        gain = 1.0
-    return [(_times(gain, given.norm), _times(gain, given.top))]
+        gains = 1.0, 1.0
+    return [(_times(gains[0], given.norm), _times(gains[1], given.top))] * len(inner)
 
 
-def _bend(node: Expression, given: _Cotangent, inner: list[_Range]) -> Bend | None:
+def _bend(e: Expression, given: _Cotangent, inner: list[_Range]) -> Bend | None:
     first = inner[0]
-    if isinstance(node, Elementwise):
-        curvature = node.function.curvature
+    if _special(e) == SQUARES:
+        return Bend(e, _times(2.0 * given.norm, first.lipschitz**2), "2 |lambda| |J|^2")
+    if _special(e) == SOFTMAX:
+        curvature = 0.5 * _largest_weight(e)
+        return Bend(e, _times(curvature * given.norm, first.lipschitz**2), "|lambda|/2 |J|^2")
+    function = scalar_of(e)
+    if function is not None:
+        curvature = function.curvature
         if math.isinf(curvature):  # higher powers bend without bound, but not on a bounded domain
-            curvature = node.function.sharpest(*interval(first.centre, first.spread))
+            curvature = function.sharpest(*_interval(first))
         amount = _times(_times(curvature, given.top), first.lipschitz**2)
-        return Bend(node, amount, f"|lambda| sup|{node.name}''| |J|^2")
-    if isinstance(node, SumSquares):
-        return Bend(node, _times(2.0 * given.norm, first.lipschitz**2), "2 |lambda| |J|^2")
-    if isinstance(node, SoftmaxCrossEntropy):
-        curvature = 0.5 * node.largest_weight
-        return Bend(node, _times(curvature * given.norm, first.lipschitz**2), "|lambda|/2 |J|^2")
-    if isinstance(node, Norm2):
-        return Bend(node, math.inf, "the norm bends without bound near its kink")
-    if isinstance(node, Multiply | MatMul):
+        return Bend(e, amount, f"|lambda| sup|{e.name}''| |J|^2")
+    if e.kind is nodes.Norm2:
+        return Bend(e, math.inf, "the norm bends without bound near its kink")
+    if e.kind is nodes.Product:
         u, v = inner
         cross = 1.0 if _disjoint(inner) else 2.0
-        size = given.top if isinstance(node, Multiply) else given.norm
+        size = given.top if _is_multiply(e) else given.norm
         amount = _times(cross * size, _times(u.lipschitz, v.lipschitz))
-        return Bend(node, amount, "|lambda| |J_left| |J_right|")
+        return Bend(e, amount, "|lambda| |J_left| |J_right|")
     return None

@@ -9,8 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from goldstein.calculus.affine import linear
-from goldstein.calculus.affine import sum_entries as sum
 from goldstein.calculus.atoms import absolute as abs
 from goldstein.calculus.atoms import (
     capped_l1,
@@ -46,7 +44,8 @@ from goldstein.calculus.atoms import (
 from goldstein.calculus.atoms import largest as max
 from goldstein.calculus.atoms import smallest as min
 from goldstein.calculus.expression import Ball, Expression, Variable
-from goldstein.calculus.stacking import concatenate, stack
+from goldstein.calculus.operators import concatenate, linear, stack
+from goldstein.calculus.operators import sum_entries as sum
 
 _HIGHER = {
     "goldstein.apriori.arrangement": ["MissingAssumption"],

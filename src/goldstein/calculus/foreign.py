@@ -1,47 +1,47 @@
-"""Other libraries that take an expression for an array of numbers: words for what to write."""
+"""A kind of node that the checker does not have: what is known in float64 only."""
 
 from __future__ import annotations
 
-import sys
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from goldstein.errors import InputTypeError
-
-#: Modules whose products ask for an array of numbers instead of leaving `@` to the expression.
-_INSTEAD = {
-    "scipy.sparse.linalg._interface": "for a LinearOperator A write gs.linear(A, u)",
-    "pandas.core.frame": "for a DataFrame write frame.to_numpy() @ u",
-}
+from goldstein.checker.arrays import Vector
+from goldstein.checker.nodes import Node
 
 
-def as_object(expression: Any, dtype: Any) -> Any:
-    """Return an array of one object, by which SciPy's sparse matrices know that `@` is ours.
+@dataclass(frozen=True, eq=False)
+class Foreign(Node):
+    """User code, entry by entry, with its derivative; or a LinearOperator, which has none.
 
-    Those who would go on with it as if it were numbers are told what to write, before they fail
-    with words of their own.
+    Attributes
+    ----------
+    shape : tuple of int
+        That of the argument.
+    function, derivative : callable, or LinearOperator and None
     """
-    caller = sys._getframe(2).f_globals.get("__name__", "")
-    if caller in _INSTEAD:
-        raise InputTypeError(
-            f"an expression is a function, not an array of numbers: {_INSTEAD[caller]}."
-        )
-    if dtype is not None and np.dtype(dtype) != object:
-        raise InputTypeError(
-            f"an expression is a function, not an array of {np.dtype(dtype)} numbers: F.value(x) "
-            "is its value at a point x."
-        )
-    box = np.empty((), dtype=object)
-    box[()] = expression
-    return box
+
+    shape: tuple[int, ...]
+    function: Any
+    derivative: Any = None
+
+    def fits(self) -> bool:
+        return True
+
+    def evaluated(self, u: Vector) -> Vector:
+        """Return the values."""
+        table = u.reshape(self.shape)
+        found = self.function @ table if self.derivative is None else self.function(table)
+        return np.asarray(found, dtype=np.float64).ravel()
+
+    def pulled_back(self, g: Vector, u: Vector) -> Vector:
+        """Return derivatives in the argument, those in the values being given."""
+        if self.derivative is None:
+            found = self.function.T @ g.reshape(-1, *self.shape[1:])
+            return np.asarray(found, dtype=np.float64).ravel()
+        slopes = np.asarray(self.derivative(u.reshape(self.shape)), dtype=np.float64)
+        return g * np.broadcast_to(slopes, self.shape).ravel()
 
 
-def refuse_torch(function: Any) -> NoReturn:
-    """PyTorch's functions know tensors only."""
-    name = getattr(function, "__name__", str(function))
-    raise InputTypeError(
-        f"torch.{name} is not known for expressions; write it with NumPy's functions and the atoms "
-        "of goldstein (np.abs, np.maximum, gs.relu, ...), or keep the function in PyTorch and pass "
-        "goldstein.torch.oracle(fn, params)."
-    )
+__all__ = ["Foreign"]

@@ -63,9 +63,7 @@ def _closed(value: Any) -> Any:
         return hand_over(value)
     if isinstance(value, sparse.csr_array):
         return hand_over_sparse(value)
-    if type(value) is tuple and all(isinstance(part, np.ndarray) for part in value):
-        return tuple(hand_over(part) for part in value)
-    return value
+    return tuple(map(_closed, value)) if type(value) is tuple else value
 
 
 __all__ = ["SetOnce"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,11 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from goldstein.calculus import sum_squares
-from goldstein.calculus.arithmetic import Arithmetic
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import hand_over, hand_over_sparse, own, own_sparse
-from goldstein.calculus.expression import Bound, Expression, Jet
-from goldstein.calculus.stillness import Still
+from goldstein.calculus.expression import Expression
+from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
@@ -33,35 +31,14 @@ class Model(Expression):
     """
 
     def __init__(self, tree: Expression) -> None:
-        super().__init__((tree,), ())
+        super().__init__(nodes.Add, (tree,), ())
 
-    def with_args(self, args: Sequence[Expression]) -> Expression:
-        return args[0]
+    def rebuilt(self, made: dict[int, Expression]) -> Expression:
+        return made[id(self.tree)]
 
     @property
     def tree(self) -> Expression:
         return self.args[0]
-
-    @property
-    def own_affine(self) -> bool:
-        return True
-
-    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
-        return values[0]
-
-    def backward(
-        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
-    ) -> tuple[Any, ...]:
-        return (cotangent,)
-
-    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
-        return args[0]
-
-    def bound(self, bounds: Sequence[Bound]) -> Bound:
-        return bounds[0]
-
-    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
-        return jets[0]
 
     def start(self, rng: int | np.random.Generator | None = None) -> Vector:
         """Return a start point of the usual size; same seed, same point."""

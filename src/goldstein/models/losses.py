@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from goldstein.calculus import (
-    Variable,
     huber,
     logistic,
     pseudo_huber,
@@ -22,7 +21,6 @@ from goldstein.calculus import (
     sum,
     sum_squares,
 )
-from goldstein.calculus.atoms.base import Elementwise
 from goldstein.calculus.constants import hand_over
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.set_once import SetOnce
@@ -134,7 +132,7 @@ class Squared(Loss):
 
 
 class Robust(Loss):
-    """An elementwise function of the residual."""
+    """The Huber loss of the residual, or a smooth version of it."""
 
     def __init__(
         self, target: Vector, atom: Atom, threshold: float, weights: Vector | None = None
@@ -144,16 +142,20 @@ class Robust(Loss):
         self.target_is_vector = target.ndim == 1
         self.outputs = 1 if target.ndim == 1 else target.shape[1]
         self.slope_limit = self._threshold * math.sqrt(self.outputs)
-        example = atom(Variable(1), self._threshold)
-        assert isinstance(example, Elementwise)
-        self._function = example.function
 
     def value(self, out: Vector) -> float:
-        return float(self._spread(self._function.value(out - self.target)).sum())
+        u, t = out - self.target, self._threshold
+        if self._atom is huber:
+            far = t * np.abs(u) - 0.5 * t * t
+            losses = np.where(np.abs(u) <= t, 0.5 * u * u, far)
+        else:  # no cancellation for small u; u / t could overflow
+            losses = t * (u * (u / (t + np.hypot(t, u))))
+        return float(self._spread(losses).sum())
 
     def slope(self, out: Vector) -> Vector:
-        gap = out - self.target
-        answer: Vector = self._spread(self._function.slope(gap, self._function.piece(gap)))
+        u, t = out - self.target, self._threshold
+        slopes = np.clip(u, -t, t) if self._atom is huber else t * (u / np.hypot(t, u))
+        answer: Vector = self._spread(slopes)
         return answer
 
     def expression(self, out: Expression) -> Expression:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.calculus.affine import row_norms, size_upper
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import hand_over, hand_over_sparse
+from goldstein.calculus.operators import row_norms, size_upper
 from goldstein.checker.arrays import Vector
 
 #: Bytes of data per block: a block stays in the cache between its two products.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, ramp, sum
-from goldstein.calculus.affine import Linear, linear
 from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.operators import linear, matrix_norm
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError
@@ -122,8 +122,7 @@ class MarginSVM(Model):
 
     @cached_property
     def _norm(self) -> float:
-        (data,) = (node for node in self.plan if isinstance(node, Linear))
-        return data.norm
+        return matrix_norm(self.Z)
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return sqrt(2 lam F(x)) + lam delta + |p| |Z| / rho; |p| = sqrt(n) without weights."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from goldstein.calculus import Variable, row_max, sum
-from goldstein.calculus.affine import row_norms
 from goldstein.calculus.constants import hand_over
 from goldstein.calculus.expression import Expression
+from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goldstein.calculus.affine import row_norms
+from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.models.losses import Loss
 from goldstein.numerics.long_sum import LongSum

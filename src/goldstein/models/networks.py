@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, relu
-from goldstein.calculus.affine import linear
+from goldstein.calculus.operators import linear
 from goldstein.calculus.constants import own
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Matrix, Vector

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from goldstein.calculus.affine import row_norms
 from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.arrays import Enclosure, product_part, sum_of_parts
 from goldstein.errors import InputError, InputTypeError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus.affine import row_norms
+from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.models.losses import Loss

@@ -11,12 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.apriori.rules.checks import (
-    nonnegative,
-    nonnegatives,
-    positive,
-    some_triples,
-)
+from goldstein.apriori.rules.checks import nonnegative, nonnegatives, positive, some_triples
 from goldstein.checker.rounding import gamma
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.directed import (
@@ -60,12 +55,7 @@ def linear_composition(triple: OuterLipschitz, A: Any) -> OuterLipschitz:
 
 
 def rowwise_composition(
-    A: Any,
-    reach: float,
-    modulus: float = 0.0,
-    *,
-    limits: ArrayLike = math.inf,
-    copies: int = 1,
+    A: Any, reach: float, modulus: float = 0.0, *, limits: ArrayLike = math.inf, copies: int = 1
 ) -> OuterLipschitz:
     """Rule R3': `x -> sum_i f_i(a_i.x + b_i)`, each scalar f_i with its own radius.
 

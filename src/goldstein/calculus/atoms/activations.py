@@ -4,38 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from goldstein.calculus.affine import multiply
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.expression import Expression
-from goldstein.checker.arrays import Indices, Vector
+from goldstein.calculus.operators import multiply
 from goldstein.numerics.exact_floats import exact_number, positive
-
-
-class Relu(PiecewisePolynomial):
-    """max(u, 0)."""
-
-    def __init__(self) -> None:
-        super().__init__("relu", [0], [[0], [0, 1]])
-
-    def value(self, u: Vector) -> Vector:
-        answer: Vector = np.maximum(u, 0.0)
-        return answer
-
-    def slope(self, u: Vector, piece: Indices) -> Vector:
-        return piece.astype(np.float64)
-
-
-class Abs(PiecewisePolynomial):
-    """|u|."""
-
-    def __init__(self) -> None:
-        super().__init__("abs", [0], [[0, -1], [0, 1]])
-
-    def value(self, u: Vector) -> Vector:
-        answer: Vector = np.abs(u)
-        return answer
 
 
 def relu(u: Expression) -> Expression:
@@ -43,11 +15,12 @@ def relu(u: Expression) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable
     >>> relu(Variable(2))(np.array([-1.0, 2.0]))
     array([0., 2.])
     """
-    return Elementwise(Relu(), u)
+    return Elementwise(PiecewisePolynomial("relu", [0], [[0], [0, 1]]), u)
 
 
 def leaky_relu(u: Expression, slope: float = 0.01) -> Expression:
@@ -55,6 +28,7 @@ def leaky_relu(u: Expression, slope: float = 0.01) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable
     >>> leaky_relu(Variable(2), 0.5)(np.array([-1.0, 2.0]))
     array([-0.5,  2. ])
@@ -68,11 +42,12 @@ def absolute(u: Expression) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable, abs
     >>> abs(Variable(2))(np.array([-1.0, 2.0]))
     array([1., 2.])
     """
-    return Elementwise(Abs(), u)
+    return Elementwise(PiecewisePolynomial("abs", [0], [[0, -1], [0, 1]]), u)
 
 
 def hard_tanh(u: Expression) -> Expression:
@@ -80,6 +55,7 @@ def hard_tanh(u: Expression) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable
     >>> hard_tanh(Variable(2))(np.array([-3.0, 0.5]))
     array([-1. ,  0.5])
@@ -92,6 +68,7 @@ def relu6(u: Expression) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable
     >>> relu6(Variable(2))(np.array([-3.0, 7.0]))
     array([0., 6.])
@@ -104,6 +81,7 @@ def soft_threshold(u: Expression, threshold: float) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable
     >>> soft_threshold(Variable(2), 1.0)(np.array([-3.0, 0.5]))
     array([-2.,  0.])
@@ -117,6 +95,7 @@ def gated_relu(a: Any, b: Expression) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable
     >>> w = Variable(2)
     >>> gated_relu(w[0], w[1]).value(np.array([3.0, 2.0]))
@@ -126,11 +105,5 @@ def gated_relu(a: Any, b: Expression) -> Expression:
 
 
 __all__ = [
-    "absolute",
-    "gated_relu",
-    "hard_tanh",
-    "leaky_relu",
-    "relu",
-    "relu6",
-    "soft_threshold",
-]
+    "absolute", "gated_relu", "hard_tanh", "leaky_relu", "relu", "relu6", "soft_threshold",
+]  # fmt: skip

@@ -8,7 +8,6 @@ from typing import Any
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.expression import Expression
 from goldstein.errors import InputError
-from goldstein.numerics.directed import fraction_lower
 from goldstein.numerics.exact_floats import exact_number, positive
 
 
@@ -66,16 +65,7 @@ def eps_insensitive(u: Expression, eps: float) -> Expression:
     array([0.5, 0. ])
     """
     e = positive("eps", eps)
-    pieces: list[list[Any]] = [[-e, -1], [0], [-e, 1]]
-    # The slope set at one kink misses the other kink's slopes: both must not be in reach.
-    function = PiecewisePolynomial(
-        "eps_insensitive",
-        [-e, e],
-        pieces,
-        pivot_limit=fraction_lower(e),
-        pivot_limit_attained=False,
-    )
-    return Elementwise(function, u)
+    return Elementwise(PiecewisePolynomial("eps_insensitive", [-e, e], [[-e, -1], [0], [-e, 1]]), u)
 
 
 def huber(u: Expression, threshold: float = 1.0) -> Expression:
@@ -107,41 +97,4 @@ def squared_hinge(u: Expression) -> Expression:
     return Elementwise(PiecewisePolynomial("squared_hinge", [1], [[1, -2, 1], [0]]), u)
 
 
-def square(u: Expression) -> Expression:
-    """Return u^2, entry by entry.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from goldstein.calculus import Variable
-    >>> square(Variable(2))(np.array([-1.0, 2.0]))
-    array([1., 4.])
-    """
-    return Elementwise(PiecewisePolynomial("square", [], [[0, 0, 1]]), u)
-
-
-def sum_squares(u: Expression) -> Expression:
-    """Return the sum of the squares of all entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from goldstein.calculus import Variable
-    >>> sum_squares(Variable(2)).value(np.array([3.0, 4.0]))
-    25.0
-    """
-    from goldstein.calculus.atoms.norms import SumSquares
-
-    return SumSquares(u)
-
-
-__all__ = [
-    "eps_insensitive",
-    "hinge",
-    "huber",
-    "pinball",
-    "ramp",
-    "square",
-    "squared_hinge",
-    "sum_squares",
-]
+__all__ = ["eps_insensitive", "hinge", "huber", "pinball", "ramp", "squared_hinge"]

@@ -1,122 +1,14 @@
-"""The largest entry of an expression, and the maximum of affine functions."""
+"""The largest and the smallest: of all entries, of the rows of a table, of two entry by entry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from goldstein.calculus.affine import linear
-from goldstein.calculus.arithmetic import Arithmetic
-from goldstein.calculus.expression import (
-    Bound,
-    ExactEntry,
-    Expression,
-    Jet,
-    KinkNode,
-    Leading,
-    Tie,
-    as_expression,
-)
-from goldstein.calculus.stillness import Still
-from goldstein.checker.arrays import Vector
-from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.errors import InputError, InputTypeError, NotCertifiableError
-
-
-class Max(KinkNode):
-    """The largest entry. A piece is the flat index of the entry that is the largest."""
-
-    def __init__(self, arg: Expression) -> None:
-        if arg.size == 0:
-            raise InputError("max expects at least one entry, got none.")
-        super().__init__((arg,), ())
-
-    @property
-    def has_kinks(self) -> bool:
-        return self.args[0].size > 1
-
-    def forward(self, values: Sequence[Any], arithmetic: Arithmetic, piece: Any) -> Any:
-        flat = values[0].reshape(-1)
-        return np.asarray(flat.max()) if piece is None else flat[piece]
-
-    def backward(
-        self, cotangent: Any, values: Sequence[Any], arithmetic: Arithmetic, piece: Any
-    ) -> tuple[Any, ...]:
-        out = arithmetic.zeros((self.args[0].size,))
-        at = 0 if piece is None else int(piece)
-        if isinstance(out, Enclosure):
-            spot = np.zeros(out.size)
-            spot[at] = 1.0
-            return ((cotangent * spot).reshape(self.args[0].shape),)
-        out[at] = np.asarray(cotangent).item()
-        return (out.reshape(self.args[0].shape),)
-
-    def clear_piece(self, u: Vector, slack: Any) -> Any:
-        flat, margin = u.reshape(-1), np.reshape(slack, -1)
-        top = int(flat.argmax())
-        # Written so that a NaN or an overflow counts as doubt.
-        beaten = flat + margin < flat[top] - margin[top]
-        return top if beaten.sum() == flat.size - 1 else None
-
-    def nearest_piece(self, u: Vector) -> Any:
-        return int(u.reshape(-1).argmax())
-
-    @np.errstate(all="ignore")
-    def examine(self, u: Enclosure, exact: ExactEntry) -> tuple[Any, list[Tie], list[int]]:
-        flat = u.reshape(-1)
-        floor = float((flat.mid - flat.rad).max()) if np.isfinite(flat.rad).all() else -np.inf
-        reach = flat.mid + flat.rad
-        # The doubled margin covers the rounding of the two lines above.
-        rivals = np.flatnonzero(
-            ~(reach + 2.0**-50 * np.abs(reach) + 2.0**-1000 < floor - 2.0**-50 * abs(floor))
-        )
-        if rivals.size == 1:
-            return int(rivals[0]), [], []
-        values = {i: exact(i) for i in rivals.tolist()}
-        top = max(values.values())
-        tied = [i for i, value in values.items() if value == top]
-        if len(self._distinct(tied)) == 1:
-            return tied[0], [], []
-        return tied[0], [(i, 0) for i in tied], []
-
-    def _distinct(self, entries: list[int]) -> dict[Any, int]:
-        """One entry for every different affine function among the given ones."""
-        inner = self.args[0]
-        if not inner.is_affine:
-            return {i: i for i in entries}
-        kinds: dict[Any, int] = {}
-        for i in entries:
-            kinds.setdefault((tuple(sorted(inner.row(i).items())), inner.offset(i)), i)
-        return kinds
-
-    def felt(self, ties: list[Tie], moves: Callable[[int], bool]) -> list[Tie]:
-        return ties if any(moves(i) for i, _ in ties) else []
-
-    def still(self, args: Sequence[Still], piece: Any, touched: frozenset[int]) -> Still:
-        (inner,) = args
-        top = sorted(touched) or [piece]
-        parts = inner.constant.reshape(-1)[top], inner.zero.reshape(-1)[top]
-        return Still.everywhere((), *(bool(part.all()) for part in parts))
-
-    def split(self, piece: Any, ties: list[Tie], leading: Leading) -> Any:
-        paths = {i: list(leading(i)) for i in self._distinct([i for i, _ in ties]).values()}
-        length = max(len(path) for path in paths.values())
-        padded = {i: path + [Fraction(0)] * (length - len(path)) for i, path in paths.items()}
-        best = max(padded.values())
-        winners = [i for i, path in padded.items() if path == best]
-        if len(winners) > 1:
-            raise NotCertifiableError("the direction does not separate the tied entries of max.")
-        return winners[0]
-
-    def bound(self, bounds: Sequence[Bound]) -> Bound:
-        (b,) = bounds
-        return Bound(np.asarray(b.value.max()), b.lipschitz, b.radius)
-
-    def jet(self, jets: Sequence[Jet], piece: Any) -> Jet:
-        return [np.asarray(c.reshape(-1)[piece], dtype=object) for c in jets[0]]
+from goldstein.calculus.atoms.activations import relu
+from goldstein.calculus.expression import Expression, as_expression, holds_expressions
+from goldstein.calculus.operators import linear
+from goldstein.checker import nodes
+from goldstein.errors import InputError, InputTypeError
 
 
 def largest(u: Any, *others: Any) -> Expression:
@@ -124,13 +16,14 @@ def largest(u: Any, *others: Any) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable, max
     >>> x, y = Variable(2)
     >>> max([x + y, x * y, 1.0]).value(np.array([2.0, 3.0]))
     6.0
     """
     _require_one("max", others)
-    return Max(as_expression(u, "max"))
+    return _largest(as_expression(u, "max"))
 
 
 def smallest(u: Any, *others: Any) -> Expression:
@@ -138,12 +31,19 @@ def smallest(u: Any, *others: Any) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable, min
     >>> min(Variable(3)).value(np.array([1.0, 5.0, 2.0]))
     1.0
     """
     _require_one("min", others)
-    return -Max(-as_expression(u, "min"))
+    return -_largest(-as_expression(u, "min"))
+
+
+def _largest(u: Expression) -> Expression:
+    if u.size == 0:
+        raise InputError("max expects at least one entry, got none.")
+    return Expression(nodes.Max, (u,), (), (u.size,), "Max")
 
 
 def _require_one(name: str, others: tuple[Any, ...]) -> None:
@@ -159,11 +59,64 @@ def max_affine(A: Any, b: Any, w: Expression) -> Expression:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from goldstein.calculus import Variable
     >>> max_affine([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]], 0.0, Variable(2)).value(np.array([1, 0]))
     2.0
     """
-    return Max(linear(A, w) + b)
+    return _largest(linear(A, w) + b)
 
 
-__all__ = ["Max", "largest", "max_affine", "smallest"]
+def row_max(u: Any) -> Expression:
+    """Return the largest entry of every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable
+    >>> row_max(Variable(4).reshape(2, 2))(np.array([1.0, 5.0, 2.0, -3.0]))
+    array([5., 2.])
+    """
+    u = as_expression(u, "row_max")
+    if u.ndim != 2 or u.shape[1] == 0:
+        raise InputTypeError("row_max expects an expression of shape (n, k) with k >= 1.")
+    return Expression(nodes.Max, (u,), u.shape[:1], (u.shape[1],), "RowMax")
+
+
+def maximum(a: Any, b: Any) -> Expression:
+    """Return the larger of two, entry by entry, as `np.maximum`; one of them may be a constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable, maximum
+    >>> maximum(Variable(3), [0.0, 1.0, 2.0])(np.array([-1.0, 2.0, 0.5]))
+    array([0., 2., 2.])
+    """
+    left, right = _expression_first(a, b, "maximum")
+    # max(a, b) = b + max(a - b, 0), which is exact in proofs.
+    above: Expression = relu(left - right) + right
+    return above
+
+
+def minimum(a: Any, b: Any) -> Expression:
+    """Return the smaller of two, entry by entry, as `np.minimum`; one of them may be a constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable, minimum
+    >>> minimum(Variable(2), 1.0)(np.array([-1.0, 2.0]))
+    array([-1.,  1.])
+    """
+    left, right = _expression_first(a, b, "minimum")
+    return left - relu(left - right)
+
+
+def _expression_first(a: Any, b: Any, what: str) -> tuple[Expression, Any]:
+    if not (isinstance(a, Expression) or holds_expressions(a)):
+        a, b = b, a
+    return as_expression(a, what), b
+
+
+__all__ = ["largest", "max_affine", "maximum", "minimum", "row_max", "smallest"]

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from goldstein.calculus.arithmetic import (
-    ENCLOSURE,
-    RATIONAL,
-    Arithmetic,
-    Irrational,
-    enclose_function,
-    rational,
-)
 from goldstein.calculus.atoms.base import (
+    Atom,
+    Curve,
     Elementwise,
     PiecewisePolynomial,
-    ScalarFunction,
     require_range,
-)
-from goldstein.calculus.expression import Expression
-from goldstein.checker.arrays import Indices, Vector
-from goldstein.checker.enclosed.arrays import Enclosure, enclose
+)  # fmt: skip
+from goldstein.calculus.expression import Expression, as_expression
+from goldstein.calculus.operators import rational_scale
+from goldstein.checker import nodes
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
-from goldstein.numerics.directed import fraction_lower
 from goldstein.numerics.exact_floats import exact_number, positive
 
 
@@ -42,10 +33,8 @@ def capped_l1(u: Expression, threshold: float = 1.0) -> Expression:
     array([1. , 0.5])
     """
     t = positive("threshold", threshold)
-    function = PiecewisePolynomial(
-        "capped_l1", [-t, 0, t], [[t], [0, -1], [0, 1], [t]], pivot_limit=fraction_lower(t / 2)
-    )
-    return Elementwise(function, u)
+    pieces: list[list[Any]] = [[t], [0, -1], [0, 1], [t]]
+    return Elementwise(PiecewisePolynomial("capped_l1", [-t, 0, t], pieces), u)
 
 
 def scad(u: Expression, lam: float = 1.0, a: float = 3.7) -> Expression:
@@ -87,54 +76,6 @@ def mcp(u: Expression, lam: float = 1.0, gamma: float = 2.0) -> Expression:
     return Elementwise(PiecewisePolynomial("mcp", [-g * l, 0, g * l], pieces), u)
 
 
-class LogSum(ScalarFunction):
-    """lam log(1 + |u|/eps): its slope is rational, its value is not."""
-
-    name = "log_sum"
-
-    def __init__(self, lam: Any, eps: Any) -> None:
-        self.lam, self.eps = positive("lam", lam), positive("eps", eps)
-        self.breakpoints = (Fraction(0),)
-        require_range(self.name, [self.lam, self.eps, self.lam / self.eps])
-        self.jumps = (2 * self.lam / self.eps,)
-        self.lipschitz = fraction_upper(self.lam / self.eps)
-        self.curvature = fraction_upper(self.lam / self.eps**2)
-
-    def anew(self) -> LogSum:
-        return LogSum(self.lam, self.eps)
-
-    def value(self, u: Vector) -> Vector:
-        answer: Vector = float(self.lam) * np.log1p(np.abs(u) / float(self.eps))
-        return answer
-
-    def slope(self, u: Vector, piece: Indices) -> Vector:
-        side = 2.0 * piece - 1.0
-        answer: Vector = side * float(self.lam) / (float(self.eps) + side * u)
-        return answer
-
-    def value_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
-        if arithmetic is RATIONAL:
-            raise Irrational("log_sum")
-        ratio = u * (2.0 * piece - 1.0) / enclose(self.eps)
-        log = enclose_function(ratio, lambda b: (1 + b).log())
-        return log * enclose(self.lam)
-
-    def slope_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
-        side = 2 * piece - 1
-        if arithmetic is ENCLOSURE:
-            flank: Enclosure = u * side.astype(float) + enclose(self.eps)
-            return flank.reciprocal() * (side.astype(float) * enclose(self.lam))
-        out = np.empty(piece.shape, dtype=object)
-        lam, eps = rational(self.lam), rational(self.eps)
-        for place, (s, x) in enumerate(zip(side.ravel().tolist(), u.ravel().tolist())):
-            out.flat[place] = s * lam / (eps + s * x)
-        return out
-
-    def steepest(self, low: float, high: float) -> float:
-        nearest = 0.0 if low <= 0.0 <= high else min(abs(low), abs(high))
-        return float(self.lam) / (float(self.eps) + nearest) if math.isfinite(nearest) else 0.0
-
-
 def log_sum(u: Expression, lam: float = 1.0, eps: float = 1.0) -> Expression:
     """Return lam log(1 + |u|/eps).
 
@@ -145,7 +86,19 @@ def log_sum(u: Expression, lam: float = 1.0, eps: float = 1.0) -> Expression:
     >>> log_sum(Variable(1), 1.0, 0.5)(np.array([0.0]))
     array([0.])
     """
-    return Elementwise(LogSum(lam, eps), u)
+    u, l, e = as_expression(u, "log_sum"), positive("lam", lam), positive("eps", eps)
+    require_range("log_sum", [l, e, l / e])
+    inner = Elementwise(PiecewisePolynomial("log_sum", [0], [[1, -1 / e], [1, 1 / e]]), u)
+    log = Expression(nodes.Smooth, (inner,), u.shape, ("log",), "log")
+    curve = Curve(partial(_flank, l, e), fraction_upper(l / e**2), (Fraction(0),))
+    return Atom(rational_scale(log, l), u, "log_sum", curve)
 
 
-__all__ = ["LogSum", "capped_l1", "log_sum", "mcp", "scad"]
+def _flank(lam: Fraction, eps: Fraction, low: float, high: float) -> float:
+    nearest = 0.0 if low <= 0.0 <= high else min(abs(low), abs(high))
+    if nearest == 0.0:
+        return fraction_upper(lam / eps)
+    return float(lam) / (float(eps) + nearest) if math.isfinite(nearest) else 0.0
+
+
+__all__ = ["capped_l1", "log_sum", "mcp", "scad"]

@@ -4,167 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from goldstein.calculus.arithmetic import RATIONAL, Arithmetic, Irrational, enclose_function, flint
-from goldstein.calculus.atoms.base import Elementwise, ScalarFunction, require_range
-from goldstein.calculus.expression import Expression
-from goldstein.checker.arrays import Indices, Vector
-from goldstein.checker.enclosed.arrays import Enclosure, enclose
+from goldstein.calculus.atoms.base import Atom, Curve, require_range
+from goldstein.calculus.constants import hand_over
+from goldstein.calculus.expression import Expression, as_expression
+from goldstein.calculus.foreign import Foreign
+from goldstein.calculus.operators import affine, rational_scale
+from goldstein.checker import nodes
+from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import fraction_upper
-from goldstein.errors import InputError, NotCertifiableError
+from goldstein.errors import InputError
 from goldstein.numerics.exact_floats import exact_number, positive
-
-BallFunction = Callable[[Any, Any], Any]
-
-
-class _Smooth(ScalarFunction):
-    """One smooth piece, evaluated by floats or by balls."""
-
-    def _ball_value(self, flint: Any, ball: Any) -> Any:
-        raise NotImplementedError
-
-    def _ball_slope(self, flint: Any, ball: Any) -> Any:
-        raise NotImplementedError
-
-    def value_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
-        return self._in(u, arithmetic, self._ball_value)
-
-    def slope_in(self, u: Any, piece: Indices, arithmetic: Arithmetic) -> Any:
-        return self._in(u, arithmetic, self._ball_slope)
-
-    def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
-        if arithmetic is RATIONAL:
-            raise Irrational(self.name)
-        module = flint()
-        return enclose_function(u, lambda ball: function(module, ball))
-
-
-class Softplus(_Smooth):
-    """log(1 + exp(sign u))."""
-
-    lipschitz = 1.0
-    curvature = 0.25
-
-    def __init__(self, name: str, sign: float) -> None:
-        self.name = name
-        self.sign = sign
-
-    def anew(self) -> Softplus:
-        return Softplus(self.name, self.sign)
-
-    def value(self, u: Vector) -> Vector:
-        answer: Vector = np.logaddexp(0.0, self.sign * u)
-        return answer
-
-    def slope(self, u: Vector, piece: Indices) -> Vector:
-        # exp of a nonpositive number cannot overflow.
-        small = np.exp(-np.abs(u))
-        rising = np.where(self.sign * u >= 0, 1.0, small) / (1.0 + small)
-        answer: Vector = self.sign * rising
-        return answer
-
-    def _ball_value(self, flint: Any, ball: Any) -> Any:
-        t = ball * int(self.sign)
-        return ((-t).exp() + 1).log() + t if t > 0 else (t.exp() + 1).log()
-
-    def _ball_slope(self, flint: Any, ball: Any) -> Any:
-        return int(self.sign) / ((-int(self.sign) * ball).exp() + 1)
-
-    def steepest(self, low: float, high: float) -> float:
-        end = high if self.sign > 0 else -low
-        return 1.0 / (1.0 + math.exp(-min(max(end, -700.0), 700.0))) if end < 700.0 else 1.0
-
-
-class PseudoHuber(_Smooth):
-    """t^2 (sqrt(1 + (u/t)^2) - 1)."""
-
-    name = "pseudo_huber"
-    curvature = 1.0
-
-    def __init__(self, threshold: Any) -> None:
-        self.threshold = positive("threshold", threshold)
-        require_range(self.name, [self.threshold])
-        self.lipschitz = float(self.threshold)
-
-    def anew(self) -> PseudoHuber:
-        return PseudoHuber(self.threshold)
-
-    def value(self, u: Vector) -> Vector:
-        t = float(self.threshold)
-        # u^2 / (1 + sqrt) has no cancellation for small u; u / t could overflow.
-        answer: Vector = t * (u * (u / (t + np.hypot(t, u))))
-        return answer
-
-    def slope(self, u: Vector, piece: Indices) -> Vector:
-        t = float(self.threshold)
-        answer: Vector = t * (u / np.hypot(t, u))
-        return answer
-
-    def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
-        if arithmetic is RATIONAL:
-            raise Irrational(self.name)
-        ratio: Enclosure = u / enclose(self.threshold)
-        root = (ratio * ratio + 1.0).root()
-        if function == self._ball_slope:
-            return u / root
-        return u * u / (root + 1.0)
-
-    def steepest(self, low: float, high: float) -> float:
-        far = max(abs(low), abs(high))
-        return (
-            float(self.threshold)
-            if math.isinf(far)
-            else far / math.hypot(1.0, far / float(self.threshold))
-        )
-
-
-class UserSmooth(_Smooth):
-    """A smooth function given by callables: trusted in float64, never certified."""
-
-    exact = False
-
-    def __init__(
-        self,
-        value: Callable[[Vector], Any],
-        derivative: Callable[[Vector], Any],
-        lipschitz: float,
-        smoothness: float,
-    ) -> None:
-        bounds = _bound(lipschitz, "lipschitz"), _bound(smoothness, "smoothness")
-        self.name = getattr(value, "__name__", "smooth")
-        self.function, self.derivative = value, derivative
-        self.lipschitz, self.curvature = bounds
-
-    def anew(self) -> UserSmooth:
-        return UserSmooth(self.function, self.derivative, self.lipschitz, self.curvature)
-
-    def value(self, u: Vector) -> Vector:
-        return np.asarray(self.function(u), dtype=np.float64)
-
-    def slope(self, u: Vector, piece: Indices) -> Vector:
-        return np.asarray(self.derivative(u), dtype=np.float64)
-
-    def _in(self, u: Any, arithmetic: Arithmetic, function: BallFunction) -> Any:
-        raise NotCertifiableError(
-            f"{self.name} is user code: its values are known in float64 only. Write it with the "
-            "library's atoms to get certified results."
-        )
-
-    def steepest(self, low: float, high: float) -> float:
-        return self.lipschitz
-
-
-def _bound(value: Any, what: str) -> float:
-    """Return a nonnegative number, infinity allowed, rounded up."""
-    if isinstance(value, float) and value == math.inf:
-        return math.inf
-    number = exact_number(value, what)
-    if number < 0:
-        raise InputError(f"{what} must be nonnegative, got {value!r}.")
-    return fraction_upper(number)
 
 
 def softplus(u: Expression) -> Expression:
@@ -176,7 +30,7 @@ def softplus(u: Expression) -> Expression:
     >>> softplus(Variable(1))(np.array([0.0])).round(6)
     array([0.693147])
     """
-    return Elementwise(Softplus("softplus", 1.0), u)
+    return _softplus("softplus", u, 1.0)
 
 
 def logistic(u: Expression) -> Expression:
@@ -188,7 +42,27 @@ def logistic(u: Expression) -> Expression:
     >>> logistic(Variable(1))(np.array([-1000.0]))
     array([1000.])
     """
-    return Elementwise(Softplus("logistic", -1.0), u)
+    return _softplus("logistic", u, -1.0)
+
+
+def _softplus(name: str, u: Any, sign: float) -> Expression:
+    """Return log(exp(0) + exp(sign u)), of rows (0, sign u)."""
+    u = as_expression(u, name)
+    ends = hand_over(np.repeat(np.arange(u.size + 1), 2)[:-1])
+    rows = (
+        hand_over(np.full(u.size, sign)),
+        hand_over(np.arange(u.size)),
+        ends,
+        (2 * u.size, u.size),
+    )
+    pairs = affine("Linear", u, (2 * u.size,), rows)
+    curve = Curve(partial(_rise, sign), 0.25)
+    return Atom(Expression(nodes.LogSumExp, (pairs,), u.shape, (2,), name), u, name, curve)
+
+
+def _rise(sign: float, low: float, high: float) -> float:
+    end = high if sign > 0 else -low
+    return 1.0 / (1.0 + math.exp(-min(max(end, -700.0), 700.0))) if end < 700.0 else 1.0
 
 
 def pseudo_huber(u: Expression, threshold: float = 1.0) -> Expression:
@@ -200,7 +74,17 @@ def pseudo_huber(u: Expression, threshold: float = 1.0) -> Expression:
     >>> pseudo_huber(Variable(1))(np.array([0.0]))
     array([0.])
     """
-    return Elementwise(PseudoHuber(threshold), u)
+    u, t = as_expression(u, "pseudo_huber"), positive("threshold", threshold)
+    require_range("pseudo_huber", [t, t * t, 1 / t])
+    inner = rational_scale(u, 1 / t)
+    smooth = Expression(nodes.Smooth, (inner,), u.shape, ("pseudo_huber",), "pseudo_huber")
+    curve = Curve(partial(_bend, float(t)), 1.0)
+    return Atom(rational_scale(smooth, t * t), u, "pseudo_huber", curve)
+
+
+def _bend(threshold: float, low: float, high: float) -> float:
+    far = max(abs(low), abs(high))
+    return threshold if math.isinf(far) else far / math.hypot(1.0, far / threshold)
 
 
 def smooth_function(
@@ -211,7 +95,7 @@ def smooth_function(
     lipschitz: float = math.inf,
     smoothness: float = math.inf,
 ) -> Expression:
-    """Apply a smooth function of your own, entry by entry.
+    """Apply a smooth function of your own, entry by entry: trusted in float64, never certified.
 
     Parameters
     ----------
@@ -226,7 +110,24 @@ def smooth_function(
     >>> smooth_function(Variable(1), np.sin, np.cos, lipschitz=1, smoothness=1)(np.zeros(1))
     array([0.])
     """
-    return Elementwise(UserSmooth(value, derivative, lipschitz, smoothness), u)
+    u, name = as_expression(u, "smooth_function"), getattr(value, "__name__", "smooth")
+    bounds = _bound(lipschitz, "lipschitz"), _bound(smoothness, "smoothness")
+    user = Expression(Foreign, (u,), u.shape, (u.shape, value, derivative), name)
+    return Atom(user, u, name, Curve(partial(_constant, bounds[0]), bounds[1]))
+
+
+def _constant(number: float, low: float, high: float) -> float:
+    return number
+
+
+def _bound(value: Any, what: str) -> float:
+    """Return a nonnegative number, infinity allowed, rounded up."""
+    if isinstance(value, float) and value == math.inf:
+        return math.inf
+    number = exact_number(value, what)
+    if number < 0:
+        raise InputError(f"{what} must be nonnegative, got {value!r}.")
+    return fraction_upper(number)
 
 
 __all__ = ["logistic", "pseudo_huber", "smooth_function", "softplus"]

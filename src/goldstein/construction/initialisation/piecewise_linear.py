@@ -15,19 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from goldstein.calculus.arithmetic import FLOAT
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
-from goldstein.calculus.atoms.maximum import Max
-from goldstein.calculus.expression import Expression
+from goldstein.calculus.evaluation import Evaluation, has_kinks
 from goldstein.checker.arrays import Vector
+from goldstein.checker.nodes import Max, Node, Piecewise, Smooth, Variable
 
 #: So many integers make a program that is solved in a second or so.
 MOST_INTEGERS = 240
@@ -45,21 +42,19 @@ Key = tuple[int, int]
 Piece = tuple[float, float, float, float]
 
 
-def is_straight(node: Expression) -> bool:
+def is_straight(node: Node) -> bool:
     """Is this node a kink between straight pieces, which the model has as it is?"""
-    if isinstance(node, Max):
-        return node.has_kinks
-    return (
-        isinstance(node, Elementwise)
-        and node.has_kinks
-        and isinstance(node.function, PiecewisePolynomial)
-        and node.function.degree <= 1
-    )
+    one = isinstance(node, Piecewise) or (isinstance(node, Max) and node.size == 1)
+    return one and has_kinks(node) and node.flat
 
 
-def is_curved(node: Expression) -> bool:
-    """Is this node a smooth scalar function, applied entry by entry?"""
-    return isinstance(node, Elementwise) and not node.has_kinks
+def links(found: Evaluation) -> list[int]:
+    """Return the nodes that a model has as they are, or as lines between knots."""
+    # Sums of squares are evaluated as one: their terms have no place of their own.
+    return [
+        k for k, n in enumerate(found.nodes) if found.at[k].stop and (is_straight(n) or (
+            isinstance(n, Piecewise | Smooth) and not n.affine and not has_kinks(n)))
+    ]  # fmt: skip
 
 
 @dataclass
@@ -76,7 +71,7 @@ class Link:
     """One function of the chain: its node, its value, and the tangents of its arguments."""
 
     key: Key
-    node: Expression
+    node: Node
     value: float
     arguments: list[Tangent]
 
@@ -100,23 +95,21 @@ class Model:
     knots: int
 
     @classmethod
-    def at(cls, expression: Expression, x: Vector, knots: int = 0) -> Model:
+    def at(cls, found: Evaluation, x: Vector, knots: int = 0) -> Model:
         """Return the model about x."""
-        values = expression._values(x)
-        inside = [n for n in expression.plan if is_straight(n) or (knots > 0 and is_curved(n))]
-        stops = {id(n) for n in inside}
+        t, nodes = found.tape(x), found.nodes
+        inside = [k for k in links(found) if knots > 0 or has_kinks(nodes[k])]
+        stops = frozenset(inside)
         chain: list[Link] = []
-        for node in inside:
-            heights = np.reshape(values[id(node)], -1)
-            inner = node.args[0]
-            us = [_tangent(inner, i, values, stops) for i in range(inner.size)]
-            if isinstance(node, Max):
-                chain.append(Link((id(node), 0), node, float(heights[0]), us))
+        for k in inside:
+            (arg,) = nodes[k].of
+            us = [_tangent(found, arg, i, t, stops) for i in range(nodes[arg].size)]
+            heights = t[found.at[k]].tolist()
+            if isinstance(nodes[k], Max):
+                chain.append(Link((k, 0), nodes[k], heights[0], us))
             else:
-                chain += [
-                    Link((id(node), i), node, float(heights[i]), [u]) for i, u in enumerate(us)
-                ]
-        return cls(_tangent(expression, 0, values, stops), chain, knots)
+                chain += [Link((k, i), nodes[k], heights[i], [u]) for i, u in enumerate(us)]
+        return cls(_tangent(found, found.last, 0, t, stops), chain, knots)
 
     def minimise(self, radius: float, seconds: float = math.inf) -> tuple[Vector, float] | None:
         """Return a step of entries at most `radius` and by how much the model falls, or None."""
@@ -124,28 +117,13 @@ class Model:
         return None if sum(program.whole) > MOST_INTEGERS else program.solve(seconds)
 
 
-def _tangent(node: Expression, entry: int, values: dict[int, Any], stops: set[int]) -> Tangent:
+def _tangent(found: Evaluation, k: int, entry: int, t: Vector, stops: frozenset[int]) -> Tangent:
     """Return the derivatives of one entry in x and in the functions below, by reverse mode."""
-    start = np.zeros(node.size)
+    start = np.zeros(found.nodes[k].size)
     start[entry] = 1.0
-    found: dict[int, Any] = {id(node): start.reshape(node.shape)}
-    below: dict[Key, float] = {}
-    for part in reversed(node.plan):
-        cotangent = found.get(id(part))
-        if cotangent is None or not part.args:
-            continue
-        if id(part) in stops:
-            row = np.reshape(cotangent, -1)
-            below.update({(id(part), int(i)): float(row[i]) for i in np.flatnonzero(row)})
-            continue
-        inputs = [values[id(a)] for a in part.args]
-        for argument, more in zip(part.args, part.backward(cotangent, inputs, FLOAT, None)):
-            before = found.get(id(argument))
-            total = more if before is None else before + more
-            found[id(argument)] = FLOAT.shaped(total, argument.shape)
-    slope = found.get(id(node.variable), np.zeros(node.variable.shape))
-    value = float(np.reshape(values[id(node)], -1)[entry])
-    return Tangent(value, np.array(np.reshape(slope, -1), dtype=np.float64), below)
+    g = found.cotangents(t, None, k, start, stops)
+    below = {(b, i): float(c) for b in sorted(stops) for i, c in enumerate(g[found.at[b]]) if c}
+    return Tangent(float(t[found.at[k]][entry]), g[: found.dim].copy(), below)
 
 
 @dataclass
@@ -238,12 +216,9 @@ class _Program:
 
     def _pieces(self, link: Link, low: float, high: float) -> list[Piece]:
         """Return the straight pieces between two ends of the argument."""
-        assert isinstance(link.node, Elementwise)
-        function, u = link.node.function, link.arguments[0].value
-        unit = self.radius
-        if is_straight(link.node):
-            assert isinstance(function, PiecewisePolynomial)
-            ends = [-math.inf, *((function.levels - u) / unit).tolist(), math.inf]
+        node, u, unit = link.node, link.arguments[0].value, self.radius
+        if isinstance(node, Piecewise) and is_straight(node):
+            ends = [-math.inf, *((float(t) - u) / unit for t in node.breakpoints), math.inf]
             straight = [
                 (
                     float((c[0] - link.value + c[1] * u) / unit),
@@ -251,12 +226,12 @@ class _Program:
                     max(a, low),
                     min(b, high),
                 )
-                for c, (a, b) in zip(_floats(function), pairwise(ends))
+                for c, (a, b) in zip(_floats(node), pairwise(ends))
             ]
             return [piece for piece in straight if piece[3] - piece[2] > THIN] or straight[:1]
         at = np.linspace(low, high, self.model.knots + 1)
         at[np.abs(at).argmin()] = 0.0  # the model is exact at x
-        heights = (function.value(u + unit * at) - link.value) / unit
+        heights = (_values(node, u + unit * at) - link.value) / unit
         slopes = np.diff(heights) / np.diff(at)
         return [
             (float(h - s * a), float(s), float(a), float(b))
@@ -303,5 +278,11 @@ class _Program:
         return step, -self.radius * float(cost @ found.x)
 
 
-def _floats(function: PiecewisePolynomial) -> list[tuple[float, float]]:
-    return [(float(c[0]), float(c[1])) for c in function.pieces]
+def _floats(node: Piecewise) -> list[tuple[float, float]]:
+    return [(float(c[0]), float(c[1])) for c in node.pieces]
+
+
+def _values(node: Node, u: Vector) -> Vector:
+    """Return the values of a function of one number."""
+    variable, n = Variable((), (), u.size), u.size
+    return Evaluation([variable, replace(node, of=(0,), sizes=(n,), size=n)]).tape(u)[n:]

@@ -16,9 +16,10 @@ import time
 
 import numpy as np
 
+from goldstein.calculus.evaluation import has_kinks
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Vector
-from goldstein.construction.initialisation.piecewise_linear import Model, is_curved, is_straight
+from goldstein.construction.initialisation.piecewise_linear import Model, is_straight, links
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import CountedOracle, Oracle
 
@@ -66,12 +67,14 @@ def applies(root: Oracle) -> bool:
     """
     if not isinstance(root, Expression) or root.shape != ():
         return False
-    kinks = root.kink_nodes
-    links = [n for n in root.plan if is_straight(n) or is_curved(n)]
+    nodes, affine = root.evaluation.nodes, list[bool]()
+    for node in nodes:
+        affine.append(node.affine and all(affine[a] for a in node.of))
+    kinks = [node for node in nodes if has_kinks(node)]
     return (
         all(is_straight(node) for node in kinks)
-        and any(not node.args[0].is_affine for node in kinks)
-        and sum(node.args[0].size for node in links) <= MOST_LINKS
+        and any(not affine[node.of[0]] for node in kinks)
+        and sum(nodes[k].sizes[0] for k in links(root.evaluation)) <= MOST_LINKS
     )
 
 
@@ -146,5 +149,5 @@ class _Leaps:
         if left <= 0.0 or self.oracle.calls >= self.oracle.limit:
             raise OutOfCalls("a model")
         self.oracle.spend(0, 1)
-        found = Model.at(self.expression, x, knots).minimise(reach, left)
+        found = Model.at(self.expression.evaluation, x, knots).minimise(reach, left)
         return (np.zeros(x.size), 0.0) if found is None else found

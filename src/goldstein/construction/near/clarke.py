@@ -17,23 +17,21 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus.expression import Expression
-from goldstein.calculus.kinks import Examination
 from goldstein.certificates.near import NearCertificate
-from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_norm
+from goldstein.checker.enclosed.point import require_finite
+from goldstein.checker.exact import Exact
+from goldstein.checker.nodes import Piecewise
+from goldstein.checker.rationals import sqrt_upper, squared_norm, to_fractions
+from goldstein.checker.sides import Point, Side
 from goldstein.construction.near.evidence import additive_evidence, box_shares, generic_evidence
-from goldstein.construction.near.local_model import (
-    LocalModel,
-    Proven,
-    ProvenModel,
-    Row,
-    is_additive,
-    local_model,
-    proven_model,
-)
+from goldstein.construction.near.kinks import Kink, Kinks, LocalModel, Row, floats, local_model
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.directed import fraction_lower, sqrt_lower
 from goldstein.numerics.exact import exact_rank
 from goldstein.numerics.streams import stream
+
+#: An exact number, or an interval around it: (midpoint, radius).
+Proven = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
@@ -90,12 +88,44 @@ def span_test(fun: Expression, point: Sequence[Any]) -> SpanTest:
     >>> span_test(trap, [0, 0])
     SpanTest(holds=False, rank=2, rank_positive=2, rank_negative=1, undecided=0)
     """
-    found = fun.kink_form().examine(point)
-    _require_additive(found)
-    return _span_test(proven_model(found), found.form.dim)
+    form = Kinks(fun)
+    here = form.examine(point)
+    if not form.is_additive(form.active(here)):
+        raise NotCertifiableError(
+            "the span test needs kinks of affine entries that do not feed each other; at this "
+            "point there are others (max, norm2, or a kink inside a kink)."
+        )
+    return _span_test(_proven_model(form, here, form.active(here)), form.dim)
 
 
-def _span_test(model: ProvenModel, dim: int) -> SpanTest:
+@dataclass
+class _ProvenModel:
+    """The pieces around a point with proved numbers: midpoints and radii, exact rows."""
+
+    base: list[Proven]
+    rows: list[Row]
+    slopes: list[Proven]
+
+
+def _proven_model(form: Kinks, point: Point, kinks: Sequence[Kink]) -> _ProvenModel:
+    """Return the model at a point whose kinks are additive, with proved numbers."""
+    nodes: Any = form.nodes
+    rows = [form.row(nodes[k].of[0], i)[0] for k, i, _ in kinks]
+    others = [k for k in point.ties if not isinstance(nodes[k], Piecewise)]
+    found = Side(point, None, nodes=others).cotangents()
+    number = type(found[0]).of
+    slopes = [found[k][[i]] * number([nodes[k].jumps[t]]) for k, i, t in kinks]
+    return _ProvenModel(_proven(found[0]), rows, [_proven(slope)[0] for slope in slopes])
+
+
+def _proven(numbers: Any) -> list[Proven]:
+    if isinstance(numbers, Exact):
+        return [(q, Fraction(0)) for q in numbers.fractions]
+    require_finite(numbers.mid, numbers.rad)
+    return list(zip(to_fractions(numbers.mid), to_fractions(numbers.rad)))
+
+
+def _span_test(model: _ProvenModel, dim: int) -> SpanTest:
     groups: dict[int, list[Row]] = {1: [], -1: [], 0: []}
     for row, (mid, rad) in zip(model.rows, model.slopes, strict=True):
         if mid == 0 and rad == 0:
@@ -135,23 +165,24 @@ def clarke_distance(fun: Expression, point: Sequence[Any], *, seed: int = 0) -> 
     >>> clarke_distance(norm1(Variable(2)), [0, 1])
     ClarkeDistance(lower=1.0, upper=1.0, test=SpanTest(holds=True, rank=1, ...))
     """
-    form = fun.kink_form()
-    found = form.examine(point)
-    if not is_additive(form.active_kinks(found)):
-        return ClarkeDistance(0.0, _shown(fun, found, None, seed), None)
-    model, floats = proven_model(found), local_model(found)
+    form = Kinks(fun)
+    here = form.examine(point)
+    if not form.is_additive(form.active(here)):
+        return ClarkeDistance(0.0, _shown(fun, form, here, None, seed), None)
+    local = local_model(form, here)
+    model = _proven_model(form, here, local.kinks)
     test = _span_test(model, form.dim)
-    shares = box_shares(floats)
-    nearest = floats.base + shares @ floats.terms
+    shares = box_shares(local)
+    nearest = local.base + shares @ local.terms
     lower = _box_lower(model, nearest)
     if test.holds:
         upper = _box_upper(model, shares)
     else:
-        upper = _shown(fun, found, floats, seed)
+        upper = _shown(fun, form, here, local, seed)
     return ClarkeDistance(lower, upper, test)
 
 
-def _box_lower(model: ProvenModel, direction: Any) -> float:
+def _box_lower(model: _ProvenModel, direction: Any) -> float:
     """Return a lower bound of |g| over the box, from one direction (weak duality)."""
     d = [Fraction(float(v)) for v in direction]
     if not any(d):
@@ -166,7 +197,7 @@ def _box_lower(model: ProvenModel, direction: Any) -> float:
     return max(0.0, fraction_lower(Fraction(sqrt_lower(total * total / squared_norm(d)))))
 
 
-def _box_upper(model: ProvenModel, shares: Any) -> float:
+def _box_upper(model: _ProvenModel, shares: Any) -> float:
     """Return an upper bound of |base + sum share_i k_i a_i|; the shares are taken exactly."""
     total: list[Proven] = list(model.base)
     for share, row, (mid, rad) in zip(shares.tolist(), model.rows, model.slopes):
@@ -177,34 +208,24 @@ def _box_upper(model: ProvenModel, shares: Any) -> float:
     return sqrt_upper(squared_norm([abs(m) + r for m, r in total]))
 
 
-def _shown(fun: Expression, found: Examination, model: LocalModel | None, seed: int) -> float:
+def _shown(fun: Expression, form: Kinks, here: Point, model: LocalModel | None, seed: int) -> float:
     """Return the best upper bound that directions show."""
     rng = stream(seed, 0, "clarke")
-    if model is None:
-        ways: Any = rng.standard_normal((8 * found.form.dim + 32, found.form.dim))
-        evidence = generic_evidence(found, ways)
-    elif not len(model.rows):
-        evidence = None
-        ways, weights = np.ones((1, found.form.dim)), np.ones(1)
-    else:
-        evidence = additive_evidence(model, np.zeros((0, found.form.dim)), 0.0, rng)
-    if evidence is not None:
-        ways, weights = evidence.directions, evidence.weights
-    elif model is None or len(model.rows):
-        return math.inf
-    point = np.array([nearest_float(q) for q in found.point])
+    directions, weights = np.ones((1, form.dim)), np.ones(1)
+    if model is None or len(model.rows):
+        if model is None:
+            some = rng.standard_normal((8 * form.dim + 32, form.dim))
+            evidence = generic_evidence(form, here, some)
+        else:
+            evidence = additive_evidence(model, np.zeros((0, form.dim)), 0.0, rng)
+        if evidence is None:
+            return math.inf
+        directions, weights = evidence.directions, evidence.weights
     try:
-        return NearCertificate.prove(fun, point, found.point, ways, weights).eps
+        pivot = to_fractions(here.y)
+        return NearCertificate.prove(fun, floats(here.y), pivot, directions, weights).eps
     except NotCertifiableError:
         return math.inf
-
-
-def _require_additive(found: Examination) -> None:
-    if not is_additive(found.form.active_kinks(found)):
-        raise NotCertifiableError(
-            "the span test needs kinks of affine entries that do not feed each other; at this "
-            "point there are others (max, norm2, or a kink inside a kink)."
-        )
 
 
 __all__ = ["ClarkeDistance", "SpanTest", "clarke_distance", "span_test"]

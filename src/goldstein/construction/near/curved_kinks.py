@@ -14,20 +14,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from goldstein.calculus.arithmetic import FLOAT, RATIONAL, rational, to_fraction
-from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.atoms.maximum import Max
-from goldstein.calculus.atoms.norms import Norm2
-from goldstein.calculus.atoms.row_maximum import RowMax
-from goldstein.calculus.expression import KinkNode
-from goldstein.calculus.kinks import Examination, KinkForm
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.enclosed.part import Part
+from goldstein.checker.errors import Irrational
+from goldstein.checker.exact import Exact
+from goldstein.checker.nodes import Piecewise
+from goldstein.checker.sides import Point
+from goldstein.construction.near.flats import tied_entries
+from goldstein.construction.near.kinks import Kinks
 from goldstein.construction.near.newton import TINY, stationary
 from goldstein.errors import GoldsteinError, OutOfBudget
 from goldstein.numerics.budget import Budget
@@ -52,9 +51,9 @@ SIMPLE = (1, 12, 1000)
 
 @dataclass(frozen=True)
 class Surface:
-    """The points where a combination of entries of a kink's argument has a certain value."""
+    """The points where a combination of entries of the argument of node k has a certain value."""
 
-    node: KinkNode
+    k: int
     terms: tuple[tuple[int, int], ...]
     level: Fraction = Fraction(0)
 
@@ -64,54 +63,45 @@ class CurvedKinks:
 
     Parameters
     ----------
-    form : KinkForm
-        The form of a search.
+    form : Kinks
     budget : Budget, optional
         How long the search may go on.
     """
 
-    def __init__(self, form: KinkForm, budget: Budget | None = None) -> None:
+    def __init__(self, form: Kinks, budget: Budget | None = None) -> None:
         self.form, self.budget = form, budget or Budget()
-        self._nodes = form.root.kink_nodes
 
     @property
     def are_there(self) -> bool:
         """True when some kink is curved, and exact arithmetic is affordable."""
-        return self.form.is_small and any(not n.args[0].is_affine for n in self._nodes)
+        return self.form.program.is_small() and not all(map(self.form.affine, self.form.places))
 
     # --- which surfaces -------------------------------------------------------------------------
 
     def between(self, points: Matrix) -> list[Surface]:
         """Return the surfaces that have points on both sides."""
         found: list[Surface] = []
-        for node in self._nodes:
-            u = np.array([self.form.root._values(y)[id(node.args[0])].reshape(-1) for y in points])
-            if isinstance(node, Elementwise):
-                for t in _levels(node):
+        for k in self.form.places:
+            u = np.array([self.form.argument(k, y) for y in points])
+            if isinstance(self.form.nodes[k], Piecewise):
+                for t in self.form.levels(k):
                     mixed = (u > float(t)).any(axis=0) & (u <= float(t)).any(axis=0)
-                    found += [Surface(node, ((int(i), 1),), t) for i in np.flatnonzero(mixed)]
-            elif isinstance(node, Max | RowMax):
-                columns = node.columns if isinstance(node, RowMax) else u.shape[1]
-                tops = u.reshape(len(u), -1, columns).argmax(axis=2)
-                for row in range(tops.shape[1]):
-                    first, *others = sorted({row * columns + j for j in tops[:, row].tolist()})
-                    found += [Surface(node, ((i, 1), (first, -1))) for i in others]
-            elif isinstance(node, Norm2):
-                centre = u.mean(axis=0)
-                if np.linalg.norm(centre) <= 2.0 * np.linalg.norm(u - centre, axis=1).max():
-                    found += [Surface(node, ((i, 1),)) for i in range(u.shape[1])]
+                    found += [Surface(k, ((int(i), 1),), t) for i in np.flatnonzero(mixed)]
+                continue
+            for i, other in tied_entries(self.form.nodes[k], u):
+                found.append(Surface(k, ((i, 1),) if other is None else ((i, 1), (other, -1))))
         return found
 
     def close(self, y: Vector, radius: float) -> list[Surface]:
         """Return the surfaces of atoms within about a radius of a point, the nearest first."""
         near: list[tuple[float, Surface]] = []
-        for node in self._nodes:
-            if not isinstance(node, Elementwise):
+        for k in self.form.places:
+            if not isinstance(self.form.nodes[k], Piecewise):
                 continue
-            u = self.form.root._values(y)[id(node.args[0])].reshape(-1)
-            for t in _levels(node):
+            u = self.form.argument(k, y)
+            for t in self.form.levels(k):
                 for i in np.argsort(np.abs(u - float(t)))[:CANDIDATES].tolist():
-                    surface = Surface(node, ((i, 1),), t)
+                    surface = Surface(k, ((i, 1),), t)
                     length = float(np.linalg.norm(self.slopes([surface], y)))
                     gap = abs(float(u[i] - float(t)))
                     if gap <= radius * length:
@@ -122,27 +112,24 @@ class CurvedKinks:
 
     def gaps(self, surfaces: list[Surface], y: Vector) -> Vector:
         """Return how far the combinations are from their levels."""
-        values = self.form.root._values(y)
         return np.array(
             [
-                sum(c * values[id(s.node.args[0])].reshape(-1)[i] for i, c in s.terms)
-                - float(s.level)
+                sum(c * self.form.argument(s.k, y)[i] for i, c in s.terms) - float(s.level)
                 for s in surfaces
             ]
         )
 
     def slopes(self, surfaces: list[Surface], y: Vector) -> Matrix:
         """Return the derivatives of the gaps, row by row."""
-        values, pieces = self.form.root._values(y), self.form.float_pieces(y)
+        t, pieces, found = self.form.tape(y), self.form.pieces(y), self.form.evaluation
         rows = []
         for s in surfaces:
             self.budget.spend()
-            inner = s.node.args[0]
-            start = np.zeros(inner.size)
+            arg = self.form.nodes[s.k].of[0]
+            start = np.zeros(self.form.nodes[arg].size)
             for i, c in s.terms:
                 start[i] = c
-            found = inner.cotangents(values, FLOAT, pieces, start.reshape(inner.shape))
-            rows.append(np.broadcast_to(found[id(inner.variable)], y.shape))
+            rows.append(found.cotangents(t, pieces, arg, start)[: y.size])
         return np.array(rows, dtype=np.float64).reshape(len(surfaces), y.size)
 
     def meeting(self, surfaces: list[Surface], y: Vector) -> Vector | None:
@@ -190,7 +177,7 @@ class CurvedKinks:
         at = self.meeting(surfaces, y + tangent @ z)
         if at is None:
             return np.full(tangent.shape[1], np.nan)
-        gradient = self.form.float_gradient(at, self.form.float_pieces(at))
+        gradient = self.form.gradient(at, self.form.pieces(at))
         slopes = self.slopes(surfaces, at)
         # Off the surfaces' own slopes all pieces have the same gradient.
         rest = gradient - slopes.T @ np.linalg.lstsq(slopes.T, gradient, rcond=None)[0]
@@ -212,18 +199,18 @@ class CurvedKinks:
 
     def _lies_on(self, surfaces: list[Surface], point: list[Fraction]) -> bool:
         try:
-            found = self._examined(point)
-            return not any(_gap(found, s) for s in surfaces)
+            here = self._examined(point)
+            return not any(self._exactly_at(here, s)[0] for s in surfaces)
         except OutOfBudget:
             raise
         except GoldsteinError:
             return False
 
-    def _examined(self, point: list[Fraction]) -> Examination:
+    def _examined(self, point: list[Fraction]) -> Point:
         """Examine a point, if there is time for exact arithmetic with its digits."""
         self.budget.spend()
         digits = max(q.denominator.bit_length() for q in point)
-        self.budget.require(self.form._work * (SHORT + digits * PER_DIGIT))
+        self.budget.require(self.form.program.work * (SHORT + digits * PER_DIGIT))
         return self.form.examine(point)
 
     def _choices(self, surfaces: list[Surface], y: Vector) -> Iterator[list[int]]:
@@ -259,21 +246,18 @@ class CurvedKinks:
         """Return the point with some variables moved onto all surfaces, exactly, or None."""
         try:
             for _ in range(EXACT_STEPS):
-                found = self._examined(point)
-                gaps = [_gap(found, s) for s in surfaces]
+                here = self._examined(point)
+                gaps, slopes = zip(*(self._exactly_at(here, s) for s in surfaces))
                 if not any(gaps):
                     return point
-                rows = []
-                for s in surfaces:
-                    self.budget.spend()
-                    slope = _slope(found, s)
-                    rows.append([slope[k] for k in columns])
-                here = [point[k] for k in columns]
+                self.budget.spend(len(surfaces))
+                rows = [[slope.get(k, Fraction(0)) for k in columns] for slope in slopes]
+                start = [point[k] for k in columns]
                 levels = [
-                    sum((a * v for a, v in zip(row, here)), Fraction(0)) - gap
+                    sum((a * v for a, v in zip(row, start)), Fraction(0)) - gap
                     for row, gap in zip(rows, gaps)
                 ]
-                moved = project_exact(rows, levels, here, self.budget.require)
+                moved = project_exact(rows, levels, start, self.budget.require)
                 if moved is None:
                     return None
                 for k, value in zip(columns, moved, strict=True):
@@ -286,25 +270,17 @@ class CurvedKinks:
             return None
         return None
 
-
-def _levels(node: Elementwise) -> list[Fraction]:
-    function = node.function
-    return [t for t, jump in zip(function.breakpoints, function.jumps) if jump]
-
-
-def _gap(found: Examination, surface: Surface) -> Fraction:
-    inner = surface.node.args[0]
-    total = sum((c * found.entry(inner, i) for i, c in surface.terms), Fraction(0))
-    return total - surface.level
-
-
-def _slope(found: Examination, surface: Surface) -> list[Fraction]:
-    inner = surface.node.args[0]
-    start: Any = RATIONAL.zeros((inner.size,))
-    for i, c in surface.terms:
-        start[i] = rational(c)
-    cotangents = inner.cotangents(found.exact, RATIONAL, found.pieces, start.reshape(inner.shape))
-    return [to_fraction(g) for g in cotangents[id(inner.variable)].ravel()]
+    def _exactly_at(self, here: Point, s: Surface) -> tuple[Fraction, dict[int, Fraction]]:
+        """Return the gap of a surface at a point, and its derivative; all exact."""
+        terms, arg = sorted(s.terms), self.form.nodes[s.k].of[0]
+        part = Part(self.form.program, here.pieces, arg, [i for i, _ in terms])
+        found, factors = part.forward(here.y), Exact.of([c for _, c in terms])
+        value = found[arg]
+        if isinstance(value, Irrational):
+            raise value
+        slope = part.backward(factors, found).fractions
+        total = sum((value[0] * factors).fractions, Fraction(0))
+        return total - s.level, dict(zip(part.places.tolist(), slope))
 
 
 __all__ = ["CurvedKinks", "Surface"]

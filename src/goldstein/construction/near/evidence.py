@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from goldstein.calculus.kinks import Examination
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.rationals import nearest_float
+from goldstein.checker.sides import Point
 from goldstein.construction.near.float_sides import FloatSides
-from goldstein.construction.near.local_model import LocalModel
+from goldstein.construction.near.kinks import Kinks, LocalModel, floats
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull import Hull, min_norm_weights
 
@@ -43,8 +42,9 @@ def box_shares(model: LocalModel) -> Vector:
 
 
 def generic_evidence(
-    found: Examination,
-    ways: Matrix,
+    form: Kinks,
+    at: Point,
+    directions: Matrix,
     eps: float = 0.0,
     rng: np.random.Generator | None = None,
     budget: Budget | None = None,
@@ -55,20 +55,20 @@ def generic_evidence(
     convex function the limit along such a direction is the most useful one there is.
     """
     budget = budget or Budget()
-    point = np.array([nearest_float(q) for q in found.point])
-    sides, hull = FloatSides(found), Hull(point.size)
+    point = floats(at.y)
+    sides, hull = FloatSides(form, at), Hull(point.size)
     usable: list[Vector] = []
     seen: set[bytes] = set()
 
-    def offer(directions: Iterable[Vector]) -> bool:
+    def offer(some: Iterable[Vector]) -> bool:
         """Take the directions that show something new; return whether there was one."""
         before = len(usable)
-        for v in directions:
+        for v in some:
             budget.spend()
             pieces = sides.pieces(v)
             if pieces is None:
                 continue
-            gradient = found.form.float_gradient(point, pieces)
+            gradient = form.gradient(point, pieces)
             key = gradient.tobytes()
             if key not in seen and np.isfinite(gradient).all():
                 seen.add(key)
@@ -76,7 +76,7 @@ def generic_evidence(
                 hull.add(gradient)
         return len(usable) > before
 
-    if not offer(ways):
+    if not offer(directions):
         return None
     weights, shortest = hull.solve()
     for _ in range(ROUNDS if rng is not None else 0):
@@ -117,7 +117,7 @@ def additive_evidence(
     pool.offer(_threshold_directions(model, box_shares(model)))
     pool.offer(rng.standard_normal((32, model.base.size)))
     pool.offer(rng.standard_normal((64, len(model.rows))) @ model.rows)
-    if not pool.ways:
+    if not pool.directions:
         return None
     best = pool.solve()
     for _ in range(60):
@@ -140,7 +140,7 @@ class _Pool:
     def __init__(self, model: LocalModel) -> None:
         self.model = model
         self.lengths = np.linalg.norm(model.rows, axis=1)
-        self.ways: list[Vector] = []
+        self.directions: list[Vector] = []
         self._sides: list[NDArray[np.bool_]] = []
         self._seen: set[bytes] = set()
         self.shortest: Vector = model.base
@@ -159,7 +159,7 @@ class _Pool:
             key = np.packbits(rates > 0).tobytes()
             if key not in self._seen:
                 self._seen.add(key)
-                self.ways.append(v)
+                self.directions.append(v)
                 self._sides.append(rates > 0)
                 news = True
         return news
@@ -171,7 +171,7 @@ class _Pool:
         self.shortest = weights @ gradients
         used = np.flatnonzero(weights > 0)
         return Evidence(
-            np.array(self.ways)[used], weights[used], float(np.linalg.norm(self.shortest))
+            np.array(self.directions)[used], weights[used], float(np.linalg.norm(self.shortest))
         )
 
 
@@ -193,9 +193,9 @@ def _descent_directions(
     aim = np.linalg.lstsq(model.rows, wanted, rcond=None)[0]
     size = float(np.linalg.norm(aim)) or 1.0
     noise = rng.standard_normal((12, aim.size)) / np.sqrt(aim.size)
-    ways = [aim + scale * size * e for e, scale in zip(noise, np.geomspace(1e-9, 1.0, 12))]
+    aims = [aim + scale * size * e for e, scale in zip(noise, np.geomspace(1e-9, 1.0, 12))]
     mixed = [best.weights @ best.directions + size * 1e-3 * e for e in noise[:2]]
-    answer: Matrix = np.array([*ways, *mixed])
+    answer: Matrix = np.array([*aims, *mixed])
     return answer
 
 

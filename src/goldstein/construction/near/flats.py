@@ -5,23 +5,21 @@ Everything here is search in float64 and may be wrong; `NearCertificate.prove` d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
-from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.atoms.maximum import Max
-from goldstein.calculus.atoms.norms import Norm2
-from goldstein.calculus.atoms.row_maximum import RowMax
-from goldstein.calculus.expression import Expression
-from goldstein.calculus.kinks import KinkForm
+from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.nodes import Affine, Max, Node, Piecewise, Rowwise
 from goldstein.checker.rationals import nearest_float
-from goldstein.construction.near.local_model import Row, dense
+from goldstein.construction.near.kinks import Kinks, Row
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact_point import point_on
 
@@ -38,97 +36,114 @@ class Equation:
 class KinkTable:
     """All kinks of affine entries, evaluated in float64 at many points at once."""
 
-    def __init__(self, form: KinkForm) -> None:
-        self.form = form
-        self._nodes: list[Expression] = [
-            node for node in form.root.kink_nodes if node.args[0].is_affine
-        ]
+    def __init__(self, form: Kinks) -> None:
+        self.form, places = form, [k for k in form.places if form.affine(k)]
+        self._scalar = [k for k in places if isinstance(form.nodes[k], Piecewise)]
+        self._grouped = [k for k in places if k not in self._scalar]
         self._cache: dict[tuple[int, int, int], Equation] = {}
 
     def sides(self, point: Vector) -> NDArray[np.float64]:
-        """Return the signed gaps `u - t` of every elementwise kink, in one flat vector."""
-        values = self.form.root._values(point)
+        """Return the signed gaps `u - t` of every kink of one entry, in one flat vector."""
         gaps = [
-            np.subtract.outer(np.asarray(node.function.kinks), values[id(node.args[0])].reshape(-1))
-            for node in self._elementwise
+            np.subtract.outer(list(map(float, self.form.levels(k))), self.form.argument(k, point))
+            for k in self._scalar
         ]
         return -np.concatenate([g.reshape(-1) for g in gaps]) if gaps else np.zeros(0)
 
     @cached_property
     def lengths(self) -> NDArray[np.float64]:
         """Upper bounds of the lengths of the rows, in the order of `sides`."""
-        parts = [
-            np.tile(node.args[0].magnitude()[0], len(node.function.kinks))
-            for node in self._elementwise
-        ]
+        bounds: list[Any] = []
+        for k, node in enumerate(self.form.nodes):
+            if self.form.program.affine[k]:
+                bounds.append(_lengths(node, [bounds[a] for a in node.of]))
+            else:
+                bounds.append(None)
+        nodes, levels = self.form.nodes, self.form.levels
+        parts = [np.tile(bounds[nodes[k].of[0]], len(levels(k))) for k in self._scalar]
         return np.concatenate(parts) if parts else np.zeros(0)
-
-    @property
-    def _elementwise(self) -> list[Elementwise]:
-        return [node for node in self._nodes if isinstance(node, Elementwise)]
-
-    def needed(self, equations: list[Equation], used: set[tuple[int, int, int]]) -> list[Equation]:
-        """Return the equations of the used kinks: (identity of the node, entry, level)."""
-        nodes = self._elementwise
-        return [e for e in equations if (id(nodes[e.key[0]]), *e.key[1:]) in used]
 
     def equation(self, flat: int) -> Equation:
         """Return the equation of one entry of `sides`."""
-        for place, node in enumerate(self._elementwise):
-            inner = node.args[0]
-            kinks = [k for k, jump in enumerate(node.function.jumps) if jump]
-            if flat < len(kinks) * inner.size:
-                which, entry = divmod(flat, inner.size)
-                return self._make(place, node, entry, kinks[which])
-            flat -= len(kinks) * inner.size
+        for k in self._scalar:
+            node: Any = self.form.nodes[k]
+            levels = [t for t, jump in enumerate(node.jumps) if jump]
+            if flat < len(levels) * node.size:
+                which, entry = divmod(flat, node.size)
+                return self._make(k, entry, levels[which])
+            flat -= len(levels) * node.size
         raise IndexError(flat)
 
-    def _make(self, place: int, node: Elementwise, entry: int, level: int) -> Equation:
-        key = (place, entry, level)
+    def _make(self, k: int, entry: int, level: int) -> Equation:
+        key = (k, entry, level)
         if key not in self._cache:
-            inner = node.args[0]
-            row = tuple(inner.row(entry).items())
-            target = node.function.breakpoints[level] - inner.offset(entry)
-            self._cache[key] = Equation(key, row, target)
+            node: Any = self.form.nodes[k]
+            row, constant = self.form.row(node.of[0], entry)
+            self._cache[key] = Equation(key, tuple(row.items()), node.breakpoints[level] - constant)
         return self._cache[key]
 
     def grouped(self, points: Matrix) -> list[Equation]:
         """Return the equations of ties of `max` and of zeros of `norm2` that the points suggest."""
         found: list[Equation] = []
-        for place, node in enumerate(self._nodes):
-            inner = node.args[0]
-            if isinstance(node, Elementwise):
-                continue
-            u = np.array([self.form.root._values(y)[id(inner)].reshape(-1) for y in points])
-            if isinstance(node, Max):
-                winners = sorted(set(u.argmax(axis=1).tolist()))
-                first = winners[0]
-                for i in winners[1:]:
-                    row = _difference(inner.row(i), inner.row(first))
-                    level = inner.offset(first) - inner.offset(i)
-                    found.append(Equation((-1 - place, i, first), row, level))
-            elif isinstance(node, RowMax):
-                tops = u.reshape(len(points), -1, node.columns).argmax(axis=2)
-                for i in np.flatnonzero((tops != tops[0]).any(axis=0)).tolist():
-                    first, *others = sorted({i * node.columns + j for j in tops[:, i].tolist()})
-                    for other in others:
-                        row = _difference(inner.row(other), inner.row(first))
-                        level = inner.offset(first) - inner.offset(other)
-                        found.append(Equation((-1 - place, other, first), row, level))
-            elif isinstance(node, Norm2):
-                centre = u.mean(axis=0)
-                if np.linalg.norm(centre) <= 2.0 * np.linalg.norm(u - centre, axis=1).max():
-                    for i in range(inner.size):
-                        row = tuple(inner.row(i).items())
-                        found.append(Equation((-1 - place, i, -1), row, -inner.offset(i)))
+        for k in self._grouped:
+            node: Any = self.form.nodes[k]
+            u = np.array([self.form.argument(k, y) for y in points])
+            for entry, other in tied_entries(node, u):
+                row, constant = self.form.row(node.of[0], entry)
+                if other is not None:
+                    less, more = self.form.row(node.of[0], other)
+                    row, constant = _difference(row, less), constant - more
+                key = (-k, entry, -1 if other is None else other)
+                found.append(Equation(key, tuple(row.items()), -constant))
         return [e for e in found if e.row]
 
 
-def _difference(a: Row, b: Row) -> tuple[tuple[int, Fraction], ...]:
-    out = dict(a)
-    for k, value in b.items():
-        out[k] = out.get(k, Fraction(0)) - value
-    return tuple((k, v) for k, v in out.items() if v)
+def tied_entries(node: Node, u: Matrix) -> Iterator[tuple[int, int | None]]:
+    """Yield pairs of entries that a maximum may tie, and entries that a norm may have at 0.
+
+    `u` are arguments at some points: entries tie that are the largest at some of them; a row is at
+    0 somewhere if it is as far from it as from its mean.
+    """
+    assert isinstance(node, Rowwise)
+    table = u.reshape(len(u), -1, node.columns)
+    for row in range(node.size):
+        start, some = row * node.columns, table[:, row]
+        if isinstance(node, Max):
+            first, *others = sorted({start + j for j in some.argmax(axis=1).tolist()})
+            yield from ((other, first) for other in others)
+        else:
+            centre = some.mean(axis=0)
+            if np.linalg.norm(centre) <= 2.0 * np.linalg.norm(some - centre, axis=1).max():
+                yield from ((start + i, None) for i in range(node.columns))
+
+
+def _lengths(node: Node, inner: list[Vector]) -> Vector:
+    """Return upper bounds of the lengths of the rows of an affine node."""
+    if not inner:
+        return np.ones(node.size)
+    if isinstance(node, Affine):
+        if node.of == (0,):
+            found = np.repeat(row_norms(node.matrix), node.columns)
+        else:
+            found = (abs(node.matrix) @ inner[0].reshape(-1, node.columns)).ravel()
+        return found * (1.0 + 2.0**-40) / (1.0 if node.divisor is None else np.abs(node.divisor))
+    factor = abs(float(node.pieces[0][1])) if isinstance(node, Piecewise) else 1.0
+    total: Vector = factor * np.sum(inner, axis=0) * (1.0 + 2.0**-40)
+    return total
+
+
+def _difference(a: Row, b: Row) -> Row:
+    both = {k: a.get(k, Fraction(0)) - b.get(k, Fraction(0)) for k in a | b}
+    return {k: value for k, value in both.items() if value}
+
+
+def dense(rows: list[Row], dim: int) -> Matrix:
+    """Return exact rows in float64."""
+    out = np.zeros((len(rows), dim))
+    for i, row in enumerate(rows):
+        for k, a in row.items():
+            out[i, k] = nearest_float(a)
+    return out
 
 
 class Flat:
@@ -218,4 +233,4 @@ def _independent(
     return kept, basis[: len(kept)]
 
 
-__all__ = ["Equation", "Flat", "KinkTable"]
+__all__ = ["Equation", "Flat", "KinkTable", "tied_entries"]

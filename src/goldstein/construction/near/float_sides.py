@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from goldstein.calculus.atoms.base import Elementwise
-from goldstein.calculus.atoms.maximum import Max
-from goldstein.calculus.atoms.row_maximum import RowMax
-from goldstein.calculus.expression import KinkNode, Pieces, Tie
-from goldstein.calculus.kinks import Examination
+from goldstein.calculus.evaluation import Pieces
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.construction.near.local_model import dense
+from goldstein.checker.nodes import Norm2, Piecewise
+from goldstein.checker.sides import Point, Side
+from goldstein.construction.near.kinks import Kink, Kinks
 from goldstein.errors import NotCertifiableError
 
 #: Rates of change closer than this, relative to the rows, do not decide.
@@ -18,60 +16,55 @@ UNDECIDED = 1e-11
 
 
 class FloatSides:
-    """The pieces beside an examined point, direction by direction.
+    """The pieces beside a point, direction by direction.
 
     Where all kinks through the point are ties of affine entries, their rates of change along a
-    direction decide, in float64; elsewhere the exact form is asked.
+    direction decide, in float64; elsewhere the checker is asked.
     """
 
-    def __init__(self, found: Examination) -> None:
-        self.found = found
-        self._parts: list[tuple[KinkNode, list[Tie], Matrix, Vector]] = []
-        self._simple = True
-        for node in found.form.root.kink_nodes:
-            ties = found.ties.get(id(node))
-            if not ties:
-                continue
-            inner = node.args[0]
-            if not inner.is_affine or not isinstance(node, Elementwise | Max | RowMax):
-                self._simple = False
-                return
-            rows = dense([found.row(inner, entry) for entry, _ in ties], found.form.dim)
-            self._parts.append((node, ties, rows, np.linalg.norm(rows, axis=1)))
+    def __init__(self, form: Kinks, point: Point) -> None:
+        self.form, self.point = form, point
+        kinks = form.active(point)
+        self._simple = all(
+            form.affine(k) and not isinstance(form.nodes[k], Norm2) for k, _, _ in kinks
+        )
+        #: Entries of one node; or ties of one row.
+        self._parts: list[tuple[list[Kink], Matrix, Vector]] = []
+        if self._simple:
+            rows, groups = form.rows(point, kinks), dict[tuple[int, int], list[int]]()
+            for j, (k, _, level) in enumerate(kinks):
+                tied = not isinstance(form.nodes[k], Piecewise)
+                if tied or rows[j].any():
+                    groups.setdefault((k, level if tied else -1), []).append(j)
+            self._parts = [
+                ([kinks[j] for j in some], rows[some], np.linalg.norm(rows[some], axis=1))
+                for some in groups.values()
+            ]
 
     def pieces(self, direction: Vector) -> Pieces | None:
         """Return the pieces beside the point, or None where the direction does not decide."""
         if not self._simple:
             try:
-                return self.found.form.pieces_beside(self.found, direction.tolist())
+                return Side(self.point, direction).pieces
             except NotCertifiableError:
                 return None
-        pieces = dict(self.found.pieces)
+        pieces = dict(self.point.pieces)
         size = float(np.linalg.norm(direction))
-        for node, ties, rows, lengths in self._parts:
+        for kinks, rows, lengths in self._parts:
+            k = kinks[0].k
             rates, slack = rows @ direction, UNDECIDED * size * lengths
-            if isinstance(node, Elementwise):
+            chosen = pieces[k].copy()
+            if isinstance(self.form.nodes[k], Piecewise):
                 if (np.abs(rates) <= slack).any():
                     return None
-                entries, levels = np.array(ties).T
-                chosen = pieces[id(node)].copy()
-                chosen.flat[entries] = levels + (rates > 0)
-            elif isinstance(node, Max):
+                _, entries, levels = np.array(kinks).T
+                chosen[entries] = levels + (rates > 0)
+            else:
                 best = _winner(rates, slack)
                 if best is None:
                     return None
-                chosen = ties[best][0]
-            else:
-                assert isinstance(node, RowMax)
-                chosen = pieces[id(node)].copy()
-                owners, columns = np.divmod([entry for entry, _ in ties], node.columns)
-                for owner in np.unique(owners).tolist():
-                    among = np.flatnonzero(owners == owner)
-                    best = _winner(rates[among], slack[among])
-                    if best is None:
-                        return None
-                    chosen[owner] = columns[among[best]]
-            pieces[id(node)] = chosen
+                chosen[kinks[best].level] = kinks[best].entry
+            pieces[k] = chosen
         return pieces
 
 

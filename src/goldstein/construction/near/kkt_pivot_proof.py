@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.affine import linear, sum_entries
 from goldstein.calculus.atoms import absolute, relu
 from goldstein.calculus.expression import Expression, Variable
+from goldstein.calculus.operators import linear, sum_entries
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
@@ -74,11 +74,6 @@ def search_near_kkt(
     deadline, max_work
         As in `near_certificate`.
     """
-    if not fun.is_exact:
-        raise NotCertifiableError(
-            "the function contains a LinearOperator or user code, known in float64 only; pass "
-            "the matrix, or write the function with atoms, to get a near certificate."
-        )
     system = as_system(() if constraints is None else constraints, hint.x)
     program = fun.program()
     problem = exact_problem(hint.x, bounds, system, shortest_weights)
@@ -116,7 +111,7 @@ class _Penalty:
     ) -> None:
         self.problem, self.system, self.known = problem, system, hint
         self._variable = Variable(hint.x.size)
-        self._objective = _over(fun, self._variable)
+        self._objective = fun.over(self._variable)
         steep = float(np.linalg.norm(hint.gradients, axis=1).max()) or 1.0
         used = np.flatnonzero(hint.constraint_weights)
         lengths = np.linalg.norm(hint.constraint_gradients[used], axis=1)
@@ -126,13 +121,11 @@ class _Penalty:
         self.rho = _power_of_two(4.0 * (np.abs(hint.multipliers) + steep / max(short, 1e-6)))
         pull = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
         self._wall = float(_power_of_two(np.array([4.0 * pull]))[0])
-        parts: list[Any] = [part for group in system.groups for part in group.parts]
-        kinked = [isinstance(part, Expression) and part.degree == 1 for part in parts]
         #: Affine pieces, exact in float64, of the constraints with a multiplier that have kinks.
         self.flat = {
             i: piece
             for i in hint.active
-            if kinked[i] and (piece := _affine_piece(problem, i, hint.x)) is not None
+            if (piece := _affine_piece(problem, i, hint.x)) is not None
         }
 
     def expression(self, *, flat: bool = False) -> Expression:
@@ -152,7 +145,7 @@ class _Penalty:
                 pieces = [linear(np.array(group.parts), x)]
                 members = [which]
             else:
-                pieces = [_over(part, x) for part in group.parts]
+                pieces = [part.over(x) for part in group.parts]
                 members = [which[k : k + 1] for k in range(group.size)]
             for piece, rows in zip(pieces, members):
                 i = int(rows[0])
@@ -208,27 +201,18 @@ class _Penalty:
             places, shares = np.concatenate([places, mirrored]), np.concatenate([shares, shares])
         # Witnesses that a limit is reached carry no weight, but they straddle it.
         shares = np.maximum(shares, 1e-3 * shares.max())
-        form = expression.kink_form()
-        gradients = [form.float_gradient(y, form.float_pieces(y)) for y in places]
+        found = expression.evaluation
+        gradients = [found.gradient(found.tape(y)) for y in places]
         return GoldsteinCertificate(
             x=known.x, delta=known.delta, eps=known.eps, points=places,
             gradients=np.array(gradients), weights=shares / shares.sum(),
         )  # fmt: skip
 
 
-def _over(expression: Any, variable: Variable) -> Expression:
-    """Return the same function of another variable."""
-    made: dict[int, Expression] = {}
-    for node in expression.plan:
-        whole = isinstance(node, Variable)
-        made[id(node)] = variable if whole else node.with_args([made[id(a)] for a in node.args])
-    return made[id(expression)]
-
-
 def _affine_piece(problem: ExactProblem, i: int, x: Vector) -> tuple[Vector, float] | None:
     """Return gradient and offset of a constraint's piece at x, if float64 holds them exactly."""
     part, point = problem.parts[i], to_fractions(x)
-    if part.affine[-1]:
+    if part.affine[-1] or not all(node.flat for node in part.nodes):
         return None
     try:
         here = point_at(part, point)

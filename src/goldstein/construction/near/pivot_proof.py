@@ -10,15 +10,14 @@ from functools import partial
 import numpy as np
 
 from goldstein.calculus.expression import Expression
-from goldstein.calculus.kinks import Examination
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.checker.rationals import nearest_float, to_fractions
-from goldstein.checker.sides import point_at
+from goldstein.checker.rationals import to_fractions
+from goldstein.checker.sides import Point
 from goldstein.construction.near.evidence import Evidence, additive_evidence, generic_evidence
 from goldstein.construction.near.flats import Flat
-from goldstein.construction.near.local_model import is_additive, local_model
+from goldstein.construction.near.kinks import floats, local_model
 from goldstein.construction.near.newton import DENSE_DIM, curvature
 from goldstein.construction.near.pivot_search import SLACK, PivotSearch
 from goldstein.errors import NotCertifiableError, OutOfBudget
@@ -30,7 +29,7 @@ from goldstein.numerics.streams import stream
 REFINEMENTS = 4
 
 #: Random directions tried at a pivot, beside a few.
-RANDOM_WAYS = 200
+RANDOM_DIRECTIONS = 200
 
 #: Steps of a search unless told otherwise; most of them are gradients in float64.
 MAX_WORK = 20_000
@@ -129,11 +128,6 @@ def search_near(
     >>> search_near(F, around, delta=0.01, eps=0.01).note
     'not proved: the best pivot found has eps = 1, asked for 0.01'
     """
-    if not fun.is_exact:
-        raise NotCertifiableError(
-            "the function contains a LinearOperator or user code, known in float64 only; pass "
-            "the matrix, or write the function with atoms, to get a near certificate."
-        )
     budget = Budget(deadline, max_work)
     prover = _Prover(fun, certificate, float(delta), float(eps), seed, budget)
     stopped = ""
@@ -167,7 +161,7 @@ class _Prover:
     ) -> None:
         self.fun, self.delta, self.eps, self.budget = fun, delta, eps, budget
         self.search = PivotSearch(fun, certificate, delta, eps, budget)
-        self.form, self.program = self.search.form, fun.program()
+        self.form = self.search.form
         self.rng = stream(seed, 0, "near")
         self.best: NearCertificate | None = None
 
@@ -204,9 +198,11 @@ class _Prover:
             if evidence is None or not np.isfinite(evidence.directions).all():
                 return None
             used = evidence.weights > 0
-            ways, place = evidence.directions[used], tuple(pivot)
-            limits = point_at(self.program, place, len(ways)).limits(ways, budget.spend)
-            state = partial(NearCertificate.from_limits, self.search.x, place, ways, limits=limits)
+            directions, place = evidence.directions[used], tuple(pivot)
+            limits = self.form.examine(place, len(directions)).limits(directions, budget.spend)
+            state = partial(
+                NearCertificate.from_limits, self.search.x, place, directions, limits=limits
+            )
             proof = state(evidence.weights[used])
             weights = self._better_weights(proof)
             if weights is not None and weights.any():
@@ -218,7 +214,7 @@ class _Prover:
 
     def _better_weights(self, proof: NearCertificate) -> Vector | None:
         """Weights for the proved gradients, which are more accurate than those of the search."""
-        if 0.0 < proof.eps < 1e-9 and self.form.is_small:
+        if 0.0 < proof.eps < 1e-9 and self.form.program.is_small():
             # Weights that are simple fractions often cancel the gradients exactly.
             return _simple(proof.weights)
         if proof.eps <= self.eps:
@@ -257,20 +253,19 @@ class _Prover:
             proof = better
         return proof
 
-    def evidence(self, found: Examination) -> Evidence | None:
+    def evidence(self, here: Point) -> Evidence | None:
         """Search directions whose limits of gradients nearly cancel."""
-        kinks = self.form.active_kinks(found)
-        point = np.array([nearest_float(q) for q in found.point])
-        if not kinks:
-            return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
+        kinks, point = self.form.active(here), floats(here.y)
         hints = self.search.points - point
-        if is_additive(kinks, curved=True):
-            model = local_model(found)
+        if self.form.is_additive(kinks, curved=True):
+            model = local_model(self.form, here)
+            if not model.kinks:
+                return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
             return additive_evidence(model, hints, self.eps, self.rng, self.budget)
         radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0
-        more = self.rng.standard_normal((min(4 * point.size, RANDOM_WAYS) + 16, point.size))
-        ways = np.vstack([hints, more * radius / np.sqrt(point.size)])
-        return generic_evidence(found, ways, self.eps, self.rng, self.budget)
+        more = self.rng.standard_normal((min(4 * point.size, RANDOM_DIRECTIONS) + 16, point.size))
+        some = np.vstack([hints, more * radius / np.sqrt(point.size)])
+        return generic_evidence(self.form, here, some, self.eps, self.rng, self.budget)
 
 
 def _simple(weights: Vector) -> Vector:

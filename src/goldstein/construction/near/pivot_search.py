@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.expression import Expression, Pieces
-from goldstein.calculus.kinks import KinkForm
+from goldstein.calculus.evaluation import Pieces
+from goldstein.calculus.expression import Expression
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import nearest_float
@@ -23,7 +23,7 @@ from goldstein.checker.rounding import distance_upper
 from goldstein.construction.near.curved_kinks import CurvedKinks, Surface
 from goldstein.construction.near.evidence import box_shares
 from goldstein.construction.near.flats import Equation, Flat, KinkTable
-from goldstein.construction.near.local_model import is_additive, local_model
+from goldstein.construction.near.kinks import Kinks, local_model
 from goldstein.construction.near.newton import (
     DENSE_DIM,
     TINY,
@@ -61,7 +61,7 @@ class PivotSearch:
         budget: Budget,
     ) -> None:
         self.delta, self.eps, self.budget = delta, eps, budget
-        self.form: KinkForm = fun.kink_form()
+        self.form = Kinks(fun)
         self.table = KinkTable(self.form)
         self.curved = CurvedKinks(self.form, budget)
         self.x: Vector = certificate.x
@@ -116,13 +116,13 @@ class PivotSearch:
 
     def is_hopeful(self, flat: Flat, point: Vector, bound: float) -> bool:
         """True unless the gradient along the flat alone exceeds what is proved already."""
-        pieces = self.form.float_pieces(point)
+        pieces = self.form.pieces(point)
         return float(np.linalg.norm(flat.along(self.gradient(point, pieces)))) < bound
 
     def gradient(self, point: Vector, pieces: Pieces) -> Vector:
         """Return the gradient of given pieces; it counts."""
         self.budget.spend()
-        return self.form.float_gradient(point, pieces)
+        return self.form.gradient(point, pieces)
 
     def slope_along(self, flat: Flat, point: Vector, pieces: Pieces, z: Vector) -> Vector:
         """Return the gradient of given pieces in the coordinates of a flat, at a moved point."""
@@ -241,7 +241,7 @@ class PivotSearch:
         """Return a stationary point of the present piece along the flat, kept within the ball."""
         if flat.free == 0:
             return point
-        pieces = self.form.float_pieces(point)
+        pieces = self.form.pieces(point)
         goal = max(GOAL * self.eps, TINY)
         if flat.free > DENSE_DIM:
             move = stationary_in_many(
@@ -279,19 +279,15 @@ class PivotSearch:
         if exact is None:
             return flat.equations
         try:
-            found = self.form.examine(exact)
-            kinks = self.form.active_kinks(found)
-            if not is_additive(kinks):
+            here = self.form.examine(exact)
+            if not self.form.is_additive(self.form.active(here)):
                 return flat.equations
-            shares = box_shares(local_model(found))
+            model = local_model(self.form, here)
+            shares = box_shares(model)
         except NotCertifiableError:
             return flat.equations
-        inner = {
-            (id(kink.node), kink.entry, kink.level)
-            for kink, share in zip(kinks, shares)
-            if 1e-7 < share < 1.0 - 1e-7
-        }
-        return self.table.needed(flat.equations, inner)
+        inner = {kink for kink, share in zip(model.kinks, shares) if 1e-7 < share < 1.0 - 1e-7}
+        return [e for e in flat.equations if e.key in inner]
 
 
 __all__ = ["SLACK", "PivotSearch"]

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Explanation, Expression
-from goldstein.calculus.atoms.base import Elementwise
+from goldstein.calculus.evaluation import has_kinks
+from goldstein.calculus.expression import numbered
 from goldstein.certificates import Verification
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.kinds import save_certificate
 from goldstein.checker.arrays import Matrix
+from goldstein.checker.nodes import Max, Norm2, Piecewise
+from goldstein.construction.near.kinks import Kinks
 from goldstein.errors import GoldsteinError
 from goldstein.oracles.problem import Problem
 from goldstein.reporting.blocks import Code, Download, Facts, Figures, Table, Text, Tree, number
@@ -187,17 +190,18 @@ def rank_of(gradients: Matrix) -> int:
 
 def kinks_between(fun: Expression, points: Matrix) -> list[tuple[str, int, str]]:
     """Return the entries of atoms that are on different pieces at different points."""
-    form = fun.kink_form()
-    seen = [form.float_pieces(y) for y in points]
+    (nodes, owners), evaluation = numbered(fun), fun.evaluation
+    seen = [evaluation.pieces(evaluation.tape(y)) for y in points]
     found: list[tuple[str, int, str]] = []
-    for node in form.root.kink_nodes:
-        pieces = [np.ravel(np.asarray(p[id(node)])) for p in seen]
-        if len({p.shape for p in pieces}) > 1 or any(p.dtype.kind not in "iub" for p in pieces):
-            continue  # pieces without numbers, such as those of a norm
-        stacked = np.array(pieces)
+    for k, node in enumerate(nodes):
+        if not has_kinks(node) or isinstance(node, Norm2):
+            continue  # a norm has pieces without numbers
+        stacked = np.array([p[k] for p in seen]) % (
+            node.columns if isinstance(node, Max) else 2**31
+        )
         for entry in np.flatnonzero((stacked != stacked[0]).any(axis=0)).tolist():
             which = ", ".join(str(p) for p in np.unique(stacked[:, entry]).tolist())
-            found.append((node.name, entry, which))
+            found.append((owners[k].name, entry, which))
     return found
 
 
@@ -228,14 +232,12 @@ def pivot(subject: Subject) -> list[Any] | None:
 
 
 def _on_kinks(fun: Expression, certificate: Any) -> list[tuple[str, int, str]]:
-    form = fun.kink_form()
-    found = []
-    for kink in form.active_kinks(form.examine(certificate.exact_pivot)):
-        node = kink.node
-        level = f"tie {kink.level}"
-        if isinstance(node, Elementwise):
-            level = f"argument = {float(node.function.breakpoints[kink.level]):.6g}"
-        found.append((node.name, kink.entry, level))
+    form, (_, owners), found = Kinks(fun), numbered(fun), []
+    for k, entry, level in form.active(form.examine(certificate.exact_pivot)):
+        node, where = form.nodes[k], f"tie {level}"
+        if isinstance(node, Piecewise):
+            where = f"argument = {float(node.breakpoints[level]):.6g}"
+        found.append((owners[k].name, entry, where))
     return found
 
 
@@ -244,7 +246,7 @@ def proof(subject: Subject) -> list[Any] | None:
     fun = subject.fun
     if not isinstance(fun, Expression) or not fun.knows_kinks:
         return None
-    if not fun.kink_form().is_small:
+    if not fun.is_small:
         words = "The function is large; goldstein explain, or F.explain(), prints its proof tree."
         return [Text(words)]
     tree = fun.explain()
@@ -302,7 +304,7 @@ def _proof_file(subject: Subject) -> list[Any]:
     fun, certificate = subject.fun, subject.certificate
     if not isinstance(fun, Expression) or isinstance(certificate, NoProofFile):
         return []
-    if not fun.kink_form().is_small:
+    if not fun.is_small:
         return []
     with tempfile.TemporaryDirectory() as folder:
         try:

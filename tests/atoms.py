@@ -1,4 +1,4 @@
-"""One example of every atom on a variable of length 3, for the contract tests and `explain`."""
+"""One example of every atom on a variable of length 3, for the contract tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from goldstein.calculus import atoms
-from goldstein.calculus.affine import linear, sum_entries
 from goldstein.calculus.expression import Expression
+from goldstein.calculus.operators import linear, sum_entries
 
 Example = Callable[[Expression], Expression]
 
