@@ -85,12 +85,17 @@ class History(Plotted):
     time: list[float] = field(default_factory=list)
     violation: list[float] = field(default_factory=list)
 
-    def append(self, calls: int, fun: float, bound: float, radius: float, time: float) -> None:
+    def append(
+        self, calls: int, fun: float, bound: float, radius: float, time: float,
+        violation: float | None = None,
+    ) -> None:  # fmt: skip
         self.calls.append(calls)
         self.fun.append(fun)
         self.bound.append(bound)
         self.radius.append(radius)
         self.time.append(time)
+        if violation is not None:
+            self.violation.append(violation)
 
     def followed_by(self, later: History) -> History:
         """Return both, one after the other, on one clock."""

@@ -27,7 +27,7 @@ from goldstein.checker.near_kkt import (
     residual,
 )
 from goldstein.checker.verification import Verification
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.hull_problems import conic_weights
 
 W = gs.Variable(3)
 F = gs.sum(W * np.array([-2.0, 3.0, 0.0])) + gs.abs(W[2])

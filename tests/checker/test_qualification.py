@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from goldstein.checker.constrained.box import Box
 from goldstein.checker.constraints import qualification_of
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.hull_problems import conic_weights
 
 
 def sampled_distance(rows, cone, rng, draws=4000):

@@ -11,7 +11,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog
 import goldstein as gs
 from goldstein.certificates.near_kkt_check import exact_problem, prove_near_kkt
 from goldstein.checker.sides import limiting_gradients
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.hull_problems import conic_weights
 
 NEAR = {"eps": 1e-3, "delta": 1e-3, "stationarity": "near", "rng": 0}
 

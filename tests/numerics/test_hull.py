@@ -234,7 +234,7 @@ def test_survives_a_failing_linear_algebra(monkeypatch):
         return system, np.full_like(target, np.nan), None, 0, 1
 
     rows = np.random.default_rng(1).standard_normal((6, 3)) + 0.5
-    monkeypatch.setattr("goldstein.numerics.nonnegative.nnls", broken)
+    monkeypatch.setattr("goldstein.numerics.hull.nnls", broken)
     assert_shortest(min_norm_weights(rows), rows)
     monkeypatch.setattr(hull_module, "dposv", failed_cholesky)
     assert_shortest(filled(rows).solve()[0], rows)

@@ -58,7 +58,7 @@ from goldstein.oracles.workers import mapped
 from goldstein.prox.term import Term
 from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
-from goldstein.solvers.going_on import GoingOn
+from goldstein.solvers.continuation import Continuation
 from goldstein.solvers.loop import ENDINGS, Outcome, run
 
 #: Part of the time limit that the last word of a run out of time may take besides.
@@ -474,7 +474,7 @@ class _Search:
                 self.solver, self.counted, x, target, judge=judge, suspect=judge.suspect,
                 max_time=None if math.isinf(left) else left,
                 callback=self.callback, progress=self.watch,
-                going_on=GoingOn(self.solver, target) if self.goes_on else None,
+                continuation=Continuation(self.solver, target) if self.goes_on else None,
             )  # fmt: skip
         self.request.stop.x = outcome.state.x
         certificate, status = outcome.certificate, outcome.status

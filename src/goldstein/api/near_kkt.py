@@ -16,7 +16,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.near import exact_problem
 from goldstein.constrained.problem import Problem
 from goldstein.errors import InputError, NotCertifiableError
-from goldstein.numerics.conic_hull import shortest_weights
+from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.result import Status
 
 #: Targets that bring the proof no nearer, before one gives up: at a pivot that no rational is on,

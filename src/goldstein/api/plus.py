@@ -26,8 +26,8 @@ from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.hull_problems import shortest_sum
 from goldstein.numerics.streams import stream
-from goldstein.numerics.sum_hull import shortest_sum
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.tilted import Tilted
 from goldstein.prox.term import Chart, Term

@@ -30,7 +30,7 @@ from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import Program, point_at
 from goldstein.constrained.system import System, as_system
 from goldstein.errors import NotCertifiableError
-from goldstein.numerics.conic_hull import conic_weights, shortest_weights
+from goldstein.numerics.hull_problems import conic_weights, shortest_weights
 
 #: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.
 RAISES, RAISE = 3, 8.0

@@ -28,7 +28,7 @@ from goldstein.constrained.problem import Problem
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls, UnresolvedError
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
-from goldstein.numerics.conic_hull import conic_weights, shortest_weights
+from goldstein.numerics.hull_problems import conic_weights, shortest_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles.agreement import resolution_of
 

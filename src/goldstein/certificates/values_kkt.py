@@ -69,7 +69,7 @@ from goldstein.checker.verification import Verification
 from goldstein.constrained.box import Box, as_box
 from goldstein.constrained.system import System, Values, as_system
 from goldstein.errors import GoldsteinError
-from goldstein.numerics.conic_hull import shortest_weights
+from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.counted import Map

@@ -35,6 +35,7 @@ _COARSE_FLOOR = 100 * 2.0**-24
 
 
 E = TypeVar("E", bound=GoldsteinError)
+S = TypeVar("S")
 
 #: Something like `map`: it may evaluate in any order, and returns the answers in the order given.
 Map = Callable[[Callable[[Vector], Any], list[Vector]], Iterable[Any]]
@@ -120,6 +121,15 @@ class CountedOracle(Oracle):
     def calls(self) -> int:
         """Values plus gradients."""
         return self.values + self.gradients
+
+    @property
+    def billed(self) -> int:
+        """Calls of the user's function; for one that stands for it, those that were made of it."""
+        return self.values + self.gradients
+
+    def seen(self, state: S) -> S:
+        """Return the state of a search as users see it: of one that stands for f, in terms of f."""
+        return state
 
     def value(self, x: Vector) -> float:
         if self.values + self.gradients >= self.limit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from goldstein.errors import (
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
-from goldstein.solvers.going_on import GoingOn
+from goldstein.solvers.continuation import Continuation
 from goldstein.solvers.logic.progress import IDLE_LIMIT
 
 #: Seconds between two calls of `progress`.
@@ -84,6 +85,9 @@ class Intermediate:
 
 Judge = Callable[[Evidence], tuple[Any, Any]]
 
+#: Looks at the state after every step, and says when and how the run ends.
+Watcher = Callable[[State], Status | None]
+
 
 def run(
     solver: Solver,
@@ -96,102 +100,157 @@ def run(
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
     progress: Callable[[State, int], None] | None = None,
-    going_on: GoingOn | None = None,
+    continuation: Continuation | None = None,
 ) -> Outcome:
     """Run a solver until its evidence is accepted or a limit is met.
 
     `judge(evidence)` is the certificate layer: it returns (certificate, None) when the evidence
     holds and (None, (points, gradients)) with the fresh gradients when it does not.
     `suspect(state)` is called if f has not fallen after some dozen calls, and again in long runs:
-    it raises if the function is to blame. With `going_on` a certificate is not always the end.
+    it raises if the function is to blame. With `continuation` a certificate is not always the end.
     """
     begin = time.perf_counter()
-    deadline = float("inf") if max_time is None else begin + max_time
-    history = History()
-    notify = adapt_callback(callback)
-    state: State | None = None
-    certificate: Any = None
-    iterations = 0
-    shown = begin
-    calls, idle = 0, 0
-    look = _NO_DESCENT + 2 * min(x0.size, 100)
-
-    def record(s: State) -> None:
-        history.append(oracle.calls, s.fx, s.bound, s.radius, time.perf_counter() - begin)
-
+    deadline = math.inf if max_time is None else begin + max_time
+    # Not even the start has been evaluated.
+    end = Outcome(State(x=x0.copy(), fx=np.nan), Status.STALLED, None, History(), 0)
+    record = _recorder(oracle, end.history, begin)
+    watchers = [
+        _course(record, oracle, adapt_callback(callback)),
+        _judged(judge, continuation, end),
+    ]
+    watchers += [continuation.watch] if continuation is not None else []
+    watchers += [_given_up, _idle(oracle)]
+    watchers += [_suspicion(suspect, oracle, x0.size)] if suspect is not None else []
+    watchers += [_shown(progress, oracle, begin)] if progress is not None else []
+    watchers += [lambda state: Status.OUT_OF_TIME if time.perf_counter() > deadline else None]
+    status: Status | None = None
     try:
         oracle.deadline = deadline
-        state = solver.start(oracle, x0, request)
+        state = end.state = solver.start(oracle, x0, request)
         record(state)
-        if going_on is not None:
-            going_on.begins(state)
-        while True:
-            iterations += 1
+        if continuation is not None:
+            continuation.begins(state, oracle)
+        while status is None:
+            end.iterations += 1
             state.moved = False
             # Float64 has finitely many points: a random one can be a kink. The next one is not.
             try:  # noqa: SIM105 (cheaper than a context, and in every step)
                 solver.step(oracle, state, request)
             except KinkError:
                 pass
-            if state.moved:
-                record(state)
-                if notify is not None:
-                    notify(state, oracle.calls)
-                if state.fx < VALUE_LIMIT:
-                    status = Status.UNBOUNDED
+            for watch in watchers:
+                if (status := watch(state)) is not None:
                     break
-            if state.evidence is not None:
-                # Whatever the solver had in mind, the claim is about the point we return.
-                evidence, state.evidence = state.evidence.about(state.x.copy()), None
-                certificate, state.rejected = judge(evidence)
-                if certificate is not None and (
-                    going_on is None or not going_on.after(certificate, state, oracle.calls)
-                ):
-                    status = Status.VERIFIED
-                    break
-                certificate = None
-            before, calls = calls, oracle.calls
-            if going_on is not None:
-                going_on.watch(state, calls)
-            if state.status is not None:
-                status = state.status
-                break
-            idle = idle + 1 if calls == before else 0
-            if idle >= IDLE_LIMIT:
-                status = Status.STALLED
-                break
-            if suspect is not None and calls >= look:
-                if state.steps == 0 or calls >= LONG:
-                    suspect(state)
-                look = max(LONG, 2 * calls)
-            now = time.perf_counter()
-            if progress is not None and now - shown >= _PROGRESS_EVERY:
-                progress(state, calls)
-                shown = now
-            if now > deadline:
-                status = Status.OUT_OF_TIME
-                break
-    except OutOfTime:
-        status = Status.OUT_OF_TIME
-    except OutOfCalls:
-        status = Status.OUT_OF_CALLS
+    except (OutOfTime, OutOfCalls) as limit:
+        status = Status.OUT_OF_TIME if isinstance(limit, OutOfTime) else Status.OUT_OF_CALLS
     except (StopIteration, KeyboardInterrupt) as cause:
         status = stopped(cause, oracle, request)
     except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
         status = ENDINGS[type(ending)]
     except OracleError as failure:
-        failure.last_good = None if state is None else state.x.copy()
+        failure.last_good = end.state.x.copy() if end.iterations else None
         raise
     finally:
-        oracle.deadline = float("inf")
-    if state is None:  # not even the start could be evaluated
-        state = State(x=x0.copy(), fx=np.nan)
-    elif going_on is not None and going_on.held is not None and status in _CUT_SHORT:
-        certificate, status = going_on.answer(state), Status.VERIFIED
+        oracle.deadline = math.inf
+    end.status = status
+    if continuation is not None and continuation.held is not None and status in _CUT_SHORT:
+        end.certificate, end.status = continuation.answer(end.state), Status.VERIFIED
+    shown = record(end.state)
     if progress is not None:
-        progress(state, oracle.calls)
-    record(state)
-    return Outcome(state, status, certificate, history, iterations)
+        progress(shown, oracle.billed)
+    return end
+
+
+def _recorder(oracle: CountedOracle, history: History, begin: float) -> Callable[[State], State]:
+    def record(state: State) -> State:
+        """Write into the history what users see of a state, and return that."""
+        s = oracle.seen(state)
+        history.append(
+            oracle.billed, s.fx, s.bound, s.radius, time.perf_counter() - begin, s.violation
+        )
+        return s
+
+    return record
+
+
+def _course(
+    record: Callable[[State], State],
+    oracle: CountedOracle,
+    notify: Callable[[State, int], None] | None,
+) -> Watcher:
+    """History and callback; a function that falls without end."""
+
+    def watch(state: State) -> Status | None:
+        if not state.moved:
+            return None
+        shown = record(state)
+        if notify is not None:
+            notify(shown, oracle.billed)
+        return Status.UNBOUNDED if state.fx < VALUE_LIMIT else None
+
+    return watch
+
+
+def _judged(judge: Judge, continuation: Continuation | None, end: Outcome) -> Watcher:
+    """Has the solver evidence that holds?"""
+
+    def watch(state: State) -> Status | None:
+        if state.evidence is None:
+            return None
+        # Whatever the solver had in mind, the claim is about the point we return.
+        evidence, state.evidence = state.evidence.about(state.x.copy()), None
+        certificate, state.rejected = judge(evidence)
+        if certificate is None:
+            return None
+        if continuation is not None and continuation.after(certificate, state):
+            return None
+        end.certificate = certificate
+        return Status.VERIFIED
+
+    return watch
+
+
+def _given_up(state: State) -> Status | None:
+    return state.status
+
+
+def _idle(oracle: CountedOracle) -> Watcher:
+    """Has the solver stopped asking?"""
+    calls = idle = 0
+
+    def watch(state: State) -> Status | None:
+        nonlocal calls, idle
+        before, calls = calls, oracle.calls
+        idle = idle + 1 if calls == before else 0
+        return Status.STALLED if idle >= IDLE_LIMIT else None
+
+    return watch
+
+
+def _suspicion(suspect: Callable[[State], None], oracle: CountedOracle, dim: int) -> Watcher:
+    """Where f does not fall, and now and then in long runs: is the function to blame?"""
+    due = _NO_DESCENT + 2 * min(dim, 100)
+
+    def watch(state: State) -> None:
+        nonlocal due
+        calls = oracle.calls
+        if calls >= due:
+            if state.steps == 0 or calls >= LONG:
+                suspect(state)
+            due = max(LONG, 2 * calls)
+
+    return watch
+
+
+def _shown(progress: Callable[[State, int], None], oracle: CountedOracle, last: float) -> Watcher:
+    def watch(state: State) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last >= _PROGRESS_EVERY:
+            progress(oracle.seen(state), oracle.billed)
+            last = now
+
+    return watch
 
 
 def stopped(cause: BaseException, oracle: CountedOracle, request: Request) -> Status:

@@ -11,7 +11,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard

@@ -17,8 +17,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.solvers.converse import converse
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
-from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric
-from goldstein.solvers.small_metric import SmallMetric
+from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric, SmallMetric
 from goldstein.solvers.tuning import TUNING
 
 
@@ -88,7 +87,6 @@ class QuasiNewton:
         self.jitter = 0.0
         self.null_steps = TUNING.null_steps
         self.room = 0.0
-        self._weights: Vector = np.zeros(self.capacity)
         # The question that is open, the answer, and how often it was asked elsewhere.
         self.phase = self.aside = 0
         self.point: Vector = self.x
@@ -178,9 +176,8 @@ class QuasiNewton:
         errors: Vector = self.fx - self.levels[:count]
         np.maximum(errors, -TUNING.above * errors, out=errors)
         np.maximum(errors, floor, out=errors)
-        known = self._weights[:count]
-        known[:], image, fall = self.metric.minimise(errors, known)
-        self.p = np.negative(image, out=image)
+        image, fall = self.metric.minimise(errors)
+        self.p = -image
         return -fall
 
     def follow_metric(self) -> float:
@@ -206,7 +203,6 @@ class QuasiNewton:
         self.gradients[slot] = self.found
         self.levels[slot] = level
         self.travel[slot] = travel
-        self._weights[slot] = TUNING.hope
         self.metric.replaced(slot)
 
     def settle_piece(self, slot: int, level: float) -> None:
@@ -258,7 +254,6 @@ class QuasiNewton:
 
     def clear_model(self) -> None:
         self.metric.reset()
-        self._weights[:] = 0.0
 
 
 def _length(v: Vector) -> float:

@@ -1,6 +1,6 @@
 """BFGS with a factor of the matrix, H = J J', and its products with the pieces of the model.
 
-As in `solvers.small_metric`, whose docstring has the formula. Rows of the model are J'g for the
+As in `solvers.metric`, whose docstring has the formula. Rows of the model are J'g for the
 pieces g (its columns): a step changes each of them by a multiple of one vector.
 """
 
