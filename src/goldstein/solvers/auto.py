@@ -63,8 +63,6 @@ class AutoState(BallState):
     #: Entries of the memory that were offered to the bundle, and the radius they were offered for.
     offered: int = 0
     gathered: float = 0.0
-    #: Value at the end of a failed step.
-    end_value: float = math.inf
     #: Gradients at points that were not drawn at random have failed the judge.
     refuted: bool = False
     #: The fast half, without its model, has ended.
@@ -181,23 +179,6 @@ class AutoState(BallState):
 
     def draw_first(self, radius: float) -> None:
         self.point = uniform_in_ball(self.rng, self.centre, radius)
-
-    def find_sparse(self, part: float) -> float:
-        """Aim along the entries of m that make up this part of its squared length.
-
-        Return the length of that vector, or 0 where more than half of the entries are needed.
-        """
-        m = self._aimed
-        squares = m * m
-        order = np.argsort(squares)[::-1]
-        falling = np.cumsum(squares[order])
-        count = int(np.searchsorted(falling, part * falling[-1])) + 1
-        if count > 0.5 * m.size:
-            return 0.0
-        sparse = np.zeros(m.size)
-        sparse[order[:count]] = m[order[:count]]
-        self.direction = sparse
-        return math.sqrt(sparse.dot(sparse))
 
     # ---------------------------------------------------------------- the fast half
 

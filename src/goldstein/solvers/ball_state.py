@@ -28,7 +28,7 @@ class BallState(State):
     m : the combination of gradients
     failed_steps : descent steps that failed since the last success
     line : where to look after a failed step, see `logic.algorithm_one`
-    direction, step_norm, span : the step goes along -direction, whose length that is, so far
+    span : the step goes so far
     norm, ratio : length of m in this step, and its ratio q to the Lipschitz constant
     look_radius : the part of the ball where gradients are asked for
     """
@@ -45,8 +45,6 @@ class BallState(State):
     m: Vector | None = None
     failed_steps: int = 0
     line: int = RANDOM
-    direction: Vector = field(default_factory=lambda: _EMPTY)
-    step_norm: float = 0.0
     span: float = 0.0
     norm: float = 0.0
     ratio: float = 0.0
@@ -67,13 +65,13 @@ class BallState(State):
         """Ask at the trial point of Algorithm 1."""
         m = self.m
         assert m is not None
-        self._aimed = self.direction = m
+        self._aimed = m
         self.point = trial_point(self.centre, m, self.norm, self.span, self.ratio, self.spare)
         self.spare = None
 
     def place_farther(self) -> None:
         """Ask at the end of a step of length `span`."""
-        self.point = self.centre - (self.span / self.step_norm) * self.direction
+        self.point = self.centre - (self.span / self.norm) * self._aimed
 
     def take_trial(self) -> None:
         self.x = self.point

@@ -54,7 +54,7 @@ class QuasiNewton:
         pairs: int = TUNING.pairs,
     ) -> None:
         dense = dim <= dense_limit or not model
-        most = TUNING.planes if dense else min(TUNING.planes_limited, pairs)
+        most = TUNING.planes if dense else pairs
         self.dim = dim
         self.capacity = min(dim + 10, most) if model else 1
         self.has_model = model
@@ -86,7 +86,6 @@ class QuasiNewton:
         self.length = math.inf
         self.jitter = 0.0
         self.null_steps = TUNING.null_steps
-        self.room = 0.0
         # The question that is open, the answer, and how often it was asked elsewhere.
         self.phase = self.aside = 0
         self.point: Vector = self.x
@@ -104,8 +103,6 @@ class QuasiNewton:
         self.model_misses = self.plain_misses = TUNING.guess
         #: How far f fell in all, and in a line search of late.
         self.whole_fall = self.recent_fall = 0.0
-        #: Line searches in a row whose model had to be corrected.
-        self.corrected = 0
         #: The first trial was too far; how often of late.
         self.too_far = False
         self.far_off = 0
@@ -234,14 +231,6 @@ class QuasiNewton:
 
     def learn(self, sy: float) -> None:
         self.metric.update(self._step, self._change, sy, self._rises)
-
-    def square_of_gradient(self) -> float:
-        """Return g'Hg."""
-        return self.metric.square(self.g)
-
-    def square_of_change(self) -> float:
-        """Return y'Hy."""
-        return self.metric.square(self._change)
 
     def scale_metric(self, factor: float) -> None:
         self.metric.scale(factor)

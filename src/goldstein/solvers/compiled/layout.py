@@ -53,18 +53,18 @@ FACE = _record(
 )
 
 #: Vectors of both halves: a record has their addresses, and `views` makes attributes of them.
-SEARCH_VECTORS = "x centre point found aimed sparse ring_asked"
+SEARCH_VECTORS = "x centre point found aimed ring_asked"
 NEWTON_VECTORS = "x g y p best step change along behind point found"
 
 #: Arrays of the fast half: its pieces are `rows`; rows of the model are J'g for each of them; a
 #: factor is `kept` for later.
 _NEWTON_ARRAYS = "rises falls factor kept rows levels travel stale"
 NEWTON = _record(
-    "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy"
+    "fx length jitter reply trial trial_value slope reach low high best_trial best_value sy"
     " whole_fall recent_fall model_misses plain_misses smooth_fall smoother_fall gap_share",
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
-    " phase aside attempt looks first corrected trials best_slot pieces capacity null_steps"
+    " phase aside attempt looks first trials best_slot pieces capacity null_steps"
     " known moved stuck scaled noting has_model limited steady extrapolates"
     " too_far far_off homing came_back good_steps"
     # the piece whose products are next computed afresh
@@ -84,8 +84,8 @@ _ARRAYS = (
 )
 SEARCH = _record(
     "eps delta fx bound radius lipschitz reply"
-    " centre_value step_norm span norm ratio look_radius left right middle left_value right_value"
-    " end_value working gathered counted_value close short"
+    " centre_value span norm ratio look_radius left right middle left_value right_value"
+    " working gathered counted_value close short"
     " share turn_value newton_rate bundle_rate progress_value progress_bound"
     " earlier mark_value"
     # for units: how far the centre has moved; within which radius
@@ -101,8 +101,8 @@ SEARCH = _record(
     " two_halves turn turn_began turn_ends small_moves progress_calls mark_steps"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
-    # rows that the last solve has seen; their weights are optimal; the step is along `sparse`
-    " solved clean sparsely"
+    # rows that the last solve has seen; their weights are optimal
+    " solved clean"
     # what the judge asked again
     f" fresh_count fresh_points fresh_gradients {addresses(SEARCH_VECTORS)} {_ARRAYS}",
     ("hull", FACE),

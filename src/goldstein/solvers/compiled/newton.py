@@ -153,7 +153,7 @@ def store_piece(newton: Any, slot: Any, level: Any, travel: Any) -> None:
     copy(newton.found, row(newton.rows, newton.dim, slot))
     vector(newton.levels, model.count)[slot] = level
     vector(newton.travel, model.count)[slot] = travel
-    vector(model.weights, model.count)[slot] = TUNING.hope
+    vector(model.weights, model.count)[slot] = 0.0
     integers(newton.stale, model.count)[slot] = 1
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from goldstein.solvers.tuning import TUNING
+
+if TYPE_CHECKING:
+    from goldstein.solvers.auto import AutoState
 
 #: A solver that takes so many steps without asking anything will never ask again.
 IDLE_LIMIT = 1000
 
 
-def look_back(s: Any) -> None:
+def look_back(s: AutoState) -> None:
     """Keep in `s.earlier` what f was between a quarter and a half of the steps ago.
 
     Steps, and not calls: many of these are spent on a proof, and f does not fall meanwhile.
@@ -22,7 +25,7 @@ def look_back(s: Any) -> None:
         s.mark_steps = s.steps + max(1, s.steps // 4)
 
 
-def stalled(s: Any, calls: Any) -> bool:
+def stalled(s: AutoState, calls: int) -> bool:
     """Has nothing improved for long, where float64 cannot even resolve the descent test?
 
     Where it can, the guarantee holds and giving up would break it.
