@@ -9,9 +9,8 @@ from tests.functions import norm1
 import goldstein as gs
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle, as_oracle
-from goldstein.solvers.ball_state import BallState
+from goldstein.solvers.ball_state import LINES, BallState
 from goldstein.solvers.converse import converse
-from goldstein.solvers.line import LINES
 from goldstein.solvers.logic.algorithm_one import HALF, aim, look, looked, told_half
 from goldstein.solvers.logic.questions import NOTHING
 

@@ -20,9 +20,9 @@ from goldstein.oracles import CountedOracle
 from goldstein.solvers import Auto, Request
 from goldstein.solvers.auto import AutoState
 from goldstein.solvers.compiled import CompiledAuto
-from goldstein.solvers.compiled.draws import normal_numbers, uniform
 from goldstein.solvers.compiled.newton import BENDS
-from goldstein.solvers.logic import bundle_half, line_search, turns
+from goldstein.solvers.compiled.vectors import normal_numbers, uniform
+from goldstein.solvers.logic import bundle_half, line_search, portfolio
 from goldstein.solvers.metric import SmallMetric
 from goldstein.solvers.tuning import TUNING
 
@@ -215,7 +215,7 @@ def test_calls_that_run_out_end_both_runs_alike(calls: int) -> None:
     ("module", "change", "newton"),
     [
         (line_search, {"curvature": 0.1}, True),
-        (turns, {"share": 0.2, "far_share": 0.2}, True),
+        (portfolio, {"share": 0.2, "far_share": 0.2}, True),
         # Its first turn comes late where the fast half is there.
         (bundle_half, {"inside": 0.9}, False),
     ],

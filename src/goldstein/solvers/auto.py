@@ -24,21 +24,25 @@ from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, PartiallySeparable
 from goldstein.result import Status
-from goldstein.solvers.ball_state import BallState
+from goldstein.solvers.ball_state import LINES, BallState, check_line
 from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.converse import converse
-from goldstein.solvers.coordinate_sides import CoordinateSides
-from goldstein.solvers.coordinate_sweep import CoordinateSweep
-from goldstein.solvers.line import LINES, check_line
+from goldstein.solvers.coordinate_sweep import CoordinateSides, CoordinateSweep
 from goldstein.solvers.logic import bundle_half, line_search, newton_half, sweeps
 from goldstein.solvers.logic.centre import close_in, retarget
-from goldstein.solvers.logic.progress import look_back, stalled
-from goldstein.solvers.logic.turns import BUNDLE, NEWTON, open_turn, refuted, take_turns
-from goldstein.solvers.memory import GradientMemory
+from goldstein.solvers.logic.portfolio import (
+    BUNDLE,
+    NEWTON,
+    look_back,
+    open_turn,
+    refuted,
+    stalled,
+    take_turns,
+)
+from goldstein.solvers.memory import DEFAULT, ELEMENTS, GradientMemory, plan
 from goldstein.solvers.partitioned import PartitionedSearch
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
-from goldstein.solvers.room import DEFAULT, ELEMENTS, plan
 from goldstein.solvers.tuning import TUNING
 
 #: In many variables a proof that failed is tried again for an eps smaller by this factor, down to

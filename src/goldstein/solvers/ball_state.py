@@ -1,17 +1,35 @@
-"""The ball that Algorithm 1 works in: what a step remembers, and its arithmetic."""
+"""Where to ask for the next gradient after a step along -m has failed, by name.
+
+The ball that Algorithm 1 works in: what a step remembers, and its arithmetic.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
+from goldstein.errors import InputError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, trial_point
 from goldstein.solvers.base import State
 from goldstein.solvers.logic.algorithm_one import RANDOM
+
+Line = Literal["random", "bisection", "hybrid"]
+
+#: In the order of `logic.algorithm_one`.
+LINES: tuple[Line, ...] = get_args(Line)
+
+
+def check_line(line: str) -> Line:
+    """Refuse an unknown line oracle."""
+    if line not in LINES:
+        raise InputError(f"line must be one of {', '.join(LINES)}; got {line!r}.")
+    return line
+
 
 _EMPTY: Vector = np.zeros(0)
 

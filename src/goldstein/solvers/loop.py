@@ -26,7 +26,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
 from goldstein.solvers.continuation import Continuation
-from goldstein.solvers.logic.progress import IDLE_LIMIT
+from goldstein.solvers.logic.portfolio import IDLE_LIMIT
 
 #: Seconds between two calls of `progress`.
 _PROGRESS_EVERY = 0.1

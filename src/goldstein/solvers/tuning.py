@@ -36,7 +36,7 @@ class Tuning(NamedTuple):
     inside: float = 1.0 - 4e-3
     #: A small displacement: the first gradient in a ball is taken this close to its centre, where
     #: symmetries are kept, against the radius; midpoints of a bisection are moved off any kink,
-    #: against the interval; after a rejection the fast half asks off its points, against delta.
+    #: against the interval.
     displaced: float = 1e-3
     #: The working radius shrinks by this when its ball is certified.
     shrink: float = 0.3
@@ -66,10 +66,6 @@ class Tuning(NamedTuple):
     planes: int = 80
     #: Pairs (step, change of gradient) of the limited metric, and pieces in its model at most.
     pairs: int = 30
-    #: Pieces from far away count less, even where f happens to be linear.
-    locality: float = 1e-6
-    #: A piece above f at x belongs to a function that is not convex: its error counts so often.
-    above: float = 100.0
     #: The metric is too small where more than this part of the slope is left after a full step;
     #: then it grows as the step says, but by no larger factor than this.
     steep: float = 0.5
@@ -109,8 +105,6 @@ class Tuning(NamedTuple):
     #: A guess of how often first trials are wrong; the share that a new one counts.
     guess: float = 0.4
     learn: float = 0.15
-    #: Where f rose by this many times what it should have fallen, its gradient teaches nothing.
-    too_high: float = 1e30
     #: Steps aside from a kink, each ten times as long as the one before.
     aside: int = 8
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from goldstein.solvers.compiled import bundle, decisions  # noqa: F401
-from goldstein.solvers.compiled.draws import ball_point
-from goldstein.solvers.compiled.jit import method, unit
+from goldstein.solvers.compiled import bundle  # noqa: F401
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
-from goldstein.solvers.compiled.vectors import copy, distance, dot, move
-from goldstein.solvers.compiled.views import search_at, vector
+from goldstein.solvers.compiled.records import method, search_at, unit, vector
+from goldstein.solvers.compiled.vectors import ball_point, copy, distance, dot, move
 from goldstein.solvers.logic import bundle_half
 
 

@@ -58,9 +58,9 @@ NEWTON_VECTORS = "x g y p best step change along behind point found"
 
 #: Arrays of the fast half: its pieces are `rows`; rows of the model are J'g for each of them; a
 #: factor is `kept` for later.
-_NEWTON_ARRAYS = "rises falls factor kept rows levels travel stale"
+_NEWTON_ARRAYS = "rises falls factor kept rows levels stale"
 NEWTON = _record(
-    "fx length jitter reply trial trial_value slope reach low high best_trial best_value sy"
+    "fx length reply trial trial_value slope reach low high best_trial best_value sy"
     " whole_fall recent_fall model_misses plain_misses smooth_fall smoother_fall gap_share",
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
@@ -225,7 +225,7 @@ def _plan(d: int) -> _Plan:
     shapes["arrays"].update(ring_points=(kept, d), ring_gradients=(kept, d))
     shapes["arrays"].update(dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (kept,)))
     shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (room,)))
-    shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels", "travel"), (planes,)))
+    shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels"), (planes,)))
     shapes["newton"].update(stale=(planes,), factor=(d, d), kept=(d, d), rows=(planes, d))
     record = _blank().copy()
     for number, fields in (

@@ -15,9 +15,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from goldstein.solvers.compiled.jit import kernel, unit
+from goldstein.solvers.compiled.records import face_at, integers, kernel, row, unit, vector
 from goldstein.solvers.compiled.vectors import add_multiple, copy, dot
-from goldstein.solvers.compiled.views import face_at, integers, row, vector
 
 #: Pivots of the factor are no smaller than this part of the diagonal.
 _FLOOR = 1e-14

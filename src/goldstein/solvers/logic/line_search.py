@@ -51,10 +51,10 @@ def told(n: QuasiNewton) -> int:
     if n.phase == _START:
         n.adopt_gradient()
         n.known = True
-        _add_piece(n, n.fx, 0.0)
+        _add_piece(n, n.fx)
         return _propose(n)
     slope = n.slope_found()
-    slot = _add_piece(n, n.trial_value - n.trial * slope, n.trial * n.reach)
+    slot = _add_piece(n, n.trial_value - n.trial * slope)
     if n.phase == _CORRECTION:
         _learn_from_failure(n)
         return _propose(n)
@@ -153,9 +153,8 @@ def _after_model(n: QuasiNewton) -> int:
     if n.attempt == 0 and n.looks == 0:
         n.too_far = not low
     if not low:
-        too_high = n.trial_value - n.fx > TUNING.too_high * -n.slope
         last = not n.has_model or n.homing or n.attempt == n.null_steps
-        if n.scaled and not last and not too_high:
+        if n.scaled and not last:
             # A null step: the model was wrong there, so tell it what f looks like.
             n.attempt += 1
             return _look(n, _CORRECTION)
@@ -220,7 +219,7 @@ def _conclude(n: QuasiNewton) -> int:
         return _look(n, _BEST)
     sy = n.measure_change(n.best_trial)
     n.length = n.best_trial * n.reach
-    n.shift_pieces(n.length)
+    n.shift_pieces()
     n.settle_piece(n.best_slot, n.best_value)
     if _teaches(n, sy):
         sy = adapt(n, sy)
@@ -277,14 +276,13 @@ def _try(n: QuasiNewton, phase: int) -> int:
 def _look(n: QuasiNewton, phase: int) -> int:
     """Ask for the gradient at the trial."""
     n.aside = 0
-    n.near_trial()
     n.phase = phase
     return GRADIENT
 
 
-def _add_piece(n: QuasiNewton, level: float, travel: float) -> int:
+def _add_piece(n: QuasiNewton, level: float) -> int:
     """Let the model have the gradient that was found; the oldest piece goes when it is full."""
     slot: int = n.pieces % n.capacity
     n.pieces += 1
-    n.store_piece(slot, level, travel)
+    n.store_piece(slot, level)
     return slot

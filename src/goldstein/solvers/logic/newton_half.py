@@ -14,7 +14,7 @@ def prepare(s: AutoState) -> None:
     """Before a line search: are its gradients worth remembering?"""
     n = s.newton
     # Without its model it works so close to the kinks that no displaced point agrees.
-    n.noting = n.jitter > 0.0 or (n.has_model and not s.refuted)
+    n.noting = n.has_model and not s.refuted
 
 
 def ended(s: AutoState) -> None:

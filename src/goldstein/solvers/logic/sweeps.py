@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from goldstein.solvers.logic.centre import begin_afresh, counts, recentre
+from goldstein.solvers.logic.portfolio import BUNDLE, open_turn
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
-from goldstein.solvers.logic.turns import BUNDLE, open_turn
 
 if TYPE_CHECKING:
     from goldstein.checker.arrays import Vector

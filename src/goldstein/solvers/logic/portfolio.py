@@ -1,4 +1,7 @@
-"""Two halves take turns: whose it is, and how many calls it gets."""
+"""When is a run given up that float64 cannot finish?
+
+Two halves take turns: whose it is, and how many calls it gets.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,38 @@ from goldstein.solvers.tuning import TUNING
 
 if TYPE_CHECKING:
     from goldstein.solvers.auto import AutoState
+
+#: A solver that takes so many steps without asking anything will never ask again.
+IDLE_LIMIT = 1000
+
+
+def look_back(s: AutoState) -> None:
+    """Keep in `s.earlier` what f was between a quarter and a half of the steps ago.
+
+    Steps, and not calls: many of these are spent on a proof, and f does not fall meanwhile.
+    """
+    if s.steps >= s.mark_steps:
+        s.earlier = s.mark_value
+        s.mark_value = s.fx
+        s.mark_steps = s.steps + max(1, s.steps // 4)
+
+
+def stalled(s: AutoState, calls: int) -> bool:
+    """Has nothing improved for long, where float64 cannot even resolve the descent test?
+
+    Where it can, the guarantee holds and giving up would break it.
+    """
+    bound = s.bound if s.radius <= s.delta else math.inf
+    if s.fx < s.progress_value or bound < 0.99 * s.progress_bound:
+        s.progress_value = min(s.progress_value, s.fx)
+        s.progress_bound = min(s.progress_bound, bound)
+        s.progress_calls = calls
+        return False
+    resolved = 0.25 * s.delta * s.eps >= 8.0 * 2.0**-53 * abs(s.fx)
+    idle = calls - s.progress_calls
+    patient: bool = idle <= TUNING.patience * (s.dim + 10)
+    return not resolved and not patient
+
 
 NEWTON, BUNDLE = 0, 1
 
@@ -36,8 +71,6 @@ def take_turns(s: AutoState, calls: int) -> None:
 def refuted(s: AutoState, calls: int) -> None:
     """Gradients at unperturbed points were refuted: asked again nearby, they are different."""
     s.refuted = True
-    if s.newton.has_model:
-        s.newton.jitter = TUNING.displaced * s.delta
     s.drop_unperturbed()
     s.remember_fresh()
     s.working = s.delta
