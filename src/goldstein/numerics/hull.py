@@ -298,16 +298,7 @@ class Hull:
             elif not self.unfinished:
                 self._settled = count
                 return weights, self.point
-        coarse = self._gram_limit
-        if 3 < count <= TINY_SYSTEM // self.dim:
-            if entering is None or not self._is_enough(gram, entering):
-                coarse = self._solve_at_once(gram)
-        else:
-            if count - self._settled > MANY_NEW:
-                self._guess(gram)
-            if self._disturbed:
-                self._descend(gram, exact=False)
-            self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
+        coarse = self._improve(gram, entering, max_entering)
         point = weights.dot(rows)
         squared = float(point.dot(point))
         if squared <= coarse**2 * self._longest and self._is_short(squared):
@@ -339,6 +330,19 @@ class Hull:
         if self.unfinished and self._squared <= (ROUGH_ABOVE * goal) ** 2:
             answer = self.solve(ROUGH_NEAR)
         return answer
+
+    def _improve(self, gram: Matrix, entering: int | None, max_entering: int | None) -> float:
+        """Find better weights; return below which ratio |m| / scale these are coarse."""
+        count = self.size
+        if 3 < count <= TINY_SYSTEM // self.dim:
+            enough = entering is not None and self._is_enough(gram, entering)
+            return self._gram_limit if enough else self._solve_at_once(gram)
+        if count - self._settled > MANY_NEW:
+            self._guess(gram)
+        if self._disturbed:
+            self._descend(gram, exact=False)
+        self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
+        return self._gram_limit
 
     def _search(self, gram: Matrix, entering: int | None, limit: int) -> None:
         """Run Wolfe's method from the current weights; never makes |m| longer."""

@@ -314,22 +314,7 @@ class Auto(Solver):
             if state.dim >= MANY_VARIABLES:
                 # The same gradients would be offered again: more of them give the judge room.
                 state.eps = max(LEAST_EPS * request.eps, LESS_EPS * state.eps)
-        partitioned = state.partitioned
-        if partitioned is not None and partitioned.takes_turn(oracle.calls):
-            partitioned.step(oracle, state)
-            look_back(state)
-            return
-        if state.sides is not None:
-            state.midway = True
-            if state.sides.step(oracle, state):
-                state.sides = None
-            return
-        sweeps.stay(state, oracle.calls, rejected)
-        if sweeps.takes_turn(state, oracle.calls):
-            assert state.sweep is not None
-            state.midway = True
-            if state.sweep.step(oracle) and sweeps.ended(state, oracle.calls):
-                state.sides = CoordinateSides(state.x, state.delta, state.sweep.rng)
+        if self._searches_structure(oracle, state, rejected):
             return
         if state.turn == NEWTON:
             newton_half.prepare(state)
@@ -350,6 +335,27 @@ class Auto(Solver):
         look_back(state)
         if stalled(state, oracle.calls):
             state.status = Status.STALLED
+
+    def _searches_structure(self, oracle: CountedOracle, state: AutoState, rejected: bool) -> bool:
+        """Let those that know the elements of a sum, or the coordinates, have their turn."""
+        partitioned = state.partitioned
+        if partitioned is not None and partitioned.takes_turn(oracle.calls):
+            partitioned.step(oracle, state)
+            look_back(state)
+            return True
+        if state.sides is not None:
+            state.midway = True
+            if state.sides.step(oracle, state):
+                state.sides = None
+            return True
+        sweeps.stay(state, oracle.calls, rejected)
+        if sweeps.takes_turn(state, oracle.calls):
+            assert state.sweep is not None
+            state.midway = True
+            if state.sweep.step(oracle) and sweeps.ended(state, oracle.calls):
+                state.sides = CoordinateSides(state.x, state.delta, state.sweep.rng)
+            return True
+        return False
 
     def best_evidence(self, state: AutoState) -> Evidence | None:
         close_in(state)

@@ -83,6 +83,7 @@ def kinked(w: CoordinateSweep) -> int:
 def ended(s: AutoState, calls: int) -> bool:
     """A sweep is over: go where it ended if f is lower there; return whether to prove it."""
     w = s.sweep
+    assert w is not None
     spent = calls - w.began
     fell = s.fx - w.reply
     s.moved = w.reply < s.fx
