@@ -233,16 +233,6 @@ class Hull:
         self._multiply(index)
         return index
 
-    def replace(self, index: int, gradient: Vector) -> None:
-        """Overwrite one row; its weight is forgotten."""
-        if not 0 <= index < self.size:
-            raise InputError(f"index {index} is not one of the {self.size} rows.")
-        self._rows[index] = gradient
-        self._weights[index] = 0.0
-        self._multiply(index)
-        self._disturbed = True
-        self._restart()
-
     def keep(self, indices: ArrayLike) -> None:
         """Drop all rows but these; row `indices[i]` becomes row `i`."""
         kept = np.asarray(indices, dtype=np.intp)

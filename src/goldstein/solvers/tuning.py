@@ -82,8 +82,6 @@ class Tuning(NamedTuple):
     #: one contributes that share.
     least_share: float = 0.12
     share_learn: float = 0.1
-    #: The gap shrinks by no more than this factor in a step.
-    most_ratio: float = 10.0
     #: A step that had to be cut tells the scale of the metric to this power.
     home_power: float = 0.7
     #: A step must gain this part of what the slope promises.

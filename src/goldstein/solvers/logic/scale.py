@@ -100,9 +100,7 @@ def _home(n: QuasiNewton) -> float:
         n.good_steps = 0
     if n.gap_share < TUNING.least_share:
         return _come_back(n)
-    ratio = TUNING.most_ratio
-    if fall < (ratio - 1.0) * gap:
-        ratio = 1.0 + fall / gap
+    ratio = 1.0 + fall / gap if gap > 0.0 else 1.0
     _let_grow(n)
     power = 1.0 if n.best_trial > 1.0 else TUNING.home_power
     n.scale_metric(n.best_trial**power / ratio)
