@@ -9,8 +9,8 @@ from tests.functions import norm1
 import goldstein as gs
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle, as_oracle
+from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.ball_state import LINES, BallState
-from goldstein.solvers.converse import converse
 from goldstein.solvers.logic.algorithm_one import HALF, aim, look, looked, told_half
 from goldstein.solvers.logic.questions import NOTHING
 
@@ -38,7 +38,7 @@ def gradients_along(
         return looked(ball)
 
     aim(ball, norm, radius, ratio)
-    converse(oracle, ball, look(ball, radius, end_value), told, lambda ball: NOTHING)
+    drive(oracle, ball, look(ball, radius, end_value), told, lambda ball: NOTHING)
     return found
 
 

@@ -22,7 +22,7 @@ from goldstein.solvers.auto import AutoState
 from goldstein.solvers.compiled import CompiledAuto
 from goldstein.solvers.compiled.newton import BENDS
 from goldstein.solvers.compiled.vectors import normal_numbers, uniform
-from goldstein.solvers.logic import bundle_half, line_search, portfolio
+from goldstein.solvers.logic import bundle_member, line_search, portfolio
 from goldstein.solvers.metric import SmallMetric
 from goldstein.solvers.tuning import TUNING
 
@@ -217,7 +217,7 @@ def test_calls_that_run_out_end_both_runs_alike(calls: int) -> None:
         (line_search, {"curvature": 0.1}, True),
         (portfolio, {"share": 0.2, "far_share": 0.2}, True),
         # Its first turn comes late where the fast half is there.
-        (bundle_half, {"inside": 0.9}, False),
+        (bundle_member, {"inside": 0.9}, False),
     ],
 )
 def test_another_decision_is_noticed(

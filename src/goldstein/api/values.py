@@ -46,7 +46,7 @@ from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.evolution import evolve
 from goldstein.solvers.loop import run, takes_result
-from goldstein.solvers.simplex import close_in
+from goldstein.solvers.nelder_mead import close_in
 from goldstein.solvers.values import CONFIDENCE, Values
 from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
 

@@ -24,11 +24,11 @@ from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, PartiallySeparable
 from goldstein.result import Status
+from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.ball_state import LINES, BallState, check_line
 from goldstein.solvers.base import Evidence, Request, Solver
-from goldstein.solvers.converse import converse
 from goldstein.solvers.coordinate_sweep import CoordinateSides, CoordinateSweep
-from goldstein.solvers.logic import bundle_half, line_search, newton_half, sweeps
+from goldstein.solvers.logic import bundle_member, line_search, newton_member, sweeps
 from goldstein.solvers.logic.centre import close_in, retarget
 from goldstein.solvers.logic.portfolio import (
     BUNDLE,
@@ -101,7 +101,7 @@ class AutoState(BallState):
     #: The search for sums of elements, if f is one.
     partitioned: PartitionedSearch | None = None
     #: Memory is short: the bundle makes room while its evidence is judged.
-    makes_room: bool = False
+    short_of_memory: bool = False
 
     @property
     def lipschitz(self) -> float:
@@ -155,9 +155,9 @@ class AutoState(BallState):
         assert self.rejected is not None
         for y, g in zip(*self.rejected):
             self.memory.add(y, g, perturbed=True)
-            if self.makes_room:
+            if self.short_of_memory:
                 self.bundle.add(y.copy(), g, reach=self.working)
-        if self.makes_room:
+        if self.short_of_memory:
             self.offered = self.added
 
     def drop_unperturbed(self) -> None:
@@ -171,9 +171,9 @@ class AutoState(BallState):
 
     def move_centre(self) -> float:
         """Move the centre to x; return how far that is."""
-        way = self.x - self.centre
+        offset = self.x - self.centre
         self.centre = self.x
-        return math.sqrt(way.dot(way))
+        return math.sqrt(offset.dot(offset))
 
     def is_centred(self) -> bool:
         return np.array_equal(self.centre, self.x)
@@ -258,10 +258,10 @@ class Auto(Solver):
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
         d = x0.size
-        room = plan(d, self.max_memory)
-        capacity = self.capacity or room.bundle
+        budget = plan(d, self.max_memory)
+        capacity = self.capacity or budget.bundle
         fx = oracle.value(x0)
-        memory = GradientMemory(d, self.memory or room.memory, request.lipschitz)
+        memory = GradientMemory(d, self.memory or budget.memory, request.lipschitz)
         rng = stream(request.seed, 0, self.name)
         state = AutoState(
             x=x0.copy(),
@@ -275,7 +275,10 @@ class Auto(Solver):
             memory=memory,
             newton=self._quasi_newton(d, rng, memory),
             bundle=PointBundle(
-                d, capacity, max(2 * capacity if self.capacity else 0, room.points), oracle.deadline
+                d,
+                capacity,
+                max(2 * capacity if self.capacity else 0, budget.points),
+                oracle.deadline,
             ),
             centre=x0.copy(),
             rng=rng,
@@ -283,7 +286,7 @@ class Auto(Solver):
             line=LINES.index(self.line),
             two_halves=self.newton,
             turn=NEWTON if self.newton else BUNDLE,
-            makes_room=not room.ample,
+            short_of_memory=not budget.ample,
         )
         if self.sweep and d >= MANY_VARIABLES:
             own = stream(request.seed, 0, "sweep")
@@ -300,9 +303,9 @@ class Auto(Solver):
         self, dim: int, rng: np.random.Generator, memory: GradientMemory
     ) -> QuasiNewton:
         """The seam where a test sabotages the fast half."""
-        room = plan(dim, self.max_memory)
-        newton = QuasiNewton(dim, rng, memory, pairs=room.pairs)
-        newton.limited = newton.limited and room.matrix
+        budget = plan(dim, self.max_memory)
+        newton = QuasiNewton(dim, rng, memory, pairs=budget.pairs)
+        newton.limited = newton.limited and budget.matrix
         return newton
 
     def step(self, oracle: CountedOracle, state: AutoState, request: Request) -> None:
@@ -317,19 +320,21 @@ class Auto(Solver):
         if self._searches_structure(oracle, state, rejected):
             return
         if state.turn == NEWTON:
-            newton_half.prepare(state)
+            newton_member.prepare(state)
             try:
                 state.newton.step(oracle)
             except OutOfCalls:
                 line_search.cut_short(state.newton)
-                newton_half.adopt(state)
+                newton_member.adopt(state)
                 raise
-            newton_half.ended(state)
+            newton_member.ended(state)
         else:
-            converse(oracle, state, bundle_half.begin(state), bundle_half.told, bundle_half.kinked)
+            drive(
+                oracle, state, bundle_member.begin(state), bundle_member.told, bundle_member.kinked
+            )
         if state.proved:
             state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
-            if state.makes_room:
+            if state.short_of_memory:
                 state.bundle.release()
         take_turns(state, oracle.calls)
         look_back(state)

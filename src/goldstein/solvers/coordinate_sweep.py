@@ -27,7 +27,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.numerics.element_model import Mask
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.converse import converse
+from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.logic import sweeps
 from goldstein.solvers.logic.centre import begin_afresh
 from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
@@ -75,7 +75,7 @@ class CoordinateSweep:
 
     def step(self, oracle: CountedOracle) -> bool:
         """Ask for one gradient, or for f in the end; return whether that was the end."""
-        converse(oracle, self, sweeps.begin(self), sweeps.told, sweeps.kinked)
+        drive(oracle, self, sweeps.begin(self), sweeps.told, sweeps.kinked)
         return self.ended
 
     def depart(self, x: Vector, length: int) -> None:

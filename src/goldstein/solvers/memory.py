@@ -44,7 +44,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Room:
+class MemoryBudget:
     """What may be kept.
 
     Attributes
@@ -72,7 +72,7 @@ class Room:
 
 
 @lru_cache(maxsize=64)
-def plan(dim: int, max_memory: int | None) -> Room:
+def plan(dim: int, max_memory: int | None) -> MemoryBudget:
     """Divide the memory: first what every search needs, then gradients.
 
     Examples
@@ -91,7 +91,7 @@ def plan(dim: int, max_memory: int | None) -> Room:
         rows = max(TUNING.gather, 20_000_000 // dim)
         bundle = max(TUNING.gather, min(dim + 2, 1000, rows))
         memory = min(4 * min(dim, 200) + 100, rows)
-        return Room(bundle, 2 * max(bundle, rows), memory, TUNING.pairs, True, ample=True)
+        return MemoryBudget(bundle, 2 * max(bundle, rows), memory, TUNING.pairs, True, ample=True)
     allowed = DEFAULT if max_memory is None else max_memory
     vectors = allowed // (8 * dim)
     least = FIXED + 3 * FEWEST + math.ceil((PER_ROW + 2) * FEWEST) + 2
@@ -106,7 +106,7 @@ def plan(dim: int, max_memory: int | None) -> Room:
     left = vectors - FIXED - 3 * pairs
     memory = max(FEWEST, min(4 * min(dim, 200) + 100, left // 20))
     bundle = max(FEWEST, min(dim + 2, 1000, int((left - 2 * memory) / PER_ROW)))
-    return Room(bundle, MERGED * bundle + 1, memory, pairs, 32 * dim * dim <= allowed // 4)
+    return MemoryBudget(bundle, MERGED * bundle + 1, memory, pairs, 32 * dim * dim <= allowed // 4)
 
 
 #: Numbers that are copied at a time.

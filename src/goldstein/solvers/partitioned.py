@@ -111,13 +111,13 @@ class ElementBundle:
     def learn(self, y: Vector, values: Vector, gradients: Matrix, moves: bool) -> None:
         """Take the elements at y in; x moves there, or stays."""
         own = self.system.gather(y)
-        way = self.system.gather(y - self.x)
+        offset = self.system.gather(y - self.x)
         self._learn_curvature(own, gradients)
         # The piece that goes is the most similar one: both sides of a kink stay.
         unlike = np.where(self.used, squares(gradients - self.slopes), -1.0)
         slot = unlike.argmin(axis=0)
         if moves:
-            self.levels += along(self.slopes, way)
+            self.levels += along(self.slopes, offset)
             self.x, self.values = y, values
             level = values
             self._home = slot
@@ -126,7 +126,7 @@ class ElementBundle:
             heights = self.levels.copy()
             heights[self._home, self._all] = np.inf
             slot = np.where(slot == self._home, heights.argmin(axis=0), slot)
-            level = values - (gradients * way).sum(axis=0)
+            level = values - (gradients * offset).sum(axis=0)
         self._put(slot, level, gradients, own)
 
     def _put(self, slot: Indices, level: Vector, gradients: Matrix, own: Matrix) -> None:
@@ -236,8 +236,8 @@ class KinkSides:
         self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=0)
         # Where curvature may be all there is to the two sides: to be decided next to x.
         bend = (bundle.curvature * bundle.curvature).sum(axis=(0, 1))
-        way = bundle.points[first, :, everyone] - bundle.points[second, :, everyone]
-        self._curved: Mask = away[second, everyone] <= CURVED**2 * bend * squares(way.T)
+        offset = bundle.points[first, :, everyone] - bundle.points[second, :, everyone]
+        self._curved: Mask = away[second, everyone] <= CURVED**2 * bend * squares(offset.T)
         self._before: Matrix | None = None
 
     def prepare(self, delta: float) -> bool:
@@ -253,7 +253,7 @@ class KinkSides:
         gap = (self.levels[1] - self.levels[0]) / self._length
         if float(np.linalg.norm(self._step(-gap))) <= FARTHEST * delta:
             return True
-        # One that is no kink asks for a long way to where its pieces would meet.
+        # One that is no kink asks for a long step to where its pieces would meet.
         doubtful = self.kinked & self._curved
         self.kinked &= ~doubtful
         return bool(doubtful.any()) and self.prepare(delta)
@@ -275,8 +275,8 @@ class KinkSides:
         """Take the sides that were met at y, next to x, for what they are there."""
         there = self.told(gradients)
         self._sort_out(gradients)
-        way = self.bundle.system.gather(y - self.bundle.x)
-        level = values - (gradients * way).sum(axis=0)
+        offset = self.bundle.system.gather(y - self.bundle.x)
+        level = values - (gradients * offset).sum(axis=0)
         for side, met in enumerate((~there, there)):
             self.levels[side] = np.where(met, level, self.levels[side])
             self.slopes[side] = np.where(met, gradients, self.slopes[side])
@@ -315,9 +315,9 @@ class KinkSides:
 
     def move(self, y: Vector, values: Vector) -> None:
         """Let x be y."""
-        way = self.bundle.system.gather(y - self.bundle.x)
+        offset = self.bundle.system.gather(y - self.bundle.x)
         for side in range(2):
-            self.levels[side] = self.levels[side] + (self.slopes[side] * way).sum(axis=0)
+            self.levels[side] = self.levels[side] + (self.slopes[side] * offset).sum(axis=0)
         self.bundle.x, self.bundle.values = y, values
 
     def _step(self, heights: Vector) -> Vector:
@@ -344,7 +344,7 @@ SHRINK, LEAST = 0.2, 1e-7
 NEAR, SHORT, FAILURES, MOST = 0.1, 0.5, 8, 100
 
 #: Gradients are asked for this far from where values are, against the largest variable.
-HAIR = 1e-13
+PERTURBATION = 1e-13
 
 #: Both sides of all kinks, a step, and so on: so many of these before the sides are weighed.
 LOOKS = 8
@@ -549,8 +549,8 @@ class PartitionedSearch:
             s.sweep.due = max(s.sweep.due, self.due)
 
     def _gradient(self, oracle: CountedOracle, y: Vector) -> Any:
-        """Ask for the gradient, a hair beside y; return those of the elements."""
-        hair = HAIR * max(1.0, float(np.abs(y).max()))
-        beside = y + hair * self.rng.standard_normal(y.size)
-        oracle.gradient(beside)
-        return np.ascontiguousarray(self.terms.element_gradients(beside).T)
+        """Ask for the gradient, at a perturbed point next to y; return those of the elements."""
+        radius = PERTURBATION * max(1.0, float(np.abs(y).max()))
+        perturbed = y + radius * self.rng.standard_normal(y.size)
+        oracle.gradient(perturbed)
+        return np.ascontiguousarray(self.terms.element_gradients(perturbed).T)

@@ -19,9 +19,9 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
+from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.ball_state import LINES, BallState, Line, check_line
 from goldstein.solvers.base import Evidence, Request, Solver
-from goldstein.solvers.converse import converse
 from goldstein.solvers.logic.algorithm_one import (
     DESCENT,
     FARTHER,
@@ -151,7 +151,7 @@ class RoundSolver(Solver):
     def step(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
         known = state.m is not None and state.rejected is None
         question = self._test(state) if known else self._open_round(state)
-        converse(oracle, state, question, self._told, _kinked)
+        drive(oracle, state, question, self._told, _kinked)
 
     def _open_round(self, state: RoundState) -> int:
         """Draw the first point of a round; give up where the theory says that is justified."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.converse import converse
+from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric, SmallMetric
@@ -122,7 +122,7 @@ class QuasiNewton:
 
     def step(self, oracle: CountedOracle) -> bool:
         """Make one line search; return whether it led down."""
-        converse(oracle, self, line_search.begin(self), line_search.told, line_search.kinked)
+        drive(oracle, self, line_search.begin(self), line_search.told, line_search.kinked)
         return self.moved
 
     # ---------------------------------------------------------------- where to ask

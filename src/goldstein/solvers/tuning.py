@@ -103,6 +103,8 @@ class Tuning(NamedTuple):
     #: A guess of how often first trials are wrong; the share that a new one counts.
     guess: float = 0.4
     learn: float = 0.15
+    #: Where f rose by this many times what it should have fallen, its gradient teaches nothing.
+    too_high: float = 1e30
     #: Steps aside from a kink, each ten times as long as the one before.
     aside: int = 8
 

@@ -8,7 +8,7 @@ from goldstein.solvers.compiled import bundle  # noqa: F401
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
 from goldstein.solvers.compiled.records import method, search_at, unit, vector
 from goldstein.solvers.compiled.vectors import ball_point, copy, distance, dot, move
-from goldstein.solvers.logic import bundle_half
+from goldstein.solvers.logic import bundle_member
 
 
 @method
@@ -78,7 +78,7 @@ def go_surely(address: Any) -> Any:
     """Go on with a step; return the next question."""
     search = search_at(address)
     if search.entry == BEGINS:
-        return bundle_half.begin(search)
+        return bundle_member.begin(search)
     if search.entry == TOLD:
-        return bundle_half.told(search)
-    return bundle_half.kinked(search)
+        return bundle_member.told(search)
+    return bundle_member.kinked(search)

@@ -8,6 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from goldstein.solvers.compiled.quadratic import (
+    remove,
+    shortest_point,
+    shortest_row,
+    square,
+    start_at,
+)
 from goldstein.solvers.compiled.records import (
     integers,
     kernel,
@@ -16,13 +23,6 @@ from goldstein.solvers.compiled.records import (
     search_at,
     unit,
     vector,
-)
-from goldstein.solvers.compiled.simplex import (
-    remove,
-    shortest_point,
-    shortest_row,
-    square,
-    start_at,
 )
 from goldstein.solvers.compiled.vectors import copy, distance, dot, length
 

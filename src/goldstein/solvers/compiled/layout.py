@@ -213,26 +213,28 @@ def _blank() -> Words:
 @lru_cache(maxsize=16)
 def _plan(d: int) -> _Plan:
     """Lay out the memory of runs with this many variables."""
-    room, kept = max(TUNING.gather, d + 2), 4 * min(d, 200) + 100
+    slots, remembered = max(TUNING.gather, d + 2), 4 * min(d, 200) + 100
     planes = min(d + 10, TUNING.planes)
     shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "arrays": dict.fromkeys(f"{SEARCH_VECTORS} {_ARRAYS}".split(), (d,)),
-        "hull": _face(room, d),
+        "hull": _face(slots, d),
         "newton": dict.fromkeys(NEWTON_VECTORS.split(), (d,)),
         "model": _face(planes, d),
     }
-    shapes["arrays"].update(draws=(4,), words=(0,), pair=(2 * d + 2,), points=(room, d))
-    shapes["arrays"].update(ring_points=(kept, d), ring_gradients=(kept, d))
-    shapes["arrays"].update(dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (kept,)))
-    shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (room,)))
+    shapes["arrays"].update(draws=(4,), words=(0,), pair=(2 * d + 2,), points=(slots, d))
+    shapes["arrays"].update(ring_points=(remembered, d), ring_gradients=(remembered, d))
+    shapes["arrays"].update(
+        dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (remembered,))
+    )
+    shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (slots,)))
     shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels"), (planes,)))
     shapes["newton"].update(stale=(planes,), factor=(d, d), kept=(d, d), rows=(planes, d))
     record = _blank().copy()
     for number, fields in (
         (d, (("dim",), ("newton", "dim"), ("hull", "width"), ("newton", "model", "width"))),
         (planes, (("newton", "capacity"), ("newton", "model", "capacity"))),
-        (room, (("hull", "capacity"),)),
-        (kept, (("ring_size",),)),
+        (slots, (("hull", "capacity"),)),
+        (remembered, (("ring_size",),)),
     ):
         record[[word_of(*field) for field in fields]] = number
     places: dict[str, dict[str, tuple[int, tuple[int, ...]]]] = {}

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
+from goldstein.solvers.compiled.quadratic import collect, shortest_point, square, start_at
 from goldstein.solvers.compiled.records import (
     integers,
     kernel,
@@ -21,7 +22,6 @@ from goldstein.solvers.compiled.records import (
     unit,
     vector,
 )
-from goldstein.solvers.compiled.simplex import collect, shortest_point, square, start_at
 from goldstein.solvers.compiled.vectors import (
     add_multiple,
     copy,

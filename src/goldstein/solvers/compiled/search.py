@@ -41,7 +41,7 @@ from goldstein.solvers.compiled.records import (
     vector,
 )
 from goldstein.solvers.compiled.vectors import copy, dot
-from goldstein.solvers.logic import line_search, newton_half
+from goldstein.solvers.logic import line_search, newton_member
 from goldstein.solvers.logic.centre import close_in, retarget
 from goldstein.solvers.logic.portfolio import (
     IDLE_LIMIT,
@@ -181,7 +181,7 @@ def _step(search: Any) -> None:
         search.proved = False
         search.entry = BEGINS
         if fast:
-            newton_half.prepare(search)
+            newton_member.prepare(search)
     while True:
         search.question = go_fast(search.address) if fast else go_surely(search.address)
         if search.question == NOTHING:
@@ -190,10 +190,10 @@ def _step(search: Any) -> None:
         if search.stop != 0:
             if fast and search.stop == OUT_OF_CALLS:
                 line_search.cut_short(search.newton)
-                newton_half.adopt(search)
+                newton_member.adopt(search)
             return
     if fast:
-        newton_half.ended(search)
+        newton_member.ended(search)
 
 
 @unit

@@ -154,7 +154,9 @@ def _after_model(n: QuasiNewton) -> int:
         n.too_far = not low
     if not low:
         last = not n.has_model or n.homing or n.attempt == n.null_steps
-        if n.scaled and not last:
+        # Where f has risen beyond all measure its gradient may overflow.
+        too_high = n.trial_value - n.fx > TUNING.too_high * -n.slope
+        if n.scaled and not last and not too_high:
             # A null step: the model was wrong there, so tell it what f looks like.
             n.attempt += 1
             return _look(n, _CORRECTION)
