@@ -15,12 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.forging import Forgery, bad_entries, bad_numbers
-
-from goldstein.certificates import KKTCertificate
-from goldstein.checker import kkt
 from goldstein.checker.beside import hair
-from goldstein.checker.constrained.box import Box
 from goldstein.checker.kkt import (
     Asked,
     check_kkt,
@@ -29,6 +24,11 @@ from goldstein.checker.kkt import (
     qualification,
     survey_kkt,
 )
+from tests.forging import Forgery, bad_entries, bad_numbers
+
+from goldstein.certificates import KKTCertificate
+from goldstein.checker import kkt
+from goldstein.checker.constrained.box import Box
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, KinkError

@@ -13,11 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.forging import Forgery, bad_entries, bad_numbers
-
-import goldstein as gs
-from goldstein.certificates import NearKKTCertificate
-from goldstein.checker.constrained.box import Box
 from goldstein.checker.near_kkt import (
     ExactProblem,
     Row,
@@ -26,6 +21,11 @@ from goldstein.checker.near_kkt import (
     qualification,
     residual,
 )
+from tests.forging import Forgery, bad_entries, bad_numbers
+
+import goldstein as gs
+from goldstein.certificates import NearKKTCertificate
+from goldstein.checker.constrained.box import Box
 from goldstein.checker.verification import Verification
 from goldstein.numerics.hull_problems import conic_weights
 

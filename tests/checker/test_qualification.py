@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from goldstein.checker.constraints import qualification_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldstein.checker.constrained.box import Box
-from goldstein.checker.constraints import qualification_of
 from goldstein.numerics.hull_problems import conic_weights
 
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from goldstein.certificates.near_kkt_check import exact_problem, prove_near_kkt
 from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog
 
 import goldstein as gs
-from goldstein.certificates.near_kkt_check import exact_problem, prove_near_kkt
 from goldstein.checker.sides import limiting_gradients
 from goldstein.numerics.hull_problems import conic_weights
 

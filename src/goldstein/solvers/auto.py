@@ -260,6 +260,7 @@ class Auto(Solver):
         d = x0.size
         budget = plan(d, self.max_memory)
         capacity = self.capacity or budget.bundle
+        merged = 2 * capacity if self.capacity else 0
         fx = oracle.value(x0)
         memory = GradientMemory(d, self.memory or budget.memory, request.lipschitz)
         rng = stream(request.seed, 0, self.name)
@@ -274,12 +275,7 @@ class Auto(Solver):
             mark_value=fx,
             memory=memory,
             newton=self._quasi_newton(d, rng, memory),
-            bundle=PointBundle(
-                d,
-                capacity,
-                max(2 * capacity if self.capacity else 0, budget.points),
-                oracle.deadline,
-            ),
+            bundle=PointBundle(d, capacity, max(merged, budget.points), oracle.deadline),
             centre=x0.copy(),
             rng=rng,
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
@@ -329,9 +325,8 @@ class Auto(Solver):
                 raise
             newton_member.ended(state)
         else:
-            drive(
-                oracle, state, bundle_member.begin(state), bundle_member.told, bundle_member.kinked
-            )
+            first = bundle_member.begin(state)
+            drive(oracle, state, first, bundle_member.told, bundle_member.kinked)
         if state.proved:
             state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
             if state.short_of_memory:

@@ -56,13 +56,11 @@ class Metric(ABC):
     def combine(self, weights: Vector) -> tuple[Vector, float]:
         """Return H g and g'Hg for the combination g of the first rows."""
 
-    def keep(self) -> None:
+    def keep(self) -> None:  # noqa: B027 (the latest pairs of a limited one tell how large it is)
         """Keep H as it is, for later."""
-        raise NotImplementedError
 
-    def restore(self) -> None:
+    def restore(self) -> None:  # noqa: B027
         """Take up again the H that was kept."""
-        raise NotImplementedError
 
     def replaced(self, slot: int) -> None:
         """Take note that a row has been overwritten."""

@@ -158,8 +158,10 @@ class QuasiNewton:
 
     def minimise_model(self) -> float:
         count = min(self.pieces, self.capacity)
-        # How far each piece lies below f at x; one above it, in a convex model, is an error too.
-        image, fall = self.metric.minimise(np.abs(self.fx - self.levels[:count]))
+        # How far each piece lies below f at x; one above it has no place in a convex model.
+        errors: Vector = self.fx - self.levels[:count]
+        np.maximum(errors, -TUNING.above * errors, out=errors)
+        image, fall = self.metric.minimise(errors)
         self.p = -image
         return -fall
 

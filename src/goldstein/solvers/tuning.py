@@ -66,6 +66,8 @@ class Tuning(NamedTuple):
     planes: int = 80
     #: Pairs (step, change of gradient) of the limited metric, and pieces in its model at most.
     pairs: int = 30
+    #: A piece above f at x belongs to a function that is not convex: its error counts so often.
+    above: float = 100.0
     #: The metric is too small where more than this part of the slope is left after a full step;
     #: then it grows as the step says, but by no larger factor than this.
     steep: float = 0.5

@@ -35,6 +35,7 @@ from goldstein.solvers.compiled.vectors import (
 from goldstein.solvers.compiled.vectors import largest as largest_of
 from goldstein.solvers.compiled.vectors import scale as multiply
 from goldstein.solvers.logic import line_search
+from goldstein.solvers.tuning import TUNING
 
 
 @kernel
@@ -362,7 +363,8 @@ def _prepare_model(newton: Any) -> None:
     low, lowest = math.inf, 0
     top = 0.0
     for slot in range(model.count):
-        linear[slot] = abs(newton.fx - levels[slot])
+        gap = newton.fx - levels[slot]
+        linear[slot] = max(gap, -TUNING.above * gap)
         top = max(top, linear[slot])
         height = 0.5 * square(model, slot) + linear[slot]
         if height < low:
