@@ -76,9 +76,7 @@ class Tuning(NamedTuple):
     smooth: float = 0.3
     #: So many first trials more that were too far than others, of late: f may look like a norm.
     home_after: int = 4
-    #: It does not after a line search with more trials than this, or one that had to go on, except
-    #: for one in so many.
-    home_trials: int = 4
+    #: It does not after a line search that had to go on, except for one in so many.
     home_trust: int = 10
     #: Nor where a step gains less than this share of what is left, on average, to which the last
     #: one contributes that share.

@@ -94,7 +94,7 @@ def _home(n: QuasiNewton) -> float:
     fall, gap = n.fx - n.best_value, _gap(n)
     n.gap_share += TUNING.share_learn * (fall / (fall + gap) - n.gap_share)
     n.good_steps += 1
-    if n.trials > TUNING.home_trials or (n.trials > 1 and not n.too_far):
+    if n.trials > 1 and not n.too_far:
         if n.good_steps <= TUNING.home_trust:
             return _come_back(n)
         n.good_steps = 0
