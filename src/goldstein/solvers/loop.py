@@ -6,7 +6,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,9 @@ Judge = Callable[[Evidence], tuple[Any, Any]]
 #: Looks at the state after every step, and says when and how the run ends.
 Watcher = Callable[[State], Status | None]
 
+#: Is told a state and the calls so far.
+Told = Callable[[State, int], None]
+
 
 def run(
     solver: Solver,
@@ -99,7 +102,7 @@ def run(
     suspect: Callable[[State], None] | None = None,
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
-    progress: Callable[[State, int], None] | None = None,
+    progress: Told | None = None,
     continuation: Continuation | None = None,
 ) -> Outcome:
     """Run a solver until its evidence is accepted or a limit is met.
@@ -109,25 +112,16 @@ def run(
     `suspect(state)` is called if f has not fallen after some dozen calls, and again in long runs:
     it raises if the function is to blame. With `continuation` a certificate is not always the end.
     """
-    begin = time.perf_counter()
-    deadline = math.inf if max_time is None else begin + max_time
     # Not even the start has been evaluated.
     end = Outcome(State(x=x0.copy(), fx=np.nan), Status.STALLED, None, History(), 0)
-    record = _recorder(oracle, end.history, begin)
-    watchers = [
-        _course(record, oracle, adapt_callback(callback)),
-        _judged(judge, continuation, end),
-    ]
-    watchers += [continuation.watch] if continuation is not None else []
-    watchers += [_given_up, _idle(oracle)]
-    watchers += [_suspicion(suspect, oracle, x0.size)] if suspect is not None else []
-    watchers += [_shown(progress, oracle, begin)] if progress is not None else []
-    watchers += [lambda state: Status.OUT_OF_TIME if time.perf_counter() > deadline else None]
+    watch = _Watch(oracle, end, judge, adapt_callback(callback), progress, suspect, continuation)
+    watch.deadline = math.inf if max_time is None else watch.begin + max_time
+    watchers = watch.watchers()
     status: Status | None = None
     try:
-        oracle.deadline = deadline
+        oracle.deadline = watch.deadline
         state = end.state = solver.start(oracle, x0, request)
-        record(state)
+        watch.record(state)
         if continuation is not None:
             continuation.begins(state, oracle)
         while status is None:
@@ -138,8 +132,8 @@ def run(
                 solver.step(oracle, state, request)
             except KinkError:
                 pass
-            for watch in watchers:
-                if (status := watch(state)) is not None:
+            for look in watchers:
+                if (status := look(state)) is not None:
                     break
     except (OutOfTime, OutOfCalls) as limit:
         status = Status.OUT_OF_TIME if isinstance(limit, OutOfTime) else Status.OUT_OF_CALLS
@@ -148,109 +142,95 @@ def run(
     except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
         status = ENDINGS[type(ending)]
     except OracleError as failure:
-        failure.last_good = end.state.x.copy() if end.iterations else None
+        failure.last_good = end.state.x.copy() if end.history.calls else None
         raise
     finally:
         oracle.deadline = math.inf
     end.status = status
     if continuation is not None and continuation.held is not None and status in _CUT_SHORT:
         end.certificate, end.status = continuation.answer(end.state), Status.VERIFIED
-    shown = record(end.state)
+    shown = watch.record(end.state)
     if progress is not None:
         progress(shown, oracle.billed)
     return end
 
 
-def _recorder(oracle: CountedOracle, history: History, begin: float) -> Callable[[State], State]:
-    def record(state: State) -> State:
+@dataclass
+class _Watch:
+    """Those who look at the state after every step, and what they remember."""
+
+    oracle: CountedOracle
+    end: Outcome
+    judge: Judge
+    notify: Told | None
+    progress: Told | None
+    suspect: Callable[[State], None] | None
+    continuation: Continuation | None
+    deadline: float = math.inf
+    begin: float = field(default_factory=time.perf_counter)
+    calls: int = 0
+    idle: int = 0
+
+    def watchers(self) -> list[Watcher]:
+        """Return them in the order in which they look."""
+        self.shown = self.begin
+        self.due = _NO_DESCENT + 2 * min(self.end.state.x.size, 100)
+        chosen: list[Watcher] = [self.course, self.judged]
+        chosen += [self.continuation.watch] if self.continuation is not None else []
+        chosen += [lambda state: state.status, self.idles]
+        chosen += [self.doubts] if self.suspect is not None else []
+        return [*chosen, self.clock]
+
+    def record(self, state: State) -> State:
         """Write into the history what users see of a state, and return that."""
-        s = oracle.seen(state)
-        history.append(
-            oracle.billed, s.fx, s.bound, s.radius, time.perf_counter() - begin, s.violation
-        )
+        s = self.oracle.seen(state)
+        now = time.perf_counter() - self.begin
+        self.end.history.append(self.oracle.billed, s.fx, s.bound, s.radius, now, s.violation)
         return s
 
-    return record
-
-
-def _course(
-    record: Callable[[State], State],
-    oracle: CountedOracle,
-    notify: Callable[[State, int], None] | None,
-) -> Watcher:
-    """History and callback; a function that falls without end."""
-
-    def watch(state: State) -> Status | None:
+    def course(self, state: State) -> Status | None:
+        """History and callback; a function that falls without end."""
         if not state.moved:
             return None
-        shown = record(state)
-        if notify is not None:
-            notify(shown, oracle.billed)
+        shown = self.record(state)
+        if self.notify is not None:
+            self.notify(shown, self.oracle.billed)
         return Status.UNBOUNDED if state.fx < VALUE_LIMIT else None
 
-    return watch
-
-
-def _judged(judge: Judge, continuation: Continuation | None, end: Outcome) -> Watcher:
-    """Has the solver evidence that holds?"""
-
-    def watch(state: State) -> Status | None:
+    def judged(self, state: State) -> Status | None:
+        """Has the solver evidence that holds?"""
         if state.evidence is None:
             return None
         # Whatever the solver had in mind, the claim is about the point we return.
         evidence, state.evidence = state.evidence.about(state.x.copy()), None
-        certificate, state.rejected = judge(evidence)
-        if certificate is None:
+        certificate, state.rejected = self.judge(evidence)
+        further = self.continuation
+        if certificate is None or (further is not None and further.after(certificate, state)):
             return None
-        if continuation is not None and continuation.after(certificate, state):
-            return None
-        end.certificate = certificate
+        self.end.certificate = certificate
         return Status.VERIFIED
 
-    return watch
+    def idles(self, state: State) -> Status | None:
+        """Has the solver stopped asking?"""
+        before, self.calls = self.calls, self.oracle.calls
+        self.idle = self.idle + 1 if self.calls == before else 0
+        return Status.STALLED if self.idle >= IDLE_LIMIT else None
 
+    def doubts(self, state: State) -> None:
+        """Where f does not fall, and now and then in long runs: is the function to blame?"""
+        if self.calls >= self.due:
+            assert self.suspect is not None
+            if state.steps == 0 or self.calls >= LONG:
+                self.suspect(state)
+            self.due = max(LONG, 2 * self.calls)
 
-def _given_up(state: State) -> Status | None:
-    return state.status
-
-
-def _idle(oracle: CountedOracle) -> Watcher:
-    """Has the solver stopped asking?"""
-    calls = idle = 0
-
-    def watch(state: State) -> Status | None:
-        nonlocal calls, idle
-        before, calls = calls, oracle.calls
-        idle = idle + 1 if calls == before else 0
-        return Status.STALLED if idle >= IDLE_LIMIT else None
-
-    return watch
-
-
-def _suspicion(suspect: Callable[[State], None], oracle: CountedOracle, dim: int) -> Watcher:
-    """Where f does not fall, and now and then in long runs: is the function to blame?"""
-    due = _NO_DESCENT + 2 * min(dim, 100)
-
-    def watch(state: State) -> None:
-        nonlocal due
-        calls = oracle.calls
-        if calls >= due:
-            if state.steps == 0 or calls >= LONG:
-                suspect(state)
-            due = max(LONG, 2 * calls)
-
-    return watch
-
-
-def _shown(progress: Callable[[State, int], None], oracle: CountedOracle, last: float) -> Watcher:
-    def watch(state: State) -> None:
-        nonlocal last
+    def clock(self, state: State) -> Status | None:
+        """Progress now and then; the end of the time."""
         now = time.perf_counter()
-        if now - last >= _PROGRESS_EVERY:
-            progress(oracle.seen(state), oracle.billed)
-            last = now
-
-    return watch
+        if self.progress is not None and now - self.shown >= _PROGRESS_EVERY:
+            self.progress(self.oracle.seen(state), self.oracle.billed)
+            self.shown = now
+        return Status.OUT_OF_TIME if now > self.deadline else None
 
 
 def stopped(cause: BaseException, oracle: CountedOracle, request: Request) -> Status:
@@ -270,7 +250,7 @@ def takes_result(callback: Callable[..., Any]) -> bool:
         return False
 
 
-def adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
+def adapt_callback(callback: Callable[..., Any] | None) -> Told | None:
     """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
     if callback is None:
         return None
