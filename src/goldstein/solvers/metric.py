@@ -66,6 +66,10 @@ class Metric(ABC):
         """Take note that a row has been overwritten."""
         self._stale.add(slot)
 
+    def square(self, v: Vector) -> float:
+        """Return v'Hv."""
+        return float(v.dot(self.apply(v)))
+
     def minimise(self, errors: Vector) -> tuple[Vector, float]:
         """Minimise the model made of the first rows g, with these errors.
 
@@ -107,6 +111,12 @@ class SmallMetric(Metric):
         self._behind = g.dot(self.factor)
         image: Vector = self.factor.dot(self._behind)
         return image
+
+    def square(self, v: Vector) -> float:
+        if self.factor is None:
+            return float(v.dot(v))
+        behind = v.dot(self.factor)
+        return float(behind.dot(behind))
 
     def scale(self, factor: float) -> None:
         if self.factor is not None:

@@ -98,6 +98,8 @@ class QuasiNewton:
         self.model_misses = self.plain_misses = TUNING.guess
         #: How far f fell in all, and in a line search of late.
         self.whole_fall = self.recent_fall = 0.0
+        #: Line searches in a row whose model had to be corrected.
+        self.corrected = 0
         #: The first trial was too far; how often of late.
         self.too_far = False
         self.far_off = 0
@@ -217,6 +219,14 @@ class QuasiNewton:
 
     def learn(self, sy: float) -> None:
         self.metric.update(self._step, self._change, sy, self._rises)
+
+    def square_of_gradient(self) -> float:
+        """Return g'Hg."""
+        return self.metric.square(self.g)
+
+    def square_of_change(self) -> float:
+        """Return y'Hy."""
+        return self.metric.square(self._change)
 
     def scale_metric(self, factor: float) -> None:
         self.metric.scale(factor)

@@ -68,6 +68,12 @@ class Tuning(NamedTuple):
     pairs: int = 30
     #: A piece above f at x belongs to a function that is not convex: its error counts so often.
     above: float = 100.0
+    #: The metric is out of scale where it promises this many times what a corrected step gains.
+    out_of_scale: float = 30.0
+    #: And only where so many line searches in a row had to correct their model.
+    shrink_after: int = 3
+    #: Then it shrinks as the step says, but to no smaller part than this.
+    shrink_least: float = 0.25
     #: The metric is too small where more than this part of the slope is left after a full step;
     #: then it grows as the step says, but by no larger factor than this.
     steep: float = 0.5

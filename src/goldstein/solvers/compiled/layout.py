@@ -64,7 +64,7 @@ NEWTON = _record(
     " whole_fall recent_fall model_misses plain_misses smooth_fall smoother_fall gap_share",
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
-    " phase aside attempt looks first trials best_slot pieces capacity null_steps"
+    " phase aside attempt looks first corrected trials best_slot pieces capacity null_steps"
     " known moved stuck scaled noting has_model limited steady extrapolates"
     " too_far far_off homing came_back good_steps"
     # the piece whose products are next computed afresh

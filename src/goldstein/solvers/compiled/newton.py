@@ -78,6 +78,24 @@ def renew(newton: Any) -> None:
         stale[slot] = 0
 
 
+@kernel
+def _square(newton: Any, v: Any) -> Any:
+    behind(newton, v, newton.along)
+    return dot(newton.along, newton.along)
+
+
+@method
+def square_of_gradient(newton: Any) -> Any:
+    """Return g'Hg."""
+    return _square(newton, newton.g)
+
+
+@method
+def square_of_change(newton: Any) -> Any:
+    """Return y'Hy."""
+    return _square(newton, newton.change)
+
+
 @method
 def scale_metric(newton: Any, factor: Any) -> None:
     size, model, root = newton.dim, newton.model, math.sqrt(factor)

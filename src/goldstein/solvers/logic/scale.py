@@ -1,8 +1,8 @@
 """How large the metric of the fast half is, in all directions at once.
 
 BFGS corrects one direction per step. Where the metric is out of scale as a whole that takes as many
-steps as there are variables, so here it is multiplied by a number: where steps end too early, and
-where f looks like a norm.
+steps as there are variables, so here it is multiplied by a number: where steps end too early, where
+models have to be corrected one after the other, and where f looks like a norm.
 
 Around a sharp minimum with very many kinks (a recovery from more data than unknowns, say) f - f* is
 close to a norm, whose second derivatives grow like 1 / (f - f*) while f falls. But its square is
@@ -34,9 +34,21 @@ def adapt(n: QuasiNewton, sy: float) -> float:
     _note_fall(n)
     if n.homing:
         return _home(n)
+    _shrink(n, sy)
     _let_grow(n)
     _watch(n)
     return sy
+
+
+def _shrink(n: QuasiNewton, sy: float) -> None:
+    """Shrink the metric where models had to be corrected, and gain far less than it promised."""
+    n.corrected = n.corrected + 1 if n.attempt > 0 else 0
+    if n.limited or n.corrected < TUNING.shrink_after:
+        return
+    if n.square_of_gradient() > TUNING.out_of_scale * (n.fx - n.best_value):
+        ratio = sy / n.square_of_change()
+        if ratio < 1.0:
+            n.scale_metric(max(TUNING.shrink_least, ratio))
 
 
 def _has_scale(n: QuasiNewton) -> bool:
