@@ -29,7 +29,7 @@ from goldstein.checker.function import Asked
 from goldstein.checker.rationals import sqrt_upper
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, KinkError
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.hull_problems import conic_weights
 
 BOX = Box(np.zeros(2), np.full(2, 4.0))
 JUST_ABOVE, JUST_BELOW = math.nextafter(1.0, 2.0), math.nextafter(1.0, 0.0)

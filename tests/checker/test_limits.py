@@ -19,7 +19,7 @@ from goldstein.checker.constrained.multipliers import Hull, check_signs
 from goldstein.checker.exact import exact_combination
 from goldstein.checker.rationals import squared_norm
 from goldstein.checker.verification import Verification
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.hull_problems import conic_weights
 
 INF = math.inf
 

@@ -23,7 +23,7 @@ from goldstein.checker.constrained.limits import Limits
 from goldstein.checker.constrained.near import ExactProblem, linear_program
 from goldstein.checker.sides import point_at
 from goldstein.checker.verification import Verification
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.hull_problems import conic_weights
 
 W = gs.Variable(3)
 F = gs.sum(W * np.array([-2.0, 3.0, 0.0])) + gs.abs(W[2])

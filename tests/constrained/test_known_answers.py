@@ -6,7 +6,7 @@ from scipy.optimize import LinearConstraint, linprog, nnls
 
 import goldstein as gs
 from goldstein.checker.constrained.box import as_box
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.hull_problems import conic_weights
 from goldstein.solvers import REGISTRY
 
 from .problems import KNOWN

@@ -12,7 +12,7 @@ from tests.limits import limiting_gradients
 import goldstein as gs
 from goldstein.certificates.near_kkt import prove_near_kkt
 from goldstein.checker.constrained.near import exact_problem
-from goldstein.numerics.conic_hull import conic_weights
+from goldstein.numerics.hull_problems import conic_weights
 
 NEAR = {"eps": 1e-3, "delta": 1e-3, "stationarity": "near", "rng": 0}
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.hull_problems import sparse_weights
 
 
 @settings(max_examples=100, deadline=None)

@@ -12,7 +12,7 @@ import goldstein as gs
 from goldstein.errors import KinkError
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers import Auto, Request
-from goldstein.solvers.logic import turns
+from goldstein.solvers.logic import portfolio
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.quasi_newton import QuasiNewton
 from goldstein.solvers.tuning import TUNING
@@ -197,7 +197,7 @@ def test_what_was_refuted_is_not_offered_again() -> None:
 def test_plain_bfgs_takes_over_where_the_model_has_not_succeeded(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "TUNING", TUNING._replace(plain_after=1))
+    monkeypatch.setattr(portfolio, "TUNING", TUNING._replace(plain_after=1))
     problem = gs.problems.get(name, d=30)
     plain: list[QuasiNewton] = []
     original = QuasiNewton.__init__

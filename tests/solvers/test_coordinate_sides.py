@@ -7,7 +7,7 @@ import pytest
 
 import goldstein as gs
 from goldstein.oracles import CountedOracle, as_oracle
-from goldstein.solvers.coordinate_sides import AGAIN, FIRST, REACH, CoordinateSides
+from goldstein.solvers.coordinate_sweep import AGAIN, FIRST, REACH, CoordinateSides
 from goldstein.solvers.side_expansion import SideExpansion, longest_together
 
 D, EPS, DELTA = 2000, 1e-2, 1e-2
@@ -56,9 +56,9 @@ def placed(gradient, x, monkeypatch, steps=100):
     """Let the sides of x be looked at; return the state, or None where they were given up."""
     left = []
     monkeypatch.setattr(
-        "goldstein.solvers.coordinate_sides.leave_to_proof", lambda *given: left.append(given)
+        "goldstein.solvers.coordinate_sweep.leave_to_proof", lambda *given: left.append(given)
     )
-    monkeypatch.setattr("goldstein.solvers.coordinate_sides.begin_afresh", Placed.__init__)
+    monkeypatch.setattr("goldstein.solvers.coordinate_sweep.begin_afresh", Placed.__init__)
     s = Placed()
     sides = CoordinateSides(x, DELTA, np.random.default_rng(1))
     oracle = CountedOracle(as_oracle(lambda x: 0.0, gradient))

@@ -9,9 +9,8 @@ from tests.functions import norm1
 import goldstein as gs
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle, as_oracle
-from goldstein.solvers.ball_state import BallState
-from goldstein.solvers.converse import converse
-from goldstein.solvers.line import LINES
+from goldstein.solvers.ask_tell import drive
+from goldstein.solvers.ball_state import LINES, BallState
 from goldstein.solvers.logic.algorithm_one import HALF, aim, look, looked, told_half
 from goldstein.solvers.logic.questions import NOTHING
 
@@ -39,7 +38,7 @@ def gradients_along(
         return looked(ball)
 
     aim(ball, norm, radius, ratio)
-    converse(oracle, ball, look(ball, radius, end_value), told, lambda ball: NOTHING)
+    drive(oracle, ball, look(ball, radius, end_value), told, lambda ball: NOTHING)
     return found
 
 

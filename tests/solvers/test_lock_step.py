@@ -12,18 +12,18 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from tests.reference_quadratic import minimise_on_simplex
 
 import goldstein as gs
-from goldstein.numerics.simplex_qp import minimise_on_simplex
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.solvers import Auto, Request
 from goldstein.solvers.auto import AutoState
 from goldstein.solvers.compiled import CompiledAuto
-from goldstein.solvers.compiled.draws import normal_numbers, uniform
 from goldstein.solvers.compiled.newton import BENDS
-from goldstein.solvers.logic import bundle_half, line_search, turns
-from goldstein.solvers.small_metric import SmallMetric
+from goldstein.solvers.compiled.vectors import normal_numbers, uniform
+from goldstein.solvers.logic import bundle_member, line_search, portfolio
+from goldstein.solvers.metric import SmallMetric
 from goldstein.solvers.tuning import TUNING
 
 #: The most questions of a run.
@@ -62,17 +62,15 @@ class SameDraws:
 class Bent(SmallMetric):
     """A factor of the matrix, and the model of compiled code."""
 
-    def minimise(
-        self, errors: np.ndarray, start: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, float]:
+    def minimise(self, errors: np.ndarray) -> tuple[np.ndarray, float]:
         assert self.factor is not None
         columns = self.rows[: errors.size].dot(self.factor)
         gram = columns.dot(columns.T)
         if errors.max() > 0.0:
             gram += np.outer(errors, errors) / (BENDS * errors.max())
-        weights = minimise_on_simplex(gram, errors, start)
+        weights = minimise_on_simplex(gram, errors)
         self._behind = weights.dot(columns)
-        return weights, self.factor.dot(self._behind), float(self._behind.dot(self._behind))
+        return self.factor.dot(self._behind), float(self._behind.dot(self._behind))
 
 
 class Interpreted(Auto):
@@ -217,9 +215,9 @@ def test_calls_that_run_out_end_both_runs_alike(calls: int) -> None:
     ("module", "change", "newton"),
     [
         (line_search, {"curvature": 0.1}, True),
-        (turns, {"share": 0.2, "far_share": 0.2}, True),
+        (portfolio, {"share": 0.2, "far_share": 0.2}, True),
         # Its first turn comes late where the fast half is there.
-        (bundle_half, {"inside": 0.9}, False),
+        (bundle_member, {"inside": 0.9}, False),
     ],
 )
 def test_another_decision_is_noticed(

@@ -11,8 +11,7 @@ from tests.functions import norm1
 import goldstein as gs
 from goldstein.errors import InputError, OutOfTime
 from goldstein.numerics import hull as hulls
-from goldstein.numerics.hull import Hull, min_norm_weights
-from goldstein.numerics.long_rows import gram_of_long_rows
+from goldstein.numerics.hull import Hull, gram_of_long_rows, min_norm_weights
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.result import Status
 from goldstein.solvers import Auto

@@ -8,7 +8,7 @@ import goldstein as gs
 from goldstein.numerics.element_model import ElementSystem
 from goldstein.result import Status
 from goldstein.solvers import Auto
-from goldstein.solvers.element_bundle import ElementBundle
+from goldstein.solvers.partitioned import ElementBundle
 from goldstein.solvers.side_expansion import expansion, wants_second
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.reference_quadratic import minimise_on_simplex
 
 import goldstein as gs
-from goldstein.numerics.simplex_qp import SquaresOnSimplex
+from goldstein.numerics.hull_problems import quadratic_weights
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
-from goldstein.solvers.metric import DenseMetric, GramMetric, LimitedMetric
+from goldstein.solvers.metric import DenseMetric, GramMetric, LimitedMetric, SmallMetric
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
-from goldstein.solvers.small_metric import SmallMetric
 from goldstein.solvers.tuning import TUNING
 
 DIM, ROWS = 7, 5
@@ -54,9 +54,9 @@ def check(metric: GramMetric, rows: np.ndarray, h: np.ndarray) -> None:
     g = np.cos(np.arange(DIM))
     assert metric.apply(g) == pytest.approx(h @ g)
     weights = np.full(ROWS, 1.0 / ROWS)
-    mean, image = metric.combine(weights)
-    assert mean == pytest.approx(weights @ rows)
-    assert image == pytest.approx(h @ mean)
+    image, square = metric.combine(weights)
+    assert image == pytest.approx(h @ (weights @ rows))
+    assert square == pytest.approx(image @ (weights @ rows))
 
 
 @pytest.mark.parametrize("updates", [1, 3, 12, 40])
@@ -90,7 +90,7 @@ def test_small_metric_is_bfgs_and_solves_the_model(updates: int) -> None:
     for k in range(updates):
         image = metric.apply(rng.standard_normal(DIM))
         if k % 2:
-            _, image, _ = metric.minimise(rng.random(ROWS), np.zeros(ROWS))
+            image, _ = metric.minimise(rng.random(ROWS))
         s = -rng.random() * image
         pairs.append((s, hessian @ s))
         metric.update(s, pairs[-1][1], float(s @ pairs[-1][1]), rows @ s)
@@ -101,42 +101,30 @@ def test_small_metric_is_bfgs_and_solves_the_model(updates: int) -> None:
     g = np.cos(np.arange(DIM))
     assert metric.apply(g) == pytest.approx(h @ g)
     errors = rng.random(ROWS)
-    weights, image, fall = metric.minimise(errors, np.zeros(ROWS))
-    assert image == pytest.approx(h @ (weights @ rows))
-    assert fall == pytest.approx(weights @ rows @ image)
-    known = GivenGram(rows, h)
-    wanted, _, best = known.minimise(errors, np.zeros(ROWS))
+    image, fall = metric.minimise(errors)
+    combination = np.linalg.solve(h, image)
+    assert fall == pytest.approx(combination @ image)
+    gram = rows @ h @ rows.T
+    wanted = minimise_on_simplex(gram, errors)
+    weights = quadratic_weights(np.linalg.cholesky(h).T @ rows.T, errors)
+    assert weights is not None
+    assert image == pytest.approx(h @ (weights @ rows), rel=1e-4, abs=1e-6)
     # The programme is solved to a thousandth of its linear part.
-    assert fall / 2 + errors @ weights <= best / 2 + 1.001 * (errors @ wanted)
+    assert fall / 2 + errors @ weights <= wanted @ gram @ wanted / 2 + 1.001 * (errors @ wanted)
     metric.reset()
     assert metric.apply(g) == pytest.approx(g)
 
 
-class GivenGram(GramMetric):
-    """The model of a known matrix."""
-
-    def __init__(self, rows: np.ndarray, h: np.ndarray) -> None:
-        self.rows, self.h = rows, h
-
-    def products(self, count: int) -> np.ndarray:
-        return self.rows[:count] @ self.h @ self.rows[:count].T
-
-    def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return weights @ self.rows, self.h @ (weights @ self.rows)
-
-
-def test_small_metric_solves_the_model_where_least_squares_give_up(
+def test_where_least_squares_give_up_the_step_is_that_of_one_piece(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rng = np.random.default_rng(3)
     rows, errors = rng.standard_normal((ROWS, DIM)), rng.random(ROWS)
-    metric = SmallMetric(rows)
-    s = -metric.apply(rows[0])
-    metric.update(s, 2.0 * s, float(2.0 * s @ s), rows @ s)
-    plain, *_ = metric.minimise(errors, np.zeros(ROWS))
-    monkeypatch.setattr(SquaresOnSimplex, "minimise", lambda self, linear: None)
-    other, *_ = metric.minimise(errors, np.zeros(ROWS))
-    assert other == pytest.approx(plain, abs=1e-2)
+    monkeypatch.setattr("goldstein.solvers.metric.quadratic_weights", lambda *_: None)
+    for metric in (SmallMetric(rows), DenseMetric(rows), LimitedMetric(rows, 5)):
+        s = -metric.apply(rows[0])
+        metric.update(s, 2.0 * s, float(2.0 * s @ s), rows @ s)
+        assert metric.minimise(errors)[0] == pytest.approx(metric.apply(rows[errors.argmin()]))
 
 
 @pytest.mark.parametrize("limit", [0, 100], ids=["limited", "dense"])

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import goldstein as gs
 from goldstein.solvers.logic import scale
-from goldstein.solvers.metric import DenseMetric
-from goldstein.solvers.small_metric import SmallMetric
+from goldstein.solvers.metric import DenseMetric, SmallMetric
 from goldstein.solvers.tuning import TUNING
 
 

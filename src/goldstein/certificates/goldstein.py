@@ -20,8 +20,8 @@ from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError
-from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import best_bound
+from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.oracles import Oracle
 
 

@@ -21,7 +21,7 @@ from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_up
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError
-from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.oracles import Oracle, as_oracle
 
 Rows = NDArray[np.int64]

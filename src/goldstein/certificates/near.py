@@ -32,7 +32,7 @@ from goldstein.checker.sides import Limits, Pause, Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.numerics.hull_problems import sparse_weights
 
 #: Refused when a file is read: reducing fractions takes quadratic time in their digits (one of this
 #: length takes seconds), and coordinates over one denominator take this many bits of memory.

@@ -31,7 +31,7 @@ from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError
-from goldstein.numerics.conic_hull import shortest_weights
+from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from
 
 Rows = NDArray[np.int64]

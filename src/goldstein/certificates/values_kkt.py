@@ -68,7 +68,7 @@ from goldstein.checker.constrained.multipliers import (
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError
-from goldstein.numerics.conic_hull import shortest_weights
+from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.constraints import System, Values, as_system

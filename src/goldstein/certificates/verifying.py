@@ -17,7 +17,7 @@ from goldstein.checker.rounding import up
 from goldstein.checker.sampled import check_layout
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.numerics.conic_hull import shortest_weights
+from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from
 
 #: A kind of certificate.

@@ -27,7 +27,7 @@ from goldstein.construction.goldstein_claim import MARGIN, ROOM, drift, scale_of
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
-from goldstein.numerics.conic_hull import conic_weights, shortest_weights
+from goldstein.numerics.hull_problems import conic_weights, shortest_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles.agreement import resolution_of
 from goldstein.oracles.problem import Problem

@@ -216,7 +216,7 @@ def minimise_elements(
 
 
 class _InteriorPoint:
-    """A point with positive slack and weights on its way to the minimum.
+    """A point with positive slack and weights on its path to the minimum.
 
     Attributes
     ----------
@@ -271,9 +271,9 @@ class _InteriorPoint:
         centre = combined(self.slopes, ratio) / total
         blocks = self.curvature.copy()
         for slope, share in zip(self.slopes, ratio):
-            way = slope - centre
-            for i, one in enumerate(way):
-                blocks[i] += (share * one) * way
+            deviation = slope - centre
+            for i, one in enumerate(deviation):
+                blocks[i] += (share * one) * deviation
         solve = self.system.factorise(blocks, self.mu)
         if solve is None:
             return False

@@ -14,18 +14,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.lapack import dgelsy, dgeqrf, dposv
+from scipy.linalg.lapack import dgelsy, dgeqrf, dposv, dpotrf, dpotrs
+from scipy.optimize import nnls
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.rounding import combination_norm_upper
-from goldstein.errors import InputError
-from goldstein.numerics.active_inverse import RIDGE, ActiveInverse
-from goldstein.numerics.long_rows import affine_of_long_rows, different_rows, gram_of_long_rows
-from goldstein.numerics.nonnegative import convex_weights
+from goldstein.errors import InputError, OutOfTime
 
 #: Below this ratio |m| / scale the Gram matrix has lost half of its digits: use the rows instead.
 GRAM_LIMIT = 1e-5
@@ -45,9 +44,9 @@ UNIT = float(np.finfo(np.float64).eps)
 #: More unseen gradients than this make it worth guessing the whole active set at once.
 MANY_NEW = 8
 
-#: From this many active gradients on, the inverse is updated instead of factorised (unless they
-#: are few among the rows: an update costs the square of all, a factorisation the cube of these).
-LARGE_SET = 100
+#: Many of so many active gradients nearly depend on each other: their Gram matrix gets a ridge,
+#: this part of the shift.
+LARGE_SET, RIDGE = 100, 1e-13
 
 #: Up to this many numbers, one call of compiled least squares beats a second change of the set.
 TINY_SYSTEM = 400
@@ -65,6 +64,18 @@ FINE_GRAM_LIMIT = 1e-7
 #: From this many rows on, `approach` lets in this many rows, and more once |m| is below this many
 #: goals.
 ROUGH_SIZE, ROUGH_ENTERING, ROUGH_ABOVE, ROUGH_NEAR = 200, 2, 1.05, 8
+
+#: Columns per block of a Gram matrix.
+BLOCK = 16384
+
+#: Rows are the same if their squared distance is no more than this part of the longest square.
+SAME = 1e-14
+
+#: How often an answer from the Gram matrix is corrected by the rows, two passes each.
+CORRECTIONS = 2
+
+#: Added to the diagonal of a Gram matrix that could not be factorised, in units of the shift.
+RESCUE = 1e-11
 
 
 def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector:
@@ -180,7 +191,6 @@ class Hull:
         self._disturbed = False  # weights no longer minimise over the active set
         self.unfinished = False  # the last solve was cut short
         self._squared = 0.0  # |point|^2
-        self._inverse: ActiveInverse | None = None  # for large active sets
         self._shortest, self._longest = math.inf, 0.0  # squared lengths among the rows
 
     @classmethod
@@ -227,17 +237,6 @@ class Hull:
         self._multiply(index)
         return index
 
-    def replace(self, index: int, gradient: Vector) -> None:
-        """Overwrite one row; its weight is forgotten."""
-        if not 0 <= index < self.size:
-            raise InputError(f"index {index} is not one of the {self.size} rows.")
-        self._rows[index] = gradient
-        self._weights[index] = 0.0
-        self._multiply(index)
-        self._disturbed = True
-        self._inverse = None
-        self._restart()
-
     def keep(self, indices: ArrayLike) -> None:
         """Drop all rows but these; row `indices[i]` becomes row `i`."""
         kept = np.asarray(indices, dtype=np.intp)
@@ -249,15 +248,12 @@ class Hull:
         self.size = count
         # Rows that no solve has seen yet may still have to enter.
         self._disturbed |= bool((kept >= self._settled).any())
-        if self._inverse is not None:
-            self._inverse.renumber(kept)
         self._restart()
 
     def clear(self) -> None:
         """Drop all rows; the storage stays."""
         self.size = self._active = self._settled = 0
         self._disturbed = self.unfinished = False
-        self._inverse = None
         self._shortest, self._longest = math.inf, 0.0
         self.point = np.zeros(self.dim)
 
@@ -296,16 +292,7 @@ class Hull:
             elif not self.unfinished:
                 self._settled = count
                 return weights, self.point
-        coarse = self._gram_limit
-        if 3 < count <= TINY_SYSTEM // self.dim:
-            if entering is None or not self._is_enough(gram, entering):
-                coarse = self._solve_at_once(gram)
-        else:
-            if count - self._settled > MANY_NEW:
-                self._guess(gram)
-            if self._disturbed:
-                self._descend(gram, exact=False)
-            self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
+        coarse = self._improve(gram, entering, max_entering)
         point = weights.dot(rows)
         squared = float(point.dot(point))
         if squared <= coarse**2 * self._longest and self._is_short(squared):
@@ -337,6 +324,19 @@ class Hull:
         if self.unfinished and self._squared <= (ROUGH_ABOVE * goal) ** 2:
             answer = self.solve(ROUGH_NEAR)
         return answer
+
+    def _improve(self, gram: Matrix, entering: int | None, max_entering: int | None) -> float:
+        """Find better weights; return below which ratio |m| / scale these are coarse."""
+        count = self.size
+        if 3 < count <= TINY_SYSTEM // self.dim:
+            enough = entering is not None and self._is_enough(gram, entering)
+            return self._gram_limit if enough else self._solve_at_once(gram)
+        if count - self._settled > MANY_NEW:
+            self._guess(gram)
+        if self._disturbed:
+            self._descend(gram, exact=False)
+        self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
+        return self._gram_limit
 
     def _search(self, gram: Matrix, entering: int | None, limit: int) -> None:
         """Run Wolfe's method from the current weights; never makes |m| longer."""
@@ -481,14 +481,7 @@ class Hull:
                 share = (first - mixed) / gap
                 return np.array([1.0 - share, share])
         elif not exact:
-            large = len(active) >= LARGE_SET
-            answer = None
-            if not large or len(active) ** 3 <= 25 * len(self._rows) ** 2:
-                answer = self._affine_by_factor(gram, active)
-            if answer is None and large:
-                if self._inverse is None or self._inverse.size != len(self._rows):
-                    self._inverse = ActiveInverse(len(self._rows))
-                answer = self._inverse.solve(gram, active, self._longest)
+            answer = self._affine_by_factor(gram, active)
             total = 0.0 if answer is None else sum(answer.tolist())  # faster than NumPy for a few
             if answer is not None and 0.0 < total < math.inf:
                 answer /= total
@@ -506,7 +499,7 @@ class Hull:
             diagonal = block.diagonal()
             block += diagonal.item(int(diagonal.argmax()))
         if len(active) >= LARGE_SET:
-            # Many rows are nearly dependent; the rows themselves would be far too slow here.
+            # The rows themselves would be far too slow here.
             block.flat[:: len(active) + 1] += RIDGE * self._longest
         _, solution, failed = dposv(block.T, self._ones[: len(active)], overwrite_a=1)
         if failed:
@@ -696,3 +689,119 @@ def _on_simplex(raw: Vector) -> Vector | None:
         return None
     weights /= total
     return weights
+
+
+def convex_weights(system: Matrix, target: Vector) -> Vector | None:
+    """Minimise |A w - b| over w >= 0 and divide w by its sum; None where that fails.
+
+    Examples
+    --------
+    >>> convex_weights(np.array([[1.0, -3.0], [1.0, 1.0]]), np.array([0.0, 1.0]))
+    array([0.75, 0.25])
+    """
+    try:
+        weights: Vector = nnls(system, target, maxiter=10 * target.size + 10 * system.shape[1])[0]
+    except (RuntimeError, ValueError):  # it cycles, or numbers are not finite
+        return None
+    total = math.fsum(weights.tolist())
+    if not 0.0 < total < math.inf:
+        return None
+    weights /= total
+    return weights
+
+
+def gram_of_long_rows(rows: Matrix, late: Callable[[], bool] = lambda: False) -> Matrix:
+    """Return the inner products of the rows, block by block, as long as there is time.
+
+    Examples
+    --------
+    >>> gram_of_long_rows(np.array([[3.0, 4.0], [1.0, 0.0]]))
+    array([[25.,  3.],
+           [ 3.,  1.]])
+    """
+    count, dim = rows.shape
+    gram = np.zeros((count, count))
+    for begin in range(0, dim, BLOCK):
+        if late():
+            raise OutOfTime("inner products")
+        block = rows[:, begin : begin + BLOCK]
+        gram += block @ block.T
+    return gram
+
+
+def different_rows(gram: Matrix) -> Indices:
+    """Return the indices of rows that are no repetition of an earlier one, up to rounding.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> different_rows(rows @ rows.T)
+    array([0, 1])
+    """
+    squares = gram.diagonal()
+    far = SAME * float(squares.max())
+    kept: list[int] = []
+    for row in range(len(gram)):
+        gaps = squares[row] + squares[kept] - 2.0 * gram[row, kept]
+        if not (gaps <= far).any():
+            kept.append(row)
+    return np.array(kept, dtype=np.intp)
+
+
+def affine_of_long_rows(
+    rows: Matrix,
+    gram: Matrix,
+    active: Indices,
+    shift: float,
+    ridge: float = 0.0,
+    late: Callable[[], bool] = lambda: False,
+) -> Vector | None:
+    """Return weights of the active rows, of any sign, summing to one; or None where that fails.
+
+    They come from the Gram matrix. Residuals are computed from the rows, so the digits that the
+    Gram matrix has lost come back (corrected semi-normal equations: Bjorck, Linear Algebra and its
+    Applications 88, 1987), at two passes over the rows each time.
+
+    Parameters
+    ----------
+    rows, gram : ndarray
+        All rows and their inner products.
+    active : ndarray of int
+    shift : float
+        Added to all entries of the Gram matrix, which changes the length of a solution only.
+    ridge : float
+        Added to its diagonal, in units of the shift.
+    late : callable
+        Says when there is no time for corrections.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 1.0], [1.0, -3.0]])
+    >>> affine_of_long_rows(rows, rows @ rows.T, np.array([0, 1]), 10.0).round(12)
+    array([0.75, 0.25])
+    """
+    count = len(active)
+    block = gram[np.ix_(active, active)] + shift
+    for more in (ridge, RESCUE):
+        system = block.copy()
+        system.flat[:: count + 1] += more * shift
+        factor, failed = dpotrf(system, lower=1, overwrite_a=1)
+        if not failed:
+            break
+    else:
+        return None
+    ones = dpotrs(factor, np.ones(count), lower=1)[0]
+    total = float(ones.sum())
+    if not 0.0 < total < math.inf:
+        return None
+    answer: Vector = ones / total
+    everywhere = np.zeros(len(rows))
+    for _ in range(CORRECTIONS):
+        if late():
+            break
+        everywhere[active] = answer
+        products = rows.dot(everywhere.dot(rows))[active]
+        change = dpotrs(factor, products, lower=1)[0]
+        answer = answer - (change - ones * (float(change.sum()) / total))
+    total = float(answer.sum())
+    return answer / total if 0.0 < total < math.inf else None

@@ -16,7 +16,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.problem import Problem
 from goldstein.result import History, Status
 from goldstein.solvers import Request, Solver, State
-from goldstein.solvers.going_on import GoingOn
+from goldstein.solvers.continuation import Continuation
 from goldstein.solvers.loop import ENDINGS, Outcome, adapt_callback, run, stopped
 
 #: Endings of a search that another stage would not change.
@@ -119,14 +119,14 @@ class Run:
         x: Vector,
         target: Request,
         judge: Any,
-        continuation: GoingOn | None = None,
+        continuation: Continuation | None = None,
     ) -> Outcome:
         """Let the solver search on a function that the problem was reduced to."""
         suspect = getattr(judge, "suspect", None)
         outcome = run(
             self.solver, function, x, target, judge=judge, suspect=suspect,
             max_time=self.time_left(), callback=self.callback, progress=self.progress,
-            going_on=continuation,
+            continuation=continuation,
         )  # fmt: skip
         self.course.history.extend(outcome.history)
         self.course.steps += outcome.state.steps

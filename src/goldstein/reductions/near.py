@@ -154,7 +154,7 @@ def require_structure(problem: Problem, x: Vector) -> None:
         )
     if problem.limited:
         from goldstein.checker.constrained.near import exact_problem
-        from goldstein.numerics.conic_hull import shortest_weights
+        from goldstein.numerics.hull_problems import shortest_weights
 
         exact_problem(problem.box.clip(x), problem.box, problem.constraints, shortest_weights)
 

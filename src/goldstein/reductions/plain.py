@@ -16,7 +16,7 @@ from goldstein.oracles.diagnose import check_gradient
 from goldstein.reductions.base import Answer, Reduction
 from goldstein.result import Status
 from goldstein.solvers.gather import Enrichment
-from goldstein.solvers.going_on import GoingOn
+from goldstein.solvers.continuation import Continuation
 from goldstein.solvers.loop import ENDINGS, Outcome
 
 #: Part of the time limit that the last word of a run out of time may take besides.
@@ -44,7 +44,7 @@ class Plain(Reduction):
         run, f, request = self.run, self.problem.f, self.request
         left = max(run.deadline - time.perf_counter(), 1e-3)
         judge = Judge(f, request, run.meta, run.options.check_gradient, LAST_WORD * left)
-        further = GoingOn(run.solver, request) if run.options.go_on else None
+        further = Continuation(run.solver, request) if run.options.go_on else None
         with f.reserved(last_calls(f, x.size)):
             outcome = run.solve(f, x, request, judge, further)
         self.stop.x = outcome.state.x

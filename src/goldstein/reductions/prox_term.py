@@ -22,8 +22,8 @@ from goldstein.construction.goldstein_claim import Stating, heaviest
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.hull_problems import shortest_sum
 from goldstein.numerics.streams import stream
-from goldstein.numerics.sum_hull import shortest_sum
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.problem import Problem
 from goldstein.oracles.tilted import Tilted

@@ -37,7 +37,7 @@ from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver
 from goldstein.solvers.evolution import evolve
-from goldstein.solvers.simplex import close_in
+from goldstein.solvers.nelder_mead import close_in
 from goldstein.solvers.values import CONFIDENCE, Values
 from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
 

@@ -1,12 +1,9 @@
 """The untrusted side: searches that propose a point and evidence for it."""
 
-from goldstein.solvers.adam_o2nc import AdamO2NC
 from goldstein.solvers.auto import Auto
 from goldstein.solvers.base import Evidence, Request, Solver, State
-from goldstein.solvers.bundle import BundlePINGD
-from goldstein.solvers.o2nc import O2NC
-from goldstein.solvers.pingd import PINGD
-from goldstein.solvers.psingd import PSINGD
+from goldstein.solvers.pingd import PINGD, BundlePINGD
+from goldstein.solvers.stochastic import O2NC, PSINGD, AdamO2NC
 from goldstein.solvers.values import Values
 from goldstein.solvers.zeroth_order import ZerothOrder
 

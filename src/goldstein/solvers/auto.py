@@ -24,21 +24,25 @@ from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, PartiallySeparable
 from goldstein.result import Status
-from goldstein.solvers.ball_state import BallState
+from goldstein.solvers.ask_tell import drive
+from goldstein.solvers.ball_state import LINES, BallState, check_line
 from goldstein.solvers.base import Evidence, Request, Solver
-from goldstein.solvers.converse import converse
-from goldstein.solvers.coordinate_sides import CoordinateSides
-from goldstein.solvers.coordinate_sweep import CoordinateSweep
-from goldstein.solvers.line import LINES, check_line
-from goldstein.solvers.logic import bundle_half, line_search, newton_half, sweeps
+from goldstein.solvers.coordinate_sweep import CoordinateSides, CoordinateSweep
+from goldstein.solvers.logic import bundle_member, line_search, newton_member, sweeps
 from goldstein.solvers.logic.centre import close_in, retarget
-from goldstein.solvers.logic.progress import look_back, stalled
-from goldstein.solvers.logic.turns import BUNDLE, NEWTON, open_turn, refuted, take_turns
-from goldstein.solvers.memory import GradientMemory
+from goldstein.solvers.logic.portfolio import (
+    BUNDLE,
+    NEWTON,
+    look_back,
+    open_turn,
+    refuted,
+    stalled,
+    take_turns,
+)
+from goldstein.solvers.memory import DEFAULT, ELEMENTS, GradientMemory, plan
 from goldstein.solvers.partitioned import PartitionedSearch
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
-from goldstein.solvers.room import DEFAULT, ELEMENTS, plan
 from goldstein.solvers.tuning import TUNING
 
 #: In many variables a proof that failed is tried again for an eps smaller by this factor, down to
@@ -63,8 +67,6 @@ class AutoState(BallState):
     #: Entries of the memory that were offered to the bundle, and the radius they were offered for.
     offered: int = 0
     gathered: float = 0.0
-    #: Value at the end of a failed step.
-    end_value: float = math.inf
     #: Gradients at points that were not drawn at random have failed the judge.
     refuted: bool = False
     #: The fast half, without its model, has ended.
@@ -99,7 +101,7 @@ class AutoState(BallState):
     #: The search for sums of elements, if f is one.
     partitioned: PartitionedSearch | None = None
     #: Memory is short: the bundle makes room while its evidence is judged.
-    makes_room: bool = False
+    short_of_memory: bool = False
 
     @property
     def lipschitz(self) -> float:
@@ -153,9 +155,9 @@ class AutoState(BallState):
         assert self.rejected is not None
         for y, g in zip(*self.rejected):
             self.memory.add(y, g, perturbed=True)
-            if self.makes_room:
+            if self.short_of_memory:
                 self.bundle.add(y.copy(), g, reach=self.working)
-        if self.makes_room:
+        if self.short_of_memory:
             self.offered = self.added
 
     def drop_unperturbed(self) -> None:
@@ -169,9 +171,9 @@ class AutoState(BallState):
 
     def move_centre(self) -> float:
         """Move the centre to x; return how far that is."""
-        way = self.x - self.centre
+        offset = self.x - self.centre
         self.centre = self.x
-        return math.sqrt(way.dot(way))
+        return math.sqrt(offset.dot(offset))
 
     def is_centred(self) -> bool:
         return np.array_equal(self.centre, self.x)
@@ -181,23 +183,6 @@ class AutoState(BallState):
 
     def draw_first(self, radius: float) -> None:
         self.point = uniform_in_ball(self.rng, self.centre, radius)
-
-    def find_sparse(self, part: float) -> float:
-        """Aim along the entries of m that make up this part of its squared length.
-
-        Return the length of that vector, or 0 where more than half of the entries are needed.
-        """
-        m = self._aimed
-        squares = m * m
-        order = np.argsort(squares)[::-1]
-        falling = np.cumsum(squares[order])
-        count = int(np.searchsorted(falling, part * falling[-1])) + 1
-        if count > 0.5 * m.size:
-            return 0.0
-        sparse = np.zeros(m.size)
-        sparse[order[:count]] = m[order[:count]]
-        self.direction = sparse
-        return math.sqrt(sparse.dot(sparse))
 
     # ---------------------------------------------------------------- the fast half
 
@@ -273,10 +258,11 @@ class Auto(Solver):
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
         d = x0.size
-        room = plan(d, self.max_memory)
-        capacity = self.capacity or room.bundle
+        budget = plan(d, self.max_memory)
+        capacity = self.capacity or budget.bundle
+        merged = 2 * capacity if self.capacity else 0
         fx = oracle.value(x0)
-        memory = GradientMemory(d, self.memory or room.memory, request.lipschitz)
+        memory = GradientMemory(d, self.memory or budget.memory, request.lipschitz)
         rng = stream(request.seed, 0, self.name)
         state = AutoState(
             x=x0.copy(),
@@ -289,16 +275,14 @@ class Auto(Solver):
             mark_value=fx,
             memory=memory,
             newton=self._quasi_newton(d, rng, memory),
-            bundle=PointBundle(
-                d, capacity, max(2 * capacity if self.capacity else 0, room.points), oracle.deadline
-            ),
+            bundle=PointBundle(d, capacity, max(merged, budget.points), oracle.deadline),
             centre=x0.copy(),
             rng=rng,
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
             line=LINES.index(self.line),
             two_halves=self.newton,
             turn=NEWTON if self.newton else BUNDLE,
-            makes_room=not room.ample,
+            short_of_memory=not budget.ample,
         )
         if self.sweep and d >= MANY_VARIABLES:
             own = stream(request.seed, 0, "sweep")
@@ -315,9 +299,9 @@ class Auto(Solver):
         self, dim: int, rng: np.random.Generator, memory: GradientMemory
     ) -> QuasiNewton:
         """The seam where a test sabotages the fast half."""
-        room = plan(dim, self.max_memory)
-        newton = QuasiNewton(dim, rng, memory, pairs=room.pairs)
-        newton.limited = newton.limited and room.matrix
+        budget = plan(dim, self.max_memory)
+        newton = QuasiNewton(dim, rng, memory, pairs=budget.pairs)
+        newton.limited = newton.limited and budget.matrix
         return newton
 
     def step(self, oracle: CountedOracle, state: AutoState, request: Request) -> None:
@@ -329,42 +313,49 @@ class Auto(Solver):
             if state.dim >= MANY_VARIABLES:
                 # The same gradients would be offered again: more of them give the judge room.
                 state.eps = max(LEAST_EPS * request.eps, LESS_EPS * state.eps)
+        if self._searches_structure(oracle, state, rejected):
+            return
+        if state.turn == NEWTON:
+            newton_member.prepare(state)
+            try:
+                state.newton.step(oracle)
+            except OutOfCalls:
+                line_search.cut_short(state.newton)
+                newton_member.adopt(state)
+                raise
+            newton_member.ended(state)
+        else:
+            first = bundle_member.begin(state)
+            drive(oracle, state, first, bundle_member.told, bundle_member.kinked)
+        if state.proved:
+            state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
+            if state.short_of_memory:
+                state.bundle.release()
+        take_turns(state, oracle.calls)
+        look_back(state)
+        if stalled(state, oracle.calls):
+            state.status = Status.STALLED
+
+    def _searches_structure(self, oracle: CountedOracle, state: AutoState, rejected: bool) -> bool:
+        """Let those that know the elements of a sum, or the coordinates, have their turn."""
         partitioned = state.partitioned
         if partitioned is not None and partitioned.takes_turn(oracle.calls):
             partitioned.step(oracle, state)
             look_back(state)
-            return
+            return True
         if state.sides is not None:
             state.midway = True
             if state.sides.step(oracle, state):
                 state.sides = None
-            return
+            return True
         sweeps.stay(state, oracle.calls, rejected)
         if sweeps.takes_turn(state, oracle.calls):
             assert state.sweep is not None
             state.midway = True
             if state.sweep.step(oracle) and sweeps.ended(state, oracle.calls):
                 state.sides = CoordinateSides(state.x, state.delta, state.sweep.rng)
-            return
-        if state.turn == NEWTON:
-            newton_half.prepare(state)
-            try:
-                state.newton.step(oracle)
-            except OutOfCalls:
-                line_search.cut_short(state.newton)
-                newton_half.adopt(state)
-                raise
-            newton_half.ended(state)
-        else:
-            converse(oracle, state, bundle_half.begin(state), bundle_half.told, bundle_half.kinked)
-        if state.proved:
-            state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
-            if state.makes_room:
-                state.bundle.release()
-        take_turns(state, oracle.calls)
-        look_back(state)
-        if stalled(state, oracle.calls):
-            state.status = Status.STALLED
+            return True
+        return False
 
     def best_evidence(self, state: AutoState) -> Evidence | None:
         close_in(state)

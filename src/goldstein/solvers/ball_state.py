@@ -1,17 +1,35 @@
-"""The ball that Algorithm 1 works in: what a step remembers, and its arithmetic."""
+"""Where to ask for the next gradient after a step along -m has failed, by name.
+
+The ball that Algorithm 1 works in: what a step remembers, and its arithmetic.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
+from goldstein.errors import InputError
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, trial_point
 from goldstein.solvers.base import State
 from goldstein.solvers.logic.algorithm_one import RANDOM
+
+Line = Literal["random", "bisection", "hybrid"]
+
+#: In the order of `logic.algorithm_one`.
+LINES: tuple[Line, ...] = get_args(Line)
+
+
+def check_line(line: str) -> Line:
+    """Refuse an unknown line oracle."""
+    if line not in LINES:
+        raise InputError(f"line must be one of {', '.join(LINES)}; got {line!r}.")
+    return line
+
 
 _EMPTY: Vector = np.zeros(0)
 
@@ -28,7 +46,7 @@ class BallState(State):
     m : the combination of gradients
     failed_steps : descent steps that failed since the last success
     line : where to look after a failed step, see `logic.algorithm_one`
-    direction, step_norm, span : the step goes along -direction, whose length that is, so far
+    span : the step goes so far
     norm, ratio : length of m in this step, and its ratio q to the Lipschitz constant
     look_radius : the part of the ball where gradients are asked for
     """
@@ -45,8 +63,6 @@ class BallState(State):
     m: Vector | None = None
     failed_steps: int = 0
     line: int = RANDOM
-    direction: Vector = field(default_factory=lambda: _EMPTY)
-    step_norm: float = 0.0
     span: float = 0.0
     norm: float = 0.0
     ratio: float = 0.0
@@ -67,13 +83,13 @@ class BallState(State):
         """Ask at the trial point of Algorithm 1."""
         m = self.m
         assert m is not None
-        self._aimed = self.direction = m
+        self._aimed = m
         self.point = trial_point(self.centre, m, self.norm, self.span, self.ratio, self.spare)
         self.spare = None
 
     def place_farther(self) -> None:
         """Ask at the end of a step of length `span`."""
-        self.point = self.centre - (self.span / self.step_norm) * self.direction
+        self.point = self.centre - (self.span / self.norm) * self._aimed
 
     def take_trial(self) -> None:
         self.x = self.point

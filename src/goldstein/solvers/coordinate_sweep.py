@@ -6,18 +6,32 @@ gradient is taken at a random point of the step. D shrinks by a constant factor:
 coordinate is far closer to its kinks than delta / sqrt(d), and few gradients prove that. No values
 are needed. Here is the memory of the search and its arithmetic; its decisions are in
 `logic.sweeps`.
+
+The proof after a sweep, where every variable has a kink of its own: an l1 norm, say.
+
+Gradients at opposite corners of small boxes around x show both sides of every variable, and how
+much its partial derivatives depend on the sides of the others (not at all for an l1 norm, in a
+chain of terms on those of its neighbours). If 0 lies between the two sides all the same, a few
+dozen gradients at chosen corners cancel (`side_expansion`), however many kinks there are. They are
+left to the half with the guarantee.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
+from goldstein.errors import KinkError
+from goldstein.numerics.element_model import Mask
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.converse import converse
+from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.logic import sweeps
+from goldstein.solvers.logic.centre import begin_afresh
+from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
+from goldstein.solvers.side_expansion import HELP, MISSING, SideExpansion, longest_together
 
 #: What a learner remembers of its sum of gradients; of its sum of squares, the square of this.
 KEPT = 0.9
@@ -61,7 +75,7 @@ class CoordinateSweep:
 
     def step(self, oracle: CountedOracle) -> bool:
         """Ask for one gradient, or for f in the end; return whether that was the end."""
-        converse(oracle, self, sweeps.begin(self), sweeps.told, sweeps.kinked)
+        drive(oracle, self, sweeps.begin(self), sweeps.told, sweeps.kinked)
         return self.ended
 
     def depart(self, x: Vector, length: int) -> None:
@@ -108,3 +122,144 @@ class CoordinateSweep:
         self.length = self.steps = 0
         self.ended = False
         self._at = self._step = self._sum = self._squares = self._spare = np.zeros(0)
+
+
+#: The corners lie this part of delta from x, about: curvature must not be felt, but kinks must be
+#: crossed that a sweep has ended beside.
+REACH = 0.02
+
+#: The corners that are looked at, and those of the proof, in units of that: kinks that were crossed
+#: once are crossed again, and variables without one stay where none can be met. Steps of about one
+#: length, or neighbours change sides whose steps are much shorter.
+FIRST, AGAIN, STILL = (0.9, 1.1), (1.1, 1.4), (0.0, 0.01)
+
+#: Pairs of opposite corners that are looked at, at most: as long as they show something new.
+LOOKS = 24
+
+#: Variables that can only cancel for some sides of the others: this part of all jumps, at most.
+FEW = 0.03
+
+#: The ratio of the weights grows up to this where variables depend on others.
+LARGEST_RATIO = 0.7
+
+
+class CoordinateSides:
+    """One call of `step` is one gradient.
+
+    Parameters
+    ----------
+    x : ndarray
+    delta : float
+    rng : Generator
+    """
+
+    def __init__(self, x: Vector, delta: float, rng: np.random.Generator) -> None:
+        self.x, self.rng = x, rng
+        self._height = REACH * delta / math.sqrt(x.size)
+        self._up = rng.random(x.size) < 0.5
+        #: The gradient at the first corner of a pair.
+        self._opposite: Vector | None = None
+        self._pairs = 0
+        self._plan: SideExpansion | None = None
+
+    def step(self, oracle: CountedOracle, s: Any) -> bool:
+        """Ask for one gradient; return whether that was the last."""
+        y = self._corner()
+        try:
+            g = oracle.gradient(y)
+        except KinkError:  # in floating point a random point may be a kink; the next is another
+            return False
+        if self._plan is None:
+            if self._pairs == 0:
+                take_in(s, y, g)
+            return self._look(g, s)
+        take_in(s, y, g)
+        self._plan.told(g)
+        if not self._plan.is_over:
+            return False
+        leave_to_proof(s, oracle.calls, HELP * s.eps)
+        return True
+
+    def _corner(self) -> Vector:
+        """Return the next point to ask at."""
+        dim = self.x.size
+        if self._plan is None:
+            up, height = self._up, self.rng.uniform(*FIRST, dim)
+        else:
+            up = self._plan.second() ^ self._falling
+            height = self.rng.uniform(*AGAIN, dim)
+            height[~self._kinked] = self.rng.uniform(*STILL, dim - int(self._kinked.sum()))
+        height *= self._height
+        np.negative(height, out=height, where=~up)
+        height += self.x
+        return height
+
+    def _look(self, g: Vector, s: Any) -> bool:
+        """Take a corner in; after two of them, weigh the sides. Return whether they are no use."""
+        if self._opposite is None:
+            self._opposite = g
+            self._up = ~self._up
+            return False
+        # The first corner had the variables on the other side.
+        other, self._opposite = self._opposite, None
+        above, below = np.where(self._up, g, other), np.where(self._up, other, g)
+        news = self._note(above, below)
+        self._pairs += 1
+        (lowest, low), (high, highest) = self._low, self._high
+        # Is 0 between the sides of most variables, whatever those of the others?
+        few = max(HELP * s.eps, FEW * float(np.linalg.norm(highest - lowest)))
+        if _distance_of_0(low, high) > few:
+            return True
+        if news > MISSING * s.eps and self._pairs < LOOKS:
+            self._up = self.rng.random(g.size) < 0.5
+            return False
+        # And for some sides of the others between those of the rest?
+        if _distance_of_0(lowest, highest) > HELP * s.eps:
+            return True
+        self._prepare(s)
+        return False
+
+    def _note(self, above: Vector, below: Vector) -> float:
+        """Widen what is known of the partial derivatives on both sides; return by how much."""
+        if self._pairs == 0:
+            #: Variables whose partial derivative is larger below the kink than above it.
+            self._falling: Mask = above < below
+            low, high = np.minimum(above, below), np.maximum(above, below)
+            #: The smallest and the largest that were seen on either side.
+            self._low, self._high = (low, low.copy()), (high, high.copy())
+            return math.inf
+        news = 0.0
+        low = np.where(self._falling, above, below)
+        high = np.where(self._falling, below, above)
+        for g, (least, most) in ((low, self._low), (high, self._high)):
+            news += float(np.square(np.maximum(least - g, 0.0) + np.maximum(g - most, 0.0)).sum())
+            np.minimum(least, g, out=least)
+            np.maximum(most, g, out=most)
+        return math.sqrt(news)
+
+    def _prepare(self, s: Any) -> None:
+        """Plan the proof: where a variable may go either way, the mean of the rest is still 0."""
+        (lowest, low), (high, highest) = self._low, self._high
+        width = highest - lowest
+        self._kinked: Mask = width > longest_together(width, MISSING * s.eps)
+        begin_afresh(s)
+        # The mean that is missing stays between `low` and `high` if it is above this for the one
+        # side, and below the same with the other ends for the other.
+        sure = (high - low)[self._kinked]
+        share = sure / (width[self._kinked] + sure)
+        ratio = 1.0 - float(np.median(share)) if share.size else 0.5
+        self._plan = SideExpansion(
+            np.zeros(width.size),
+            float(np.linalg.norm(width)),
+            s.eps,
+            s.most_gradients,
+            least_ratio=min(ratio, LARGEST_RATIO),
+        )
+        ratio = self._plan.ratio
+        self._plan.threshold = 0.5 * (ratio * (low + high) + (1.0 - ratio) * (lowest + highest))
+        del self._low, self._high
+
+
+def _distance_of_0(low: Vector, high: Vector) -> float:
+    """Return how far 0 is from the box between these corners."""
+    return float(np.linalg.norm(np.maximum(low, 0.0) + np.minimum(high, 0.0)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from goldstein.errors import (
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
-from goldstein.solvers.going_on import GoingOn
-from goldstein.solvers.logic.progress import IDLE_LIMIT
+from goldstein.solvers.continuation import Continuation
+from goldstein.solvers.logic.portfolio import IDLE_LIMIT
 
 #: Seconds between two calls of `progress`.
 _PROGRESS_EVERY = 0.1
@@ -77,6 +78,12 @@ class Intermediate:
 
 Judge = Callable[[Evidence], tuple[Any, Any]]
 
+#: Looks at the state after every step, and says when and how the run ends.
+Watcher = Callable[[State], Status | None]
+
+#: Is told a state and the calls so far.
+Told = Callable[[State, int], None]
+
 
 def run(
     solver: Solver,
@@ -88,107 +95,135 @@ def run(
     suspect: Callable[[State], None] | None = None,
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
-    progress: Callable[[State, int], None] | None = None,
-    going_on: GoingOn | None = None,
+    progress: Told | None = None,
+    continuation: Continuation | None = None,
 ) -> Outcome:
     """Run a solver until its evidence is accepted or a limit is met.
 
     `judge(evidence)` is the certificate layer: it returns (certificate, None) when the evidence
     holds and (None, (points, gradients)) with the fresh gradients when it does not.
     `suspect(state)` is called if f has not fallen after some dozen calls, and again in long runs:
-    it raises if the function is to blame. With `going_on` a certificate is not always the end.
+    it raises if the function is to blame. With `continuation` a certificate is not always the end.
     """
-    begin = time.perf_counter()
-    deadline = float("inf") if max_time is None else begin + max_time
-    history = History()
-    notify = adapt_callback(callback)
-    state: State | None = None
-    certificate: Any = None
-    iterations = 0
-    last_shown = begin
-    calls, idle = 0, 0
-    look = _NO_DESCENT + 2 * min(x0.size, 100)
-
-    def record(s: State) -> State:
-        s = oracle.seen(s)
-        history.append(
-            oracle.billed, s.fx, s.bound, s.radius, time.perf_counter() - begin, s.violation
-        )
-        return s
-
+    # Not even the start has been evaluated.
+    end = Outcome(State(x=x0.copy(), fx=np.nan), Status.STALLED, None, History(), 0)
+    watch = _Watch(oracle, end, judge, adapt_callback(callback), progress, suspect, continuation)
+    watch.deadline = math.inf if max_time is None else watch.begin + max_time
+    watchers = watch.watchers()
+    status: Status | None = None
     try:
-        oracle.deadline = deadline
-        state = solver.start(oracle, x0, request)
-        record(state)
-        if going_on is not None:
-            going_on.begins(state)
-        while True:
-            iterations += 1
+        oracle.deadline = watch.deadline
+        state = end.state = solver.start(oracle, x0, request)
+        watch.record(state)
+        if continuation is not None:
+            continuation.begins(state, oracle)
+        while status is None:
+            end.iterations += 1
             state.moved = False
             # Float64 has finitely many points: a random one can be a kink. The next one is not.
             try:  # noqa: SIM105 (cheaper than a context, and in every step)
                 solver.step(oracle, state, request)
             except KinkError:
                 pass
-            if state.moved:
-                shown = record(state)
-                if notify is not None:
-                    notify(shown, oracle.billed)
-                if state.fx < VALUE_LIMIT:
-                    status = Status.UNBOUNDED
+            for look in watchers:
+                if (status := look(state)) is not None:
                     break
-            if state.evidence is not None:
-                # Whatever the solver had in mind, the claim is about the point we return.
-                evidence, state.evidence = state.evidence.about(state.x.copy()), None
-                certificate, state.rejected = judge(evidence)
-                if certificate is not None and (
-                    going_on is None or not going_on.after(certificate, state, oracle.calls)
-                ):
-                    status = Status.VERIFIED
-                    break
-                certificate = None
-            before, calls = calls, oracle.calls
-            if going_on is not None:
-                going_on.watch(state, calls)
-            if state.status is not None:
-                status = state.status
-                break
-            idle = idle + 1 if calls == before else 0
-            if idle >= IDLE_LIMIT:
-                status = Status.STALLED
-                break
-            if suspect is not None and calls >= look:
-                if state.steps == 0 or calls >= LONG:
-                    suspect(state)
-                look = max(LONG, 2 * calls)
-            now = time.perf_counter()
-            if progress is not None and now - last_shown >= _PROGRESS_EVERY:
-                progress(oracle.seen(state), oracle.billed)
-                last_shown = now
-            if now > deadline:
-                status = Status.OUT_OF_TIME
-                break
-    except OutOfTime:
-        status = Status.OUT_OF_TIME
-    except OutOfCalls:
-        status = Status.OUT_OF_CALLS
+    except (OutOfTime, OutOfCalls) as limit:
+        status = Status.OUT_OF_TIME if isinstance(limit, OutOfTime) else Status.OUT_OF_CALLS
     except (StopIteration, KeyboardInterrupt) as cause:
         status = stopped(cause, oracle, request)
     except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
         status = ENDINGS[type(ending)]
     except OracleError as failure:
-        failure.last_good = None if state is None else state.x.copy()
+        failure.last_good = end.state.x.copy() if end.history.calls else None
         raise
     finally:
-        oracle.deadline = float("inf")
-    if state is None:  # not even the start could be evaluated
-        state = State(x=x0.copy(), fx=np.nan)
-    elif going_on is not None and going_on.held is not None and status in _CUT_SHORT:
-        certificate, status = going_on.answer(state), Status.VERIFIED
-    shown = record(state)
+        oracle.deadline = math.inf
+    end.status = status
+    if continuation is not None and continuation.held is not None and status in _CUT_SHORT:
+        end.certificate, end.status = continuation.answer(end.state), Status.VERIFIED
+    shown = watch.record(end.state)
     if progress is not None:
         progress(shown, oracle.billed)
-    return Outcome(state, status, certificate, history, iterations)
+    return end
+
+
+@dataclass
+class _Watch:
+    """Those who look at the state after every step, and what they remember."""
+
+    oracle: CountedOracle
+    end: Outcome
+    judge: Judge
+    notify: Told | None
+    progress: Told | None
+    suspect: Callable[[State], None] | None
+    continuation: Continuation | None
+    deadline: float = math.inf
+    begin: float = field(default_factory=time.perf_counter)
+    calls: int = 0
+    idle: int = 0
+
+    def watchers(self) -> list[Watcher]:
+        """Return them in the order in which they look."""
+        self.shown = self.begin
+        self.due = _NO_DESCENT + 2 * min(self.end.state.x.size, 100)
+        chosen: list[Watcher] = [self.course, self.judged]
+        chosen += [self.continuation.watch] if self.continuation is not None else []
+        chosen += [lambda state: state.status, self.idles]
+        chosen += [self.doubts] if self.suspect is not None else []
+        return [*chosen, self.clock]
+
+    def record(self, state: State) -> State:
+        """Write into the history what users see of a state, and return that."""
+        s = self.oracle.seen(state)
+        now = time.perf_counter() - self.begin
+        self.end.history.append(self.oracle.billed, s.fx, s.bound, s.radius, now, s.violation)
+        return s
+
+    def course(self, state: State) -> Status | None:
+        """History and callback; a function that falls without end."""
+        if not state.moved:
+            return None
+        shown = self.record(state)
+        if self.notify is not None:
+            self.notify(shown, self.oracle.billed)
+        return Status.UNBOUNDED if state.fx < VALUE_LIMIT else None
+
+    def judged(self, state: State) -> Status | None:
+        """Has the solver evidence that holds?"""
+        if state.evidence is None:
+            return None
+        # Whatever the solver had in mind, the claim is about the point we return.
+        evidence, state.evidence = state.evidence.about(state.x.copy()), None
+        certificate, state.rejected = self.judge(evidence)
+        further = self.continuation
+        if certificate is None or (further is not None and further.after(certificate, state)):
+            return None
+        self.end.certificate = certificate
+        return Status.VERIFIED
+
+    def idles(self, state: State) -> Status | None:
+        """Has the solver stopped asking?"""
+        before, self.calls = self.calls, self.oracle.calls
+        self.idle = self.idle + 1 if self.calls == before else 0
+        return Status.STALLED if self.idle >= IDLE_LIMIT else None
+
+    def doubts(self, state: State) -> None:
+        """Where f does not fall, and now and then in long runs: is the function to blame?"""
+        if self.calls >= self.due:
+            assert self.suspect is not None
+            if state.steps == 0 or self.calls >= LONG:
+                self.suspect(state)
+            self.due = max(LONG, 2 * self.calls)
+
+    def clock(self, state: State) -> Status | None:
+        """Progress now and then; the end of the time."""
+        now = time.perf_counter()
+        if self.progress is not None and now - self.shown >= _PROGRESS_EVERY:
+            self.progress(self.oracle.seen(state), self.oracle.billed)
+            self.shown = now
+        return Status.OUT_OF_TIME if now > self.deadline else None
 
 
 def stopped(cause: BaseException, oracle: CountedOracle, request: Request) -> Status:
@@ -208,7 +243,7 @@ def takes_result(callback: Callable[..., Any]) -> bool:
         return False
 
 
-def adapt_callback(callback: Callable[..., Any] | None) -> Callable[[State, int], None] | None:
+def adapt_callback(callback: Callable[..., Any] | None) -> Told | None:
     """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
     if callback is None:
         return None

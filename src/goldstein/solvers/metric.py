@@ -1,98 +1,177 @@
-"""Quasi-Newton metrics that keep the inner products of a few gradients up to date.
+"""Quasi-Newton metrics H, and the step to the minimum of a model made of linear pieces.
 
-A step of the model needs W = g_i' H g_j for all its linear pieces. Computing it afresh costs a
-product of matrices; here every change of H costs two products of a matrix and a vector.
+The step is posed by inner products g_i' H g_j of the pieces. In few variables they come from a
+factor of H. In more of them they are kept up to date: computing them afresh costs a product of
+matrices, and a change of H two products of a matrix and a vector.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg.blas import dgemm, dsymm, dsymv, dsyr2
+from scipy.linalg.blas import dgemm, dger, dsymm, dsymv, dsyr2
 from scipy.linalg.lapack import dtrtrs
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.numerics.simplex_qp import minimise_on_simplex
+from goldstein.numerics.hull_problems import factor_of_gram, quadratic_weights
 
 #: After this many updates the products are computed afresh, to forget rounding errors.
 _REFRESH = 30
 
 
-class Metric(Protocol):
+class Metric(ABC):
     """An approximation H of the inverse Hessian, and its products with the rows of a matrix."""
 
+    def __init__(self, rows: Matrix) -> None:
+        self.rows = rows
+        self.dim = rows.shape[1]
+        self._stale: set[int] = set()
+
+    @abstractmethod
     def apply(self, g: Vector) -> Vector:
         """Return H g."""
 
+    @abstractmethod
     def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
         """Learn from a step s and a change y of the gradient; `rows_s` = rows times s.
 
         The step goes against the H g that was returned last.
         """
 
-    def square(self, v: Vector) -> float:
-        """Return v'Hv."""
-
+    @abstractmethod
     def scale(self, factor: float) -> None:
         """Multiply H by a number."""
 
-    def keep(self) -> None:
+    @abstractmethod
+    def reset(self) -> None:
+        """Forget everything: H is the identity."""
+
+    @abstractmethod
+    def columns(self, count: int) -> Matrix | None:
+        """Return vectors whose inner products are g_i' H g_j, for the first `count` rows."""
+
+    @abstractmethod
+    def combine(self, weights: Vector) -> tuple[Vector, float]:
+        """Return H g and g'Hg for the combination g of the first rows."""
+
+    def keep(self) -> None:  # noqa: B027 (the latest pairs of a limited one tell how large it is)
         """Keep H as it is, for later."""
 
-    def restore(self) -> None:
+    def restore(self) -> None:  # noqa: B027
         """Take up again the H that was kept."""
 
     def replaced(self, slot: int) -> None:
         """Take note that a row has been overwritten."""
-
-    def minimise(self, errors: Vector, start: Vector) -> tuple[Vector, Vector, float]:
-        """Minimise the model made of the first rows g, with these errors.
-
-        Returns the weights, H g and g'Hg for the combination g of rows that is its solution.
-        `start` are weights to begin with.
-        """
-
-    def reset(self) -> None:
-        """Forget everything: H is the identity."""
-
-
-class GramMetric:
-    """The model, from inner products that are kept up to date."""
-
-    def products(self, count: int) -> Matrix:
-        """Return g_i' H g_j for the first `count` rows."""
-        raise NotImplementedError
-
-    def combine(self, weights: Vector) -> tuple[Vector, Vector]:
-        """Return (g, H g) for the combination g of the first rows."""
-        raise NotImplementedError
-
-    def apply(self, g: Vector) -> Vector:
-        """Return H g."""
-        raise NotImplementedError
+        self._stale.add(slot)
 
     def square(self, v: Vector) -> float:
+        """Return v'Hv."""
         return float(v.dot(self.apply(v)))
 
-    def minimise(self, errors: Vector, start: Vector) -> tuple[Vector, Vector, float]:
-        weights = minimise_on_simplex(self.products(errors.size), errors, start)
-        combination, image = self.combine(weights)
-        return weights, image, float(image.dot(combination))
+    def minimise(self, errors: Vector) -> tuple[Vector, float]:
+        """Minimise the model made of the first rows g, with these errors.
+
+        Returns H g and g'Hg for the combination g of rows that is its solution.
+        """
+        columns = self.columns(errors.size)
+        weights = None if columns is None else quadratic_weights(columns, errors)
+        if weights is None:
+            weights = np.zeros(errors.size)
+            weights[int(errors.argmin())] = 1.0
+        return self.combine(weights)
+
+
+class SmallMetric(Metric):
+    """BFGS with a factor of the matrix, H = J J', where what costs is the number of NumPy calls.
+
+    A step s = -t H g, with J's own coordinates r = -J'g of its direction, changes J by one rank:
+
+        J + s (sqrt(s'y) r/|r| - J'y)' / s'y,
+
+    the inverse of Dennis and Schnabel's update of a factor of the Hessian (Numerical Methods for
+    Unconstrained Optimization, 1983, section 9.2). H cannot lose its sign to rounding, and the
+    model becomes a problem of least squares.
+    """
+
+    def __init__(self, rows: Matrix) -> None:
+        super().__init__(rows)
+        self.factor: Matrix | None = None
+        self._kept: Matrix | None = None
+        # J'g for the direction -H g that was returned last.
+        self._behind: Vector = np.zeros(self.dim)
+
+    def reset(self) -> None:
+        self.factor = None
+
+    def apply(self, g: Vector) -> Vector:
+        if self.factor is None:
+            return g.copy()
+        self._behind = g.dot(self.factor)
+        image: Vector = self.factor.dot(self._behind)
+        return image
+
+    def square(self, v: Vector) -> float:
+        if self.factor is None:
+            return float(v.dot(v))
+        behind = v.dot(self.factor)
+        return float(behind.dot(behind))
+
+    def scale(self, factor: float) -> None:
+        if self.factor is not None:
+            self.factor *= math.sqrt(factor)
+
+    def keep(self) -> None:
+        self._kept = None if self.factor is None else self.factor.copy(order="F")
+
+    def restore(self) -> None:
+        self.factor, self._kept = self._kept, None
+
+    def columns(self, count: int) -> Matrix | None:
+        assert self.factor is not None
+        columns: Matrix = self.factor.T.dot(self.rows[:count].T)
+        return columns
+
+    def combine(self, weights: Vector) -> tuple[Vector, float]:
+        image = self.apply(weights.dot(self.rows[: weights.size]))
+        return image, float(self._behind.dot(self._behind))
+
+    def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
+        if self.factor is None:
+            # Fortran order lets BLAS work in place.
+            self.factor = np.asfortranarray(np.eye(self.dim) * math.sqrt(sy / float(y @ y)))
+            self._behind = -s
+        square = float(self._behind.dot(self._behind))
+        if not 0.0 < square < math.inf:
+            return
+        change = self._behind * -math.sqrt(sy / square)
+        change -= y.dot(self.factor)
+        change /= sy
+        self.factor = dger(1.0, s, change, a=self.factor, overwrite_a=1)
+
+
+class GramMetric(Metric):
+    """The model from inner products that are kept up to date."""
+
+    @abstractmethod
+    def products(self, count: int) -> Matrix:
+        """Return g_i' H g_j for the first `count` rows."""
+
+    def columns(self, count: int) -> Matrix | None:
+        return factor_of_gram(self.products(count))
 
 
 class DenseMetric(GramMetric):
     """BFGS with the whole matrix."""
 
     def __init__(self, rows: Matrix) -> None:
-        self.rows = rows
-        self.dim = rows.shape[1]
+        super().__init__(rows)
         self.matrix: Matrix | None = None
         self._kept: Matrix | None = None
         # Columns H g_j, in the order in which BLAS works in place.
         self._images: Matrix = np.zeros((self.dim, len(rows)), order="F")
         self._products: Matrix = np.zeros((len(rows), len(rows)), order="F")
-        self._stale: set[int] = set()
         self._all_stale = True
         self._age = 0
 
@@ -143,9 +222,6 @@ class DenseMetric(GramMetric):
             1.0, right, right[:, ::-1], beta=1.0, c=self._products, trans_b=1, overwrite_c=1
         )
 
-    def replaced(self, slot: int) -> None:
-        self._stale.add(slot)
-
     def products(self, count: int) -> Matrix:
         if self._all_stale:
             self._renew_all(count)
@@ -169,9 +245,10 @@ class DenseMetric(GramMetric):
         self._images[:, :count] = images
         self._products[:count, :count] = rows.dot(images)
 
-    def combine(self, weights: Vector) -> tuple[Vector, Vector]:
+    def combine(self, weights: Vector) -> tuple[Vector, float]:
         count = weights.size
-        return weights.dot(self.rows[:count]), self._images[:, :count].dot(weights)
+        image = self._images[:, :count].dot(weights)
+        return image, float(image.dot(weights.dot(self.rows[:count])))
 
 
 class LimitedMetric(GramMetric):
@@ -181,9 +258,9 @@ class LimitedMetric(GramMetric):
     """
 
     def __init__(self, rows: Matrix, pairs: int) -> None:
-        self.rows = rows
+        super().__init__(rows)
         self.pairs = pairs
-        dim, count = rows.shape[1], len(rows)
+        count, dim = rows.shape
         self._s: Matrix = np.zeros((pairs, dim))
         self._y: Matrix = np.zeros((pairs, dim))
         self._sy: Matrix = np.zeros((pairs, pairs))
@@ -191,7 +268,6 @@ class LimitedMetric(GramMetric):
         self._rows_s: Matrix = np.zeros((count, pairs))
         self._rows_y: Matrix = np.zeros((count, pairs))
         self._rows_rows: Matrix = np.zeros((count, count))
-        self._stale: set[int] = set()
         self.reset()
 
     def reset(self) -> None:
@@ -218,15 +294,6 @@ class LimitedMetric(GramMetric):
 
     def scale(self, factor: float) -> None:
         self._scale *= factor
-
-    def keep(self) -> None:
-        """Never asked for: the latest pair says how large H is."""
-
-    def restore(self) -> None:
-        """Nothing was kept."""
-
-    def replaced(self, slot: int) -> None:
-        self._stale.add(slot)
 
     def apply(self, g: Vector) -> Vector:
         if not self._order:
@@ -255,15 +322,14 @@ class LimitedMetric(GramMetric):
             gram -= mixed.T
         return gram
 
-    def combine(self, weights: Vector) -> tuple[Vector, Vector]:
+    def combine(self, weights: Vector) -> tuple[Vector, float]:
         count, used = weights.size, len(self._order)
-        g = weights @ self.rows[:count]
-        if not used:
-            return g, g.copy()
-        image = self._image(
-            g, weights @ self._rows_s[:count, :used], weights @ self._rows_y[:count, :used]
-        )
-        return g, image
+        image = g = weights @ self.rows[:count]
+        if used:
+            image = self._image(
+                g, weights @ self._rows_s[:count, :used], weights @ self._rows_y[:count, :used]
+            )
+        return image, float(image.dot(g))
 
     def _inner(self) -> tuple[Matrix, Matrix]:
         """Return R, the upper triangle of S'Y, and D + c Y'Y, oldest pair first."""

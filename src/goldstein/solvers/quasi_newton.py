@@ -12,13 +12,11 @@ import math
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.numerics.ball import uniform_in_ball
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.converse import converse
+from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
-from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric
-from goldstein.solvers.small_metric import SmallMetric
+from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric, SmallMetric
 from goldstein.solvers.tuning import TUNING
 
 
@@ -34,12 +32,10 @@ class QuasiNewton:
     moved : the last line search led down
     stuck : no descent was found from here
     length : length of the last step
-    jitter : how far from its points gradients are asked for
     null_steps : corrections of the model before a step is cut
     limited : its metric is, though there is room for a dense matrix
     steady : there is no noise in its gradients
-    gradients, levels, travel : slope of each linear piece, its value at x, and the length of the
-        way from where it was taken to x
+    gradients, levels : slope of each linear piece, and its value at x
     y, trial, trial_value : the latest trial x + trial p, and f there
     p, slope, reach : the direction, the slope that the model expects along it, and its length
     """
@@ -55,7 +51,7 @@ class QuasiNewton:
         pairs: int = TUNING.pairs,
     ) -> None:
         dense = dim <= dense_limit or not model
-        most = TUNING.planes if dense else min(TUNING.planes_limited, pairs)
+        most = TUNING.planes if dense else pairs
         self.dim = dim
         self.capacity = min(dim + 10, most) if model else 1
         self.has_model = model
@@ -65,7 +61,6 @@ class QuasiNewton:
         self.extrapolates = model and dense
         self.gradients: Matrix = np.zeros((self.capacity, dim))
         self.levels: Vector = np.zeros(self.capacity)
-        self.travel: Vector = np.zeros(self.capacity)
         self.pieces = 0
         self.metric: Metric
         if dim <= min(TUNING.small_limit, dense_limit):
@@ -85,10 +80,7 @@ class QuasiNewton:
         self.stuck = False
         self.scaled = False
         self.length = math.inf
-        self.jitter = 0.0
         self.null_steps = TUNING.null_steps
-        self.room = 0.0
-        self._weights: Vector = np.zeros(self.capacity)
         # The question that is open, the answer, and how often it was asked elsewhere.
         self.phase = self.aside = 0
         self.point: Vector = self.x
@@ -126,35 +118,32 @@ class QuasiNewton:
         """Continue from another point; the metric and the pieces are kept."""
         if self.pieces:
             self._step = x - self.x
-            self.shift_pieces(_length(self._step))
+            self.shift_pieces()
         self.x, self.fx = x, fx
         self.known = self.stuck = False
 
     def step(self, oracle: CountedOracle) -> bool:
         """Make one line search; return whether it led down."""
-        converse(oracle, self, line_search.begin(self), line_search.told, line_search.kinked)
+        drive(oracle, self, line_search.begin(self), line_search.told, line_search.kinked)
         return self.moved
 
     # ---------------------------------------------------------------- where to ask
 
     def stay(self) -> None:
-        self.y = self.x
+        self.y = self.point = self.x
 
     def place_trial(self, trial: float) -> None:
         self.y = self.point = self.x + (self.p if trial == 1.0 else trial * self.p)
 
-    def near_trial(self) -> None:
-        self.point = uniform_in_ball(self.rng, self.y, self.jitter) if self.jitter else self.y
-
     def step_aside(self, share: float) -> None:
-        hair = share * max(1.0, float(np.abs(self.y).max()))
-        self.point = self.y + hair * self.rng.standard_normal(self.y.size)
+        radius = share * max(1.0, float(np.abs(self.y).max()))
+        self.point = self.y + radius * self.rng.standard_normal(self.y.size)
 
     def keep_trial(self) -> None:
         self._best = self.y
 
     def return_to_best(self) -> None:
-        self.y = self._best
+        self.y = self.point = self._best
 
     def take_best(self) -> None:
         self.x = self._best
@@ -165,22 +154,17 @@ class QuasiNewton:
     def note(self) -> None:
         """Let the other half know of the gradient."""
         assert self.memory is not None
-        self.memory.add(self.point, self.found, self.jitter > 0)
+        self.memory.add(self.point, self.found, perturbed=False)
 
     # ---------------------------------------------------------------- the direction
 
     def minimise_model(self) -> float:
         count = min(self.pieces, self.capacity)
         # How far each piece lies below f at x; one above it has no place in a convex model.
-        travel = self.travel[:count]
-        floor: Vector = travel * TUNING.locality
-        floor *= travel
         errors: Vector = self.fx - self.levels[:count]
         np.maximum(errors, -TUNING.above * errors, out=errors)
-        np.maximum(errors, floor, out=errors)
-        known = self._weights[:count]
-        known[:], image, fall = self.metric.minimise(errors, known)
-        self.p = np.negative(image, out=image)
+        image, fall = self.metric.minimise(errors)
+        self.p = -image
         return -fall
 
     def follow_metric(self) -> float:
@@ -202,21 +186,18 @@ class QuasiNewton:
     def slope_found(self) -> float:
         return float(self.found.dot(self.p))
 
-    def store_piece(self, slot: int, level: float, travel: float) -> None:
+    def store_piece(self, slot: int, level: float) -> None:
         self.gradients[slot] = self.found
         self.levels[slot] = level
-        self.travel[slot] = travel
-        self._weights[slot] = TUNING.hope
         self.metric.replaced(slot)
 
     def settle_piece(self, slot: int, level: float) -> None:
-        self.levels[slot], self.travel[slot] = level, 0.0
+        self.levels[slot] = level
 
-    def shift_pieces(self, length: float) -> None:
-        """x moves by a step of this length."""
+    def shift_pieces(self) -> None:
+        """x moves by the step."""
         self.find_rises()
         self.levels += self._rises
-        self.travel += length
 
     def find_rises(self) -> None:
         """How much does each piece rise along the step?"""
@@ -258,7 +239,6 @@ class QuasiNewton:
 
     def clear_model(self) -> None:
         self.metric.reset()
-        self._weights[:] = 0.0
 
 
 def _length(v: Vector) -> float:

@@ -13,10 +13,9 @@ class Tuning(NamedTuple):
     share: float = 0.6
     #: Calls of the shortest turn.
     shortest: int = 6
-    #: It never gets a smaller share than this: it may yet find its way.
+    #: Neither half gets a smaller share than this: the fast one may yet find its way, and the other
+    #: has the guarantee.
     least: float = 0.15
-    #: Nor a larger one: the half with the guarantee keeps the rest.
-    most: float = 0.85
     #: The half that lowered f faster per call in its last turns gets better odds by this factor.
     reward: float = 1.5
     #: As long as its steps are this long against delta, the fast half is far from done.
@@ -27,41 +26,26 @@ class Tuning(NamedTuple):
     far_null: int = 1
     #: How often it corrects its model, else, before the step is cut.
     null_steps: int = 2
-    #: Steps of the fast half that are this short against delta lead nowhere: it starts afresh.
-    crawl: float = 1e-3
     #: After this many calls per variable a limited memory has had its chance: plain BFGS goes on.
     plain_after: int = 4
-    #: Above this many variables plain BFGS would need too large a matrix.
-    plain_limit: int = 3000
     #: Plain BFGS is done when its steps are this short against delta.
     done: float = 1e-6
 
     # ------------------------------------------------------------ the half with the guarantee
     #: Points are taken this far inside the ball, to leave room for the checker's displacement.
     inside: float = 1.0 - 4e-3
-    #: The first gradient in a ball is taken this close to the centre, where symmetries are kept.
-    first: float = 1e-3
+    #: A small displacement: the first gradient in a ball is taken this close to its centre, where
+    #: symmetries are kept, against the radius; midpoints of a bisection are moved off any kink,
+    #: against the interval.
+    displaced: float = 1e-3
     #: The working radius shrinks by this when its ball is certified.
     shrink: float = 0.3
     #: The bundle has room for this many gradients in any dimension.
     gather: int = 60
-    #: Every so many failed steps, try to step along the largest entries of m only.
-    sparse_every: int = 8
-    #: Those that make up this part of its squared length, with this share of the radius; in turn.
-    sparse: tuple[tuple[float, float], ...] = (
-        (0.9, 1.0),
-        (0.99, 1.0),
-        (0.7, 1.0),
-        (0.9, 0.125),
-        (0.99, 0.125),
-        (0.7, 0.125),
-    )
     #: A gradient with <g, m> at most this share of |m|^2 is what a bisection looks for.
     found: float = 0.5
     #: Halvings before a bisection gives up.
     halvings: int = 8
-    #: Midpoints are displaced at random by this share of the interval, off any kink.
-    displaced: float = 1e-3
 
     # ------------------------------------------------------------ between the halves
     #: When the bound that costs no call is this close to eps, the other half closes in.
@@ -70,8 +54,6 @@ class Tuning(NamedTuple):
     short: float = 0.1
     #: Moves of the centre by the fast half between two falls of f that count in the theorem.
     small_moves: int = 50
-    #: After a rejection the fast half asks for gradients this far (times delta) off its points.
-    jitter: float = 1e-3
     #: Calls per variable without progress before a run that float64 cannot finish is ended.
     patience: int = 100
 
@@ -82,12 +64,8 @@ class Tuning(NamedTuple):
     dense_limit: int = 500
     #: Linear pieces in the model of a step: d + 10, and at most this many.
     planes: int = 80
-    #: At most this many with a limited metric.
-    planes_limited: int = 30
-    #: Pairs (step, change of gradient) of the limited metric.
+    #: Pairs (step, change of gradient) of the limited metric, and pieces in its model at most.
     pairs: int = 30
-    #: Pieces from far away count less, even where f happens to be linear.
-    locality: float = 1e-6
     #: A piece above f at x belongs to a function that is not convex: its error counts so often.
     above: float = 100.0
     #: The metric is out of scale where it promises this many times what a corrected step gains.
@@ -96,31 +74,20 @@ class Tuning(NamedTuple):
     shrink_after: int = 3
     #: Then it shrinks as the step says, but to no smaller part than this.
     shrink_least: float = 0.25
-    #: From so many of them on: where it promises this many times what is gained, by this power of
-    #: what the step says, and by no smaller number than that of the last line.
-    gently_after: int = 6
-    far_out_of_scale: float = 100.0
-    gently_power: float = 0.25
-    gently_least: float = 0.01
-    #: It is too small where more than this part of the slope is left after a full step; then it
-    #: grows as the step says, but by no larger factor than this.
+    #: The metric is too small where more than this part of the slope is left after a full step;
+    #: then it grows as the step says, but by no larger factor than this.
     steep: float = 0.5
     grow_most: float = 4.0
-    #: The share of a new fall in the smoothed ones.
+    #: The share of a new fall in the smoothed ones, and in the average of late.
     smooth: float = 0.3
     #: So many first trials more that were too far than others, of late: f may look like a norm.
     home_after: int = 4
-    #: It does not after a line search with more trials than this, or one that had to go on, except
-    #: for one in so many.
-    home_trials: int = 4
+    #: It does not after a line search that had to go on, except for one in so many.
     home_trust: int = 10
-    #: Nor where a step gains less than this share of what is left, on average: the share it begins
-    #: with, and that of the last step in it.
+    #: Nor where a step gains less than this share of what is left, on average, to which the last
+    #: one contributes that share.
     least_share: float = 0.12
-    first_share: float = 0.25
     share_learn: float = 0.1
-    #: The gap shrinks by no more than this factor in a step.
-    most_ratio: float = 10.0
     #: A step that had to be cut tells the scale of the metric to this power.
     home_power: float = 0.7
     #: A step must gain this part of what the slope promises.
@@ -136,20 +103,14 @@ class Tuning(NamedTuple):
     no_descent: int = 10
     looks: int = 3
     #: In more variables than this, the model has to earn its place against the plain step, until a
-    #: line search lowers f by this part only of what it fell in all (the average of late, to which
-    #: the last one contributes this share).
+    #: line search lowers f by this part only of what it fell in all.
     few_variables: int = 4
     near_end: float = 1e-2
-    recent: float = 0.3
-    #: A guess of how often first trials are wrong; the share that a new one counts; the share that
-    #: is forgotten of what is said of the other kind.
+    #: A guess of how often first trials are wrong; the share that a new one counts.
     guess: float = 0.4
     learn: float = 0.15
-    unlearn: float = 0.03
     #: Where f rose by this many times what it should have fallen, its gradient teaches nothing.
     too_high: float = 1e30
-    #: Weight of a new piece when the model is solved next: it is likely to matter.
-    hope: float = 1e-3
     #: Steps aside from a kink, each ten times as long as the one before.
     aside: int = 8
 

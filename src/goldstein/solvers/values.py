@@ -8,7 +8,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.solvers.auto import Auto, AutoState
 from goldstein.solvers.base import Request
-from goldstein.solvers.small_metric import SmallMetric
+from goldstein.solvers.metric import SmallMetric
 
 #: Of a certificate, unless the user says otherwise.
 CONFIDENCE = 0.95

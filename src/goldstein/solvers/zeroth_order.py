@@ -21,7 +21,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
-from goldstein.solvers.o2nc import O2NC
+from goldstein.solvers.stochastic import O2NC
 from goldstein.solvers.values import check_confidence
 
 #: Of the radius delta, the part over which f is averaged; the windows have the rest.

@@ -29,7 +29,7 @@ from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import Program, point_at
 from goldstein.construction.near.pivot_proof import MAX_WORK, NearSearch, search_near
 from goldstein.errors import NotCertifiableError
-from goldstein.numerics.conic_hull import conic_weights, shortest_weights
+from goldstein.numerics.hull_problems import conic_weights, shortest_weights
 from goldstein.oracles.constraints import System, as_system
 
 #: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from goldstein.solvers.compiled import bundle, decisions  # noqa: F401
-from goldstein.solvers.compiled.draws import ball_point
-from goldstein.solvers.compiled.jit import method, unit
+from goldstein.solvers.compiled import bundle  # noqa: F401
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
-from goldstein.solvers.compiled.vectors import copy, distance, dot, move
-from goldstein.solvers.compiled.views import search_at, vector
-from goldstein.solvers.logic import bundle_half
+from goldstein.solvers.compiled.records import method, search_at, unit, vector
+from goldstein.solvers.compiled.vectors import ball_point, copy, distance, dot, move
+from goldstein.solvers.logic import bundle_member
 
 
 @method
 def place_descent(search: Any) -> None:
     """Ask at the trial point of Algorithm 1."""
     copy(vector(search.hull.point, search.dim), search.aimed)
-    search.sparsely = 0
     size = -search.span * (1.0 - search.ratio / 8.0) / search.norm
     move(search.centre, size, search.aimed, search.point)
 
@@ -26,8 +22,7 @@ def place_descent(search: Any) -> None:
 @method
 def place_farther(search: Any) -> None:
     """Ask at the end of a step of length `span`."""
-    way = search.sparse if search.sparsely == 1 else search.aimed
-    move(search.centre, -search.span / search.step_norm, way, search.point)
+    move(search.centre, -search.span / search.norm, search.aimed, search.point)
 
 
 @method
@@ -53,30 +48,6 @@ def draw_midpoint(search: Any, radius: Any) -> None:
 def found_along(search: Any) -> Any:
     """Return <g, m> for the gradient that was found."""
     return dot(search.found, search.aimed)
-
-
-@method
-def find_sparse(search: Any, part: Any) -> Any:
-    """Aim along the entries of m that make up this part of its squared length.
-
-    Return the length of that vector, or 0 where more than half of the entries are needed.
-    """
-    m, sparse = search.aimed, search.sparse
-    wanted, have, count = part * dot(m, m), 0.0, 0
-    for i in range(search.dim):
-        sparse[i] = 0.0
-    while have < wanted:
-        count += 1
-        if count > 0.5 * search.dim:
-            return 0.0
-        top = -1
-        for i in range(search.dim):
-            if sparse[i] == 0.0 and (top < 0 or abs(m[i]) > abs(m[top])):
-                top = i
-        sparse[top] = m[top]
-        have += m[top] * m[top]
-    search.sparsely = 1
-    return math.sqrt(have)
 
 
 @method
@@ -107,7 +78,7 @@ def go_surely(address: Any) -> Any:
     """Go on with a step; return the next question."""
     search = search_at(address)
     if search.entry == BEGINS:
-        return bundle_half.begin(search)
+        return bundle_member.begin(search)
     if search.entry == TOLD:
-        return bundle_half.told(search)
-    return bundle_half.kinked(search)
+        return bundle_member.told(search)
+    return bundle_member.kinked(search)

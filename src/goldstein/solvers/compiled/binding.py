@@ -16,7 +16,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from goldstein.solvers.compiled.views import integers, vector, view_of
+from goldstein.solvers.compiled.records import integers, vector, view_of
 
 #: state = answer(x, size, target, question, words, pair), all but the size being addresses
 _SIGNATURE = types.int64(*[types.int64] * 6)

@@ -17,8 +17,8 @@ import numba
 from llvmlite import ir
 
 from goldstein.solvers.compiled import search  # noqa: F401 (brings all units)
-from goldstein.solvers.compiled.jit import KERNELS, UNIT, UNITS
 from goldstein.solvers.compiled.machine import target_machine
+from goldstein.solvers.compiled.records import KERNELS, UNIT, UNITS
 
 #: What a unit returns where Numba's code raises an error, which none does.
 FAILED = -1

@@ -53,14 +53,14 @@ FACE = _record(
 )
 
 #: Vectors of both halves: a record has their addresses, and `views` makes attributes of them.
-SEARCH_VECTORS = "x centre point found aimed sparse ring_asked"
+SEARCH_VECTORS = "x centre point found aimed ring_asked"
 NEWTON_VECTORS = "x g y p best step change along behind point found"
 
 #: Arrays of the fast half: its pieces are `rows`; rows of the model are J'g for each of them; a
 #: factor is `kept` for later.
-_NEWTON_ARRAYS = "rises falls factor kept rows levels travel stale"
+_NEWTON_ARRAYS = "rises falls factor kept rows levels stale"
 NEWTON = _record(
-    "fx length room jitter reply trial trial_value slope reach low high best_trial best_value sy"
+    "fx length reply trial trial_value slope reach low high best_trial best_value sy"
     " whole_fall recent_fall model_misses plain_misses smooth_fall smoother_fall gap_share",
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
@@ -84,8 +84,8 @@ _ARRAYS = (
 )
 SEARCH = _record(
     "eps delta fx bound radius lipschitz reply"
-    " centre_value step_norm span norm ratio look_radius left right middle left_value right_value"
-    " end_value working gathered counted_value close short"
+    " centre_value span norm ratio look_radius left right middle left_value right_value"
+    " working gathered counted_value close short"
     " share turn_value newton_rate bundle_rate progress_value progress_bound"
     " earlier mark_value"
     # for units: how far the centre has moved; within which radius
@@ -101,8 +101,8 @@ SEARCH = _record(
     " two_halves turn turn_began turn_ends small_moves progress_calls mark_steps"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
-    # rows that the last solve has seen; their weights are optimal; the step is along `sparse`
-    " solved clean sparsely"
+    # rows that the last solve has seen; their weights are optimal
+    " solved clean"
     # what the judge asked again
     f" fresh_count fresh_points fresh_gradients {addresses(SEARCH_VECTORS)} {_ARRAYS}",
     ("hull", FACE),
@@ -213,26 +213,28 @@ def _blank() -> Words:
 @lru_cache(maxsize=16)
 def _plan(d: int) -> _Plan:
     """Lay out the memory of runs with this many variables."""
-    room, kept = max(TUNING.gather, d + 2), 4 * min(d, 200) + 100
+    slots, remembered = max(TUNING.gather, d + 2), 4 * min(d, 200) + 100
     planes = min(d + 10, TUNING.planes)
     shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "arrays": dict.fromkeys(f"{SEARCH_VECTORS} {_ARRAYS}".split(), (d,)),
-        "hull": _face(room, d),
+        "hull": _face(slots, d),
         "newton": dict.fromkeys(NEWTON_VECTORS.split(), (d,)),
         "model": _face(planes, d),
     }
-    shapes["arrays"].update(draws=(4,), words=(0,), pair=(2 * d + 2,), points=(room, d))
-    shapes["arrays"].update(ring_points=(kept, d), ring_gradients=(kept, d))
-    shapes["arrays"].update(dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (kept,)))
-    shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (room,)))
-    shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels", "travel"), (planes,)))
+    shapes["arrays"].update(draws=(4,), words=(0,), pair=(2 * d + 2,), points=(slots, d))
+    shapes["arrays"].update(ring_points=(remembered, d), ring_gradients=(remembered, d))
+    shapes["arrays"].update(
+        dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (remembered,))
+    )
+    shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (slots,)))
+    shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels"), (planes,)))
     shapes["newton"].update(stale=(planes,), factor=(d, d), kept=(d, d), rows=(planes, d))
     record = _blank().copy()
     for number, fields in (
         (d, (("dim",), ("newton", "dim"), ("hull", "width"), ("newton", "model", "width"))),
         (planes, (("newton", "capacity"), ("newton", "model", "capacity"))),
-        (room, (("hull", "capacity"),)),
-        (kept, (("ring_size",),)),
+        (slots, (("hull", "capacity"),)),
+        (remembered, (("ring_size",),)),
     ):
         record[[word_of(*field) for field in fields]] = number
     places: dict[str, dict[str, tuple[int, tuple[int, ...]]]] = {}

@@ -1,21 +1,185 @@
-"""The arithmetic of the fast half, as in `solvers.quasi_newton`; its decisions are in `logic`."""
+"""BFGS with a factor of the matrix, H = J J', and its products with the pieces of the model.
+
+As in `solvers.metric`, whose docstring has the formula. Rows of the model are J'g for the
+pieces g (its columns): a step changes each of them by a multiple of one vector.
+
+The arithmetic of the fast half, as in `solvers.quasi_newton`; its decisions are in `logic`.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from goldstein.solvers.compiled import decisions  # noqa: F401
-from goldstein.solvers.compiled.draws import ball_point, fill_normal
-from goldstein.solvers.compiled.jit import kernel, method, unit
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
-from goldstein.solvers.compiled.metric import before, behind, renew
-from goldstein.solvers.compiled.simplex import collect, shortest_point, square, start_at
-from goldstein.solvers.compiled.vectors import copy, dot, length, move, scale
+from goldstein.solvers.compiled.quadratic import collect, shortest_point, square, start_at
+from goldstein.solvers.compiled.records import (
+    integers,
+    kernel,
+    method,
+    row,
+    search_at,
+    unit,
+    vector,
+)
+from goldstein.solvers.compiled.vectors import (
+    add_multiple,
+    copy,
+    dot,
+    fill,
+    fill_normal,
+    length,
+    move,
+    scale,
+)
 from goldstein.solvers.compiled.vectors import largest as largest_of
-from goldstein.solvers.compiled.views import integers, row, search_at, vector
+from goldstein.solvers.compiled.vectors import scale as multiply
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.tuning import TUNING
+
+
+@kernel
+def behind(newton: Any, g: Any, target: Any) -> None:
+    """Set target = J'g."""
+    fill(0.0, target)
+    for i in range(newton.dim):
+        add_multiple(g[i], row(newton.factor, newton.dim, i), target)
+
+
+@kernel
+def before(newton: Any, v: Any, target: Any) -> None:
+    """Set target = J v."""
+    for i in range(newton.dim):
+        target[i] = dot(row(newton.factor, newton.dim, i), v)
+
+
+@kernel
+def renew(newton: Any) -> None:
+    """Bring the columns and products of new pieces up to date.
+
+    One other piece per step is computed afresh too, to forget the rounding errors of its updates.
+    """
+    model = newton.model
+    stale = integers(newton.stale, model.count)
+    newton.next_renewed += 1
+    stale[newton.next_renewed % model.count] = 1
+    for slot in range(model.count):
+        if stale[slot] == 1:
+            behind(newton, row(newton.rows, newton.dim, slot), row(model.rows, newton.dim, slot))
+    for slot in range(model.count):
+        if stale[slot] == 1:
+            column = row(model.rows, newton.dim, slot)
+            products = row(model.gram, model.capacity, slot)
+            for other in range(model.count):
+                product = dot(row(model.rows, newton.dim, other), column)
+                products[other] = product
+                row(model.gram, model.capacity, other)[slot] = product
+    for slot in range(model.count):
+        stale[slot] = 0
+
+
+@kernel
+def _square(newton: Any, v: Any) -> Any:
+    behind(newton, v, newton.along)
+    return dot(newton.along, newton.along)
+
+
+@method
+def square_of_gradient(newton: Any) -> Any:
+    """Return g'Hg."""
+    return _square(newton, newton.g)
+
+
+@method
+def square_of_change(newton: Any) -> Any:
+    """Return y'Hy."""
+    return _square(newton, newton.change)
+
+
+@method
+def scale_metric(newton: Any, factor: Any) -> None:
+    size, model, root = newton.dim, newton.model, math.sqrt(factor)
+    for i in range(size):
+        multiply(root, row(newton.factor, size, i))
+    for slot in range(model.count):
+        multiply(root, row(model.rows, size, slot))
+        multiply(factor, row(model.gram, model.capacity, slot))
+
+
+@method
+def keep_metric(newton: Any) -> None:
+    size = newton.dim * newton.dim
+    copy(vector(newton.factor, size), vector(newton.kept, size))
+
+
+@method
+def restore_metric(newton: Any) -> None:
+    size, model = newton.dim * newton.dim, newton.model
+    copy(vector(newton.kept, size), vector(newton.factor, size))
+    stale = integers(newton.stale, model.count)
+    for slot in range(model.count):
+        stale[slot] = 1
+
+
+@method
+def learn(newton: Any, sy: Any) -> None:
+    """BFGS: learn from the step and the change of the gradient; their product is `sy`."""
+    newton.sy = sy
+    learn_pair(newton.owner)
+
+
+@unit
+def learn_pair(address: Any) -> Any:
+    newton = search_at(address).newton
+    size, sy, s = newton.dim, newton.sy, newton.step
+    along, behind_p = newton.along, newton.behind
+    if newton.scaled == 0:
+        _begin(newton, math.sqrt(sy / dot(newton.change, newton.change)))
+    square = dot(behind_p, behind_p)
+    if not 0.0 < square < math.inf:
+        return 0
+    # J + s a' with a = (sqrt(s'y) r / |r| - J'y) / s'y, where r = -J'g and g led to the step.
+    behind(newton, newton.change, along)
+    share = math.sqrt(sy / square)
+    for i in range(size):
+        along[i] = (-share * behind_p[i] - along[i]) / sy
+    for i in range(size):
+        add_multiple(s[i], along, row(newton.factor, size, i))
+    _follow(newton, along)
+    return 0
+
+
+@kernel
+def _follow(newton: Any, along: Any) -> None:
+    """The factor has changed by s a': change the columns of the pieces, and their products."""
+    model, size = newton.model, newton.dim
+    stale = integers(newton.stale, model.count)
+    rises, falls = vector(newton.rises, model.count), vector(newton.falls, model.count)
+    half = 0.5 * dot(along, along)
+    for slot in range(model.count):
+        column = row(model.rows, size, slot)
+        falls[slot] = dot(column, along) + half * rises[slot]
+        add_multiple(rises[slot], along, column)
+    for slot in range(model.count):
+        if stale[slot] == 0:
+            products = row(model.gram, model.capacity, slot)
+            add_multiple(rises[slot], falls, products)
+            add_multiple(falls[slot], rises, products)
+
+
+@kernel
+def _begin(newton: Any, scale: Any) -> None:
+    """Start from a multiple of the identity; the step was along a gradient."""
+    size = newton.dim
+    for i in range(size):
+        entries = row(newton.factor, size, i)
+        fill(0.0, entries)
+        entries[i] = scale
+        newton.behind[i] = -newton.step[i]
+    stale = integers(newton.stale, newton.model.count)
+    for slot in range(newton.model.count):
+        stale[slot] = 1
+
 
 #: The linear part of the model bends by its square over this many times its largest coefficient: of
 #: two combinations that are as short, the one with pieces close to f at x is taken more firmly. A
@@ -28,20 +192,13 @@ BENDS, NOTHING = 1e2, 1e-200
 @method
 def stay(newton: Any) -> None:
     copy(newton.x, newton.y)
+    copy(newton.x, newton.point)
 
 
 @method
 def place_trial(newton: Any, trial: Any) -> None:
     move(newton.x, trial, newton.p, newton.y)
     copy(newton.y, newton.point)
-
-
-@method
-def near_trial(newton: Any) -> None:
-    if newton.jitter > 0.0:
-        ball_point(search_at(newton.owner), newton.y, newton.jitter)
-    else:
-        copy(newton.y, newton.point)
 
 
 @method
@@ -58,6 +215,7 @@ def keep_trial(newton: Any) -> None:
 @method
 def return_to_best(newton: Any) -> None:
     copy(newton.best, newton.y)
+    copy(newton.best, newton.point)
 
 
 @method
@@ -76,7 +234,7 @@ def restart_newton(search: Any) -> None:
     newton = search.newton
     if newton.pieces > 0:
         move(search.x, -1.0, newton.x, newton.step)
-        shift_pieces(newton, length(newton.step))
+        shift_pieces(newton)
     copy(search.x, newton.x)
     newton.fx = search.fx
     newton.known = 0
@@ -147,20 +305,18 @@ def slope_found(newton: Any) -> Any:
 
 
 @method
-def store_piece(newton: Any, slot: Any, level: Any, travel: Any) -> None:
+def store_piece(newton: Any, slot: Any, level: Any) -> None:
     model = newton.model
     model.count = min(newton.pieces, newton.capacity)
     copy(newton.found, row(newton.rows, newton.dim, slot))
     vector(newton.levels, model.count)[slot] = level
-    vector(newton.travel, model.count)[slot] = travel
-    vector(model.weights, model.count)[slot] = TUNING.hope
+    vector(model.weights, model.count)[slot] = 0.0
     integers(newton.stale, model.count)[slot] = 1
 
 
 @method
 def settle_piece(newton: Any, slot: Any, level: Any) -> None:
     vector(newton.levels, newton.capacity)[slot] = level
-    vector(newton.travel, newton.capacity)[slot] = 0.0
 
 
 @method
@@ -173,15 +329,13 @@ def find_rises(newton: Any) -> None:
 
 
 @method
-def shift_pieces(newton: Any, by: Any) -> None:
-    """x moves by a step of this length: find what the pieces are at the new x."""
+def shift_pieces(newton: Any) -> None:
+    """x moves by the step: find what the pieces are at the new x."""
     find_rises(newton)
     model = newton.model
-    levels, travel = vector(newton.levels, model.count), vector(newton.travel, model.count)
-    rises = vector(newton.rises, model.count)
+    levels, rises = vector(newton.levels, model.count), vector(newton.rises, model.count)
     for slot in range(model.count):
         levels[slot] += rises[slot]
-        travel[slot] += by
 
 
 @method
@@ -222,14 +376,13 @@ def _prepare_model(newton: Any) -> None:
     """Pose the quadratic programme of the step, from the weights of the last one."""
     model = newton.model
     model.relative, model.noise, model.bend = 1e-9, 1e-13, 0.0
-    levels, travel = vector(newton.levels, model.count), vector(newton.travel, model.count)
+    levels = vector(newton.levels, model.count)
     linear = vector(model.linear, model.count)
     low, lowest = math.inf, 0
     top = 0.0
     for slot in range(model.count):
         gap = newton.fx - levels[slot]
-        gap = max(gap, -TUNING.above * gap)
-        linear[slot] = max(gap, TUNING.locality * travel[slot] * travel[slot])
+        linear[slot] = max(gap, -TUNING.above * gap)
         top = max(top, linear[slot])
         height = 0.5 * square(model, slot) + linear[slot]
         if height < low:

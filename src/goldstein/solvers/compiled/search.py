@@ -1,23 +1,146 @@
-"""The compiled loop: who answers the questions of `solvers.logic`, and when to come back."""
+"""Questions to the user's function: counted, limited, and checked like those from Python.
+
+The decisions of `solvers.logic`, made callable by compiled code.
+
+The compiled loop: who answers the questions of `solvers.logic`, and when to come back.
+"""
 
 from __future__ import annotations
 
+import math
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
+from numba.extending import overload, register_jitable
+
+from goldstein.numerics.cone import narrow
+from goldstein.solvers import logic
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.compiled import newton
-from goldstein.solvers.compiled.ask import answer, count
 from goldstein.solvers.compiled.ball import go_surely
 from goldstein.solvers.compiled.bundle import shortest
-from goldstein.solvers.compiled.jit import kernel, unit
-from goldstein.solvers.compiled.layout import ASKS, BEGINS, EVIDENCE, GIVEN_UP, OUT_OF_CALLS, PAUSED
+from goldstein.solvers.compiled.layout import (
+    ASKS,
+    BEGINS,
+    EVIDENCE,
+    GIVEN_UP,
+    KINKED,
+    OUT_OF_CALLS,
+    PAUSED,
+    TOLD,
+)
 from goldstein.solvers.compiled.newton import go_fast
-from goldstein.solvers.compiled.views import search_at
-from goldstein.solvers.logic import line_search, newton_half
+from goldstein.solvers.compiled.records import (
+    DECISIONS,
+    answer_of,
+    kernel,
+    search_at,
+    share,
+    unit,
+    vector,
+)
+from goldstein.solvers.compiled.vectors import copy, dot
+from goldstein.solvers.logic import line_search, newton_member
 from goldstein.solvers.logic.centre import close_in, retarget
-from goldstein.solvers.logic.progress import IDLE_LIMIT, look_back, stalled
-from goldstein.solvers.logic.questions import NOTHING
-from goldstein.solvers.logic.turns import NEWTON, open_turn, refuted, take_turns
+from goldstein.solvers.logic.portfolio import (
+    IDLE_LIMIT,
+    NEWTON,
+    look_back,
+    open_turn,
+    refuted,
+    stalled,
+    take_turns,
+)
+from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
+from goldstein.solvers.schedules import steps_per_round
+
+#: What the adapter of the user's functions is asked for, and what it says.
+_VALUE, _GRADIENT = 0, 1
+_ANSWERED, _RAISED = 0, 1
+
+
+@kernel
+def answer(search: Any) -> None:
+    """Answer the open question, or leave that to Python; `search.stop` is set where it is not."""
+    search.entry = TOLD
+    if search.values + search.gradients >= search.ceiling:
+        search.stop = OUT_OF_CALLS
+    elif search.asking == 0:
+        search.stop = ASKS
+    else:
+        count(search)
+        if search.question == GRADIENT:
+            _answer_gradient(search)
+        else:
+            _answer_value(search)
+
+
+@kernel
+def count(search: Any) -> None:
+    if search.question == GRADIENT:
+        search.gradients += 1
+    else:
+        search.values += 1
+
+
+@kernel
+def _answer_value(search: Any) -> None:
+    """Overflow and NaN at a trial point only mean: too far (infinity)."""
+    answered = _asked(search, _VALUE) == _ANSWERED
+    search.reply = vector(search.answer, 1)[0]
+    if not answered:
+        search.stop = ASKS
+    elif not math.isfinite(search.reply):
+        search.reply = math.inf
+        if search.question != TRIAL:
+            search.stop = ASKS
+
+
+@kernel
+def _answer_gradient(search: Any) -> None:
+    """A function that raises stops the stretch: Python asks it again whether that was a kink.
+
+    Once it was, `search.kinks` is set and the search goes on by itself.
+    """
+    state = _asked(search, _GRADIENT)
+    found = search.found
+    copy(vector(search.answer, search.dim), found)
+    if state == _ANSWERED:
+        if math.isfinite(dot(found, found)):
+            return
+        finite = True
+        for i in range(found.size):
+            finite = finite and math.isfinite(found[i])
+        if finite:
+            return
+    elif state == _RAISED and search.kinks == 1:
+        search.entry = KINKED
+        return
+    search.stop = ASKS
+
+
+@kernel
+def _asked(search: Any, what: Any) -> Any:
+    copy(search.point, vector(search.lent, search.dim))
+    return answer_of(
+        search.asking, search.lent, search.dim, search.answer, what, search.words, search.pair
+    )
+
+
+for _found in iter_modules(logic.__path__):
+    share(import_module(f"{logic.__name__}.{_found.name}"))
+register_jitable(**DECISIONS)(narrow)
+
+
+@overload(steps_per_round, jit_options=DECISIONS)
+def _steps_per_round(lipschitz: Any, eps: Any) -> Any:
+    """As a float, which does not overflow; one round failing with probability 1/e."""
+
+    def steps(lipschitz: Any, eps: Any) -> Any:
+        return max(1.0, math.ceil(5.0 * math.e * (lipschitz / eps) ** 2))
+
+    return steps
 
 
 @kernel
@@ -58,7 +181,7 @@ def _step(search: Any) -> None:
         search.proved = False
         search.entry = BEGINS
         if fast:
-            newton_half.prepare(search)
+            newton_member.prepare(search)
     while True:
         search.question = go_fast(search.address) if fast else go_surely(search.address)
         if search.question == NOTHING:
@@ -67,10 +190,10 @@ def _step(search: Any) -> None:
         if search.stop != 0:
             if fast and search.stop == OUT_OF_CALLS:
                 line_search.cut_short(search.newton)
-                newton_half.adopt(search)
+                newton_member.adopt(search)
             return
     if fast:
-        newton_half.ended(search)
+        newton_member.ended(search)
 
 
 @unit

@@ -18,12 +18,12 @@ from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import FunctionOracle
 from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
+from goldstein.solvers.ball_state import LINES, check_line
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.compiled import layout
 from goldstein.solvers.compiled.machine import Machine, machine
-from goldstein.solvers.line import LINES, check_line
+from goldstein.solvers.logic.portfolio import BUNDLE, NEWTON
 from goldstein.solvers.logic.questions import GRADIENT, TRIAL
-from goldstein.solvers.logic.turns import BUNDLE, NEWTON
 
 #: Above this many variables a matrix of all pairs of them is too much.
 DENSE_LIMIT = 1000

@@ -7,37 +7,39 @@ gradient g has <g, m> well below |m|^2, and with g the combination gets shorter.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL, VALUE
 from goldstein.solvers.tuning import TUNING
 
-#: What the answer is for: the first gradient of a ball; f at the trial point; f at a sparse one; f
-#: at twice the step; gradient and value at a midpoint; the gradient of a random point.
-FIRST, DESCENT, SPARSE, FARTHER, MIDPOINT, HALF, DRAWN = range(7)
+if TYPE_CHECKING:
+    from goldstein.solvers.ball_state import BallState
+
+#: What the answer is for: the first gradient of a ball; f at the trial point; f at twice the step;
+#: gradient and value at a midpoint; the gradient of a random point.
+FIRST, DESCENT, FARTHER, MIDPOINT, HALF, DRAWN = range(6)
 
 #: Where to look after a failed step.
 RANDOM, BISECTION, HYBRID = range(3)
 
 
-def aim(s: Any, norm: Any, radius: Any, ratio: Any) -> None:
+def aim(s: BallState, norm: float, radius: float, ratio: float) -> None:
     """Place the trial point, for an m of this length and q = `ratio`."""
     s.norm = norm
-    s.step_norm = norm
     s.span = radius
     s.ratio = ratio
     s.place_descent()
     s.phase = DESCENT
 
 
-def descends(s: Any) -> bool:
+def descends(s: BallState) -> bool:
     """Has f fallen by more than a quarter of what m promises over the step?"""
-    enough: bool = s.reply - s.centre_value < -0.25 * s.span * s.step_norm
+    enough: bool = s.reply - s.centre_value < -0.25 * s.span * s.norm
     return enough
 
 
-def move(s: Any) -> None:
+def move(s: BallState) -> None:
     """Take the step."""
     s.take_trial()
     s.fx = s.reply
@@ -45,7 +47,7 @@ def move(s: Any) -> None:
     s.moved = True
 
 
-def try_farther(s: Any) -> int:
+def try_farther(s: BallState) -> int:
     """Double the step that has succeeded; `s.span` ends as the first length that was not taken."""
     s.span *= 2.0
     if s.fx < VALUE_LIMIT:
@@ -55,7 +57,7 @@ def try_farther(s: Any) -> int:
     return TRIAL
 
 
-def told_farther(s: Any) -> int:
+def told_farther(s: BallState) -> int:
     """Follow every success, so that nothing is lost when the calls run out on the way."""
     if s.reply >= s.fx or not descends(s):
         return NOTHING
@@ -64,7 +66,7 @@ def told_farther(s: Any) -> int:
     return try_farther(s)
 
 
-def look(s: Any, radius: Any, end_value: Any) -> int:
+def look(s: BallState, radius: float, end_value: float) -> int:
     """Ask for a gradient on the way of a failed step, which ended at `end_value`.
 
     At random: a point of the tilted segment of Algorithm 1. By bisection: halve the segment and
@@ -83,7 +85,7 @@ def look(s: Any, radius: Any, end_value: Any) -> int:
     return _halve(s)
 
 
-def looked(s: Any) -> int:
+def looked(s: BallState) -> int:
     """A gradient of `look` is known: was it good enough?"""
     if s.phase == DRAWN or s.found_along() <= TUNING.found * s.norm * s.norm:
         return NOTHING
@@ -91,7 +93,7 @@ def looked(s: Any) -> int:
     return VALUE
 
 
-def told_half(s: Any) -> int:
+def told_half(s: BallState) -> int:
     """Keep the half along which f falls less."""
     if s.right_value - s.reply >= s.reply - s.left_value:
         s.left = s.middle
@@ -102,7 +104,7 @@ def told_half(s: Any) -> int:
     return _halve(s)
 
 
-def _halve(s: Any) -> int:
+def _halve(s: BallState) -> int:
     if s.halvings == TUNING.halvings:
         return _draw(s) if s.line == HYBRID else NOTHING
     s.halvings += 1
@@ -112,7 +114,7 @@ def _halve(s: Any) -> int:
     return GRADIENT
 
 
-def _draw(s: Any) -> int:
+def _draw(s: BallState) -> int:
     s.draw_conic()
     s.phase = DRAWN
     return GRADIENT

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from goldstein.solvers.tuning import TUNING
 
+if TYPE_CHECKING:
+    from goldstein.solvers.auto import AutoState
 
-def counts(s: Any, value: Any) -> bool:
+
+def counts(s: AutoState, value: float) -> bool:
     """Is f at x so far below this value that the theorem counts it?"""
     enough: bool = s.fx < value - 0.25 * s.delta * s.eps
     return enough
 
 
-def may_recentre(s: Any) -> bool:
+def may_recentre(s: AutoState) -> bool:
     """May the fast half move the centre of the other one?
 
     Always after a fall of f that counts in the theorem; otherwise only so often between two of
@@ -27,7 +30,7 @@ def may_recentre(s: Any) -> bool:
     return bool(s.small_moves <= TUNING.small_moves)
 
 
-def recentre(s: Any, radius: Any) -> None:
+def recentre(s: AutoState, radius: float) -> None:
     """Move the bundle half to the best point, with the gradients known around it."""
     moved = s.move_centre()
     s.centre_value = s.fx
@@ -42,14 +45,14 @@ def recentre(s: Any, radius: Any) -> None:
     s.gathered = radius
 
 
-def close_in(s: Any) -> None:
+def close_in(s: AutoState) -> None:
     """Gather what is known within delta of the best point, for the last word."""
     if s.working > s.delta or not s.is_centred():
         s.working = s.delta
         recentre(s, s.delta)
 
 
-def retarget(s: Any, eps: Any, delta: Any) -> None:
+def retarget(s: AutoState, eps: float, delta: float) -> None:
     """Go on with another request."""
     s.eps = eps
     s.delta = delta
@@ -60,14 +63,14 @@ def retarget(s: Any, eps: Any, delta: Any) -> None:
     recentre(s, delta)
 
 
-def offer(s: Any, radius: Any) -> None:
+def offer(s: AutoState, radius: float) -> None:
     """Let the bundle have what the memory learned around the centre since it was last asked."""
     if s.offered != s.added:
         s.gather(radius * TUNING.inside)
         s.offered = s.added
 
 
-def begin_afresh(s: Any) -> None:
+def begin_afresh(s: AutoState) -> None:
     """Let the bundle half begin afresh at x, in the ball that was asked for."""
     s.clear_memory()
     s.clear_bundle()

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL, VALUE
 from goldstein.solvers.logic.scale import adapt
 from goldstein.solvers.tuning import TUNING
+
+if TYPE_CHECKING:
+    from goldstein.solvers.quasi_newton import QuasiNewton
 
 #: What the answer is for: the gradient of the start; f at the minimum of the model, and its
 #: gradient where the model was wrong; f at a later trial; the gradient at a good trial, and at the
@@ -22,7 +25,7 @@ _START, _MODEL, _CORRECTION, _LATER, _GOOD, _BEST, _CONFIRM = range(7)
 _NEITHER, _MODELLED, _PLAIN = range(3)
 
 
-def begin(n: Any) -> int:
+def begin(n: QuasiNewton) -> int:
     """Begin a line search; return the first question."""
     n.moved = False
     n.attempt = 0
@@ -34,7 +37,7 @@ def begin(n: Any) -> int:
     return _look(n, _START)
 
 
-def told(n: Any) -> int:
+def told(n: QuasiNewton) -> int:
     """Take note of the answer; return the next question. `n.moved` says how a search has ended."""
     if n.phase == _MODEL:
         return _after_model(n)
@@ -48,10 +51,10 @@ def told(n: Any) -> int:
     if n.phase == _START:
         n.adopt_gradient()
         n.known = True
-        _add_piece(n, n.fx, 0.0)
+        _add_piece(n, n.fx)
         return _propose(n)
     slope = n.slope_found()
-    slot = _add_piece(n, n.trial_value - n.trial * slope, n.trial * n.reach)
+    slot = _add_piece(n, n.trial_value - n.trial * slope)
     if n.phase == _CORRECTION:
         _learn_from_failure(n)
         return _propose(n)
@@ -64,7 +67,7 @@ def told(n: Any) -> int:
     return _next_trial(n)
 
 
-def kinked(n: Any) -> int:
+def kinked(n: QuasiNewton) -> int:
     """There is no gradient: step aside at random, a little farther each time, never make one up."""
     if n.aside == TUNING.aside:
         return NOTHING
@@ -73,7 +76,7 @@ def kinked(n: Any) -> int:
     return GRADIENT
 
 
-def cut_short(n: Any) -> None:
+def cut_short(n: QuasiNewton) -> None:
     """The calls have run out in the midst of it: what has been gained is kept."""
     if n.best_trial > 0.0:
         n.take_best()
@@ -81,12 +84,8 @@ def cut_short(n: Any) -> None:
         n.known = False
 
 
-def forget(n: Any, room: Any) -> None:
-    """Start the model afresh: what it learned leads nowhere.
-
-    The next step is no longer than `room`, if that is not 0.
-    """
-    n.room = room
+def forget(n: QuasiNewton) -> None:
+    """Start the model afresh: what it learned leads nowhere."""
     n.pieces = 0
     n.scaled = False
     n.homing = False
@@ -94,7 +93,7 @@ def forget(n: Any, room: Any) -> None:
     n.clear_model()
 
 
-def _propose(n: Any) -> int:
+def _propose(n: QuasiNewton) -> int:
     """Ask for f where the model has its minimum."""
     _find_direction(n)
     if n.slope == 0.0:
@@ -103,12 +102,11 @@ def _propose(n: Any) -> int:
     n.trial = 1.0
     if not n.scaled:
         # The first step has no scale: do not leave the neighbourhood of the start.
-        room = n.room if n.room > 0.0 else max(1.0, n.largest())
-        n.trial = min(1.0, room / n.reach)
+        n.trial = min(1.0, max(1.0, n.largest()) / n.reach)
     return _try(n, _MODEL)
 
 
-def _find_direction(n: Any) -> None:
+def _find_direction(n: QuasiNewton) -> None:
     """With a single piece it is the quasi-Newton direction."""
     modelled = n.scaled and n.has_model and n.pieces > 1
     if n.attempt == 0 and n.looks == 0:
@@ -119,12 +117,12 @@ def _find_direction(n: Any) -> None:
     else:
         n.slope = n.follow_metric()
     if not (math.isfinite(n.slope) and n.slope < 0.0):
-        forget(n, 0.0)
+        forget(n)
         n.slope = n.follow_gradient()
     n.reach = n.direction_length()
 
 
-def _choose(n: Any) -> int:
+def _choose(n: QuasiNewton) -> int:
     """Shall the first trial be the minimum of the model or the quasi-Newton step alone?
 
     Where f looks smooth the pieces count its curvature a second time. So both are tried, and the
@@ -137,29 +135,27 @@ def _choose(n: Any) -> int:
     return _PLAIN if plain or n.homing else _MODELLED
 
 
-def _keep_score(n: Any) -> None:
+def _keep_score(n: QuasiNewton) -> None:
     """After a line search: was its first trial right, neither too far nor too close?"""
     fall = n.fx - n.best_value
     n.whole_fall += fall
-    n.recent_fall += TUNING.recent * (fall - n.recent_fall)
+    n.recent_fall += TUNING.smooth * (fall - n.recent_fall)
     missed = 0.0 if n.attempt == 0 and n.looks == 0 and n.trials == 1 else 1.0
-    # What is said of the other one is slowly forgotten, so that it has its chance again.
     if n.first == _PLAIN:
         n.plain_misses += TUNING.learn * (missed - n.plain_misses)
-        n.model_misses += TUNING.unlearn * (TUNING.guess - n.model_misses)
     elif n.first == _MODELLED:
         n.model_misses += TUNING.learn * (missed - n.model_misses)
-        n.plain_misses += TUNING.unlearn * (TUNING.guess - n.plain_misses)
 
 
-def _after_model(n: Any) -> int:
+def _after_model(n: QuasiNewton) -> int:
     n.trial_value = n.reply
     low = _low_enough(n)
     if n.attempt == 0 and n.looks == 0:
         n.too_far = not low
     if not low:
-        too_high = n.trial_value - n.fx > TUNING.too_high * -n.slope
         last = not n.has_model or n.homing or n.attempt == n.null_steps
+        # Where f has risen beyond all measure its gradient may overflow.
+        too_high = n.trial_value - n.fx > TUNING.too_high * -n.slope
         if n.scaled and not last and not too_high:
             # A null step: the model was wrong there, so tell it what f looks like.
             n.attempt += 1
@@ -170,7 +166,7 @@ def _after_model(n: Any) -> int:
     return _bisect(n)
 
 
-def _bisect(n: Any) -> int:
+def _bisect(n: QuasiNewton) -> int:
     """The trial has a value: is it too far, or not far enough?"""
     if n.trials == TUNING.trials:
         return _conclude(n)
@@ -197,13 +193,13 @@ def _bisect(n: Any) -> int:
     return _next_trial(n)
 
 
-def _may_look(n: Any) -> bool:
+def _may_look(n: QuasiNewton) -> bool:
     """No trial was low enough, however close: is the other side of the kink worth a look?"""
     none = n.best_trial == 0.0 and n.trial_value < math.inf
     return bool(none and n.has_model and n.looks < TUNING.looks)
 
 
-def _next_trial(n: Any) -> int:
+def _next_trial(n: QuasiNewton) -> int:
     bracketed = n.high < math.inf
     n.trial = 0.5 * (n.low + n.high) if bracketed else 2.0 * n.low
     if bracketed and n.high - n.low <= 1e-15 * n.high:
@@ -211,7 +207,7 @@ def _next_trial(n: Any) -> int:
     return _try(n, _LATER)
 
 
-def _conclude(n: Any) -> int:
+def _conclude(n: QuasiNewton) -> int:
     if n.best_trial == 0.0:
         close = 1e-8 * max(1.0, n.largest())
         if n.trial_value == math.inf and n.trial * n.reach <= close:
@@ -225,7 +221,7 @@ def _conclude(n: Any) -> int:
         return _look(n, _BEST)
     sy = n.measure_change(n.best_trial)
     n.length = n.best_trial * n.reach
-    n.shift_pieces(n.length)
+    n.shift_pieces()
     n.settle_piece(n.best_slot, n.best_value)
     if _teaches(n, sy):
         sy = adapt(n, sy)
@@ -240,12 +236,12 @@ def _conclude(n: Any) -> int:
     return NOTHING
 
 
-def _teaches(n: Any, sy: Any) -> bool:
+def _teaches(n: QuasiNewton, sy: float) -> bool:
     """A change whose square underflows has no scale to learn."""
     return bool(1e-300 < sy < math.inf and n.change_counts())
 
 
-def _learn_from_failure(n: Any) -> None:
+def _learn_from_failure(n: QuasiNewton) -> None:
     """Let the metric know how the gradient changed on the way to a trial that was not taken.
 
     It learns the kinks across which f is steep twice as fast as from the steps alone.
@@ -258,38 +254,37 @@ def _learn_from_failure(n: Any) -> None:
         n.learn(sy)
 
 
-def _give_up(n: Any) -> int:
-    forget(n, 0.0)
+def _give_up(n: QuasiNewton) -> int:
+    forget(n)
     n.stuck = True
     return NOTHING
 
 
-def _low_enough(n: Any) -> bool:
+def _low_enough(n: QuasiNewton) -> bool:
     low: bool = n.trial_value < n.fx + TUNING.armijo * n.trial * n.slope
     return low
 
 
-def _curvature(n: Any) -> float:
+def _curvature(n: QuasiNewton) -> float:
     return TUNING.curvature if n.has_model else TUNING.curvature_plain
 
 
-def _try(n: Any, phase: Any) -> int:
+def _try(n: QuasiNewton, phase: int) -> int:
     n.place_trial(n.trial)
     n.phase = phase
     return TRIAL
 
 
-def _look(n: Any, phase: Any) -> int:
+def _look(n: QuasiNewton, phase: int) -> int:
     """Ask for the gradient at the trial."""
     n.aside = 0
-    n.near_trial()
     n.phase = phase
     return GRADIENT
 
 
-def _add_piece(n: Any, level: Any, travel: Any) -> int:
+def _add_piece(n: QuasiNewton, level: float) -> int:
     """Let the model have the gradient that was found; the oldest piece goes when it is full."""
     slot: int = n.pieces % n.capacity
     n.pieces += 1
-    n.store_piece(slot, level, travel)
+    n.store_piece(slot, level)
     return slot

@@ -18,12 +18,15 @@ steps are those of the metric alone, without a model.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from goldstein.solvers.tuning import TUNING
 
+if TYPE_CHECKING:
+    from goldstein.solvers.quasi_newton import QuasiNewton
 
-def adapt(n: Any, sy: Any) -> Any:
+
+def adapt(n: QuasiNewton, sy: float) -> float:
     """Scale the metric after a line search.
 
     Returns s'y for what it is to learn from the step, 0 for nothing.
@@ -37,28 +40,23 @@ def adapt(n: Any, sy: Any) -> Any:
     return sy
 
 
-def _shrink(n: Any, sy: Any) -> None:
+def _shrink(n: QuasiNewton, sy: float) -> None:
     """Shrink the metric where models had to be corrected, and gain far less than it promised."""
     n.corrected = n.corrected + 1 if n.attempt > 0 else 0
     if n.limited or n.corrected < TUNING.shrink_after:
         return
-    # By as much as the step says; where that has not helped, there are other reasons: gently.
-    soon = n.corrected < TUNING.gently_after
-    excess = TUNING.out_of_scale if soon else TUNING.far_out_of_scale
-    if n.square_of_gradient() > excess * (n.fx - n.best_value):
+    if n.square_of_gradient() > TUNING.out_of_scale * (n.fx - n.best_value):
         ratio = sy / n.square_of_change()
         if ratio < 1.0:
-            least = TUNING.shrink_least if soon else TUNING.gently_least
-            power = 1.0 if soon else TUNING.gently_power
-            n.scale_metric(max(least, ratio) ** power)
+            n.scale_metric(max(TUNING.shrink_least, ratio))
 
 
-def _has_scale(n: Any) -> bool:
+def _has_scale(n: QuasiNewton) -> bool:
     """Not so before the first update, with the latest pairs only, of plain BFGS and in noise."""
     return bool(n.scaled and n.has_model and n.steady and not n.limited)
 
 
-def _let_grow(n: Any) -> None:
+def _let_grow(n: QuasiNewton) -> None:
     """Let the metric grow where f still falls steeply at the end of a full step.
 
     Then the step was too short, though not by so much that the line search would go on.
@@ -70,7 +68,7 @@ def _let_grow(n: Any) -> None:
         n.scale_metric(min(TUNING.grow_most, 1.0 / max(1.0 - left, 0.1)))
 
 
-def _note_fall(n: Any) -> None:
+def _note_fall(n: QuasiNewton) -> None:
     """Smooth the logarithm of what line searches gain."""
     fall = n.fx - n.best_value
     if not fall > 0.0:
@@ -83,7 +81,7 @@ def _note_fall(n: Any) -> None:
     n.smoother_fall += TUNING.smooth * (n.smooth_fall - n.smoother_fall)
 
 
-def _gap(n: Any) -> float:
+def _gap(n: QuasiNewton) -> float:
     """Return how far f will still fall if it goes on like this."""
     trend = TUNING.smooth / (1.0 - TUNING.smooth) * (n.smooth_fall - n.smoother_fall)
     if trend >= 0.0:
@@ -92,38 +90,36 @@ def _gap(n: Any) -> float:
     return math.exp(min(level + trend, 700.0)) / -math.expm1(trend)
 
 
-def _watch(n: Any) -> None:
+def _watch(n: QuasiNewton) -> None:
     """Begin to follow the gap where first trials are too far, one after the other."""
     n.far_off = n.far_off + 1 if n.too_far else max(0, n.far_off - 1)
     able = _has_scale(n) and n.dim > TUNING.few_variables
     if able and not n.came_back and n.far_off >= TUNING.home_after:
         n.homing = True
         n.good_steps = 0
-        n.gap_share = TUNING.first_share
+        n.gap_share = 2.0 * TUNING.least_share
         n.keep_metric()
 
 
-def _home(n: Any) -> Any:
+def _home(n: QuasiNewton) -> float:
     """Let the metric follow the gap; once that does not go well, never again."""
     fall, gap = n.fx - n.best_value, _gap(n)
     n.gap_share += TUNING.share_learn * (fall / (fall + gap) - n.gap_share)
     n.good_steps += 1
-    if n.trials > TUNING.home_trials or (n.trials > 1 and not n.too_far):
+    if n.trials > 1 and not n.too_far:
         if n.good_steps <= TUNING.home_trust:
             return _come_back(n)
         n.good_steps = 0
     if n.gap_share < TUNING.least_share:
         return _come_back(n)
-    ratio = TUNING.most_ratio
-    if fall < (ratio - 1.0) * gap:
-        ratio = 1.0 + fall / gap
+    ratio = 1.0 + fall / gap if gap > 0.0 else 1.0
     _let_grow(n)
     power = 1.0 if n.best_trial > 1.0 else TUNING.home_power
     n.scale_metric(n.best_trial**power / ratio)
     return n.measure_change_since(ratio)
 
 
-def _come_back(n: Any) -> float:
+def _come_back(n: QuasiNewton) -> float:
     """Take the metric up again as it was."""
     n.homing = False
     n.came_back = True

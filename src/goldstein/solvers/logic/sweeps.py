@@ -7,11 +7,16 @@ has nothing to say where coordinates mean nothing. So it is one of three, and ha
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from goldstein.solvers.logic.centre import begin_afresh, counts, recentre
+from goldstein.solvers.logic.portfolio import BUNDLE, open_turn
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
-from goldstein.solvers.logic.turns import BUNDLE, open_turn
+
+if TYPE_CHECKING:
+    from goldstein.checker.arrays import Vector
+    from goldstein.solvers.auto import AutoState
+    from goldstein.solvers.coordinate_sweep import CoordinateSweep
 
 #: Calls that the other two have before the first sweep: easy problems need no more.
 FIRST = 150
@@ -34,7 +39,7 @@ STAY, BETTER = 150, 0.9
 PAUSE, LEAST_PAUSE = 0.5, 200
 
 
-def takes_turn(s: Any, calls: Any) -> bool:
+def takes_turn(s: AutoState, calls: int) -> bool:
     """Is it the turn of the sweep?"""
     w = s.sweep
     if w is None or w.losses >= LOSSES:
@@ -51,7 +56,7 @@ def takes_turn(s: Any, calls: Any) -> bool:
     return True
 
 
-def begin(w: Any) -> int:
+def begin(w: CoordinateSweep) -> int:
     """Ask for the next gradient, or for f in the end."""
     if w.steps < w.length:
         w.place_step()
@@ -60,7 +65,7 @@ def begin(w: Any) -> int:
     return TRIAL
 
 
-def told(w: Any) -> int:
+def told(w: CoordinateSweep) -> int:
     """Take note of the answer."""
     if w.steps < w.length:
         w.learn()
@@ -70,14 +75,15 @@ def told(w: Any) -> int:
     return NOTHING
 
 
-def kinked(w: Any) -> int:
+def kinked(w: CoordinateSweep) -> int:
     """In floating point a random point may be a kink; the next draw is another."""
     return NOTHING
 
 
-def ended(s: Any, calls: Any) -> bool:
+def ended(s: AutoState, calls: int) -> bool:
     """A sweep is over: go where it ended if f is lower there; return whether to prove it."""
     w = s.sweep
+    assert w is not None
     spent = calls - w.began
     fell = s.fx - w.reply
     s.moved = w.reply < s.fx
@@ -105,7 +111,7 @@ def ended(s: Any, calls: Any) -> bool:
     return won
 
 
-def take_in(s: Any, point: Any, gradient: Any) -> None:
+def take_in(s: AutoState, point: Vector, gradient: Vector) -> None:
     """Give the half with the guarantee a gradient that was placed around x for its proof."""
     s.point = point
     s.found = gradient
@@ -114,7 +120,7 @@ def take_in(s: Any, point: Any, gradient: Any) -> None:
     s.add_found()
 
 
-def leave_to_proof(s: Any, calls: Any, helpful: Any) -> None:
+def leave_to_proof(s: AutoState, calls: int, helpful: float) -> None:
     """Leave the gradients that were placed around x to the half with the guarantee.
 
     Where their bound is above `helpful`, they are not what they seemed to be: no burden, then.
@@ -128,7 +134,7 @@ def leave_to_proof(s: Any, calls: Any, helpful: Any) -> None:
     s.turn_ends = calls + STAY
 
 
-def stay(s: Any, calls: Any, refuted: bool) -> None:
+def stay(s: AutoState, calls: int, refuted: bool) -> None:
     """Let the half with the guarantee go on as long as its bound falls, or a proof just failed."""
     w = s.sweep
     if w is not None and s.turn == BUNDLE and (refuted or s.bound <= BETTER * w.bound):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from goldstein.solvers.logic.centre import may_recentre, recentre
 
+if TYPE_CHECKING:
+    from goldstein.solvers.auto import AutoState
 
-def prepare(s: Any) -> None:
+
+def prepare(s: AutoState) -> None:
     """Before a line search: are its gradients worth remembering?"""
     n = s.newton
     # Without its model it works so close to the kinks that no displaced point agrees.
-    n.noting = n.jitter > 0.0 or (n.has_model and not s.refuted)
+    n.noting = n.has_model and not s.refuted
 
 
-def ended(s: Any) -> None:
+def ended(s: AutoState) -> None:
     """After a line search: take its point, and try what is known around it as a certificate."""
     n = s.newton
     if not n.moved:
@@ -41,7 +44,7 @@ def ended(s: Any) -> None:
         s.turn_ends = 0
 
 
-def adopt(s: Any) -> bool:
+def adopt(s: AutoState) -> bool:
     """Move to where the fast half is, if that is better; it never takes the other one up."""
     s.moved = s.newton.fx < s.fx
     if s.moved:

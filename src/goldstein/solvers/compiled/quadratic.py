@@ -15,9 +15,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from goldstein.solvers.compiled.jit import kernel, unit
+from goldstein.solvers.compiled.records import face_at, integers, kernel, row, unit, vector
 from goldstein.solvers.compiled.vectors import add_multiple, copy, dot
-from goldstein.solvers.compiled.views import face_at, integers, row, vector
 
 #: Pivots of the factor are no smaller than this part of the diagonal.
 _FLOOR = 1e-14
@@ -233,6 +232,20 @@ def _find_slopes(face: Any) -> None:
         add_multiple(weights[index], products, slopes)
 
 
+@kernel
+def _is_uneven(face: Any, level: Any, length: Any) -> Any:
+    """Do slopes of active rows differ from their level by more than rounding explains?"""
+    order, slopes = integers(face.order, face.active), vector(face.slopes, face.count)
+    for place in range(face.active):
+        index = order[place]
+        gap, least = abs(slopes[index] - level), face.relative * abs(level)
+        if gap > least:
+            noise = face.noise * math.sqrt(abs(length * square(face, index)))
+            if gap > least + noise:
+                return True
+    return False
+
+
 @unit
 def minimise(address: Any) -> Any:
     """Improve the weights until no row wants to enter.
@@ -260,19 +273,9 @@ def minimise(address: Any) -> Any:
             start_at(face, shortest_row(face))
             return 0
         length = level if face.exact == 1 else square(face, order[0])
-        if face.active > 1 and corrections < _CORRECTIONS:
-            uneven = False
-            for place in range(face.active):
-                index = order[place]
-                gap, least = abs(slopes[index] - level), face.relative * abs(level)
-                if gap > least:
-                    noise = face.noise * math.sqrt(abs(length * square(face, index)))
-                    if gap > least + noise:
-                        uneven = True
-                        break
-            if uneven:
-                corrections = corrections + 1 if _correct(face) else 0
-                continue
+        if face.active > 1 and corrections < _CORRECTIONS and _is_uneven(face, level, length):
+            corrections = corrections + 1 if _correct(face) else 0
+            continue
         corrections = 0
         if not goal < best:
             # Rounding has the last word: stay with the better weights.

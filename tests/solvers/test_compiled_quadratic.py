@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.reference_quadratic import minimise_on_simplex
 
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.simplex_qp import minimise_on_simplex
 from goldstein.solvers.compiled import layout
 from goldstein.solvers.compiled.machine import machine
 

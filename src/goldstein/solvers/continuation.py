@@ -1,20 +1,28 @@
 """A run that has its certificate goes on as long as f keeps falling cheaply.
 
 A certificate can be true and useless: where gradients are as small as eps, far from any minimum,
-every point has one. So the first certificate is kept, the search is asked for a tenth of its eps
+every point has one. So the first certificate is held, the search is asked for a tenth of its eps
 and delta, and its answer counts instead when f does not fall any more, or not fast enough. Where
-the certificate itself promises that little is left, the run ends with it.
+the certificate itself bounds the optimality gap by little, the run ends with it: of a convex f, the
+gradients g_j at points y_j with weights w_j say for every z
+
+    f(z) >= f(x) - |sum w_j g_j| |z - x| - sum w_j (f(x) - f(y_j) - <g_j, x - y_j>),
+
+so that no point within a distance has a value that is lower by more than what stands there.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from goldstein.checker.arrays import Vector
+import numpy as np
+
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.oracles import CountedOracle
 from goldstein.result import Status
 from goldstein.solvers.base import Request, Solver, State
-from goldstein.solvers.promise import is_broken, rest
 
 #: What counts is this part of the whole fall of f: as what a certificate leaves to be gained, and
 #: as what the last third or so of the steps has gained.
@@ -27,12 +35,20 @@ FINER, FINEST = 0.1, 1e-3
 EARLY = 40
 #: Whenever f falls, the search gets this part of its calls more.
 MORE = 0.25
-#: Where f has shown that it is not convex, what a certificate promises is not to be believed: the
-#: search gets this many calls to show what else there is.
+#: Where f has shown that it is not convex, what a certificate says of the gap is not to be
+#: believed: the search gets this many calls to show what else there is.
 PATIENCE = 200
 #: A run may take this many times the calls of its first certificate, and that many more; called
 #: back, it may take that many more to certify what it has found.
 LONGEST, SHORTEST = 4, 1000
+#: A search looks as far as this part of the start's length, or of 1, at least.
+REACH = 0.1
+#: f is not convex, as seen from x, where this part of the gradients says so, and no fewer of them.
+ODD, LEAST_ODD = 0.04, 2
+#: A gradient says so where the cosine between its change and the offset is below minus this.
+COSINE = 1e-3
+#: Numbers that are copied at a time.
+_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +60,7 @@ class Held:
     certificate: Any
 
 
-class GoingOn:
+class Continuation:
     """Decides after a certificate whether to go on, and while going on when to stop."""
 
     def __init__(self, solver: Solver, request: Request) -> None:
@@ -52,39 +68,44 @@ class GoingOn:
         self.request = request
         self.held: Held | None = None
         self._start: tuple[Vector, float]
+        self._oracle: CountedOracle
         self._finer = 1.0
         self._lowest = float("inf")
-        #: What a certificate promises is not to be believed.
-        self._broken = False
+        #: What a certificate says of the gap is not to be believed.
+        self._nonconvex = False
         #: The call at which the search is called back, unless f falls; and at which it is anyway.
         self._until = self._limit = 0
 
-    def begins(self, state: State) -> None:
+    def begins(self, state: State, oracle: CountedOracle) -> None:
         """Note where the run begins."""
-        self._start = (state.x.copy(), state.fx)
+        self._start, self._oracle = (state.x.copy(), state.fx), oracle
 
-    def after(self, certificate: Any, state: State, calls: int) -> bool:
+    def after(self, certificate: Any, state: State) -> bool:
         """Say whether the run goes on although it has this certificate."""
+        calls = self._oracle.calls
         first = self.held is None
         if not first and self._finer == 1.0:
             return False  # it was called back to certify, and has
         self.held = Held(state.x.copy(), state.fx, certificate)
-        if not self._broken and rest(certificate, self._start[0]) <= self._least(state):
+        if not self._nonconvex and optimality_gap(certificate, self._start[0]) <= self._least(
+            state
+        ):
             return False
         if first:
             self._until, self._limit = EARLY, LONGEST * calls + SHORTEST
-            self._broken = self._has_come_down(state) and is_broken(
+            self._nonconvex = self._has_come_down(state) and contradicts_convexity(
                 certificate, *self.solver.known(state)
             )
-            if self._broken:
+            if self._nonconvex:
                 self._until = calls + PATIENCE
         self._extend(state, calls)
         self._refine(certificate)
         more = self._finer >= FINEST and calls < min(self._until, self._limit)
         return more and self._aim(state, self._finer)
 
-    def watch(self, state: State, calls: int) -> None:
+    def watch(self, state: State) -> None:
         """Call the search back to what was asked for when f does not fall any more."""
+        calls = self._oracle.calls
         if self.held is None or state.midway:
             return
         if state.fx < self._lowest:
@@ -133,3 +154,29 @@ class GoingOn:
 
     def _aim(self, state: State, finer: float) -> bool:
         return self.solver.retarget(state, finer * self.request.eps, finer * self.request.delta)
+
+
+def optimality_gap(certificate: Any, start: Vector) -> float:
+    """Return by how much a convex f may be lower than at x, as far from it as the start is."""
+    x, gradients = certificate.x, certificate.gradients
+    # f(x) - f(y_j) is at most the largest of <g, x - y_j> over the gradients that matter around x.
+    rises = gradients @ x - certificate.points @ gradients.T
+    errors = rises.max(axis=1) - rises.diagonal()
+    offset = x - start
+    reach = max(math.sqrt(offset @ offset), REACH * max(1.0, math.sqrt(start @ start)))
+    return float(certificate.eps * reach + certificate.weights @ errors)
+
+
+def contradicts_convexity(certificate: Any, points: Matrix, gradients: Matrix) -> bool:
+    """Are there gradients that no convex f has, as seen from the support of the certificate?"""
+    support = int(np.argmax(certificate.weights))
+    y, g = certificate.points[support], certificate.gradients[support]
+    odd = 0
+    width = max(1, _AT_ONCE // y.size)
+    for first in range(0, len(points), width):
+        offset = points[first : first + width] - y
+        change = gradients[first : first + width] - g
+        inner = np.einsum("ij,ij->i", offset, change)
+        squares = np.einsum("ij,ij->i", offset, offset) * np.einsum("ij,ij->i", change, change)
+        odd += int(np.count_nonzero(inner < -COSINE * np.sqrt(squares)))
+    return odd >= max(LEAST_ODD, ODD * len(points))

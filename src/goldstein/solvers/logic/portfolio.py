@@ -1,18 +1,55 @@
-"""Two halves take turns: whose it is, and how many calls it gets."""
+"""When is a run given up that float64 cannot finish?
+
+Two halves take turns: whose it is, and how many calls it gets.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from goldstein.solvers.logic.centre import begin_afresh, recentre
-from goldstein.solvers.logic.line_search import forget
 from goldstein.solvers.tuning import TUNING
+
+if TYPE_CHECKING:
+    from goldstein.solvers.auto import AutoState
+
+#: A solver that takes so many steps without asking anything will never ask again.
+IDLE_LIMIT = 1000
+
+
+def look_back(s: AutoState) -> None:
+    """Keep in `s.earlier` what f was between a quarter and a half of the steps ago.
+
+    Steps, and not calls: many of these are spent on a proof, and f does not fall meanwhile.
+    """
+    if s.steps >= s.mark_steps:
+        s.earlier = s.mark_value
+        s.mark_value = s.fx
+        s.mark_steps = s.steps + max(1, s.steps // 4)
+
+
+def stalled(s: AutoState, calls: int) -> bool:
+    """Has nothing improved for long, where float64 cannot even resolve the descent test?
+
+    Where it can, the guarantee holds and giving up would break it.
+    """
+    bound = s.bound if s.radius <= s.delta else math.inf
+    if s.fx < s.progress_value or bound < 0.99 * s.progress_bound:
+        s.progress_value = min(s.progress_value, s.fx)
+        s.progress_bound = min(s.progress_bound, bound)
+        s.progress_calls = calls
+        return False
+    resolved = 0.25 * s.delta * s.eps >= 8.0 * 2.0**-53 * abs(s.fx)
+    idle = calls - s.progress_calls
+    patient: bool = idle <= TUNING.patience * (s.dim + 10)
+    return not resolved and not patient
+
 
 NEWTON, BUNDLE = 0, 1
 
 
-def open_turn(s: Any, calls: Any) -> None:
+def open_turn(s: AutoState, calls: int) -> None:
     """Give the half whose turn it is its calls."""
     far = s.newton.length > TUNING.far * s.delta
     s.newton.null_steps = TUNING.far_null if far else TUNING.null_steps
@@ -25,17 +62,15 @@ def open_turn(s: Any, calls: Any) -> None:
     s.turn_ends = calls + max(TUNING.shortest, int(share * both))
 
 
-def take_turns(s: Any, calls: Any) -> None:
+def take_turns(s: AutoState, calls: int) -> None:
     """After a step: is the turn over?"""
     if s.two_halves and calls >= s.turn_ends and not s.proved:
         _switch(s, calls)
 
 
-def refuted(s: Any, calls: Any) -> None:
+def refuted(s: AutoState, calls: int) -> None:
     """Gradients at unperturbed points were refuted: asked again nearby, they are different."""
     s.refuted = True
-    if s.newton.has_model:
-        s.newton.jitter = TUNING.jitter * s.delta
     s.drop_unperturbed()
     s.remember_fresh()
     s.working = s.delta
@@ -44,20 +79,18 @@ def refuted(s: Any, calls: Any) -> None:
     open_turn(s, calls)
 
 
-def _switch(s: Any, calls: Any) -> None:
+def _switch(s: AutoState, calls: int) -> None:
     """Give the turn to the other half, and more calls to the one that earns them."""
     _reward(s, (s.turn_value - s.fx) / max(1, calls - s.turn_began))
     n = s.newton
     if not n.has_model:
         # It has to catch up before it can show what it is worth; when it is done, it is done.
         done = n.stuck or n.length < TUNING.done * s.delta
-        s.share = TUNING.least if done else TUNING.most
+        s.share = TUNING.least if done else 1.0 - TUNING.least
         if done and not s.settled:
             _settle(s)
     if s.turn == NEWTON:
         s.turn = BUNDLE
-        if _crawling(s):
-            forget(n, s.delta)
     else:
         s.turn = NEWTON
         if _wants_plain(s, calls):
@@ -68,39 +101,33 @@ def _switch(s: Any, calls: Any) -> None:
     open_turn(s, calls)
 
 
-def _reward(s: Any, rate: Any) -> None:
+def _reward(s: AutoState, rate: float) -> None:
     if s.turn == NEWTON:
         s.newton_rate = _mean(s.newton_rate, rate)
     else:
         s.bundle_rate = _mean(s.bundle_rate, rate)
     if not (math.isnan(s.newton_rate) or math.isnan(s.bundle_rate)):
-        better = s.newton_rate > s.bundle_rate and not _crawling(s)
+        better = s.newton_rate > s.bundle_rate
         odds = s.share / (1.0 - s.share)
         odds *= TUNING.reward if better else 1.0 / TUNING.reward
-        s.share = min(TUNING.most, max(TUNING.least, odds / (1.0 + odds)))
+        s.share = min(1.0 - TUNING.least, max(TUNING.least, odds / (1.0 + odds)))
 
 
 def _mean(old: float, new: float) -> float:
     return new if math.isnan(old) else 0.5 * (old + new)
 
 
-def _crawling(s: Any) -> bool:
-    """Are the steps of the fast half so short that its model must be wrong?"""
-    return bool(s.newton.has_model and s.newton.length < TUNING.crawl * s.delta)
-
-
-def _wants_plain(s: Any, calls: Any) -> bool:
+def _wants_plain(s: AutoState, calls: int) -> bool:
     """Has the model, with a limited memory, not succeeded after many calls?
 
     With about as many curved kinks as variables, a few linear pieces mislead, and so does a limited
     memory. BFGS learns the whole space in a few thousand steps, if it begins where kinks are far
     apart and is left alone with its point.
     """
-    small_enough = s.newton.limited and s.dim <= TUNING.plain_limit
-    return bool(small_enough and calls > TUNING.plain_after * s.dim)
+    return bool(s.newton.limited and calls > TUNING.plain_after * s.dim)
 
 
-def _settle(s: Any) -> None:
+def _settle(s: AutoState) -> None:
     """Let the bundle half begin afresh where the fast half has ended.
 
     What it gathered on the way shows the kinks in many combinations that do not matter here.

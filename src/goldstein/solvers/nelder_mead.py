@@ -46,7 +46,7 @@ def close_in(
     True
     """
     d = x.size
-    ways = np.linalg.qr(stream(seed, 0, "simplex").standard_normal((d, d)))[0]
+    basis = np.linalg.qr(stream(seed, 0, "simplex").standard_normal((d, d)))[0]
     best, lowest = x, math.inf
 
     def ask(place: Vector) -> float:
@@ -60,7 +60,7 @@ def close_in(
         return math.inf if math.isnan(value) else value
 
     options = {
-        "initial_simplex": np.vstack([x, x + size * ways]),
+        "initial_simplex": np.vstack([x, x + size * basis]),
         "adaptive": d > 2,
         "maxfev": MOST * (d + 1),
         "fatol": noise,

@@ -1,8 +1,4 @@
-"""A small convex quadratic programme on the simplex: the model of a bundle step.
-
-It is solved once or twice per line search, with a handful of weights that are not zero: what costs
-is the number of NumPy calls, so short vectors are lists.
-"""
+"""Quadratic programmes on the simplex by an active-set method: the reference."""
 
 from __future__ import annotations
 
@@ -11,21 +7,13 @@ import math
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from goldstein.checker.arrays import Matrix, Vector
-from goldstein.numerics.nonnegative import convex_weights
-
 _RIDGE = 1e-14
 _SLACK = 1e-9
-#: How far above the largest linear coefficient the square that stands for them begins.
-_ABOVE = 1e3
-#: Coefficients this many times above what one column alone achieves count as if they were there:
-#: nothing is chosen so far up, and one that dwarfs the others would cost them their digits.
-_OUT_OF_REACH = 1e3
-#: Linear coefficients this small do not matter, and dividing by them could overflow.
-_NOTHING = 1e-200
 
 
-def minimise_on_simplex(gram: Matrix, linear: Vector, start: Vector | None = None) -> Vector:
+def minimise_on_simplex(
+    gram: np.ndarray, linear: np.ndarray, start: np.ndarray | None = None
+) -> np.ndarray:
     """Return w on the simplex minimising w'Kw/2 + a'w, by a primal active-set method.
 
     Only a proposal is made of the answer, so the method may stop early: it returns feasible
@@ -59,62 +47,15 @@ def minimise_on_simplex(gram: Matrix, linear: Vector, start: Vector | None = Non
     return weights
 
 
-class SquaresOnSimplex:
-    """Minimise |Cw|^2/2 + a'w over the simplex, nearly, in one call of compiled code.
-
-    As non-negative least squares: on the simplex 2a'w is the square (a'w + c)^2/c but for a
-    constant and (a'w)^2/c, a thousandth of a'w at most; and the weights need not sum to one, as
-    long as a sum other than one is punished, since the other squares all grow with that sum.
-
-    Attributes
-    ----------
-    columns : ndarray, shape (height, count)
-        C, to be filled in before each call of `minimise`, which overwrites it.
-
-    Examples
-    --------
-    >>> problem = SquaresOnSimplex(2, 2)
-    >>> problem.columns[:] = np.eye(2)
-    >>> problem.minimise(np.array([0.0, 0.5])).round(3)
-    array([0.75, 0.25])
-    """
-
-    def __init__(self, height: int, count: int) -> None:
-        self._system: Matrix = np.ones((height + 2, count))
-        self._target: Vector = np.zeros(height + 2)
-        self._target[-1] = 1.0
-        self.columns = self._system[:height]
-        self._last = self._system[height]
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def minimise(self, linear: Vector) -> Vector | None:
-        """Return the weights for these a >= 0, or None where rounding stops the search."""
-        top = linear.item(int(linear.argmax()))
-        if top == math.inf:
-            return None
-        lowest = int(linear.argmin())
-        column = self.columns[:, lowest]
-        reach = _OUT_OF_REACH * (0.5 * float(column.dot(column)) + linear.item(lowest))
-        if 0.0 < reach < top:
-            top, linear = reach, np.minimum(linear, reach)
-        offset = _ABOVE * top
-        if not offset > _NOTHING:
-            offset = 1.0
-        self.columns /= math.sqrt(offset)
-        np.divide(linear, offset, out=self._last)
-        self._last += 1.0
-        return convex_weights(self._system, self._target)
-
-
 class _Face:
     """The indices with weight, and their weights."""
 
-    def __init__(self, gram: Matrix, linear: Vector, start: Vector | None) -> None:
+    def __init__(self, gram: np.ndarray, linear: np.ndarray, start: np.ndarray | None) -> None:
         self.gram = gram
         self.linear = linear
         self.support: list[int] = []
         self.values: list[float] = []
-        self._rows: Matrix = gram
+        self._rows: np.ndarray = gram
         total = 0.0
         if start is not None:
             self.support = start.nonzero()[0].tolist()
@@ -150,9 +91,9 @@ class _Face:
                 values[place] = max(0.0, values[place] + step * (want - values[place]))
             del support[leaving], values[leaving]
 
-    def slopes(self) -> Vector:
+    def slopes(self) -> np.ndarray:
         """Derivatives with respect to all weights, at the minimiser over the face."""
-        slopes: Vector = np.array(self.values).dot(self._rows)
+        slopes: np.ndarray = np.array(self.values).dot(self._rows)
         slopes += self.linear
         return slopes
 

@@ -10,7 +10,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.solvers.logic.questions import NOTHING, TRIAL, VALUE
 
 
-def converse(
+def drive(
     oracle: CountedOracle,
     search: Any,
     question: int,
