@@ -256,9 +256,6 @@ from goldstein.oracles.diagnose import (
 from goldstein.oracles.diagnose import (
     check_gradient as check_gradient,
 )
-from goldstein.oracles.journal import (
-    CheckpointWarning as CheckpointWarning,
-)
 from goldstein.result import (
     History as History,
 )
@@ -291,6 +288,9 @@ from goldstein.solvers import (
 )
 from goldstein.solvers import (
     ZerothOrder as ZerothOrder,
+)
+from goldstein.storage.files import (
+    CheckpointWarning as CheckpointWarning,
 )
 
 __version__: str

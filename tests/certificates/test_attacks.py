@@ -23,11 +23,11 @@ from tests.limits import limiting_gradients
 import goldstein as gs
 from goldstein import calculus as c
 from goldstein.certificates import NearCertificate
-from goldstein.certificates.writing import npy
 from goldstein.checker import files
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.oracles.journal import seed_in
+from goldstein.storage.archive import npy
+from goldstein.storage.journal import seed_in
 
 # --- an independent evaluator: exact dual numbers ------------------------------------------------
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goldstein.checker.exact_vector import ExactVector
 
 from goldstein.checker import exact_vector, float_dot, rationals, rounding
-from goldstein.checker.exact_vector import ExactVector
 from goldstein.checker.rationals import Q, to_fraction
-from goldstein.certificates.kinds import as_number
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
+from goldstein.storage.codec import as_number
 
 F = Fraction
 UNIT = F(1, 2**53)

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 import goldstein as gs
 from goldstein.checker import files
-from goldstein.oracles.journal import Journal
+from goldstein.storage.journal import Journal
 
 CHECKER = load_checker()
 

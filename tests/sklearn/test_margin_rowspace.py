@@ -14,9 +14,9 @@ from goldstein.fitting.margin_finish import distinct_rows
 from goldstein.fitting.margin_fit import _best_start
 from goldstein.fitting.margin_newton import minimise_margin
 from goldstein.fitting.margin_rowspace import least_norm, row_space
-from goldstein.kept import NOTHING
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.sklearn import RhoMarginSVC
+from goldstein.storage.folder import NO_STORE
 
 
 def wide_problem(seed: int, n: int = 12, d: int = 60, *, intercept: bool = True) -> MarginProblem:
@@ -59,7 +59,7 @@ def test_coordinates_project_onto_the_span_and_never_raise_the_objective() -> No
 @pytest.mark.parametrize("seed", range(4))
 def test_search_in_the_span_finds_a_stationary_point_of_the_whole(seed: int) -> None:
     problem = wide_problem(seed)
-    found = _best_start(problem, 1e-6, 1e-3, seed, None, 1, NOTHING)
+    found = _best_start(problem, 1e-6, 1e-3, seed, None, 1, NO_STORE)
     shares = np.where(problem.product(found.v) - problem.shift < problem.rho, 1.0, 0.0)
     shares[problem.product(found.v) < problem.shift] = 0.0
     shares[found.active] = found.shares

@@ -51,7 +51,6 @@ from goldstein.oracles import CountedOracle, Oracle, PartiallySeparable, as_orac
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, values_of
-from goldstein.oracles.journal import Journal, journal_at, same_value, seed_in
 from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import mapped
@@ -60,6 +59,7 @@ from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.going_on import GoingOn
 from goldstein.solvers.loop import ENDINGS, Outcome, run
+from goldstein.storage.journal import Journal, journal_at, same_value, seed_in
 
 #: Part of the time limit that the last word of a run out of time may take besides.
 LAST_WORD = 0.1

@@ -41,7 +41,6 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import ValueOracle
-from goldstein.oracles.journal import Journal
 from goldstein.result import History, Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.evolution import evolve
@@ -49,6 +48,7 @@ from goldstein.solvers.loop import run, takes_result
 from goldstein.solvers.simplex import close_in
 from goldstein.solvers.values import CONFIDENCE, Values
 from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
+from goldstein.storage.journal import Journal
 
 #: Of the radius, the part that is left to the search; boxes have the rest.
 SEARCHED = 0.85

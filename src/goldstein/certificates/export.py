@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.writing import replacing
 from goldstein.checker.blackbox.perturbed import SAME
 from goldstein.checker.exact import exact_combination
 from goldstein.checker.rationals import sqrt_upper, squared_norm
@@ -21,6 +20,7 @@ from goldstein.checker.rounding import mean_length, rounding_slack
 from goldstein.checker.sides import point_at
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.written import written
+from goldstein.storage.files import replacing
 
 SCHEMA = "goldstein-proof"
 VERSION = 1

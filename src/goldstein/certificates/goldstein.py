@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from goldstein.certificates.kinds import Stored, array
 from goldstein.certificates.verifying import in_layout, layout_of, settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import Asked
@@ -23,6 +22,7 @@ from goldstein.errors import GoldsteinError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import best_bound
 from goldstein.oracles import Oracle
+from goldstein.storage.codec import Stored, array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

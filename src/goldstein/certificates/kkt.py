@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, array, as_number
 from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.verifying import settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
@@ -23,6 +22,7 @@ from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.oracles import Oracle, as_oracle
+from goldstein.storage.codec import Stored, array, as_number
 
 Rows = NDArray[np.int64]
 
@@ -76,6 +76,7 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
     """
 
     kind: ClassVar[str] = "kkt"
+    limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     delta: float

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from goldstein.certificates.kinds import Stored, array, closed, real_numbers, text
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import combined_upper, show, unusable
@@ -33,6 +32,7 @@ from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.caratheodory import sparse_weights
+from goldstein.storage.codec import Stored, array, closed, real_numbers, text
 
 #: Refused when a file is read: reducing fractions takes quadratic time in their digits (one of this
 #: length takes seconds), and coordinates over one denominator take this many bits of memory.

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, array, closed, text
 from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import (
     CHANGE_OF_MACHINE,
@@ -33,6 +32,7 @@ from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from
+from goldstein.storage.codec import Stored, array, closed, text
 
 Rows = NDArray[np.int64]
 
@@ -84,6 +84,7 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
     """
 
     kind: ClassVar[str] = "near-kkt"
+    limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)

@@ -14,7 +14,6 @@ import numpy as np
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.kinds import Stored, array, text
 from goldstein.certificates.verifying import in_layout, settle_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
@@ -26,6 +25,7 @@ from goldstein.display import PlottedCertificate
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.prox.term import Term, term_from_record
+from goldstein.storage.codec import Stored, array, text
 
 
 def bounded_term(term: Term, bounds: Any, dim: int) -> Term:

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from goldstein.certificates.confidence import sampling_slack
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.grain import DIGITS, Many, grain_of
-from goldstein.certificates.kinds import Stored, array
 from goldstein.certificates.verifying import check_layout, layout_of, settle_layout
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.layout import Layout, is_vector
@@ -43,6 +42,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.function import as_values
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import Workers, mapped
+from goldstein.storage.codec import Stored, array
 
 #: The part of 1 - confidence that goes to McDiarmid's bound; the rest goes to the entries.
 WHOLE = 0.1
@@ -104,6 +104,7 @@ class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
     """
 
     kind: ClassVar[str] = "values"
+    limits: ClassVar[tuple[str, ...]] = ("bounds",)
 
     x: Vector = array("d")
     delta: float

@@ -47,7 +47,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.grain import Many, grain_of
-from goldstein.certificates.kinds import array
 from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.values import (
     Draws,
@@ -76,6 +75,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
 from goldstein.oracles.workers import Workers, mapped
+from goldstein.storage.codec import array
 
 Rows = NDArray[np.int64]
 
@@ -135,6 +135,7 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """
 
     kind: ClassVar[str] = "values-kkt"
+    limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     constraint_weights: Vector = array("r", default_factory=_none)
     constraint_index: Rows = array("r", np.int64, default_factory=_no_index)

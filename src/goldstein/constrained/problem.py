@@ -14,7 +14,7 @@ from goldstein.constrained.box import Box, as_box
 from goldstein.constrained.system import System, as_system, system_identity
 from goldstein.errors import GoldsteinError, InputTypeError, KinkError, OracleError
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.journal import Journal
+from goldstein.storage.journal import Journal
 
 
 @dataclass(eq=False)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.kept import Form, Kept
-from goldstein.records import certificate_from_parts, certificate_parts
+from goldstein.storage.archive import Arrays
+from goldstein.storage.folder import Store, Form
+from goldstein.storage.records import certificate_from_parts, certificate_parts
 
 #: Values asked for again differ by no more than this part.
 SAME = 1e-9
@@ -82,6 +82,6 @@ def _read(arrays: Arrays, fields: dict[str, Any]) -> Fit:
 FIT = Form("fit", _write, _read)
 
 
-def whole_fit(kept: Kept, model: Any, limits: list[Any], fit: Callable[[], Fit]) -> Fit:
+def whole_fit(kept: Store, model: Any, limits: list[Any], fit: Callable[[], Fit]) -> Fit:
     """Return the fit of a model that is kept, if it was made under these limits; else make it."""
     return kept.part("whole", FIT, fit, limits, holds=lambda found: found.holds(model))

@@ -13,7 +13,6 @@ from goldstein.api import certify, minimize
 from goldstein.api.inputs import smallest_delta
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
@@ -35,11 +34,12 @@ from goldstein.fitting.near_proof import (
     proof_deadline,
     time_left,
 )
-from goldstein.kept import NOTHING, Form, Kept
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.streams import is_state
+from goldstein.storage.archive import Arrays
+from goldstein.storage.folder import NO_STORE, Store, Form
 
 #: Rows times variables beyond which the guaranteed search gets few calls unless told otherwise.
 LARGE = 10**8
@@ -89,7 +89,7 @@ def fit_margin(
     max_calls: int | None = None,
     max_time: float | None = None,
     near: bool = True,
-    kept: Kept = NOTHING,
+    kept: Store = NO_STORE,
 ) -> Fit:
     """Return the best local minimiser of `n_init` searches, with its certificates.
 
@@ -226,7 +226,7 @@ def _best_start(
     seed: int,
     start: Vector | None,
     n_init: int,
-    kept: Kept,
+    kept: Store,
 ) -> LocalMinimum:
     span = row_space(problem)
     if span is not None:

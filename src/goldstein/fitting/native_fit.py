@@ -12,7 +12,6 @@ from scipy.optimize import minimize as smooth_minimize
 from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.files import Arrays
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
@@ -24,12 +23,13 @@ from goldstein.fitting.near_proof import (
     proof_deadline,
     time_left,
 )
-from goldstein.kept import NOTHING, Form, Kept
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.numerics.streams import is_state
-from goldstein.records import result_from_record, result_record
 from goldstein.result import Result
+from goldstein.storage.archive import Arrays
+from goldstein.storage.folder import NO_STORE, Store, Form
+from goldstein.storage.records import result_from_record, result_record
 
 #: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which
 #: is convex; then the flat part moves in; then the rounding shrinks.
@@ -78,7 +78,7 @@ def fit_native(
     max_calls: int | None = None,
     max_time: float | None = None,
     near: bool = True,
-    kept: Kept = NOTHING,
+    kept: Store = NO_STORE,
 ) -> Fit:
     """Return the best local minimiser of `n_init` searches, with its certificates.
 

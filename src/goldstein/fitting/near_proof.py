@@ -9,7 +9,7 @@ from typing import Any
 from goldstein.api.near import attempt_near
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
-from goldstein.kept import NOTHING, Kept
+from goldstein.storage.folder import NO_STORE, Store
 
 #: Seconds that a proof may take beside as many as the fit took; and at least, where the fit is kept
 #: in a folder. A fit that resumes is short, and its proof must not be the worse for it.
@@ -19,7 +19,7 @@ GRACE, KEPT_GRACE = 2.0, 60.0
 NOT_ASKED = "not asked for"
 
 
-def proof_deadline(begin: float, max_time: float | None, kept: Kept = NOTHING) -> float:
+def proof_deadline(begin: float, max_time: float | None, kept: Store = NO_STORE) -> float:
     """Return when a proof has to end, as `time.perf_counter()` tells the time.
 
     Without a limit it may take as long as the fit that began at `begin`, and a little more.

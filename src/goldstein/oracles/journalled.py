@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from goldstein.checker.arrays import Vector
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
 from goldstein.oracles.base import Oracle
-from goldstein.oracles.journal import Journal
+from goldstein.storage.journal import Journal
 
 
 class _Useless(Exception):

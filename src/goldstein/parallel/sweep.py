@@ -10,15 +10,10 @@ from typing import Any
 
 from goldstein.api import minimize
 from goldstein.api.inputs import RNG
-from goldstein.api.starts import start_seed
 from goldstein.errors import InputError, InputTypeError
-from goldstein.kept import described, digest, seed_in
-from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle
-from goldstein.parallel.folder import folder_at
-from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather
-from goldstein.parallel.jobs import Trouble, guarded
-from goldstein.parallel.pool import TRIES
+from goldstein.parallel.gathering import Failure, How, Job, OnResult, confirm, gather, seed_of
+from goldstein.parallel.pool import TRIES, Trouble, guarded
 from goldstein.result import Result
 from goldstein.solvers.base import CTRL_C
 
@@ -118,31 +113,16 @@ def sweep(
     listed = list(parameters)
     if not listed:
         raise InputError("there are no parameters.")
-    recorded = seed_in(folder) if rng is None else None
-    seed = seed_from(rng) if recorded is None else recorded
+    seed = seed_of(rng, folder)
     length = _stretch(warm_start, len(listed))
     options = {**options, "eps": eps, "delta": delta}
     name = getattr(problem_of, "__qualname__", type(problem_of).__name__)
-    identity = {
-        "kind": "sweep", "problem": name, "seed": seed, "stretch": length,
-        "options": described({**options, "x0": x0}) if folder is not None else None,
-    }  # fmt: skip
-    with folder_at(folder, identity) as store:
-        jobs = []
-        for first in range(0, len(listed), length):
-            indices = range(first, min(first + length, len(listed)))
-            subjects = [listed[k] for k in indices]
-            found = [] if store is None else [store.load(k, digest(listed[k])) for k in indices]
-            stored = [result for result in found if result is not None]
-            whole = stored if len(stored) == len(subjects) else None
-            seeds = [start_seed(seed, k) for k in indices]
-            jobs.append(Job(indices, subjects, seeds, whole))
-        gathered = gather(
-            _Stretch(problem_of, x0, options), jobs, n_jobs=n_jobs, threads=blas_threads,
-            folder=store, progress=progress, what="parameters", on_result=on_result,
-        )  # fmt: skip
-    seconds = time.perf_counter() - begin
-    return Sweep(listed, gathered.results, gathered.failures, seed, seconds)
+    known = {**options, "x0": x0}
+    identity = {"kind": "sweep", "problem": name, "stretch": length, "options": known}
+    how = How(n_jobs, blas_threads, folder, progress, on_result)
+    work = _Stretch(problem_of, x0, options)
+    results, failures = gather(work, listed, seed, identity, how, "parameters", length)
+    return Sweep(listed, results, failures, seed, time.perf_counter() - begin)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from goldstein.errors import InputError
 from goldstein.fitting.fit import Fit, whole_fit
 from goldstein.fitting.margin_fit import fit_margin
 from goldstein.fitting.native_fit import fit_native
-from goldstein.kept import Kept
 from goldstein.models.margin_problem import labelled_rows
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.multiclass_margin import MulticlassMargin
@@ -36,6 +35,7 @@ from goldstein.sklearn.convergence import (
 )
 from goldstein.sklearn.distinct import merged_rows
 from goldstein.sklearn.spread import spread
+from goldstein.storage.folder import Store
 
 #: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
 #: spread of the rows: chosen by benchmarks/studies/defaults.py.
@@ -413,7 +413,9 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lam = 1 / (Fraction(self.C_) * total)
         return self.rho_, lam, weights, self.shift_, self.fit_intercept, total
 
-    def _search_options(self, seed: int, start: Vector | None, kept: Kept) -> dict[str, Any]:
+    def _search_options(
+        self, seed: int, start: Vector | None, kept: Store
+    ) -> dict[str, Any]:
         return {
             "eps": self.eps, "delta": self.delta, "seed": seed, "start": start,
             "n_init": self.n_init, "max_calls": self.max_calls, "max_time": self.max_time,
@@ -428,7 +430,7 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         merged: tuple[Any, NDArray[np.intp], Vector],
         seed: int,
         starts: list[Vector | None],
-        kept: Kept,
+        kept: Store,
     ) -> Fit:
         known = [start for start in starts if start is not None]
         options = self._search_options(seed, np.concatenate(known) if known else None, kept)
@@ -439,7 +441,13 @@ class RhoMarginSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
 
     def _fit_machine(
-        self, X: Any, signs: Vector, weights: Vector, seed: int, start: Vector | None, kept: Kept
+        self,
+        X: Any,
+        signs: Vector,
+        weights: Vector,
+        seed: int,
+        start: Vector | None,
+        kept: Store,
     ) -> Fit:
         options, model = self._search_options(seed, start, kept), self._model(X, signs, weights)
         return whole_fit(

@@ -22,10 +22,10 @@ from goldstein.fitting.near_proof import (
     proof_deadline,
     time_left,
 )
-from goldstein.kept import NOTHING, Kept
 from goldstein.models.networks import ReLUNetwork
 from goldstein.oracles import Oracle
 from goldstein.sklearn.chunked_network import ChunkedNetwork
+from goldstein.storage.folder import NO_STORE, Store
 
 Network = ReLUNetwork | ChunkedNetwork
 
@@ -77,7 +77,7 @@ def fit_network(
     *,
     start: Vector | None = None,
     score: Callable[[Vector], float] | None = None,
-    kept: Kept = NOTHING,
+    kept: Store = NO_STORE,
 ) -> Fit:
     """Train from `start` or from `n_init` random starts and keep the best.
 
@@ -89,7 +89,7 @@ def fit_network(
         Warm start; the only one then.
     score : callable, optional
         Validation score of parameters; with it training stops early.
-    kept : Kept
+    kept : Store
         Where finished starts and the answers of unfinished ones are kept.
     """
     return whole_fit(
@@ -106,7 +106,7 @@ def _fit(
     training: Training,
     start: Vector | None,
     score: Callable[[Vector], float] | None,
-    kept: Kept,
+    kept: Store,
 ) -> Fit:
     begin = time.perf_counter()
     if start is not None:
@@ -185,7 +185,9 @@ class _Watch:
         return self.since >= self.patience
 
 
-def _with_near(model: Network, fit: Fit, training: Training, begin: float, kept: Kept) -> Fit:
+def _with_near(
+    model: Network, fit: Fit, training: Training, begin: float, kept: Store
+) -> Fit:
     """Add a near certificate, or a note why there is none."""
     proof, note = None, NOT_ASKED
     if training.near and not isinstance(model, ReLUNetwork):

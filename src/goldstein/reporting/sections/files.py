@@ -9,10 +9,10 @@ from typing import Any
 
 from goldstein.calculus import Expression
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import save_certificate
 from goldstein.errors import GoldsteinError
 from goldstein.reporting.blocks import Code, Download, Section, Text
 from goldstein.reporting.subject import Subject
+from goldstein.storage.codec import save_certificate
 
 #: Bytes of a file inside the page; larger ones stay outside.
 _MOST_CERTIFICATE, _MOST_PROOF = 500_000, 300_000

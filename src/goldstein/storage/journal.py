@@ -18,16 +18,15 @@ import struct
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import CheckpointError, KinkError
-from goldstein.oracles.locked_file import CheckpointWarning, LockedFile
+from goldstein.storage.files import LockedFile
 
 #: Bytes at which a journal stops to keep answers longer than `SHORT` bytes.
 LIMIT = 4 * 2**30
@@ -42,8 +41,7 @@ _TYPES = {8: np.float64, 4: np.float32, 2: np.float16}
 _AFRESH = "name another file, or delete it to start afresh"
 
 
-@dataclass(frozen=True)
-class _Record:
+class _Record(NamedTuple):
     width: int  # bytes of a number; 0 for a kink
     at: int  # where the numbers begin
     count: int
@@ -317,6 +315,3 @@ def journal_at(path: str | Path | None, identity: dict[str, Any]) -> Iterator[Jo
         journal.close()
     if journal.failure is not None:
         raise journal.failure
-
-
-__all__ = ["CheckpointWarning", "Journal", "journal_at", "same_value", "seed_in"]

@@ -12,14 +12,14 @@ import pytest
 import goldstein as gs
 from goldstein.api.near import near_targets
 from goldstein.api.stationarity import _KINDS, Stationarity, register_stationarity
-from goldstein.certificates.kinds import (
+from goldstein.checker.verification import Verification
+from goldstein.storage.codec import (
     Certificate,
     _registered,
     certificate_kind,
     register,
     save_certificate,
 )
-from goldstein.checker.verification import Verification
 
 
 @dataclass(frozen=True, eq=False)
