@@ -1,9 +1,9 @@
 """Claims that are stated where calls run out."""
 
 import numpy as np
+from goldstein.checker.beside import hair
 
 from goldstein.certificates.stating import Stating
-from goldstein.checker.beside import hair
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import Oracle
 

@@ -13,6 +13,8 @@ from tests.limits import limiting_gradients
 
 from goldstein.certificates import NearCertificate
 from goldstein.checker import sides
+from goldstein.checker.enclosed import common_part
+from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm
 from goldstein.models.margin_svm import MarginSVM
@@ -108,7 +110,7 @@ def test_signs_of_all_products_are_exact(seed: int, scale: float) -> None:
         [int(np.sign(sum(Fraction(a) * Fraction(b) for a, b in zip(x, y)))) for y in right.tolist()]
         for x in left.tolist()
     ]
-    assert sides.signs_of_products(left, right).tolist() == expected
+    assert common_part.signs_of_products(left, right).tolist() == expected
 
 
 @pytest.mark.parametrize("thin", [False, True])
@@ -117,9 +119,9 @@ def test_many_variables_are_enclosed_block_by_block(
 ) -> None:
     model, pivot = model_and_pivot(5, on_ramp=3, on_flat=2, thin=thin, n=500, d=100)
     ways = np.random.default_rng(0).standard_normal((7, model.dim))
-    point = sides.Point(model.program(), pivot)
+    point = EnclosedPoint(model.program(), pivot)
     whole = point.limits(ways)
-    monkeypatch.setattr(sides, "BLOCK", 7 * 13)
+    monkeypatch.setattr(common_part, "BLOCK", 7 * 13)
     blocks = point.limits(ways)
     general = [point.limits(v[None]) for v in ways]
     mids, rads = (np.vstack([getattr(one, end) for one in general]) for end in ("mid", "rad"))

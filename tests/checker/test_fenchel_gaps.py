@@ -243,10 +243,10 @@ def test_what_a_term_adds_to_eps() -> None:
     assert share([2.0, 0.0], [1.0, 0.0], 0.25, l1, ((0.0, 0.0),)) < 1e-300
     assert share([2.0, 0.0], [UP, 0.0], 0.25, l1) == math.inf
     assert share([2.0, 0.0], [0.5, 0.0], 0.0, l1) == math.inf
-    # An infinite weight holds an entry at 0, and costs nothing there.
-    held = {"name": "l1", "weight": [math.inf, 2.0]}
-    assert close(share([0.0, 2.0], [0.5, 1.0], 0.25, held), 8.0)
-    assert share([1.0, 2.0], [0.5, 1.0], 0.25, held) == math.inf
+    # Weights are finite and not negative, as those of `goldstein.prox` are.
+    for bad in (math.inf, -1.0, math.nan):
+        term = {"name": "l1", "weight": [bad, 2.0]}
+        assert share([0.0, 2.0], [0.5, 1.0], 0.25, term) == math.inf
 
 
 def test_a_point_beside_the_simplex_uses_up_part_of_the_ball() -> None:

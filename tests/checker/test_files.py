@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldstein.checker import files
+from goldstein.certificates import files
 from goldstein.errors import CertificateFileError, InputError
 from goldstein.storage.archive import HEADER, digest, read_record
 

@@ -16,7 +16,9 @@ from tests.forging import Forgery, bad_entries, bad_numbers
 
 import goldstein as gs
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.checker.goldstein import check_goldstein, check_rounding
+from goldstein.checker import sampled
+from goldstein.checker.constrained.box import as_box
+from goldstein.checker.function import Asked
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, KinkError
 
@@ -27,14 +29,26 @@ HONEST = GoldsteinCertificate(
 SLOPE = GoldsteinCertificate([0.0], 0.5, 1.0, [[0.25]], [[1.0]], [1.0])
 
 
-def even(rows: Any) -> Any:
-    return np.full(len(rows), 1.0 / len(rows))
+def even(rows: Any, cone: Any) -> Any:
+    return np.full(len(rows), 1.0 / len(rows)), np.zeros(len(cone))
+
+
+class Slopes:
+    """A black box of which nothing is known but gradients."""
+
+    has_value = False
+
+    def __init__(self, gradient: Any) -> None:
+        self.gradient = gradient
 
 
 def check(
-    claim: GoldsteinCertificate, gradient: Any = np.sign, knows_kinks: bool = False
+    claim: GoldsteinCertificate, gradient: Any = np.sign, known: gs.Expression | None = None
 ) -> Verification:
-    return check_goldstein(claim, gradient, knows_kinks, 0, even)
+    """Check a claim about a black box, or about a function that is known."""
+    f = sampled.asked(known) if known is not None else Asked(Slopes(gradient))
+    d = claim.x.size
+    return sampled.check(claim, sampled.Problem(f, as_box(None, d), even, [d]), 0)
 
 
 FORGERY = Forgery(HONEST, check)
@@ -45,7 +59,8 @@ def test_the_honest_claims_are_true() -> None:
     found = check(HONEST)
     assert found.ok
     assert (found.eps, found.delta, found.label) == (0.0, 0.125, "conditional")
-    names = ["numbers", "content", "weights", "label", "ball", "gradients", "bound", "kinks"]
+    names = ["numbers", "content", "weights", "label", "layout", "ball"]
+    names += ["gradients", "bound", "kinks"]
     assert [c.name for c in found.checks] == names
     assert check(SLOPE).ok
 
@@ -147,10 +162,11 @@ def on_and_off(on: float, off: float) -> Any:
 
 
 def test_what_holds_at_a_point_holds_beside_it() -> None:
-    found = check(SLOPE, on_and_off(1.0, 1.0 + 0.9e-9))
+    """A part of 2^-40 is curvature."""
+    found = check(SLOPE, on_and_off(1.0, 1.0 + 0.9 * 2.0**-40))
     assert found.ok
-    assert found.eps < 1.0 + 0.1e-9  # that of the stored points
-    found = check(SLOPE, on_and_off(1.0, 1.0 + 1.1e-9))
+    assert found.eps < 1.0 + 2.0**-41  # that of the stored points
+    found = check(SLOPE, on_and_off(1.0, 1.0 + 1.3 * 2.0**-40))
     assert {c.name for c in found.checks if not c.ok} == {"kinks"}
     found = check(forged(SLOPE, eps=0.0, gradients=[[0.0]]), on_and_off(0.0, 2.0))
     assert {c.name for c in found.checks if not c.ok} == {"kinks"}
@@ -161,7 +177,7 @@ def test_a_ball_without_room() -> None:
     """Where no float is left to look beside a point, only a function that knows is believed."""
     claim = forged(SLOPE, x=[2.0**44], points=[[2.0**44]], delta=1.0)
     assert failed(claim) == {"kinks"}
-    assert check(claim, knows_kinks=True).ok
+    assert check(claim, known=gs.sum(gs.abs(gs.Variable(1)))).ok
     wide = forged(claim, delta=1.0 + 2.0**-40)
     assert check(wide).ok
 
@@ -170,7 +186,9 @@ def test_a_point_as_its_own_ball() -> None:
     claim = forged(SLOPE, x=[0.0], points=[[0.0]], delta=0.0)
     always_one: Any = np.ones_like
     assert failed(claim, always_one) == {"kinks"}
-    assert check(claim, always_one, knows_kinks=True).ok
+    assert check(claim, known=gs.sum(gs.Variable(1))).ok
+    # At a kink a function that is known has no gradient.
+    assert failed(claim, known=gs.sum(gs.abs(gs.Variable(1)))) == {"gradients"}
 
 
 @pytest.mark.parametrize("error", [KinkError, GoldsteinError])
@@ -183,32 +201,32 @@ def test_a_function_that_does_not_answer(error: type[Exception]) -> None:
     assert found.eps == math.inf
 
 
-def rounding(factor: float, **fields: Any) -> Verification:
-    """Check the gradients of SLOPE against the function factor * |w|, known exactly."""
-    w = gs.Variable(1)
-    found = Verification(eps=1.0, delta=0.5, label="conditional")
-    check_rounding(found, forged(SLOPE, **fields), (factor * gs.sum(gs.abs(w))).program())
-    return found
+def test_another_layout() -> None:
+    found = check(replace(HONEST, layout=[1, 1], digest=""))
+    assert {c.name for c in found.checks if not c.ok} == {"layout"}
 
 
-def test_gradients_in_float64_are_compared_with_exact_ones() -> None:
-    """A twentieth of eps is allowed, and 1e-9 of the length."""
-    kept = rounding(1.0 + 0.0499)
-    assert kept.ok
-    assert kept.eps == 1.0
-    lost = rounding(1.0 + 0.0501)
-    assert {c.name for c in lost.checks} == {"rounding"}
-    assert not lost.ok
-    assert lost.eps == math.inf
-    assert rounding(1.0 + 0.9e-9, eps=0.0).ok
-    assert not rounding(1.0 + 1.1e-9, eps=0.0).ok
-    nothing = rounding(0.0, eps=0.0, gradients=[[0.0]])
+def test_a_function_that_is_known_answers_with_exact_gradients() -> None:
+    """factor |w| where 1 is stored: a hundredth of eps is allowed, and 1e-9 of the length."""
+
+    def known(factor: float, **fields: Any) -> Verification:
+        return check(forged(SLOPE, **fields), known=factor * gs.sum(gs.abs(gs.Variable(1))))
+
+    assert known(1.0).ok
+    assert {c.name for c in known(1.0, eps=1.0 - 1e-12).checks if not c.ok} == {"bound"}
+    for factor, names in ((1.0099, set()), (1.0103, {"gradients"})):
+        lost = known(factor, eps=1.02)
+        assert {c.name for c in lost.checks if not c.ok} == names
+        assert lost.eps == pytest.approx(factor)
+    assert not known(2.0, eps=0.0, gradients=[[0.0]]).ok
+    nothing = known(0.0, eps=0.0, gradients=[[0.0]])
     assert nothing.ok
-    assert nothing.eps == 1.0
+    assert nothing.eps == 0.0
 
 
 def test_a_point_without_weight_does_not_hide_a_wrong_gradient() -> None:
     """It is on a kink, where nothing can be compared."""
     two = {"points": [[0.25], [0.0]], "gradients": [[1.0], [0.0]], "weights": [1.0, 0.0]}
-    assert rounding(1.0, **two).ok
-    assert not rounding(2.0, **two).ok
+    steep = gs.sum(gs.abs(gs.Variable(1)))
+    assert check(forged(SLOPE, **two), known=steep).ok
+    assert not check(forged(SLOPE, **two), known=2.0 * steep).ok

@@ -9,26 +9,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from goldstein.checker.constrained.box import Box
-from goldstein.checker.constraints import (
-    best_normal,
-    combined_upper,
-    excess,
-    fits,
-    qualification_of,
-    signs_fit,
-    tolerances,
-)
-from goldstein.checker.rationals import exact_combination, squared_norm
+from goldstein.certificates.kkt import KKTCertificate, residual_upper
+from goldstein.checker.constrained.box import Box, best_normal
+from goldstein.checker.constrained.limits import Limits
+from goldstein.checker.constrained.multipliers import Hull, check_signs
+from goldstein.checker.exact import exact_combination
+from goldstein.checker.rationals import squared_norm
+from goldstein.checker.verification import Verification
+from goldstein.numerics.conic_hull import conic_weights
 
 INF = math.inf
 
 
-def limits(lower: list[float], upper: list[float]) -> Any:
-    return SimpleNamespace(
-        lower=np.array(lower), upper=np.array(upper), size=len(lower), name=lambda i: f"c[{i}]"
-    )
+class Levels(Limits):
+    """Limits of functions that nobody asks."""
+
+    def __init__(self, lower: list[float], upper: list[float]) -> None:
+        self.lower, self.upper, self.size = np.array(lower), np.array(upper), len(lower)
+
+    def name(self, i: int) -> str:
+        return f"c[{i}]"
+
+
+limits = Levels
 
 
 def claim(index: list[int], weights: list[float], multipliers: list[float]) -> Any:
@@ -39,15 +45,23 @@ def claim(index: list[int], weights: list[float], multipliers: list[float]) -> A
     )
 
 
+def failed(some: Any, system: Limits, normal: Any = (0.0,)) -> set[str]:
+    """Names of the checks that the multipliers of a claim fail."""
+    found = Verification(eps=0.0, delta=0.0, label="conditional")
+    some.normal, some.x = np.array(normal), np.zeros(len(normal))
+    check_signs(found, some, system, Box(np.zeros(len(normal)), np.full(len(normal), INF)))
+    return {c.name for c in found.checks if not c.ok}
+
+
 def test_points_in_a_box() -> None:
     box = Box(np.array([0.0, -INF]), np.array([1.0, 2.0]))
     assert box.contains(np.array([[0.0, -1e300], [1.0, 2.0]]))
     for out in ([-(2.0**-1074), 0.0], [math.nextafter(1.0, 2.0), 0.0], [0.5, 2.1], [math.nan, 0]):
         assert not box.contains(np.array([[0.5, 0.5], out]))
     assert box.clip(np.array([-1.0, 3.0])).tolist() == [0.0, 2.0]
-    assert box.fold(np.array([-0.25, 2.5])).tolist() == [0.25, 1.5]
-    assert box.fold(np.array([0.5, 1.0])).tolist() == [0.5, 1.0]
-    assert box.fold(np.array([3.5, 1.0])).tolist() == [0.0, 1.0]  # beyond the other bound
+    assert box.reflect(np.array([-0.25, 2.5])).tolist() == [0.25, 1.5]
+    assert box.reflect(np.array([0.5, 1.0])).tolist() == [0.5, 1.0]
+    assert box.reflect(np.array([3.5, 1.0])).tolist() == [0.0, 1.0]  # beyond the other bound
     assert box.fixed.tolist() == [False, False]
     assert Box(np.zeros(2), np.array([0.0, 1.0])).fixed.tolist() == [True, False]
     low, high = box.normal_signs(np.array([0.0, 2.0]))
@@ -56,40 +70,56 @@ def test_points_in_a_box() -> None:
 
 def test_violations() -> None:
     some = limits([-1.0, -INF, 2.0, 0.0], [1.0, 5.0, INF, 0.0])
-    assert excess(some, np.array([1.5, 5.0, 1.0, 0.25])).tolist() == [0.5, 0.0, -1.0, 0.25]
-    assert excess(some, np.array([-3.0, 9.0, 2.0, -0.25])).tolist() == [-2.0, 4.0, 0.0, -0.25]
-    assert tolerances(some) == pytest.approx([1e-9, 5e-9, 2e-9, 1e-9])
-    assert tolerances(limits([-7.0], [3.0])) == pytest.approx([7e-9])
-    assert tolerances(limits([-INF], [INF])) == pytest.approx([1e-9])
+    assert some.excess(np.array([1.5, 5.0, 1.0, 0.25])).tolist() == [0.5, 0.0, -1.0, 0.25]
+    assert some.excess(np.array([-3.0, 9.0, 2.0, -0.25])).tolist() == [-2.0, 4.0, 0.0, -0.25]
+    assert some.tolerances() == pytest.approx([1e-9, 5e-9, 2e-9, 1e-9])
+    assert limits([-7.0], [3.0]).tolerances() == pytest.approx([7e-9])
+    assert limits([-INF], [INF]).tolerances() == pytest.approx([1e-9])
 
 
 def test_sizes() -> None:
     two = limits([0.0, 0.0], [1.0, 1.0])
-    assert fits(claim([0, 1], [1.0, 1.0], [1.0, 1.0]), two)[0]
-    assert not fits(claim([0], [1.0], [1.0]), two)[0]
-    assert not fits(claim([0, 2], [1.0, 1.0], [1.0, 1.0]), two)[0]
-    assert not fits(claim([0, -1], [1.0, 1.0], [1.0, 1.0]), two)[0]
+    assert failed(claim([0, 1], [1.0, 1.0], [1.0, 1.0]), two) == set()
+    assert failed(claim([0], [1.0], [1.0]), two) == {"constraints"}
+    assert failed(claim([0, 2], [1.0, 1.0], [1.0, 1.0]), two) == {"constraints"}
+    assert failed(claim([0, -1], [1.0, 1.0], [1.0, 1.0]), two) == {"constraints"}
 
 
 def test_signs() -> None:
     one = limits([0.0], [1.0])
-    assert signs_fit(claim([0, 0], [1.0, 2.0], [3.0]), one)[0]
-    assert signs_fit(claim([0, 0], [-1.0, -2.0], [-3.0]), one)[0]
-    assert signs_fit(claim([0, 0], [0.0, 2.0], [2.0]), one)[0]
-    assert signs_fit(claim([], [], [0.0]), one)[0]
-    assert not signs_fit(claim([], [], [2.0**-1074]), one)[0]
-    assert not signs_fit(claim([0, 0], [3.0, -1.0], [2.0]), one)[0]
-    assert not signs_fit(claim([0, 0], [0.5, -0.25], [0.25]), one)[0]
-    assert not signs_fit(claim([0, 0], [1.0, 2.0], [-3.0]), one)[0]
-    assert not signs_fit(claim([0], [1.0], [math.nan]), one)[0]
-    assert not signs_fit(claim([0], [1.0], [1.0]), limits([0.0], [INF]))[0]
-    assert not signs_fit(claim([0], [-1.0], [-1.0]), limits([-INF], [0.0]))[0]
-    assert signs_fit(claim([0], [1.0], [1.0]), limits([-INF], [0.0]))[0]
-    assert signs_fit(claim([0], [-1.0], [-1.0]), limits([0.0], [INF]))[0]
+    assert failed(claim([0, 0], [1.0, 2.0], [3.0]), one) == set()
+    assert failed(claim([0, 0], [-1.0, -2.0], [-3.0]), one) == set()
+    assert failed(claim([0, 0], [0.0, 2.0], [2.0]), one) == set()
+    assert failed(claim([], [], [0.0]), one) == set()
+    assert failed(claim([], [], [2.0**-1074]), one) == {"multipliers"}
+    assert failed(claim([0, 0], [3.0, -1.0], [2.0]), one) == {"multipliers"}
+    assert failed(claim([0, 0], [0.5, -0.25], [0.25]), one) == {"multipliers"}
+    assert failed(claim([0, 0], [1.0, 2.0], [-3.0]), one) == {"multipliers"}
+    assert failed(claim([0], [1.0], [math.nan]), one) == {"multipliers"}
+    assert failed(claim([0], [1.0], [1.0]), limits([0.0], [INF])) == {"multipliers"}
+    assert failed(claim([0], [-1.0], [-1.0]), limits([-INF], [0.0])) == {"multipliers"}
+    assert failed(claim([0], [1.0], [1.0]), limits([-INF], [0.0])) == set()
+    assert failed(claim([0], [-1.0], [-1.0]), limits([0.0], [INF])) == set()
     # The second component is looked at as well.
     two = limits([0.0, 0.0], [1.0, 1.0])
-    assert not signs_fit(claim([0, 1], [1.0, 1.0], [1.0, 2.0]), two)[0]
-    assert signs_fit(claim([0, 1], [1.0, 1.0], [1.0, 1.0]), two)[0]
+    assert failed(claim([0, 1], [1.0, 1.0], [1.0, 2.0]), two) == {"multipliers"}
+    assert failed(claim([0, 1], [1.0, 1.0], [1.0, 1.0]), two) == set()
+
+
+def test_normals() -> None:
+    """x = 0 is on its lower bound 0."""
+    nothing, one = claim([], [], [0.0]), limits([0.0], [1.0])
+    assert failed(nothing, one, [-1.0, 0.0]) == set()
+    assert failed(nothing, one, [0.0, 2.0**-1074]) == {"normal"}
+
+
+def stated(weights: Any, rows: Any, signed: Any, others: Any, normal: Any) -> KKTCertificate:
+    return KKTCertificate(
+        x=0.0 * normal, delta=1.0, eps=0.0, feasibility=0.0, points=0.0 * rows, gradients=rows,
+        weights=weights, constraint_points=0.0 * others, constraint_gradients=others,
+        constraint_index=np.zeros(len(signed), dtype=int), constraint_weights=signed,
+        normal=normal, multipliers=[0.0], qualification=1.0,
+    )  # fmt: skip
 
 
 def test_the_length_in_the_claim_is_bounded_from_above() -> None:
@@ -102,11 +132,11 @@ def test_the_length_in_the_claim_is_bounded_from_above() -> None:
         normal = rng.standard_normal(d) * rng.integers(0, 2, d)
         factors = [*weights.tolist(), *signed.tolist(), 1.0]
         truth = squared_norm(exact_combination(factors, [*rows.tolist(), normal.tolist()]))
-        bound = combined_upper(weights, rows[:k], signed, rows[k:], normal)
+        bound = residual_upper(stated(weights, rows[:k], signed, rows[k:], normal))
         assert truth <= Fraction(bound) ** 2
         assert Fraction(bound) ** 2 <= truth * (1 + Fraction(1, 10**9)) + Fraction(1, 10**20)
-    nothing = combined_upper(np.ones(1), np.ones((1, 1)), -np.ones(1), np.ones((1, 1)), np.zeros(1))
-    assert nothing == 0.0
+    one = np.ones((1, 1))
+    assert residual_upper(stated(one[0], one, -one[0], one, 0.0 * one[0])) == 0.0
 
 
 def test_the_best_normal() -> None:
@@ -118,6 +148,13 @@ def test_the_best_normal() -> None:
 
 def everywhere(size: int) -> Box:
     return Box(np.full(size, -1.0), np.full(size, 1.0))
+
+
+def qualification_of(index: Any, rows: Any, normal: Any, box: Box, propose: Any) -> float:
+    hull = Hull(normal, box.fixed, propose)
+    for i, row in zip(index, rows):
+        hull.add(int(i), row)
+    return hull.separation()[0]
 
 
 def middle(hull: Any, cone: Any) -> Any:
@@ -187,3 +224,38 @@ def test_normals_in_use_are_directions_of_the_cone() -> None:
 
     assert qualification_of(index, rows, np.array([-5.0, 0.0]), fixed, note) == pytest.approx(1.0)
     assert seen[0].shape == (0, 2)
+
+
+def sampled_distance(rows: Any, cone: Any, rng: Any, draws: int = 4000) -> float:
+    """The shortest of many random elements of hull plus cone: an upper bound of the distance."""
+    weights = rng.dirichlet(np.full(len(rows), 0.5), draws)
+    points = weights @ rows
+    # For each point the best multiple of each of the few normals: they are coordinate vectors.
+    for normal in cone:
+        points = points + np.maximum(-(points @ normal), 0.0)[:, None] * normal
+    return float(np.linalg.norm(points, axis=1).min())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.booleans())
+def test_no_proposal_makes_it_larger_than_it_is(seed: int, honest: bool) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((4, 3)) + rng.uniform(0, 2) * np.eye(3)[0]
+    normal = np.where(rng.random(3) < 0.4, rng.choice([-1.0, 1.0], 3), 0.0)
+    box = Box(np.full(3, -1.0), np.full(3, 1.0))
+
+    def forged(hull: Any, cone: Any) -> Any:
+        return rng.dirichlet(np.ones(len(hull))), rng.random(len(cone))
+
+    q = qualification_of(np.arange(4), rows, normal, box, conic_weights if honest else forged)
+    lengths = np.linalg.norm(rows, axis=1)
+    cone = np.sign(normal)[:, None] * np.eye(3)
+    least = sampled_distance(rows / lengths[:, None], cone[normal != 0.0], rng)
+    assert q <= least + 1e-12
+    if honest:
+        assert q >= least - 0.15  # samples come close to the shortest
+
+
+def test_opposite_gradients_qualify_nothing() -> None:
+    rows, box = np.array([[1.0, 0.0], [-1.0, 0.0]]), Box(np.full(2, -1.0), np.full(2, 1.0))
+    assert qualification_of(np.arange(2), rows, np.zeros(2), box, conic_weights) == 0.0

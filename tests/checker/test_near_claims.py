@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.checker.near import check_near, combined_upper, show, unusable
+from goldstein.checker import near
+from goldstein.checker.near import combined_upper, show, unusable
 from goldstein.checker.sides import Limits
 from goldstein.checker.verification import Verification
 from goldstein.errors import NotCertifiableError
@@ -20,7 +22,7 @@ W = gs.Variable(2)
 F = gs.abs(W[0]) + 2.0 * gs.abs(W[1]) + W[1]
 HONEST: dict[str, Any] = {
     "x": np.array([0.375, 0.5]),
-    "pivot": [Fraction(0), Fraction(0)],
+    "exact_pivot": [Fraction(0), Fraction(0)],
     "directions": np.array([[1.0, 1.0], [-1.0, -1.0]]),
     "weights": np.array([1.0, 3.0]),
     "eps": 0.5 * math.sqrt(1.0),
@@ -30,7 +32,7 @@ HONEST: dict[str, Any] = {
 
 
 def check(F: gs.Expression = F, **fields: Any) -> Verification:
-    return check_near(F.program(), **(HONEST | fields))
+    return near.check(SimpleNamespace(**(HONEST | fields)), F.program())
 
 
 def failed(**fields: Any) -> set[str]:
@@ -75,7 +77,7 @@ def test_unusable_evidence_is_named() -> None:
 
 
 def test_dimensions() -> None:
-    assert failed(pivot=[Fraction(0)]) == {"dimension"}
+    assert failed(exact_pivot=[Fraction(0)]) == {"dimension"}
     assert failed(x=np.zeros(3)) == {"dimension"}
     assert failed(F=gs.sum(gs.Variable(1))) == {"dimension"}
 

@@ -44,13 +44,14 @@ def test_a_subclass_of_an_atom_is_not_its_base() -> None:
         Near.prove(F, [-1.0], [-1], [[1.0]], [1.0])
 
 
-def test_gradients_that_cannot_be_bounded_are_called_believed() -> None:
+def test_gradients_that_cannot_be_bounded_are_not_called_short() -> None:
+    """Every entry of the gradient is 1; in floats it may be anything up to 16."""
     B = np.zeros((200, 300))
     B[0], B[1], B[-1] = 1e17, 1.0, -1e17
     F, y = gs.sum(B @ gs.Variable(300)), np.ones(300)
     found = GoldsteinCertificate.from_gradients(y, y[None] + 0.01, F.gradient(y)[None]).verify(F)
-    (rounding,) = [check for check in found.checks if check.name == "rounding"]
-    assert not rounding.ok or "believed" in rounding.message
+    assert found.eps >= 300**0.5
+    assert not found.ok
 
 
 def test_empty_rows_of_large_data_are_no_kinks() -> None:

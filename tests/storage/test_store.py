@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.functions import norm1
 
 import goldstein as gs
-from goldstein.checker import files
+from goldstein.certificates import files
 
 
 @pytest.fixture(scope="module")

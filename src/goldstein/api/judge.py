@@ -132,7 +132,10 @@ class Judge:
         request, left = self.request, self.oracle.limit - self.oracle.calls
         spare = left - 6 * (2 * x.size + 50)
         keep = int(spare) if 0 < spare < math.inf else 0
-        with contextlib.suppress(OutOfCalls, InputError, UnresolvedError), self.oracle.reserved(keep):
+        with (
+            contextlib.suppress(OutOfCalls, InputError, UnresolvedError),
+            self.oracle.reserved(keep),
+        ):
             meta = {"seed": request.seed, **self.meta}
             return certificate_from(Enrichment(), x, request.delta, request.eps, self.oracle, meta)
         return None

@@ -169,7 +169,7 @@ class NearCertificate(Stored, PlottedCertificate):
         """
         point, shares = real_numbers("x", x), real_numbers("weights", weights)
         ways = np.atleast_2d(real_numbers("directions", directions))
-        exact = tuple(to_fractions(pivot))
+        exact = tuple(to_fractions(np.atleast_1d(np.asarray(pivot, dtype=object))))
         if ways.shape != (shares.size, point.size) or len(exact) != point.size:
             raise InputError(
                 f"x and pivot must have the same length d, directions shape (k, d) and weights "

@@ -216,16 +216,16 @@ class Rows:
         a, b = self.problem.propose(hull, cone)
         weights = np.zeros(len(rows))
         weights[of_f], weights[~of_f] = np.maximum(a, 0.0), np.maximum(b[: (~of_f).sum()], 0.0)
-        usable = (
-            weights[of_f].any() and np.isfinite(weights).all()
-        )  # what is proposed may be anything
-        with np.errstate(over="ignore"):
-            weights /= math.fsum(weights[of_f].tolist()) or 1.0
-        used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
-        if usable and used <= MORE_WEIGHT * self.most + self.cert.eps:
-            best = min(
-                best, (self.length(rows, owners, weights), weights), key=lambda pair: pair[0]
-            )
+        most = weights[of_f].max()
+        if not (most > 0 and np.isfinite(weights).all()):  # what is proposed may be anything
+            return best
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights /= most
+            weights /= math.fsum(weights[of_f].tolist())
+            used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
+        if used <= MORE_WEIGHT * self.most + self.cert.eps:
+            length = self.length(rows, owners, weights)
+            best = (length, weights) if length < best[0] else best
         return best
 
     def scale(self, rows: Matrix) -> float:
@@ -375,7 +375,9 @@ def _check_gradients(
     found.add("bound", within, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}")
     if not found.ok or (isinstance(problem.f, Written) and (rows.owners == OBJECTIVE).all()):
         return 0.0
-    if not has_room(cert.x, cert.delta, problem.box) or cert.delta < problem.f.smallest_ball(cert.x):
+    if not has_room(cert.x, cert.delta, problem.box) or cert.delta < problem.f.smallest_ball(
+        cert.x
+    ):
         found.add(
             "kinks", False, f"a ball of radius {cert.delta:g} has too few floats to look beside "
             "the points, and a black box does not say where its kinks are",

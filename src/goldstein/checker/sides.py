@@ -9,6 +9,7 @@ that stays constant near y (or beside it) may sit on a kink for good: the kink i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix
-from goldstein.checker.errors import InputError, NotCertifiableError
+from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import (
     Array,
@@ -340,7 +341,8 @@ def finite_numbers(values: Numbers, size: int, name: str) -> Any:
 def point_at(program: Program, y: Numbers, gradients: int = 1) -> Point:
     """Return what holds at a point; exactly, unless the function is irrational or large."""
     if program.is_small(gradients) and all(node.rational for node in program.nodes):
-        return Point(program, y)
+        with suppress(Irrational):  # a number of too many digits
+            return Point(program, y)
     from goldstein.checker.enclosed.point import EnclosedPoint
 
     return EnclosedPoint(program, y)

@@ -13,7 +13,7 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.storage.archive import Arrays
-from goldstein.storage.folder import Store, Form
+from goldstein.storage.folder import Form, Store
 from goldstein.storage.records import certificate_from_parts, certificate_parts
 
 #: Values asked for again differ by no more than this part.

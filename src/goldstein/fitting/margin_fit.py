@@ -39,7 +39,7 @@ from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.streams import is_state
 from goldstein.storage.archive import Arrays
-from goldstein.storage.folder import NO_STORE, Store, Form
+from goldstein.storage.folder import NO_STORE, Form, Store
 
 #: Rows times variables beyond which the guaranteed search gets few calls unless told otherwise.
 LARGE = 10**8

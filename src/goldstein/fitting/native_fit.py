@@ -28,7 +28,7 @@ from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.numerics.streams import is_state
 from goldstein.result import Result
 from goldstein.storage.archive import Arrays
-from goldstein.storage.folder import NO_STORE, Store, Form
+from goldstein.storage.folder import NO_STORE, Form, Store
 from goldstein.storage.records import result_from_record, result_record
 
 #: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which

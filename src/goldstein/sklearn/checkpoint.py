@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_random_state
 
 from goldstein.errors import InputTypeError
 from goldstein.sklearn.chunked import is_dask_array
-from goldstein.storage.folder import NO_STORE, Store, Folder, described, digest, seed_in
+from goldstein.storage.folder import NO_STORE, Folder, Store, described, digest, seed_in
 
 #: Parameters that do not change what is fitted, or that parts remember themselves.
 _FREE = ("checkpoint", "max_calls", "max_time", "n_jobs", "random_state", "warm_start")

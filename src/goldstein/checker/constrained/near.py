@@ -56,16 +56,11 @@ class ExactProblem:
     def check_place(self, found: Verification, cert: Any) -> None:
         """The pivot inside bounds and constraints, and at every limit that has a multiplier."""
         box, system, y = self.box, self.system, cert.exact_pivot
-        arrays = (
-            cert.constraint_directions,
-            cert.constraint_weights,
-            cert.normal,
-            cert.multipliers,
-        )
-        finite = all(np.isfinite(a).all() for a in arrays) and cert.digest == cert.content_digest()
-        found.add(
-            "content", finite, "unaltered" if finite else "a field was changed, or is not finite"
-        )
+        arrays = cert.constraint_directions, cert.constraint_weights, cert.normal, cert.multipliers
+        sound = all(np.isfinite(a).all() for a in arrays) and cert.digest == cert.content_digest()
+        words = "unaltered" if sound else "a field was changed, or is not finite"
+        if not found.add("content", sound, words):
+            return
         check_signs(found, cert, system, box)
         sizes = {box.lower.size, *(part.dim for part in self.parts)} == {cert.x.size}
         if not (found.add("sizes", sizes, "those of x") and found.ok):
