@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from goldstein.certificates.verifying import in_layout, layout_of, settle_layout, verified
+from goldstein.certificates.verifying import LaidOut, in_layout, layout_of, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import Asked
-from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper
 from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import best_bound
 from goldstein.oracles import Oracle
-from goldstein.storage.codec import Stored, array
+from goldstein.storage.codec import array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GoldsteinCertificate(Stored, PlottedCertificate):
+class GoldsteinCertificate(LaidOut):
     """Proof that x is (eps, delta)-Goldstein stationary.
 
     Each point y_j lies within `delta` of `x`, g_j is the gradient there, and the convex
@@ -59,17 +57,7 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
     points: Matrix = array("k d")
     gradients: Matrix = array("k d")
     weights: Vector = array("k")
-    label: Label = "conditional"
-    meta: dict[str, Any] = field(default_factory=dict)
     descent: Vector | None = array("d", default=None)
-    layout: Layout = field(default_factory=list)
-    digest: str = ""
-    #: The layout is that of the user's own point, and need not be asked for again.
-    own_layout: bool = field(default=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        settle_layout(self)
-        super().__post_init__()
 
     @classmethod
     def from_gradients(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.multipliers import Qualified
-from goldstein.certificates.verifying import settle_layout, verified
+from goldstein.certificates.verifying import LaidOut, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
-from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
+from goldstein.checker.verification import Verification
 from goldstein.errors import InputError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.oracles import Oracle, as_oracle
-from goldstein.storage.codec import Stored, array, as_number
+from goldstein.storage.codec import array, as_number
 
 Rows = NDArray[np.int64]
 
@@ -31,7 +29,7 @@ LISTED = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
+class KKTCertificate(Qualified, NoProofFile, LaidOut):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)
@@ -92,15 +90,6 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
     normal: Vector = array("d")
     multipliers: Vector = array("m")
     qualification: float
-    label: Label = "conditional"
-    meta: dict[str, Any] = field(default_factory=dict)
-    layout: Layout = field(default_factory=list)
-    digest: str = ""
-    own_layout: bool = field(default=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        settle_layout(self)
-        super().__post_init__()
 
     def verify(
         self,

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,29 +15,28 @@ from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import (
     CHANGE_OF_MACHINE,
+    AtPivot,
     Described,
     parse_pivot,
     program_of,
-    settle_pivot,
     written_pivot,
 )  # fmt: skip
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
-from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_distance
+from goldstein.checker.rationals import sqrt_upper, squared_distance
 from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from
-from goldstein.storage.codec import Stored, array, closed, text
+from goldstein.storage.codec import array, text
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificate):
+class NearKKTCertificate(WithMultipliers, NoProofFile, AtPivot):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and
@@ -100,15 +98,6 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
     label: Label = "certified"
     meta: dict[str, Any] = field(default_factory=dict)
     digest: str = ""
-
-    def __post_init__(self) -> None:
-        settle_pivot(self)
-        super().__post_init__()
-
-    @cached_property
-    def pivot(self) -> Vector:
-        """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
 
     def verify(
         self,

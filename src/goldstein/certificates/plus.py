@@ -7,25 +7,23 @@ what is left is that v is a subgradient of h, up to the Fenchel gap (`goldstein.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.verifying import in_layout, settle_layout, verified
+from goldstein.certificates.verifying import LaidOut, in_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.fenchel import fenchel_gap, term_share
-from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import up
-from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
+from goldstein.checker.verification import Verification
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.prox.term import Term, term_from_record
-from goldstein.storage.codec import Stored, array, text
+from goldstein.storage.codec import array, text
 
 
 def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
@@ -37,7 +35,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
+class PlusCertificate(NoProofFile, LaidOut):
     """Proof that x is (eps, delta)-stationary for f + h.
 
     Some convex combination of gradients of f at points within `delta` of `x`, plus a subgradient
@@ -78,17 +76,11 @@ class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
     weights: Vector = array("k")
     subgradient: Vector = array("d")
     term: Term = text(lambda term: term.to_record(), term_from_record)
-    label: Label = "conditional"
-    meta: dict[str, Any] = field(default_factory=dict)
-    layout: Layout = field(default_factory=list)
-    digest: str = ""
-    own_layout: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.term, Term):
             raise InputTypeError(f"term must be one of gs.prox, got {type(self.term).__name__}.")
         self.term.check(np.size(self.x))
-        settle_layout(self)
         super().__post_init__()
 
     @classmethod

@@ -46,8 +46,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.grain import Many, grain_of
 from goldstein.certificates.multipliers import Qualified
+from goldstein.certificates.quantisation import Many, quantum_of
 from goldstein.certificates.values import (
     Draws,
     ValuesCertificate,
@@ -254,12 +254,12 @@ class OfMultiples:
         """Return the steps of f, and of each constraint times its multiplier."""
         m, system = self.multiples, self.system
         where = m.points[m.weights > 0]
-        total = grain_of(self.values_at, where, m.widths, slopes, delta, box, rng)
+        total = quantum_of(self.values_at, where, m.widths, slopes, delta, box, rng)
         for i, weight in enumerate(np.abs(m.multipliers(system.size)).tolist()):
             if weight and not system.linear[i]:
                 where = m.points[np.unique(m.point_index[m.constraint_index == i])]
                 allowed, component = slopes / weight, _component(system, i)
-                total += weight * grain_of(component, where, m.widths, allowed, delta, box, rng)
+                total += weight * quantum_of(component, where, m.widths, allowed, delta, box, rng)
         return total
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,31 @@ from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.layout import Layout, is_layout, is_vector, shown, taken_apart
 from goldstein.checker.rounding import up
 from goldstein.checker.sampled import check_layout
-from goldstein.checker.verification import Verification
+from goldstein.checker.verification import Label, Verification
+from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from
+from goldstein.storage.codec import Stored
 
 
-def settle_layout(certificate: Any) -> None:
-    """Give a certificate that says nothing of its layout that of a vector; refuse what is none."""
-    if not certificate.layout:
-        object.__setattr__(certificate, "layout", [int(np.size(certificate.x))])
-    if not is_layout(certificate.layout):
-        raise InputError("the layout of the point in this certificate is not one of ours.")
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LaidOut(Stored, PlottedCertificate):
+    """A claim about a function of points in some layout, part of the claim."""
+
+    label: Label = "conditional"
+    meta: dict[str, Any] = field(default_factory=dict)
+    layout: Layout = field(default_factory=list)
+    digest: str = ""
+    #: The layout is that of the user's own point, and need not be asked for again.
+    own_layout: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.layout:
+            object.__setattr__(self, "layout", [int(np.size(self.x))])
+        if not is_layout(self.layout):
+            raise InputError("the layout of the point in this certificate is not one of ours.")
+        super().__post_init__()
 
 
 def with_layout(certificate: Any, layout: Layout | None) -> Any:
@@ -109,12 +122,12 @@ def checked(
 
 
 __all__ = [
+    "LaidOut",
     "as_proved",
     "check_layout",
     "checked",
     "in_layout",
     "layout_of",
-    "settle_layout",
     "verified",
     "with_layout",
 ]

@@ -32,7 +32,7 @@ LOOK = 1e-7
 #: smooth functions, crosses kinks.
 BLURRED, SHORT = 0.1, 0.3
 
-#: The same where a search knows in which directions f changes alike; no step is longer than this
+#: The same where a search knows in which basis f changes alike; no step is longer than this
 #: then, against the size of x.
 BLURRED_IN_METRIC, LONG = 0.3, 0.1
 
@@ -71,7 +71,7 @@ class Stencil:
         self.noise = 0.0
         #: How long gradients are, about: 0 where none has been seen.
         self.steep = 0.0
-        #: A factor J of the metric J J' of a search: directions in which f changes alike. Steps of
+        #: A factor J of the metric J J' of a search: basis in which f changes alike. Steps of
         #: one length would see nothing but noise along a valley, or cross the kinks beside it.
         self._factor: Matrix | None = None
         self._free = not np.isfinite(np.concatenate([lower, upper])).any()
@@ -80,14 +80,14 @@ class Stencil:
         self._last: tuple[bytes, Vector, Matrix] = (b"", lower, np.zeros((0, lower.size)))
 
     def at(self, y: Vector) -> tuple[Vector, Matrix]:
-        """Return the point nearest to y that has room, and the ways from there."""
+        """Return the point nearest to y that has room, and the basis from there."""
         factor = self._factor
         step = self.step(y)
         key = y.tobytes() + (step if factor is None else factor).tobytes()
         if self._last[0] != key:
             self._asked += 1
-            ways = self._basis(step, step > 0.0) if factor is None else self._scaled(y, factor)
-            self._last = key, self.inside(y, step) if factor is None else y, ways
+            basis = self._basis(step, step > 0.0) if factor is None else self._scaled(y, factor)
+            self._last = key, self.inside(y, step) if factor is None else y, basis
         return self._last[1:]
 
     def fit(self, factor: Matrix | None, slope: Vector | None) -> None:
@@ -112,14 +112,14 @@ class Stencil:
             self._steep_in_metric = 0.5 * (before + length) if before else length
 
     def _scaled(self, y: Vector, factor: Matrix) -> Matrix:
-        """Return a random basis of directions in which f changes alike."""
+        """Return a random basis of basis in which f changes alike."""
         d, size = y.size, max(1.0, float(np.abs(y).max()))
         turned = np.linalg.qr(stream(self.seed, self._asked, "basis").standard_normal((d, d)))[0]
         clear = math.sqrt(2.0 * d) * self.noise**0.75 / BLURRED_IN_METRIC
-        # Axis by axis: to shorten the ways themselves would bury in noise what is steep.
+        # Axis by axis: to shorten the basis themselves would bury in noise what is steep.
         axes, lengths, _ = np.linalg.svd(clear / (self._steep_in_metric or 1.0) * factor)
-        ways: Matrix = ((axes * np.clip(lengths, FORWARD * size, LONG * size)) @ turned).T
-        return ways
+        basis: Matrix = ((axes * np.clip(lengths, FORWARD * size, LONG * size)) @ turned).T
+        return basis
 
     def step(self, y: Vector) -> Vector:
         """Return the steps at y along each coordinate."""
@@ -143,20 +143,20 @@ class Stencil:
         count = int(free.sum())
         rng = stream(self.seed, self._asked, "basis")
         turned = np.linalg.qr(rng.standard_normal((count, count)))[0]
-        ways = np.zeros((count, step.size))
-        ways[:, free] = turned * step[free]
-        return ways
+        basis = np.zeros((count, step.size))
+        basis[:, free] = turned * step[free]
+        return basis
 
 
-def slopes_along(ways: Matrix, rises: Matrix | Vector) -> Matrix | Vector:
-    """Return the gradients of functions that rise so much along the ways: one, or one per column.
+def slopes_along(basis: Matrix, rises: Matrix | Vector) -> Matrix | Vector:
+    """Return the gradients of functions that rise so much along the basis: one, or one per column.
 
-    Coordinates that no way leads along have slope 0.
+    Coordinates that no direction leads along have slope 0.
     """
-    free = ways.any(axis=0)
-    slopes = np.zeros((*rises.shape[1:], ways.shape[1]))
+    free = basis.any(axis=0)
+    slopes = np.zeros((*rises.shape[1:], basis.shape[1]))
     if free.any():
-        slopes[..., free] = np.linalg.solve(ways[:, free], rises).T
+        slopes[..., free] = np.linalg.solve(basis[:, free], rises).T
     return slopes
 
 
@@ -210,20 +210,23 @@ class Differences(Oracle):
     def gradient(self, y: Vector) -> Vector:
         if self.exact:
             return self.values.gradient(y)
-        place, ways = self.stencil.at(y)
-        ahead = place + ways
+        place, basis = self.stencil.at(y)
+        ahead = place + basis
         if self.stencil.central:
-            behind = place - ways
+            behind = place - basis
             answers = self.values.values_at(np.vstack([ahead, behind]), self.workers)
-            rises, ways = answers[: len(ways)] - answers[len(ways) :], ahead - behind
+            rises, basis = (
+                answers[: len(basis)] - answers[len(basis) :],
+                ahead - behind,
+            )
         else:
             key = place.tobytes()
             points = ahead if key in self._known else np.vstack([ahead, place])
             answers = self.values.values_at(points, self.workers)
-            if len(points) > len(ways):
+            if len(points) > len(basis):
                 self._remember(key, float(answers[-1]))
-            rises, ways = answers[: len(ways)] - self._known[key], ahead - place
-        slope = slopes_along(ways, rises)
+            rises, basis = answers[: len(basis)] - self._known[key], ahead - place
+        slope = slopes_along(basis, rises)
         self.stencil.saw(slope)
         return slope
 
@@ -269,8 +272,8 @@ def noise_level(
     start = oracle.values_at(x[None], workers)[0] if known is None else known
     levels = []
     for _ in range(NOISE_LINES):
-        way = step * rng.uniform(-1.0, 1.0, x.size)
-        points = x + np.arange(ON_A_LINE)[:, None] * way
+        direction = step * rng.uniform(-1.0, 1.0, x.size)
+        points = x + np.arange(ON_A_LINE)[:, None] * direction
         values = np.append(start, oracle.values_at(points[1:FIRST_FEW], workers))
         if not np.isfinite(values).all():
             continue

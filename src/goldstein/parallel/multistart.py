@@ -6,12 +6,12 @@ import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from goldstein.api import minimize
 from goldstein.api.inputs import RNG
 from goldstein.api.starts import best_of
 from goldstein.checker.arrays import Vector
@@ -22,10 +22,9 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.parallel.gathering import (
     Failure,
     How,
-    Job,
     OnResult,
+    Searches,
     asked_oracle,
-    confirm,
     gather,
     seed_of,
     total_value,
@@ -212,7 +211,7 @@ def multistart(
     options = {**options, "eps": eps, "delta": delta}
     identity = {"kind": "multistart", "function": _name(fun), "options": options}
     how = How(n_jobs, blas_threads, folder, progress, on_result)
-    work = _Searches(fun, jac, options)
+    work = Searches(partial(_problem, fun, jac), None, options)
     results, failures = gather(work, points, seed, identity, how, "starts")
     found = _distinct(results, fun, jac, options)
     return MultiStart(results, found, failures, seed, time.perf_counter() - begin)
@@ -242,24 +241,8 @@ def start_points(starts: Any, n_starts: int | None, seed: int) -> Sequence[Any]:
     return points[:n_starts]
 
 
-@dataclass(frozen=True)
-class _Searches:
-    """The work of one start, on any worker."""
-
-    fun: Any
-    jac: Any
-    options: dict[str, Any]
-
-    def __call__(self, job: Job) -> Sequence[Result]:
-        if job.stored is not None:
-            return [
-                confirm(result, self.fun, self.jac, self.options, x0, seed)
-                for result, x0, seed in zip(job.stored, job.subjects, job.seeds)
-            ]
-        return [
-            minimize(self.fun, x0, self.jac, rng=seed, **self.options)
-            for x0, seed in zip(job.subjects, job.seeds)
-        ]
+def _problem(fun: Any, jac: Any, start: Any) -> dict[str, Any]:
+    return {"fun": fun, "jac": jac, "x0": start}
 
 
 def _distinct(

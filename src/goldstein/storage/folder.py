@@ -23,6 +23,7 @@ from goldstein.errors import CertificateFileError, CheckpointError, GoldsteinErr
 from goldstein.result import Result
 from goldstein.storage.archive import Arrays, read_record, write_record
 from goldstein.storage.files import CheckpointWarning, LockedFile, replacing
+from goldstein.storage.journal import usable_seed
 from goldstein.storage.records import result_from_record, result_record
 
 T = TypeVar("T")
@@ -227,9 +228,7 @@ def save_part(path: Path, form: Form[T], part: T, tag: Any = None, seconds: floa
 
 def seed_in(path: str | Path | None) -> int | None:
     """Return the seed of the run in a folder, so that a run without a seed can resume it."""
-    known = None if path is None else _read_identity(Path(path))
-    seed = None if known is None else known.get("seed")
-    return seed if isinstance(seed, int) else None
+    return usable_seed((None if path is None else _read_identity(Path(path))) or {})
 
 
 def described(value: Any) -> Any:

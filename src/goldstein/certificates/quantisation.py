@@ -33,7 +33,7 @@ FAR = 0.1
 LEVELS, STAYS = 6, 0.25
 
 
-def grain_of(
+def quantum_of(
     values_at: Many,
     points: Matrix,
     widths: Vector,
@@ -48,33 +48,33 @@ def grain_of(
     """
     # f may hardly change along one line for another reason, nor around one of the points.
     centres = np.resize(np.arange(len(points)), max(LINES, len(points)))
-    ways = widths * rng.standard_normal((centres.size, widths.size))
+    vectors = widths * rng.standard_normal((centres.size, widths.size))
     far = [max(delta, FAR * max(1.0, float(np.abs(y).max()))) for y in points]
     flat = max(
-        _grain_along(values_at, points[j], way, far[j], box) for j, way in zip(centres, ways)
+        _quantum_along(values_at, points[j], v, far[j], box) for j, v in zip(centres, vectors)
     )
     free = widths > 0
     allowed = float((2.0 * widths * slopes)[free].min(initial=math.inf))
     picked = rng.integers(len(points), size=SEARCHED)
-    ways = np.where(free, rng.standard_normal((SEARCHED, widths.size)), 0.0)
+    vectors = np.where(free, rng.standard_normal((SEARCHED, widths.size)), 0.0)
     steps = [
-        _step_along(values_at, points[j], way, (far[j], delta), box)
-        for j, way in zip(picked, ways)
+        _step_along(values_at, points[j], v, (far[j], delta), box)
+        for j, v in zip(picked, vectors)
         if free.any()
     ]
     return max(flat, *(step for step in steps if step > allowed), 0.0)
 
 
-def _grain_along(values_at: Many, centre: Vector, way: Vector, far: float, box: Box) -> float:
+def _quantum_along(values_at: Many, centre: Vector, v: Vector, far: float, box: Box) -> float:
     """Return the size of the steps where values hardly change over a box.
 
     Where a function is flat on one side of a kink, its values still change by as little as one
     likes.
     """
-    reach, scale = norm_upper(way), 1.0 / LADDER
+    reach, scale = norm_upper(v), 1.0 / LADDER
     # Beyond the ball, too: a plateau may be larger than that.
     while 0.0 < scale * reach <= far:
-        line = box.clip(centre + np.linspace(-scale, scale, LADDER)[:, None] * way)
+        line = box.clip(centre + np.linspace(-scale, scale, LADDER)[:, None] * v)
         values = values_at(line)
         changes = np.abs(np.diff(values))
         if scale < 1.0 and 2 * (changes > 0).sum() >= changes.size:
@@ -104,15 +104,15 @@ def _smallest_change(values_at: Many, ends: Matrix, values: Vector, halvings: in
 
 
 def _step_along(
-    values_at: Many, centre: Vector, way: Vector, reaches: tuple[float, ...], box: Box
+    values_at: Many, centre: Vector, v: Vector, reaches: tuple[float, ...], box: Box
 ) -> float:
     """Return by how much values jump somewhere along a line, or 0.
 
     f need not be defined far away: then one looks nearer.
     """
     for reach in reaches:
-        length = reach / norm_upper(way)
-        line = box.clip(centre + np.linspace(-length, length, LADDER)[:, None] * way)
+        length = reach / norm_upper(v)
+        line = box.clip(centre + np.linspace(-length, length, LADDER)[:, None] * v)
         try:
             values = values_at(line)
             if np.isfinite(values).all():
