@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,10 +20,10 @@ from goldstein.errors import GoldsteinError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.numerics.hull import best_bound
 from goldstein.oracles import Oracle
-from goldstein.storage.codec import array
+from goldstein.storage.codec import array, record
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class GoldsteinCertificate(LaidOut):
     """Proof that x is (eps, delta)-Goldstein stationary.
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.multipliers import Qualified
-from goldstein.certificates.verifying import LaidOut, verified
+from goldstein.certificates.verifying import LaidOut, Qualified, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
@@ -20,7 +19,7 @@ from goldstein.checker.verification import Verification
 from goldstein.errors import InputError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.oracles import Oracle, as_oracle
-from goldstein.storage.codec import array, as_number
+from goldstein.storage.codec import array, as_number, record
 
 Rows = NDArray[np.int64]
 
@@ -28,7 +27,7 @@ Rows = NDArray[np.int64]
 LISTED = 6
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class KKTCertificate(Qualified, NoProofFile, LaidOut):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.caratheodory import sparse_weights
-from goldstein.storage.codec import Stored, array, closed, real_numbers, text
+from goldstein.storage.codec import Stored, array, closed, real_numbers, record, text
 
 #: Refused when a file is read: reducing fractions takes quadratic time in their digits (one of this
 #: length takes seconds), and coordinates over one denominator take this many bits of memory.
@@ -108,7 +108,7 @@ class Described(Protocol):
     def program(self) -> Program: ...
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class NearCertificate(AtPivot):
     """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
 

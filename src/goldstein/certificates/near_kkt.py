@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import (
     CHANGE_OF_MACHINE,
     AtPivot,
@@ -21,6 +20,7 @@ from goldstein.certificates.near import (
     program_of,
     written_pivot,
 )  # fmt: skip
+from goldstein.certificates.verifying import WithMultipliers
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
@@ -30,12 +30,12 @@ from goldstein.checker.verification import Label, Verification
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from
-from goldstein.storage.codec import array, text
+from goldstein.storage.codec import array, record, text
 
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class NearKKTCertificate(WithMultipliers, NoProofFile, AtPivot):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 

@@ -7,7 +7,6 @@ what is left is that v is a subgradient of h, up to the Fenchel gap (`goldstein.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from goldstein.checker.verification import Verification
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.prox.term import Term, term_from_record
-from goldstein.storage.codec import array, text
+from goldstein.storage.codec import array, record, text
 
 
 def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
@@ -34,7 +33,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
     return term.bounded(box.lower, box.upper)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class PlusCertificate(NoProofFile, LaidOut):
     """Proof that x is (eps, delta)-stationary for f + h.
 

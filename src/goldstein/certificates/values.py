@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from goldstein.certificates.confidence import sampling_slack
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.quantisation import DIGITS, Many, quantum_of
-from goldstein.certificates.verifying import LaidOut, check_layout, layout_of
+from goldstein.certificates.verifying import LaidOut, layout_of
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.layout import Layout, is_vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
+from goldstein.checker.sampled import check_layout
 from goldstein.checker.verification import Label, Verification
 from goldstein.constrained.box import Box, as_box
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
@@ -41,7 +42,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.function import as_values
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import Workers, mapped
-from goldstein.storage.codec import array
+from goldstein.storage.codec import array, record
 
 #: The part of 1 - confidence that goes to McDiarmid's bound; the rest goes to the entries.
 WHOLE = 0.1
@@ -56,7 +57,7 @@ FEWEST = 24
 CHUNK, EFFORT = 20_000, 100_000_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class ValuesCertificate(NoProofFile, LaidOut):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
 

@@ -46,7 +46,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.multipliers import Qualified
 from goldstein.certificates.quantisation import Many, quantum_of
 from goldstein.certificates.values import (
     Draws,
@@ -55,6 +54,7 @@ from goldstein.certificates.values import (
     differences_at,
     plain_checks,
 )
+from goldstein.certificates.verifying import Qualified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.multipliers import (
     DEGENERATE,
@@ -75,7 +75,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
 from goldstein.oracles.workers import Workers, mapped
-from goldstein.storage.codec import array
+from goldstein.storage.codec import array, record
 
 Rows = NDArray[np.int64]
 
@@ -88,7 +88,7 @@ def _no_index() -> Rows:
     return np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """Statistical evidence, from values alone, that x is an (eps, delta)-Goldstein-KKT point.
 
@@ -146,7 +146,7 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     feasibility: float = 0.0
     qualification: float = 1.0
 
-    def verify(
+    def verify(  # type: ignore[override]  # of points that are vectors
         self,
         fun: Oracle | Callable[..., Any],
         jac: Any = None,

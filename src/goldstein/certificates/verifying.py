@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker import sampled
+from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
+from goldstein.checker.constrained.multipliers import DEGENERATE
+from goldstein.checker.function import Asked
 from goldstein.checker.layout import Layout, is_layout, is_vector, shown, taken_apart
 from goldstein.checker.rounding import up
-from goldstein.checker.sampled import check_layout
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError
@@ -39,6 +41,28 @@ class LaidOut(Stored, PlottedCertificate):
         if not is_layout(self.layout):
             raise InputError("the layout of the point in this certificate is not one of ours.")
         super().__post_init__()
+
+
+class WithMultipliers:
+    """A claim about f and constraints, one multiplier for each component of these."""
+
+    multipliers: Vector
+
+    @property
+    def active(self) -> list[int]:
+        """Components of the constraints with a multiplier."""
+        return [int(i) for i in np.flatnonzero(self.multipliers)]
+
+
+class Qualified(WithMultipliers):
+    """One that also says how far the gradients of the constraints are from cancelling."""
+
+    qualification: float
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether the constraints alone nearly cancel: the claim then says nothing about f."""
+        return self.qualification <= DEGENERATE
 
 
 def with_layout(certificate: Any, layout: Layout | None) -> Any:
@@ -116,18 +140,6 @@ def checked(
 ) -> Verification:
     """Decide a claim as `verify` will, with a function that counts."""
     plain = oracle.plain
-    f = sampled.asked(plain) if hasattr(plain, "program") else sampled.Asked(oracle)
+    f = sampled.asked(plain) if hasattr(plain, "program") else Asked(oracle)
     problem = sampled.Problem(f, box, shortest_weights, certificate.layout, None, system)
     return sampled.check(certificate, problem, seed, check_values)
-
-
-__all__ = [
-    "LaidOut",
-    "as_proved",
-    "check_layout",
-    "checked",
-    "in_layout",
-    "layout_of",
-    "verified",
-    "with_layout",
-]

@@ -32,7 +32,7 @@ LOOK = 1e-7
 #: smooth functions, crosses kinks.
 BLURRED, SHORT = 0.1, 0.3
 
-#: The same where a search knows in which basis f changes alike; no step is longer than this
+#: The same where a search knows in which directions f changes alike; no step is longer than this
 #: then, against the size of x.
 BLURRED_IN_METRIC, LONG = 0.3, 0.1
 
@@ -71,7 +71,7 @@ class Stencil:
         self.noise = 0.0
         #: How long gradients are, about: 0 where none has been seen.
         self.steep = 0.0
-        #: A factor J of the metric J J' of a search: basis in which f changes alike. Steps of
+        #: A factor J of the metric J J' of a search: directions in which f changes alike. Steps of
         #: one length would see nothing but noise along a valley, or cross the kinks beside it.
         self._factor: Matrix | None = None
         self._free = not np.isfinite(np.concatenate([lower, upper])).any()
@@ -80,7 +80,7 @@ class Stencil:
         self._last: tuple[bytes, Vector, Matrix] = (b"", lower, np.zeros((0, lower.size)))
 
     def at(self, y: Vector) -> tuple[Vector, Matrix]:
-        """Return the point nearest to y that has room, and the basis from there."""
+        """Return the point nearest to y that has room, and the basis of steps there."""
         factor = self._factor
         step = self.step(y)
         key = y.tobytes() + (step if factor is None else factor).tobytes()
@@ -112,11 +112,11 @@ class Stencil:
             self._steep_in_metric = 0.5 * (before + length) if before else length
 
     def _scaled(self, y: Vector, factor: Matrix) -> Matrix:
-        """Return a random basis of basis in which f changes alike."""
+        """Return a random basis of directions in which f changes alike."""
         d, size = y.size, max(1.0, float(np.abs(y).max()))
         turned = np.linalg.qr(stream(self.seed, self._asked, "basis").standard_normal((d, d)))[0]
         clear = math.sqrt(2.0 * d) * self.noise**0.75 / BLURRED_IN_METRIC
-        # Axis by axis: to shorten the basis themselves would bury in noise what is steep.
+        # Axis by axis: to shorten the steps themselves would bury in noise what is steep.
         axes, lengths, _ = np.linalg.svd(clear / (self._steep_in_metric or 1.0) * factor)
         basis: Matrix = ((axes * np.clip(lengths, FORWARD * size, LONG * size)) @ turned).T
         return basis
@@ -211,21 +211,18 @@ class Differences(Oracle):
         if self.exact:
             return self.values.gradient(y)
         place, basis = self.stencil.at(y)
-        ahead = place + basis
+        count, ahead = len(basis), place + basis
         if self.stencil.central:
             behind = place - basis
             answers = self.values.values_at(np.vstack([ahead, behind]), self.workers)
-            rises, basis = (
-                answers[: len(basis)] - answers[len(basis) :],
-                ahead - behind,
-            )
+            rises, basis = answers[:count] - answers[count:], ahead - behind
         else:
             key = place.tobytes()
             points = ahead if key in self._known else np.vstack([ahead, place])
             answers = self.values.values_at(points, self.workers)
-            if len(points) > len(basis):
+            if len(points) > count:
                 self._remember(key, float(answers[-1]))
-            rises, basis = answers[: len(basis)] - self._known[key], ahead - place
+            rises, basis = answers[:count] - self._known[key], ahead - place
         slope = slopes_along(basis, rises)
         self.stencil.saw(slope)
         return slope

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from goldstein.api.inputs import RNG
 from goldstein.api.starts import best_of
 from goldstein.checker.arrays import Vector
 from goldstein.checker.layout import is_vector
+from goldstein.display import Reported
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
@@ -68,7 +68,7 @@ class StationaryPoint:
 
 
 @dataclass(repr=False)
-class MultiStart:
+class MultiStart(Reported):
     """What many starts led to.
 
     Attributes
@@ -99,24 +99,6 @@ class MultiStart:
             raise InputError("no start has a result; see failures.")
         verified = [result for result in there if result.success]
         return best_of(verified or there, lambda result: result.fun)
-
-    def report(
-        self,
-        path: str | Path,
-        fun: Any = None,
-        jac: Callable[..., Any] | bool | str | None = None,
-        *,
-        limits: dict[str, Any] | None = None,
-        title: str = "",
-    ) -> Path:
-        """Write a page about the best run and the distinct stationary points (extra `report`).
-
-        The arguments are those of `Result.report`. Results that come from other processes have
-        lost their function: give it for checks, level lines and the curve.
-        """
-        write = importlib.import_module("goldstein.reporting.report").write_report
-        written: Path = write(self, path, fun, jac, limits, title)
-        return written
 
     def __repr__(self) -> str:
         there = [result for result in self.results if result is not None]

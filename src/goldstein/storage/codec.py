@@ -9,7 +9,16 @@ import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, get_args, runtime_checkable
+from typing import (
+    Any,
+    ClassVar,
+    Protocol,
+    Self,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    runtime_checkable,
+)  # fmt: skip
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +29,7 @@ from goldstein.numerics.exact_floats import exact_floats
 from goldstein.storage.archive import Arrays, read_record, write_record
 
 LABELS = get_args(Label)
+T = TypeVar("T")
 
 
 def as_number(name: str, value: Any) -> float:
@@ -165,6 +175,14 @@ def closed(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+@dataclass_transform(
+    frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field, array, text)
+)
+def record(cls: type[T]) -> type[T]:
+    """Make a dataclass of a kind of certificate (a decorator)."""
+    return dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+
+
 class Stored:
     """A certificate: data by fields. It goes to files, and comes out of them as it was made.
 
@@ -172,7 +190,9 @@ class Stored:
     plain data itself; a float is a number of the claim.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     kind: ClassVar[str]
+    x: NDArray[np.float64]
     #: What its check is given besides the function.
     limits: ClassVar[tuple[str, ...]] = ()
 
@@ -258,7 +278,7 @@ class Stored:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Checked and closed as a new one is; nothing that was derived from the fields comes along.
-        names = {field.name for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        names = {field.name for field in dataclasses.fields(self)}
         if not names <= set(state):
             missing = ", ".join(sorted(names - set(state)))
             raise InputError(
@@ -292,7 +312,7 @@ class _Layout:
         self.written = {*self.plain, "digest"}
 
 
-_layout = functools.cache(_Layout)
+_layout: Callable[[Any], _Layout] = functools.cache(_Layout)
 
 
 def save_certificate(certificate: Certificate, path: str | Path) -> Path:

@@ -48,7 +48,7 @@ Fits = Callable[[Vector | None], bool]
 class _Record(NamedTuple):
     width: int  # bytes of a number; 0 for a kink
     at: int  # where the numbers begin
-    count: int
+    size: int
 
 
 class Journal:
@@ -136,14 +136,14 @@ class Journal:
         while (found := self._record_at(file.end)) is not None:
             self._last, digest = found
             self._known[digest].append(self._last)
-            number, file.end = number + 1, self._last.at + 8 * self._last.count + _SUM.size
+            number, file.end = number + 1, self._last.at + 8 * self._last.size + _SUM.size
         if file.end < file.size:
             file.say(
                 f"is damaged after {number} answers, as a run leaves it that was stopped while "
                 f"writing; its last {file.size - file.end} bytes are cut off, and asked for again"
             )
         last = self._last
-        if last is not None and last.count == 1 and not np.isfinite(self._numbers(last)).all():
+        if last is not None and last.size == 1 and not np.isfinite(self._numbers(last)).all():
             # The run may have died of this answer; let the function, perhaps mended, say it again.
             self._known[digest].pop()
             file.end, self._last = last.at - _HEAD.size, None
@@ -228,7 +228,7 @@ class Journal:
             )
 
     def _numbers(self, record: _Record) -> Vector:
-        return np.frombuffer(self._file.read(record.at, 8 * record.count)).copy()
+        return np.frombuffer(self._file.read(record.at, 8 * record.size)).copy()
 
     def _keep(self, width: int, digest: bytes, payload: bytes) -> None:
         end = self._file.end
