@@ -39,7 +39,7 @@ constraints in use cancel each other the claim says nothing about f (`qualificat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -194,6 +194,11 @@ class Multiples:
     constraint_index: Rows
     point_index: Rows
 
+    @classmethod
+    def of(cls, claim: ValuesKKTCertificate) -> Multiples:
+        """Return those of a claim."""
+        return cls(**{part.name: getattr(claim, part.name) for part in fields(cls)})
+
     def on(self, j: int) -> tuple[Rows, Vector]:
         """Return components of the constraints and their weights at point j."""
         here = self.point_index == j
@@ -312,10 +317,6 @@ def check_values_kkt(
     """Return what fresh draws say; the checks stop where a later one would mean nothing."""
     found = Verification(np.inf, np.inf, "estimated")
     box = as_box(bounds, cert.x.size)
-    multiples = Multiples(
-        cert.points, cert.weights, cert.widths, cert.constraint_weights, cert.constraint_index,
-        cert.point_index,
-    )  # fmt: skip
     cost = 2 * cert.x.size * len(cert.points)
     if not (plain_checks(found, cert, box, cost) and _check_witnesses(found, cert, box)):
         return found
@@ -324,10 +325,12 @@ def check_values_kkt(
         system = as_system(constraints, cert.x, stencil=stencil, workers=workers)
         if not _check_constraints(found, cert, system):
             return found
-        source = OfMultiples(lambda points: oracle.values_at(points, workers), system, multiples)
+        source = OfMultiples(
+            lambda points: oracle.values_at(points, workers), system, Multiples.of(cert)
+        )
         mean = check_fresh(found, cert, box, source, seed)
         if found.ok and mean is not None:
-            _check_qualification(found, cert, system, box, multiples, mean, seed)
+            _check_qualification(found, cert, system, box, mean, seed)
     except GoldsteinError as failure:
         found.add("problem", False, f"constraints could not be asked: {failure}")
     return found
@@ -377,15 +380,10 @@ def _check_constraints(found: Verification, cert: ValuesKKTCertificate, system: 
 
 
 def _check_qualification(
-    found: Verification,
-    cert: ValuesKKTCertificate,
-    system: System,
-    box: Box,
-    multiples: Multiples,
-    mean: Vector,
+    found: Verification, cert: ValuesKKTCertificate, system: System, box: Box, mean: Vector,
     seed: int,
-) -> None:
-    rng = stream(seed, 0, "qualification")
+) -> None:  # fmt: skip
+    rng, multiples = stream(seed, 0, "qualification"), Multiples.of(cert)
     q = measured_qualification(system, box, multiples, cert.x, cert.delta, mean, rng)
     honest = cert.qualification <= LESS * q
     empty = min(q, cert.qualification) <= DEGENERATE

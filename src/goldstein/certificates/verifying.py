@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from goldstein.errors import GoldsteinError, InputError
 from goldstein.numerics.conic_hull import shortest_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.storage.codec import Stored
+
+C = TypeVar("C", bound=Any)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -118,7 +120,7 @@ def verified(
     return sampled.check(certificate, problem, seed_from(seed), check_values)
 
 
-def as_proved(certificate: Any, fun: Any, seed: int | None = None) -> Any:
+def as_proved(certificate: C, fun: Any, seed: int | None = None) -> C | None:
     """Return a certificate about a function that knows its kinks with the eps that is proved.
 
     Exact gradients overrule those in float64. Where rounding alone makes the bound larger than
