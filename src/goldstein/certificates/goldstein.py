@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from goldstein.certificates.verifying import LaidOut, in_layout, layout_of, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import Asked
+from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper
 from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
@@ -57,7 +58,12 @@ class GoldsteinCertificate(LaidOut):
     points: Matrix = array("k d")
     gradients: Matrix = array("k d")
     weights: Vector = array("k")
+    label: Label = "conditional"
+    meta: dict[str, Any] = field(default_factory=dict)
     descent: Vector | None = array("d", default=None)
+    layout: Layout = field(default_factory=list)
+    digest: str = ""
+    own_layout: bool = field(default=False, compare=False)
 
     @classmethod
     def from_gradients(

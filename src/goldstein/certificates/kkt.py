@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +14,9 @@ from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.verifying import LaidOut, Qualified, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Limits, as_groups
+from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
-from goldstein.checker.verification import Verification
+from goldstein.checker.verification import Label, Verification
 from goldstein.errors import InputError
 from goldstein.numerics.caratheodory import sparse_weights
 from goldstein.oracles import Oracle, as_oracle
@@ -73,7 +74,7 @@ class KKTCertificate(Qualified, NoProofFile, LaidOut):
     """
 
     kind: ClassVar[str] = "kkt"
-    limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     delta: float
@@ -89,6 +90,11 @@ class KKTCertificate(Qualified, NoProofFile, LaidOut):
     normal: Vector = array("d")
     multipliers: Vector = array("m")
     qualification: float
+    label: Label = "conditional"
+    meta: dict[str, Any] = field(default_factory=dict)
+    layout: Layout = field(default_factory=list)
+    digest: str = ""
+    own_layout: bool = field(default=False, compare=False)
 
     def verify(
         self,

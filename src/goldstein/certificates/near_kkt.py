@@ -82,7 +82,7 @@ class NearKKTCertificate(WithMultipliers, NoProofFile, AtPivot):
     """
 
     kind: ClassVar[str] = "near-kkt"
-    limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)

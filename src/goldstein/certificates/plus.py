@@ -7,6 +7,7 @@ what is left is that v is a subgradient of h, up to the Fenchel gap (`goldstein.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +18,9 @@ from goldstein.certificates.verifying import LaidOut, in_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.fenchel import fenchel_gap, term_share
+from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import up
-from goldstein.checker.verification import Verification
+from goldstein.checker.verification import Label, Verification
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.prox.term import Term, term_from_record
@@ -75,6 +77,11 @@ class PlusCertificate(NoProofFile, LaidOut):
     weights: Vector = array("k")
     subgradient: Vector = array("d")
     term: Term = text(lambda term: term.to_record(), term_from_record)
+    label: Label = "conditional"
+    meta: dict[str, Any] = field(default_factory=dict)
+    layout: Layout = field(default_factory=list)
+    digest: str = ""
+    own_layout: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.term, Term):

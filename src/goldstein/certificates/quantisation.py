@@ -7,8 +7,9 @@ penalty, say): the steps that make up the true slope are met by next to no sampl
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -89,18 +90,28 @@ def _quantum_along(values_at: Many, centre: Vector, v: Vector, far: float, box: 
     return 0.0  # f is flat
 
 
-def _smallest_change(values_at: Many, ends: Matrix, values: Vector, halvings: int) -> float:
-    """Return by how much f still changes over the shortest part of a segment where it does."""
+def _halvings(
+    values_at: Many, ends: Matrix, values: Vector, goes_left: Callable[[float, float], bool]
+) -> Iterator[float]:
+    """Halve a segment to nothing; give the change of f over the half that is chosen each time."""
     (a, b), (at_a, at_b) = ends, values
-    for _ in range(halvings):
+    while True:
         middle = 0.5 * (a + b)
+        if (middle == a).all() or (middle == b).all():
+            return
         here = float(values_at(middle[None])[0])
-        left, right = abs(here - at_a), abs(at_b - here)
-        if left > 0.0 and (left <= right or right == 0.0):
+        if goes_left(abs(here - at_a), abs(at_b - here)):
             b, at_b = middle, here
         else:
             a, at_a = middle, here
-    return float(abs(at_b - at_a))
+        yield float(abs(at_b - at_a))
+
+
+def _smallest_change(values_at: Many, ends: Matrix, values: Vector, halvings: int) -> float:
+    """Return by how much f still changes over the shortest part of a segment where it does."""
+    change = float(abs(values[1] - values[0]))
+    halves = _halvings(values_at, ends, values, lambda left, right: 0 < left <= (right or left))
+    return [change, *itertools.islice(halves, halvings)][-1]
 
 
 def _step_along(
@@ -134,18 +145,8 @@ def _step_along(
 
 def _jump(values_at: Many, ends: Matrix, values: Vector) -> float:
     """Return the change that stays when a segment is halved to nothing, the steeper half kept."""
-    (a, b), (at_a, at_b) = ends, values
-    changes = [abs(at_b - at_a)]
+    halves = _halvings(values_at, ends, values, lambda left, right: left >= right)
+    changes = [abs(values[1] - values[0]), *halves]
     largest = float(np.abs(values).max())
-    while True:
-        middle = 0.5 * (a + b)
-        if (middle == a).all() or (middle == b).all():
-            break
-        here = float(values_at(middle[None])[0])
-        if abs(here - at_a) >= abs(at_b - here):
-            b, at_b = middle, here
-        else:
-            a, at_a = middle, here
-        changes.append(abs(at_b - at_a))
     last, before = changes[-1], changes[max(0, len(changes) - 1 - LEVELS)]
     return float(last) if last > max(STAYS * before, DIGITS * UNIT * largest) else 0.0

@@ -104,7 +104,7 @@ class ValuesCertificate(NoProofFile, LaidOut):
     """
 
     kind: ClassVar[str] = "values"
-    limits: ClassVar[tuple[str, ...]] = ("bounds",)
+    _limits: ClassVar[tuple[str, ...]] = ("bounds",)
 
     x: Vector = array("d")
     delta: float
@@ -119,7 +119,11 @@ class ValuesCertificate(NoProofFile, LaidOut):
     grain: float
     lower: Vector = array("d", finite=False)
     upper: Vector = array("d", finite=False)
-    label: Label = field(default="estimated", kw_only=True)
+    label: Label = "estimated"
+    meta: dict[str, Any] = field(default_factory=dict)
+    layout: Layout = field(default_factory=list)
+    digest: str = ""
+    own_layout: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.samples, bool) or not isinstance(self.samples, int | np.integer):

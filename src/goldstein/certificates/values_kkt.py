@@ -135,7 +135,7 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """
 
     kind: ClassVar[str] = "values-kkt"
-    limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     constraint_weights: Vector = array("r", default_factory=_none)
     constraint_index: Rows = array("r", np.int64, default_factory=_no_index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from goldstein.checker.constrained.multipliers import DEGENERATE
 from goldstein.checker.function import Asked
 from goldstein.checker.layout import Layout, is_layout, is_vector, shown, taken_apart
 from goldstein.checker.rounding import up
-from goldstein.checker.verification import Label, Verification
+from goldstein.checker.verification import Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.numerics.conic_hull import shortest_weights
@@ -26,16 +26,12 @@ from goldstein.storage.codec import Stored
 C = TypeVar("C", bound=Any)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LaidOut(Stored, PlottedCertificate):
     """A claim about a function of points in some layout, part of the claim."""
 
-    label: Label = "conditional"
-    meta: dict[str, Any] = field(default_factory=dict)
-    layout: Layout = field(default_factory=list)
-    digest: str = ""
+    layout: Layout
     #: The layout is that of the user's own point, and need not be asked for again.
-    own_layout: bool = field(default=False, compare=False)
+    own_layout: bool
 
     def __post_init__(self) -> None:
         if not self.layout:

@@ -97,7 +97,18 @@ class CountedOracle(Wrapper):
         return self.values + self.gradients
 
     def value(self, x: Vector) -> float:
-        raw = self._ask(self.inner.value, x, "value")
+        if self.values + self.gradients >= self.limit:
+            raise OutOfCalls("value")
+        if self.deadline < math.inf and time.perf_counter() > self.deadline:
+            raise OutOfTime("value")
+        self.values += 1
+        try:
+            raw = self.inner.value(x.copy() if x.size < _LARGE else self._lent(x))
+        except GoldsteinError as ours:  # a refused checkpoint: messages of our own
+            self._noted(ours)
+            raise
+        except Exception as failure:
+            raise self._raised(failure, x, "value") from failure
         try:
             self.last_value = as_value(raw)
             return self.last_value
@@ -142,7 +153,7 @@ class CountedOracle(Wrapper):
             raise
 
     def gradient(self, y: Vector) -> Vector:
-        return self._checked(self._ask(self.inner.gradient, y, "gradient"), y)
+        return self._gradient(self.inner.gradient, y, "gradient")
 
     def gradients_at(self, points: Matrix) -> Iterator[Vector | None]:
         """Yield the gradients at many points, None for a kink; counts and errors as one by one.
@@ -169,25 +180,22 @@ class CountedOracle(Wrapper):
 
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
         """Ask for a noisy gradient; it counts like any gradient."""
-        noisy = self._ask(lambda z: self.inner.sample(z, rng), x, "noisy gradient")
-        return self._checked(noisy, x)
+        return self._gradient(lambda z: self.inner.sample(z, rng), x, "noisy gradient")
 
-    def _ask(self, question: Callable[[Vector], Any], x: Vector, what: str) -> Any:
+    def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls(what)
         if self.deadline < math.inf and time.perf_counter() > self.deadline:
             raise OutOfTime(what)
-        if what == "value":
-            self.values += 1
-        else:
-            self.gradients += 1
+        self.gradients += 1
         try:
-            return question(x.copy() if x.size < _LARGE else self._lent(x))
+            raw = question(y.copy() if y.size < _LARGE else self._lent(y))
         except GoldsteinError as ours:  # a kink, a refused checkpoint: messages of our own
             self._noted(ours)
             raise
         except Exception as failure:
-            raise self._raised(failure, x, what) from failure
+            raise self._raised(failure, y, what) from failure
+        return self._checked(raw, y)
 
     def _checked(self, raw: Any, y: Vector) -> Vector:
         """Return the answer at y as a gradient, or say what is wrong with it."""

@@ -104,7 +104,7 @@ _written = json.JSONEncoder(sort_keys=True).encode
 
 def limits_for(certificate: Certificate, given: dict[str, Any]) -> dict[str, Any]:
     """Return what the check of a certificate takes of the arguments of a run."""
-    names = getattr(certificate, "limits", ())
+    names = getattr(certificate, "_limits", ())
     return {name: given[name] for name in names if name in given}
 
 
@@ -194,7 +194,7 @@ class Stored:
     kind: ClassVar[str]
     x: NDArray[np.float64]
     #: What its check is given besides the function.
-    limits: ClassVar[tuple[str, ...]] = ()
+    _limits: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         sizes: dict[str, int] = {}
