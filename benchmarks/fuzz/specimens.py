@@ -27,8 +27,8 @@ from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
 from goldstein.certificates import NearCertificate
-from goldstein.certificates.writing import npy
 from goldstein.checker import files
+from goldstein.storage.archive import npy
 
 SLOPES = np.array([1.0, 2.0])
 

@@ -46,7 +46,7 @@ _NAMES = {
         "SampleStream",
     ],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
-    "goldstein.oracles.journal": ["CheckpointWarning"],
+    "goldstein.storage.files": ["CheckpointWarning"],
     "goldstein.solvers": [
         "O2NC", "PINGD", "PSINGD", "AdamO2NC", "BundlePINGD", "Solver", "Values", "ZerothOrder",
     ],

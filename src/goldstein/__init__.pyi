@@ -257,9 +257,6 @@ from goldstein.oracles.diagnose import (
 from goldstein.oracles.diagnose import (
     check_gradient as check_gradient,
 )
-from goldstein.oracles.journal import (
-    CheckpointWarning as CheckpointWarning,
-)
 from goldstein.reductions.functions import (
     Violation as Violation,
 )
@@ -295,6 +292,9 @@ from goldstein.solvers import (
 )
 from goldstein.solvers import (
     ZerothOrder as ZerothOrder,
+)
+from goldstein.storage.files import (
+    CheckpointWarning as CheckpointWarning,
 )
 
 __version__: str

@@ -6,6 +6,8 @@ The classes of the core derive from these; the room that draws is loaded when it
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -84,3 +86,52 @@ class PlottedCertificate(InNotebooks):
         'their gradients'
         """
         return _reporting("plots").plot_certificate(self, ax, fun, zoom)
+
+
+class Reported:
+    """A result, or several: there is a page about it."""
+
+    def report(
+        self,
+        path: str | Path,
+        fun: Any = None,
+        jac: Callable[..., Any] | bool | str | None = None,
+        *,
+        limits: dict[str, Any] | None = None,
+        title: str = "",
+    ) -> Path:
+        """Write a page about the run: one HTML file that needs nothing else (extra `report`).
+
+        It says what is proved and what is trusted, verifies the certificate, draws the course of
+        the run, the certificate and how stationary x is at other radii, and carries the certificate
+        for whoever wants to check it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .html is added if there is none.
+        fun, jac
+            As in `minimize`; by default those of the run. They are needed again only for a result
+            that was pickled, or came from another process: without the function nothing can be
+            verified, and there are no level lines and no curve.
+        limits : dict, optional
+            `bounds`, `constraints` and `plus` as in `minimize`, if there were any; with `fun`.
+        title : str
+            By default the name of the function.
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import goldstein as gs
+        >>> def f(x): return np.abs(x).sum()
+        >>> res = gs.minimize(f, [1.0, -2.0], np.sign, eps=1e-6, delta=1e-3, rng=0)
+        >>> res.report(tempfile.mkdtemp() + "/run").name
+        'run.html'
+        """
+        written: Path = _reporting("report").write_report(self, path, fun, jac, limits, title)
+        return written

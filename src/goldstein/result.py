@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import enum
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.display import InNotebooks, Plotted
+from goldstein.display import InNotebooks, Plotted, Reported
 
 
 class Status(enum.Enum):
@@ -141,7 +140,7 @@ class Asked:
 
 
 @dataclass
-class Result(InNotebooks):
+class Result(InNotebooks, Reported):
     """The answer of `minimize`: the point, and what was proved about it.
 
     Works like SciPy's OptimizeResult: attributes or `result["x"]`.
@@ -231,51 +230,6 @@ class Result(InNotebooks):
         'their gradients'
         """
         return importlib.import_module("goldstein.reporting.plots").plot_result(self, ax)
-
-    def report(
-        self,
-        path: str | Path,
-        fun: Any = None,
-        jac: Callable[..., Any] | bool | None = None,
-        *,
-        limits: dict[str, Any] | None = None,
-        title: str = "",
-    ) -> Path:
-        """Write a page about the run: one HTML file that needs nothing else (extra `report`).
-
-        It says what is proved and what is trusted, verifies the certificate, draws the course of
-        the run, the certificate and how stationary x is at other radii, and carries the certificate
-        for whoever wants to check it.
-
-        Parameters
-        ----------
-        path : str or Path
-            The suffix .html is added if there is none.
-        fun, jac
-            As in `minimize`; by default those of the run. They are needed again only for a result
-            that was pickled: without the function nothing can be verified, and there are no level
-            lines and no curve.
-        limits : dict, optional
-            `bounds`, `constraints` and `plus` as in `minimize`, if there were any; with `fun`.
-        title : str
-            By default the name of the function.
-
-        Returns
-        -------
-        Path
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import goldstein as gs
-        >>> def f(x): return np.abs(x).sum()
-        >>> res = gs.minimize(f, [1.0, -2.0], np.sign, eps=1e-6, delta=1e-3, rng=0)
-        >>> res.report(tempfile.mkdtemp() + "/run").name
-        'run.html'
-        """
-        write = importlib.import_module("goldstein.reporting.report").write_report
-        written: Path = write(self, path, fun, jac, limits, title)
-        return written
 
     def _relative(self) -> str:
         """The numbers of the claim against what they are to be compared with."""

@@ -22,12 +22,13 @@ from tests.limits import limiting_gradients
 
 import goldstein as gs
 from goldstein import calculus as c
-from goldstein.certificates import NearCertificate, files
-from goldstein.certificates.writing import npy
+from goldstein.certificates import NearCertificate
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.construction.near.kinks import Kinks
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.oracles.journal import seed_in
+from goldstein.storage import archive as files
+from goldstein.storage.archive import npy
+from goldstein.storage.journal import seed_in
 
 # --- an independent evaluator: exact dual numbers ------------------------------------------------
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldstein.certificates import files
-from goldstein.certificates.files import HEADER, digest, read_record
 from goldstein.errors import CertificateFileError, InputError
+from goldstein.storage import archive as files
+from goldstein.storage.archive import HEADER, digest, read_record
 
 ARRAY = np.array([1.0, 2.0, 3.0])
 

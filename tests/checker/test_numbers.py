@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldstein.certificates.kinds import as_number
 from goldstein.checker import exact, nodes, rationals, rounding
 from goldstein.checker.enclosed import exact_vector, float_dot
 from goldstein.checker.enclosed.exact_vector import ExactVector
@@ -20,6 +19,7 @@ from goldstein.checker.rationals import to_fraction
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.directed import fraction_lower, sqrt_lower
+from goldstein.storage.codec import as_number
 
 F = Fraction
 UNIT = F(1, 2**53)

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.kept import described, digest
 from goldstein.parallel import multistart
-from goldstein.parallel.folder import Folder
 from goldstein.result import Status
+from goldstein.storage.folder import Folder, described, digest
 
 STARTS = [np.array([2.0, 1.0]), np.array([1.5, -1.0])]
 W = gs.Variable(2)

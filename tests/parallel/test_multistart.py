@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.kept import described
 from goldstein.parallel import multistart
+from goldstein.storage.folder import described
 
 
 def valley(x):
@@ -233,8 +233,7 @@ def test_a_forged_result_in_a_folder_is_refused(tmp_path):
     """A file may be made by anybody: its certificate must hold for the function."""
     from dataclasses import replace
 
-    from goldstein.kept import digest
-    from goldstein.parallel.folder import Folder
+    from goldstein.storage.folder import Folder, digest
 
     honest = run(folder=tmp_path)
     there = np.array([1.5, 1.5])
@@ -307,8 +306,7 @@ def test_terms_of_plus_are_part_of_the_run(tmp_path):
 
 def forge(folder, change, **options):
     """Replace the first result of a run by another one, with all hashes right."""
-    from goldstein.kept import digest
-    from goldstein.parallel.folder import Folder
+    from goldstein.storage.folder import Folder, digest
 
     honest = run(folder=folder, **options)
     asked = {**options, "eps": 1e-3, "delta": 1e-3}

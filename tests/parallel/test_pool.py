@@ -12,8 +12,7 @@ import threadpoolctl
 from joblib import parallel_config
 
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.parallel.pool import Pool
-from goldstein.parallel.threads import blas_threads
+from goldstein.parallel.pool import Pool, blas_threads
 
 
 def deadly(job):

@@ -24,8 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import goldstein as gs
-from goldstein.certificates import files
-from goldstein.oracles.journal import Journal
+from goldstein.storage import archive as files
+from goldstein.storage.journal import Journal
 
 CHECKER = load_checker()
 

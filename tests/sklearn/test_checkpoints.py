@@ -224,7 +224,7 @@ def test_forged_parts_are_refused(name: str, lie: str, tmp_path: Path) -> None:
     from dataclasses import replace
 
     from goldstein.fitting.fit import FIT
-    from goldstein.kept import load_part, save_part
+    from goldstein.storage.folder import load_part, save_part
 
     estimator, data, _ = CASES[name]
     fitted(estimator, data, tmp_path)
@@ -268,13 +268,13 @@ def test_a_larger_limit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for limit in (20, 60):
         fitted(REGRESSOR, DIABETES, tmp_path, max_calls=limit)
     asked: list[int] = []
-    recall = gs.oracles.journal.Journal._asked_now
+    recall = gs.storage.journal.Journal._asked_now
 
     def counting(self: Any, *question: Any) -> Any:
         asked.append(1)
         return recall(self, *question)
 
-    monkeypatch.setattr(gs.oracles.journal.Journal, "_asked_now", counting)
+    monkeypatch.setattr(gs.storage.journal.Journal, "_asked_now", counting)
     same(fitted(REGRESSOR, DIABETES, tmp_path), whole)
     fresh = len(asked)
     fitted(REGRESSOR, DIABETES, tmp_path / "another")
@@ -367,7 +367,7 @@ def test_a_weaker_kind_does_not_pass_for_a_near_certificate(tmp_path: Path) -> N
     from dataclasses import replace
 
     from goldstein.fitting.fit import FIT
-    from goldstein.kept import load_part, save_part
+    from goldstein.storage.folder import load_part, save_part
 
     estimator, data, _ = CASES["two classes"]
     whole = fitted(estimator, data, tmp_path)
@@ -388,8 +388,7 @@ def test_a_weaker_kind_does_not_pass_for_a_near_certificate(tmp_path: Path) -> N
     + [("native", lie) for lie in ("rng", "shape", "not finite")],
 )
 def test_forged_searches_are_refused(name: str, lie: str, tmp_path: Path) -> None:
-    from goldstein.certificates.files import read_record
-    from goldstein.certificates.writing import write_record
+    from goldstein.storage.archive import read_record, write_record
 
     estimator, data, _ = CASES[name]
     fitted(estimator, data, tmp_path)

@@ -18,9 +18,8 @@ import goldstein as gs
 import goldstein.scipy
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.differences import Differences, Stencil
+from goldstein.oracles.differences import Differences, Stencil, noise_level
 from goldstein.oracles.function import ValueOracle
-from goldstein.oracles.noise import noise_level
 from goldstein.solvers.zeroth_order import TwoPoints, second_moment
 
 PROBLEMS = ["crescent", "cb3", "dem", "mifflin_2", "dc_1", "rosenbrock", "wf", "rosen_suzuki"]

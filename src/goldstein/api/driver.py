@@ -38,7 +38,6 @@ from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, values_of
-from goldstein.oracles.journal import Journal, journal_at, same_value
 from goldstein.oracles.journalled import JournalOracle
 from goldstein.oracles.problem import Problem, limits_identity
 from goldstein.oracles.structure import Structure
@@ -51,6 +50,7 @@ from goldstein.reductions.plain import Plain
 from goldstein.reductions.stationarity import Stationarity, stationarity_named
 from goldstein.result import Asked, Result, Status
 from goldstein.solvers import Request, Solver, State
+from goldstein.storage.journal import Journal, journal_at, same_value
 
 T = TypeVar("T")
 

@@ -22,12 +22,12 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, PartiallySeparable
-from goldstein.oracles.journal import seed_in
 from goldstein.prox.term import Term
 from goldstein.reductions.plain import Plain
 from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS
+from goldstein.storage.journal import seed_in
 
 #: Endings that more digits would not have changed.
 _DONE = (Status.VERIFIED, Status.UNBOUNDED, *ENDINGS.values())

@@ -26,7 +26,6 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.enclosed.smooth import FUNCTIONS
 from goldstein.checker.sides import Program, Side
-from goldstein.oracles.constraints import Comparison
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle

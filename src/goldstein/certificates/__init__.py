@@ -1,7 +1,6 @@
 """The trusted side: certificates, and the checks that re-derive them from the function."""
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.kinds import load_certificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
@@ -9,6 +8,7 @@ from goldstein.certificates.plus import PlusCertificate
 from goldstein.certificates.values import ValuesCertificate
 from goldstein.certificates.values_kkt import ValuesKKTCertificate
 from goldstein.checker.verification import Check, Verification
+from goldstein.storage.codec import load_certificate
 
 __all__ = [
     "Check",

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.writing import replacing
 from goldstein.checker.blackbox.perturbed import SAME
 from goldstein.checker.exact import exact_combination
 from goldstein.checker.rationals import sqrt_upper, squared_norm
@@ -21,18 +20,10 @@ from goldstein.checker.rounding import mean_length, rounding_slack
 from goldstein.checker.sides import point_at
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.written import written
+from goldstein.storage.files import replacing
 
 SCHEMA = "goldstein-proof"
 VERSION = 1
-
-
-@runtime_checkable
-class Describable(Protocol):
-    """A function that can be written down exactly, as a list of nodes."""
-
-    dim: Any
-
-    def describe(self) -> list[dict[str, Any]]: ...
 
 
 class NoProofFile:
@@ -61,7 +52,7 @@ def export_proof(
     evidence: dict[str, Any],
 ) -> Path:
     """Write a proof file (suffix .json is added if there is none), all or nothing."""
-    if not isinstance(fun, Describable):
+    if not (hasattr(fun, "describe") and hasattr(fun, "dim")):
         raise InputTypeError(
             f"a proof file carries the function, and {type(fun).__name__} cannot be written down; "
             "build the function as a goldstein Expression, or pass a model's objective."
@@ -120,6 +111,3 @@ def proved_eps(fun: Any, points: Any, gradients: Any, weights: Any, eps: float) 
     mean = mean_length(weights[used], gradients[used])
     slack = rounding_slack(used.size, mean) + SAME * mean
     return max(eps, exact) if middle <= eps + slack else eps
-
-
-__all__ = ["Describable", "export_proof", "proved_eps"]

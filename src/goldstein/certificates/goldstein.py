@@ -10,23 +10,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from goldstein.certificates.kinds import Stored, array, stored
-from goldstein.certificates.verifying import in_layout, layout_of, settle_layout, verified
+from goldstein.certificates.verifying import LaidOut, in_layout, layout_of, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import Asked
 from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper
 from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.hull import best_bound
 from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.oracles import Oracle
+from goldstein.storage.codec import array, record
 
 
-@stored
-class GoldsteinCertificate(Stored, PlottedCertificate):
+@record
+class GoldsteinCertificate(LaidOut):
     """Proof that x is (eps, delta)-Goldstein stationary.
 
     Each point y_j lies within `delta` of `x`, g_j is the gradient there, and the convex
@@ -64,12 +63,7 @@ class GoldsteinCertificate(Stored, PlottedCertificate):
     descent: Vector | None = array("d", default=None)
     layout: Layout = field(default_factory=list)
     digest: str = ""
-    #: The layout is that of the user's own point, and need not be asked for again.
-    own_layout: bool = field(default=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        settle_layout(self)
-        super().__post_init__()
+    own_layout: bool = field(default=False, compare=False)
 
     @classmethod
     def from_gradients(

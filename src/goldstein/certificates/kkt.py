@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, array, as_number, stored
-from goldstein.certificates.multipliers import Qualified
-from goldstein.certificates.verifying import settle_layout, verified
+from goldstein.certificates.verifying import LaidOut, Qualified, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError
 from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.oracles import Oracle, as_oracle
+from goldstein.storage.codec import array, as_number, record
 
 Rows = NDArray[np.int64]
 
@@ -30,8 +28,8 @@ Rows = NDArray[np.int64]
 LISTED = 6
 
 
-@stored
-class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
+@record
+class KKTCertificate(Qualified, NoProofFile, LaidOut):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)
@@ -76,6 +74,7 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
     """
 
     kind: ClassVar[str] = "kkt"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     delta: float
@@ -95,11 +94,7 @@ class KKTCertificate(Stored, Qualified, NoProofFile, PlottedCertificate):
     meta: dict[str, Any] = field(default_factory=dict)
     layout: Layout = field(default_factory=list)
     digest: str = ""
-    own_layout: bool = field(default=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        settle_layout(self)
-        super().__post_init__()
+    own_layout: bool = field(default=False, compare=False)
 
     def verify(
         self,

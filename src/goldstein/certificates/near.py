@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from goldstein.certificates.kinds import Stored, array, closed, real_numbers, stored, text
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.near import combined_upper, show, unusable
@@ -33,6 +32,7 @@ from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.hull_problems import sparse_weights
+from goldstein.storage.codec import Stored, array, closed, real_numbers, record, text
 
 #: Refused when a file is read: reducing fractions takes quadratic time in their digits (one of this
 #: length takes seconds), and coordinates over one denominator take this many bits of memory.
@@ -71,18 +71,30 @@ def _parse(text: str) -> Fraction:
         raise InputError("a coordinate of the pivot is not a rational in hexadecimal.") from None
 
 
-def settle_pivot(certificate: Any) -> None:
-    """Let a certificate hold its pivot as rationals, as many as x has entries."""
-    try:
-        pivot = tuple(to_fractions(certificate.exact_pivot))
-    except (TypeError, ValueError, OverflowError) as failure:
-        if isinstance(failure, InputError):
-            raise
-        raise InputTypeError(f"the pivot must be a vector of rationals: {failure}.") from failure
-    if len(pivot) != np.size(certificate.x):
-        size = np.size(certificate.x)
-        raise InputError(f"the pivot has {len(pivot)} coordinates, x has shape ({size},).")
-    object.__setattr__(certificate, "exact_pivot", pivot)
+class AtPivot(Stored, PlottedCertificate):
+    """A claim about a rational point near x."""
+
+    x: Vector
+    exact_pivot: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        try:
+            pivot = tuple(to_fractions(self.exact_pivot))
+        except (TypeError, ValueError, OverflowError) as failure:
+            if isinstance(failure, InputError):
+                raise
+            raise InputTypeError(
+                f"the pivot must be a vector of rationals: {failure}."
+            ) from failure
+        if len(pivot) != (size := np.size(self.x)):
+            raise InputError(f"the pivot has {len(pivot)} coordinates, x has shape ({size},).")
+        object.__setattr__(self, "exact_pivot", pivot)
+        super().__post_init__()
+
+    @cached_property
+    def pivot(self) -> Vector:
+        """The pivot rounded to float64; the exact one is `exact_pivot`."""
+        return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
 
 
 #: Enclosures may come out differently on another machine, by their radii: claims allow for it.
@@ -96,8 +108,8 @@ class Described(Protocol):
     def program(self) -> Program: ...
 
 
-@stored
-class NearCertificate(Stored, PlottedCertificate):
+@record
+class NearCertificate(AtPivot):
     """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
 
     Attributes
@@ -143,10 +155,6 @@ class NearCertificate(Stored, PlottedCertificate):
     label: Label = "certified"
     meta: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        settle_pivot(self)
-        super().__post_init__()
-
     @classmethod
     def prove(
         cls,
@@ -168,20 +176,20 @@ class NearCertificate(Stored, PlottedCertificate):
             When the directions do not show elements of the subdifferential.
         """
         point, shares = real_numbers("x", x), real_numbers("weights", weights)
-        ways = np.atleast_2d(real_numbers("directions", directions))
+        vectors = np.atleast_2d(real_numbers("directions", directions))
         exact = tuple(to_fractions(np.atleast_1d(np.asarray(pivot, dtype=object))))
-        if ways.shape != (shares.size, point.size) or len(exact) != point.size:
+        if vectors.shape != (shares.size, point.size) or len(exact) != point.size:
             raise InputError(
                 f"x and pivot must have the same length d, directions shape (k, d) and weights "
-                f"shape (k,); got {point.shape}, {len(exact)}, {ways.shape}, {shares.shape}."
+                f"shape (k,); got {point.shape}, {len(exact)}, {vectors.shape}, {shares.shape}."
             )
-        fault = unusable(point, ways, shares)
+        fault = unusable(point, vectors, shares)
         if fault:
             raise InputError(f"{fault}: x, directions and weights must be usable numbers.")
         if not shares.all():
-            ways, shares = ways[shares > 0], shares[shares > 0]
-        limits = point_at(program_of(fun), exact, len(ways)).limits(ways, pause)
-        return cls.from_limits(point, exact, ways, shares, limits, meta)
+            vectors, shares = vectors[shares > 0], shares[shares > 0]
+        limits = point_at(program_of(fun), exact, len(vectors)).limits(vectors, pause)
+        return cls.from_limits(point, exact, vectors, shares, limits, meta)
 
     @classmethod
     def from_limits(
@@ -206,11 +214,6 @@ class NearCertificate(Stored, PlottedCertificate):
             errors=shown.errors,
             meta=dict(meta or {}),
         )
-
-    @cached_property
-    def pivot(self) -> Vector:
-        """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
 
     def verify(self, fun: Described) -> Verification:
         """Re-derive the distance, the subgradients and their combination in exact arithmetic.

@@ -6,39 +6,37 @@ import math
 from collections.abc import Sequence
 from dataclasses import field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import Stored, array, closed, stored, text
-from goldstein.certificates.multipliers import WithMultipliers
 from goldstein.certificates.near import (
     CHANGE_OF_MACHINE,
+    AtPivot,
     Described,
     parse_pivot,
     program_of,
-    settle_pivot,
     written_pivot,
 )  # fmt: skip
+from goldstein.certificates.verifying import WithMultipliers
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
-from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_distance
+from goldstein.checker.rationals import sqrt_upper, squared_distance
 from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from
+from goldstein.storage.codec import array, record, text
 
 Rows = NDArray[np.int64]
 
 
-@stored
-class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificate):
+@record
+class NearKKTCertificate(WithMultipliers, NoProofFile, AtPivot):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and
@@ -84,6 +82,7 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
     """
 
     kind: ClassVar[str] = "near-kkt"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
@@ -99,15 +98,6 @@ class NearKKTCertificate(Stored, WithMultipliers, NoProofFile, PlottedCertificat
     label: Label = "certified"
     meta: dict[str, Any] = field(default_factory=dict)
     digest: str = ""
-
-    def __post_init__(self) -> None:
-        settle_pivot(self)
-        super().__post_init__()
-
-    @cached_property
-    def pivot(self) -> Vector:
-        """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
 
     def verify(
         self,

@@ -15,19 +15,18 @@ import numpy as np
 
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.kinds import Stored, array, stored, text
-from goldstein.certificates.verifying import in_layout, settle_layout, verified
+from goldstein.certificates.verifying import LaidOut, in_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.fenchel import fenchel_gap, term_share
 from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import combination_norm_upper, norms_upper, up
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import InputTypeError
 from goldstein.numerics.hull import SOLVED
 from goldstein.oracles import Oracle
 from goldstein.prox.term import Term, term_from_record
+from goldstein.storage.codec import array, record, text
 
 
 def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
@@ -38,8 +37,8 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
     return term.bounded(box.lower, box.upper)
 
 
-@stored
-class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
+@record
+class PlusCertificate(NoProofFile, LaidOut):
     """Proof that x is (eps, delta)-stationary for f + h.
 
     Some convex combination of gradients of f at points within `delta` of `x`, plus a subgradient
@@ -84,13 +83,12 @@ class PlusCertificate(Stored, NoProofFile, PlottedCertificate):
     meta: dict[str, Any] = field(default_factory=dict)
     layout: Layout = field(default_factory=list)
     digest: str = ""
-    own_layout: bool = field(default=False, compare=False, repr=False)
+    own_layout: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.term, Term):
             raise InputTypeError(f"term must be one of gs.prox, got {type(self.term).__name__}.")
         self.term.check(np.size(self.x))
-        settle_layout(self)
         super().__post_init__()
 
     @classmethod

@@ -26,15 +26,14 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.confidence import sampling_slack
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.grain import DIGITS, Many, grain_of
-from goldstein.certificates.kinds import Stored, array, stored
-from goldstein.certificates.verifying import check_layout, layout_of, settle_layout
+from goldstein.certificates.quantisation import DIGITS, Many, quantum_of
+from goldstein.certificates.verifying import LaidOut, layout_of
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.checker.layout import Layout, is_vector
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
+from goldstein.checker.sampled import check_layout
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.betting import mean_limits
 from goldstein.numerics.streams import seed_from, stream
@@ -43,6 +42,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.function import as_values
 from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import Workers, mapped
+from goldstein.storage.codec import array, record
 
 #: The part of 1 - confidence that goes to McDiarmid's bound; the rest goes to the entries.
 WHOLE = 0.1
@@ -57,8 +57,8 @@ FEWEST = 24
 CHUNK, EFFORT = 20_000, 100_000_000
 
 
-@stored
-class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
+@record
+class ValuesCertificate(NoProofFile, LaidOut):
     """Statistical evidence, from values alone, that x is (eps, delta)-Goldstein stationary.
 
     `dist(0, Goldstein set of f at x, plus the normals of the bounds at x) <= eps` was found with
@@ -104,6 +104,7 @@ class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
     """
 
     kind: ClassVar[str] = "values"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds",)
 
     x: Vector = array("d")
     delta: float
@@ -122,10 +123,9 @@ class ValuesCertificate(Stored, NoProofFile, PlottedCertificate):
     meta: dict[str, Any] = field(default_factory=dict)
     layout: Layout = field(default_factory=list)
     digest: str = ""
-    own_layout: bool = field(default=False, compare=False, repr=False)
+    own_layout: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        settle_layout(self)
         if isinstance(self.samples, bool) or not isinstance(self.samples, int | np.integer):
             raise InputTypeError(f"samples must be an integer, got {self.samples!r}.")
         object.__setattr__(self, "samples", int(self.samples))
@@ -231,10 +231,10 @@ def differences_at(
         ends[0, :, axis, free] += widths[:, None]
         ends[1, :, axis, free] -= widths[:, None]
         asked = values_at(ends.reshape(-1, dim)).reshape(2, some, count, -1)
-        # What float64 made of the way, not what was meant.
-        ways = (ends[0, :, axis, free] - ends[1, :, axis, free]).T[..., None]
+        # What float64 made of them, not what was meant.
+        spans = (ends[0, :, axis, free] - ends[1, :, axis, free]).T[..., None]
         largest = np.abs(asked).max(axis=(0, 1, 2), initial=0.0)
-        yield first, (asked[0] - asked[1]) / ways, largest
+        yield first, (asked[0] - asked[1]) / spans, largest
 
 
 def draw_differences(
@@ -262,10 +262,10 @@ def upper_bound(
     """
     n = len(draws)
     low, high = mean_limits(draws, slopes, (1.0 - WHOLE) * miss)
-    room = spare * math.sqrt(2.0 / n) * draws.std(axis=0)
-    entries = norm_upper(left_by_normals(low - room, high + room, box, x))
+    margin = spare * math.sqrt(2.0 / n) * draws.std(axis=0)
+    entries = norm_upper(left_by_normals(low - margin, high + margin, box, x))
     mean = draws.mean(axis=0)
-    seen = norm_upper(left_by_normals(mean - room, mean + room, box, x))
+    seen = norm_upper(left_by_normals(mean - margin, mean + margin, box, x))
     free = ~box.fixed
     whole = seen + sampling_slack(n, norm_upper(slopes[free]), 1.0 - WHOLE * miss)
     return up(min(entries, whole))
@@ -316,7 +316,7 @@ class OfFunction:
     def grain(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
         used = self.places.weights > 0
         points, widths = self.places.points[used], self.places.widths
-        return grain_of(self.values_at, points, widths, slopes, delta, box, rng)
+        return quantum_of(self.values_at, points, widths, slopes, delta, box, rng)
 
 
 def check_values(

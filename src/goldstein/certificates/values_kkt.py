@@ -39,16 +39,14 @@ constraints in use cancel each other the claim says nothing about f (`qualificat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.grain import Many, grain_of
-from goldstein.certificates.kinds import array, stored
-from goldstein.certificates.multipliers import Qualified
+from goldstein.certificates.quantisation import Many, quantum_of
 from goldstein.certificates.values import (
     Draws,
     ValuesCertificate,
@@ -56,6 +54,7 @@ from goldstein.certificates.values import (
     differences_at,
     plain_checks,
 )
+from goldstein.certificates.verifying import Qualified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.checker.constrained.multipliers import (
@@ -76,6 +75,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
 from goldstein.oracles.workers import Workers, mapped
+from goldstein.storage.codec import array, record
 
 Rows = NDArray[np.int64]
 
@@ -88,7 +88,7 @@ def _no_index() -> Rows:
     return np.zeros(0, dtype=np.int64)
 
 
-@stored
+@record
 class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """Statistical evidence, from values alone, that x is an (eps, delta)-Goldstein-KKT point.
 
@@ -135,6 +135,7 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """
 
     kind: ClassVar[str] = "values-kkt"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     constraint_weights: Vector = array("r", default_factory=_none)
     constraint_index: Rows = array("r", np.int64, default_factory=_no_index)
@@ -145,7 +146,7 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     feasibility: float = 0.0
     qualification: float = 1.0
 
-    def verify(
+    def verify(  # type: ignore[override]  # of points that are vectors
         self,
         fun: Oracle | Callable[..., Any],
         jac: Any = None,
@@ -192,6 +193,11 @@ class Multiples:
     constraint_weights: Vector
     constraint_index: Rows
     point_index: Rows
+
+    @classmethod
+    def of(cls, claim: ValuesKKTCertificate) -> Multiples:
+        """Return those of a claim."""
+        return cls(**{part.name: getattr(claim, part.name) for part in fields(cls)})
 
     def on(self, j: int) -> tuple[Rows, Vector]:
         """Return components of the constraints and their weights at point j."""
@@ -253,12 +259,12 @@ class OfMultiples:
         """Return the steps of f, and of each constraint times its multiplier."""
         m, system = self.multiples, self.system
         where = m.points[m.weights > 0]
-        total = grain_of(self.values_at, where, m.widths, slopes, delta, box, rng)
+        total = quantum_of(self.values_at, where, m.widths, slopes, delta, box, rng)
         for i, weight in enumerate(np.abs(m.multipliers(system.size)).tolist()):
             if weight and not system.linear[i]:
                 where = m.points[np.unique(m.point_index[m.constraint_index == i])]
                 allowed, component = slopes / weight, _component(system, i)
-                total += weight * grain_of(component, where, m.widths, allowed, delta, box, rng)
+                total += weight * quantum_of(component, where, m.widths, allowed, delta, box, rng)
         return total
 
 
@@ -311,10 +317,6 @@ def check_values_kkt(
     """Return what fresh draws say; the checks stop where a later one would mean nothing."""
     found = Verification(np.inf, np.inf, "estimated")
     box = as_box(bounds, cert.x.size)
-    multiples = Multiples(
-        cert.points, cert.weights, cert.widths, cert.constraint_weights, cert.constraint_index,
-        cert.point_index,
-    )  # fmt: skip
     cost = 2 * cert.x.size * len(cert.points)
     if not (plain_checks(found, cert, box, cost) and _check_witnesses(found, cert, box)):
         return found
@@ -323,10 +325,12 @@ def check_values_kkt(
         system = as_system(constraints, cert.x, stencil=stencil, workers=workers)
         if not _check_constraints(found, cert, system):
             return found
-        source = OfMultiples(lambda points: oracle.values_at(points, workers), system, multiples)
+        source = OfMultiples(
+            lambda points: oracle.values_at(points, workers), system, Multiples.of(cert)
+        )
         mean = check_fresh(found, cert, box, source, seed)
         if found.ok and mean is not None:
-            _check_qualification(found, cert, system, box, multiples, mean, seed)
+            _check_qualification(found, cert, system, box, mean, seed)
     except GoldsteinError as failure:
         found.add("problem", False, f"constraints could not be asked: {failure}")
     return found
@@ -376,15 +380,10 @@ def _check_constraints(found: Verification, cert: ValuesKKTCertificate, system: 
 
 
 def _check_qualification(
-    found: Verification,
-    cert: ValuesKKTCertificate,
-    system: System,
-    box: Box,
-    multiples: Multiples,
-    mean: Vector,
+    found: Verification, cert: ValuesKKTCertificate, system: System, box: Box, mean: Vector,
     seed: int,
-) -> None:
-    rng = stream(seed, 0, "qualification")
+) -> None:  # fmt: skip
+    rng, multiples = stream(seed, 0, "qualification"), Multiples.of(cert)
     q = measured_qualification(system, box, multiples, cert.x, cert.delta, mean, rng)
     honest = cert.qualification <= LESS * q
     empty = min(q, cert.qualification) <= DEGENERATE

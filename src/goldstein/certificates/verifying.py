@@ -9,27 +9,61 @@ from typing import Any, TypeVar
 import numpy as np
 
 from goldstein.checker import sampled
+from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
+from goldstein.checker.constrained.multipliers import DEGENERATE
 from goldstein.checker.function import Asked
 from goldstein.checker.layout import Layout, is_layout, is_vector, shown, taken_apart
 from goldstein.checker.rounding import up
-from goldstein.checker.sampled import check_layout
 from goldstein.checker.verification import Verification
+from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from
+from goldstein.storage.codec import Stored
+
+C = TypeVar("C", bound=Any)
 
 #: A kind of certificate.
 C = TypeVar("C")
 
 
-def settle_layout(certificate: Any) -> None:
-    """Give a certificate that says nothing of its layout that of a vector; refuse what is none."""
-    if not certificate.layout:
-        object.__setattr__(certificate, "layout", [int(np.size(certificate.x))])
-    if not is_layout(certificate.layout):
-        raise InputError("the layout of the point in this certificate is not one of ours.")
+class LaidOut(Stored, PlottedCertificate):
+    """A claim about a function of points in some layout, part of the claim."""
+
+    layout: Layout
+    #: The layout is that of the user's own point, and need not be asked for again.
+    own_layout: bool
+
+    def __post_init__(self) -> None:
+        if not self.layout:
+            object.__setattr__(self, "layout", [int(np.size(self.x))])
+        if not is_layout(self.layout):
+            raise InputError("the layout of the point in this certificate is not one of ours.")
+        super().__post_init__()
+
+
+class WithMultipliers:
+    """A claim about f and constraints, one multiplier for each component of these."""
+
+    multipliers: Vector
+
+    @property
+    def active(self) -> list[int]:
+        """Components of the constraints with a multiplier."""
+        return [int(i) for i in np.flatnonzero(self.multipliers)]
+
+
+class Qualified(WithMultipliers):
+    """One that also says how far the gradients of the constraints are from cancelling."""
+
+    qualification: float
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether the constraints alone nearly cancel: the claim then says nothing about f."""
+        return self.qualification <= DEGENERATE
 
 
 def with_layout(certificate: Any, layout: Layout | None) -> Any:
@@ -111,15 +145,3 @@ def checked(
     f = sampled.asked(plain) if hasattr(plain, "program") else Asked(oracle)
     problem = sampled.Problem(f, box, shortest_weights, certificate.layout, None, system)
     return sampled.check(certificate, problem, seed, check_values)
-
-
-__all__ = [
-    "as_proved",
-    "check_layout",
-    "checked",
-    "in_layout",
-    "layout_of",
-    "settle_layout",
-    "verified",
-    "with_layout",
-]

@@ -12,9 +12,9 @@ from typing import Any
 
 from goldstein.cli.problem import is_file, split
 from goldstein.errors import InputError
-from goldstein.oracles.locked_file import in_use
-from goldstein.records import CERTIFICATE, HISTORY, RESULT, write_run
 from goldstein.result import Result
+from goldstein.storage.files import in_use
+from goldstein.storage.records import CERTIFICATE, HISTORY, RESULT, write_run
 
 CHECKPOINT = "checkpoint.journal"
 _OURS = (RESULT, CERTIFICATE, HISTORY, CHECKPOINT)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from goldstein.certificates import Verification
 from goldstein.cli.streams import answers
-from goldstein.records import plain
+from goldstein.storage.records import plain
 
 NOT_CERTIFIED = 1
 

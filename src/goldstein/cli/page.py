@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from goldstein import records
 from goldstein.cli.problem import Chosen
 from goldstein.result import Result
+from goldstein.storage import records
 
 if TYPE_CHECKING:
     from goldstein.reporting.subject import Subject

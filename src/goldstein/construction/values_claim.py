@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.certificates.grain import Many
+from goldstein.certificates.quantisation import Many
 from goldstein.certificates.values import (
     FEWEST,
     VISIBLE,

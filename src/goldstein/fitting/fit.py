@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.kept import NOTHING, Form, Kept
-from goldstein.records import certificate_from_parts, certificate_parts
 from goldstein.reductions.near import attempt_near
+from goldstein.storage.archive import Arrays
+from goldstein.storage.folder import NO_STORE, Form, Store
+from goldstein.storage.records import certificate_from_parts, certificate_parts
 
 #: Seconds that a proof may take beside as many as the fit took; and at least, where the fit is kept
 #: in a folder. A fit that resumes is short, and its proof must not be the worse for it.
@@ -45,7 +45,7 @@ class Options:
         Limits, in seconds the latter.
     near : bool
         Whether to look for a near certificate.
-    kept : Kept
+    kept : Store
         Where finished parts are kept.
     """
 
@@ -57,7 +57,7 @@ class Options:
     max_calls: int | None = None
     max_time: float | None = None
     near: bool = True
-    kept: Kept = field(default_factory=lambda: NOTHING)
+    kept: Store = field(default_factory=lambda: NO_STORE)
 
     @property
     def limits(self) -> list[Any]:

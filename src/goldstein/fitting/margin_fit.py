@@ -12,7 +12,6 @@ import numpy as np
 from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.files import Arrays
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.verifying import as_proved
 from goldstein.errors import OutOfBudget
@@ -26,12 +25,13 @@ from goldstein.fitting.margin_certificate import (
 from goldstein.fitting.margin_finish import DENSE_LIMIT
 from goldstein.fitting.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
 from goldstein.fitting.margin_rowspace import row_space
-from goldstein.kept import Form
 from goldstein.models.margin_problem import MarginProblem
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.ball import smallest_delta
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.streams import is_state
+from goldstein.storage.archive import Arrays
+from goldstein.storage.folder import Form
 
 #: Rows times variables beyond which the guaranteed search gets few calls unless told otherwise.
 LARGE = 10**8

@@ -12,17 +12,17 @@ from scipy.optimize import minimize as smooth_minimize
 from goldstein.api import certify, minimize
 from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.files import Arrays
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.fitting.fit import NOT_ASKED, Fit, Options, near_or_note
-from goldstein.kept import Form
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.multiclass_margin import MulticlassMargin
 from goldstein.numerics.streams import is_state
-from goldstein.records import result_from_record, result_record
 from goldstein.result import Result
+from goldstein.storage.archive import Arrays
+from goldstein.storage.folder import Form
+from goldstein.storage.records import result_from_record, result_record
 
 #: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which
 #: is convex; then the flat part moves in; then the rounding shrinks.

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus import Variable, relu
-from goldstein.calculus.operators import linear
 from goldstein.calculus.constants import own
 from goldstein.calculus.expression import Expression
+from goldstein.calculus.operators import linear
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.models.base import Model, data_matrix, nonnegative, ridge_term, with_constant_feature

@@ -69,3 +69,20 @@ class Oracle(ABC):
     def name(self) -> str:
         """A short name for messages and certificate files."""
         return type(self).__name__
+
+
+class Wrapper(Oracle):
+    """An oracle that answers for another one, whose description it has."""
+
+    def __init__(self, inner: Oracle) -> None:
+        self.inner = inner
+        for trait in ("knows_kinks", "dim", "has_value", "has_gradient"):
+            setattr(self, trait, getattr(inner, trait))
+
+    @property
+    def plain(self) -> Oracle:
+        return self.inner.plain
+
+    @property
+    def name(self) -> str:
+        return self.inner.name

@@ -16,9 +16,9 @@ from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil, slopes_along
-from goldstein.oracles.journal import Journal
 from goldstein.oracles.journalled import of_size
 from goldstein.oracles.workers import Attempt
+from goldstein.storage.journal import Journal
 
 #: Numbers remembered of points asked for lately, and points in any case.
 REMEMBERED, AT_LEAST = 100_000, 16

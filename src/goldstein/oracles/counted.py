@@ -21,7 +21,7 @@ from goldstein.errors import (
     OutOfTime,
 )
 from goldstein.oracles.answers import BadAnswer, as_value, measured_gradient, too_long
-from goldstein.oracles.base import Oracle
+from goldstein.oracles.base import Oracle, Wrapper
 from goldstein.oracles.workers import Attempt
 
 #: From this size on memory is worth saving.
@@ -46,20 +46,7 @@ def _is_coarse(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
 
 
-class Reserved:
-    """Calls of an oracle that are kept back while this context lasts."""
-
-    def __init__(self, oracle: CountedOracle, calls: int) -> None:
-        self.oracle, self.calls = oracle, calls
-
-    def __enter__(self) -> None:
-        self.oracle.limit -= self.calls
-
-    def __exit__(self, *_: object) -> None:
-        self.oracle.limit += self.calls
-
-
-class CountedOracle(Oracle):
+class CountedOracle(Wrapper):
     """Wrap an oracle: count calls, refuse bad answers by name, stop at the budget.
 
     Parameters
@@ -84,14 +71,10 @@ class CountedOracle(Oracle):
         longest: float = math.inf,
         workers: Map | None = None,
     ) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.workers = workers
         self.longest = longest
         self._longest_square = longest * longest
-        self.knows_kinks = inner.knows_kinks
-        self.dim = inner.dim
-        self.has_value = inner.has_value
-        self.has_gradient = inner.has_gradient
         self.values = 0
         self.gradients = 0
         self.limit = math.inf if max_calls is None else max_calls
@@ -108,14 +91,6 @@ class CountedOracle(Oracle):
         #: The last exception of the function; whoever asked may have held it back.
         self.failure: OracleError | None = None
         self._spare: Vector | None = None
-
-    @property
-    def plain(self) -> Oracle:
-        return self.inner.plain
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
 
     @property
     def calls(self) -> int:
@@ -259,9 +234,14 @@ class CountedOracle(Oracle):
         """Ask nothing any more, whatever was kept back: the function does not return."""
         self.closed, self.limit = True, -(10**18)
 
-    def reserved(self, calls: int) -> Reserved:
+    @contextlib.contextmanager
+    def reserved(self, calls: int) -> Iterator[None]:
         """Keep some calls back for what comes after."""
-        return Reserved(self, calls)
+        self.limit -= calls
+        try:
+            yield
+        finally:
+            self.limit += calls
 
     @contextlib.contextmanager
     def until(self, deadline: float) -> Iterator[None]:

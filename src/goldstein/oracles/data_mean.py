@@ -73,7 +73,7 @@ class DataMean(Oracle):
         self._inspected = False
         #: Values that came with gradients, by a fingerprint of the point.
         self._values: dict[bytes, float] = {}
-        self._tell: Callable[[], None] = _nothing
+        self._tell: Callable[[], None] | None = None
         self.start = start
         self.dim = start.size
         self.samples = 0
@@ -187,7 +187,7 @@ class DataMean(Oracle):
         try:
             yield
         finally:
-            self._tell = _nothing
+            self._tell = None
 
     def batches(self) -> Iterator[Any]:
         """Visit all samples."""
@@ -220,7 +220,8 @@ class DataMean(Oracle):
         if samples == 0 or (self.samples and samples != self.samples):
             raise uneven(samples, self.samples)
         self.samples = round(samples)
-        self._tell()
+        if self._tell is not None:
+            self._tell()
 
     def _inspect_once(self) -> None:
         if not self._inspected:
@@ -242,10 +243,6 @@ def _samples(data: Any) -> str:
 
 def _fingerprint(x: Vector) -> bytes:
     return hashlib.blake2b(x.tobytes(), digest_size=16).digest()
-
-
-def _nothing() -> None:
-    pass
 
 
 def _line() -> Callable[[int, int], None]:

@@ -106,39 +106,30 @@ def check_gradient(
     if centre.size > max_coordinates:
         looked_at = np.sort(draw.choice(centre.size, max_coordinates, replace=False))
     errors = np.full((points, looked_at.size), np.nan)
-    pairs = np.zeros((points, looked_at.size, 2))
+    gradients, slopes = np.zeros((2, *errors.shape))
     for p in range(points):
         y = centre + radius * np.maximum(1.0, np.abs(centre)) * draw.uniform(-1, 1, centre.size)
         try:
             g = oracle.gradient(y)
         except KinkError:
             continue
-        size = float(np.abs(g).max())
+        gradients[p], size = g[looked_at], float(np.abs(g).max())
         for j, i in enumerate(looked_at):
-            slope, errors[p, j] = _slope(oracle, y, int(i), float(g[i]), tolerance * size)
-            pairs[p, j] = g[i], slope
+            slopes[p, j], errors[p, j] = _slope(oracle, y, int(i), float(g[i]), tolerance * size)
         # A gradient of zeros is measured by the slopes it misses.
-        size = max(size, float(np.abs(pairs[p, :, 1]).max()))
-        errors[p] /= size or 1.0
+        errors[p] /= max(size, float(np.abs(slopes[p]).max())) or 1.0
     if np.isnan(errors).all():
         raise InputError("every random point hit a kink; give another x or a larger radius.")
     typical = np.nanmedian(errors, axis=0)
     bad = np.flatnonzero(typical > tolerance)
-    wrong = [int(looked_at[j]) for j in bad]
-    worst = float(typical.max())
-    if not wrong:
-        return GradientCheck(
-            True, [], worst, f"{looked_at.size} coordinates agree at {points} points"
-        )
-    shown = []
-    for j in bad[:3]:
-        p = int(np.nanargmax(errors[:, j]))
-        shown.append(
-            f"coordinate {looked_at[j]}: gradient {pairs[p, j, 0]:.6g}, "
-            f"differences of values say {pairs[p, j, 1]:.6g}"
-        )
-    more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
-    return GradientCheck(False, wrong, worst, "; ".join(shown) + more)
+    worst, message = float(typical.max()), f"{looked_at.size} coordinates agree at {points} points"
+    if bad.size:
+        message = "; ".join(
+            f"coordinate {looked_at[j]}: gradient {gradients[p, j]:.6g}, "
+            f"differences of values say {slopes[p, j]:.6g}"
+            for j, p in zip(bad[:3], np.nanargmax(errors[:, bad[:3]], axis=0))
+        ) + (f" (and {bad.size - 3} more)" if bad.size > 3 else "")
+    return GradientCheck(not bad.size, looked_at[bad].tolist(), worst, message)
 
 
 def _slope(oracle: Oracle, y: Vector, i: int, expected: float, close: float) -> tuple[float, float]:

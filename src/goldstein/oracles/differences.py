@@ -8,6 +8,7 @@ is. The basis is therefore turned at random each time, and claims are left to
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -19,7 +20,6 @@ from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle, Map
-from goldstein.oracles.noise import noise_level
 
 #: Steps without noise, relative to max(1, |x_i|): forward, and central.
 FORWARD, CENTRAL = 2.0**-26, 1e-7
@@ -41,6 +41,13 @@ ROOM = 0.125
 
 #: Values at points asked for lately.
 REMEMBERED = 16
+
+#: Below this part of the values noise is rounding.
+NOISELESS = 2.0**-44
+
+#: Points on a line that show noise, and lines: a kink may lie across one of them. So many of the
+#: first points show already that values are smooth up to rounding, where they are.
+ON_A_LINE, NOISE_LINES, FIRST_FEW = 7, 2, 4
 
 
 class Stencil:
@@ -73,14 +80,14 @@ class Stencil:
         self._last: tuple[bytes, Vector, Matrix] = (b"", lower, np.zeros((0, lower.size)))
 
     def at(self, y: Vector) -> tuple[Vector, Matrix]:
-        """Return the point nearest to y that has room, and the ways from there."""
+        """Return the point nearest to y that has room, and the basis of steps there."""
         factor = self._factor
         step = self.step(y)
         key = y.tobytes() + (step if factor is None else factor).tobytes()
         if self._last[0] != key:
             self._asked += 1
-            ways = self._basis(step, step > 0.0) if factor is None else self._scaled(y, factor)
-            self._last = key, self.inside(y, step) if factor is None else y, ways
+            basis = self._basis(step, step > 0.0) if factor is None else self._scaled(y, factor)
+            self._last = key, self.inside(y, step) if factor is None else y, basis
         return self._last[1:]
 
     def fit(self, factor: Matrix | None, slope: Vector | None) -> None:
@@ -109,10 +116,10 @@ class Stencil:
         d, size = y.size, max(1.0, float(np.abs(y).max()))
         turned = np.linalg.qr(stream(self.seed, self._asked, "basis").standard_normal((d, d)))[0]
         clear = math.sqrt(2.0 * d) * self.noise**0.75 / BLURRED_IN_METRIC
-        # Axis by axis: to shorten the ways themselves would bury in noise what is steep.
+        # Axis by axis: to shorten the steps themselves would bury in noise what is steep.
         axes, lengths, _ = np.linalg.svd(clear / (self._steep_in_metric or 1.0) * factor)
-        ways: Matrix = ((axes * np.clip(lengths, FORWARD * size, LONG * size)) @ turned).T
-        return ways
+        basis: Matrix = ((axes * np.clip(lengths, FORWARD * size, LONG * size)) @ turned).T
+        return basis
 
     def step(self, y: Vector) -> Vector:
         """Return the steps at y along each coordinate."""
@@ -136,20 +143,20 @@ class Stencil:
         count = int(free.sum())
         rng = stream(self.seed, self._asked, "basis")
         turned = np.linalg.qr(rng.standard_normal((count, count)))[0]
-        ways = np.zeros((count, step.size))
-        ways[:, free] = turned * step[free]
-        return ways
+        basis = np.zeros((count, step.size))
+        basis[:, free] = turned * step[free]
+        return basis
 
 
-def slopes_along(ways: Matrix, rises: Matrix | Vector) -> Matrix | Vector:
-    """Return the gradients of functions that rise so much along the ways: one, or one per column.
+def slopes_along(basis: Matrix, rises: Matrix | Vector) -> Matrix | Vector:
+    """Return the gradients of functions that rise so much along the basis: one, or one per column.
 
-    Coordinates that no way leads along have slope 0.
+    Coordinates that no direction leads along have slope 0.
     """
-    free = ways.any(axis=0)
-    slopes = np.zeros((*rises.shape[1:], ways.shape[1]))
+    free = basis.any(axis=0)
+    slopes = np.zeros((*rises.shape[1:], basis.shape[1]))
     if free.any():
-        slopes[..., free] = np.linalg.solve(ways[:, free], rises).T
+        slopes[..., free] = np.linalg.solve(basis[:, free], rises).T
     return slopes
 
 
@@ -203,20 +210,20 @@ class Differences(Oracle):
     def gradient(self, y: Vector) -> Vector:
         if self.exact:
             return self.values.gradient(y)
-        place, ways = self.stencil.at(y)
-        ahead = place + ways
+        place, basis = self.stencil.at(y)
+        count, ahead = len(basis), place + basis
         if self.stencil.central:
-            behind = place - ways
+            behind = place - basis
             answers = self.values.values_at(np.vstack([ahead, behind]), self.workers)
-            rises, ways = answers[: len(ways)] - answers[len(ways) :], ahead - behind
+            rises, basis = answers[:count] - answers[count:], ahead - behind
         else:
             key = place.tobytes()
             points = ahead if key in self._known else np.vstack([ahead, place])
             answers = self.values.values_at(points, self.workers)
-            if len(points) > len(ways):
+            if len(points) > count:
                 self._remember(key, float(answers[-1]))
-            rises, ways = answers[: len(ways)] - self._known[key], ahead - place
-        slope = slopes_along(ways, rises)
+            rises, basis = answers[:count] - self._known[key], ahead - place
+        slope = slopes_along(basis, rises)
         self.stencil.saw(slope)
         return slope
 
@@ -224,3 +231,75 @@ class Differences(Oracle):
         self._known[key] = value
         if len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
+
+
+def noise_level(
+    oracle: CountedOracle,
+    x: Vector,
+    step: Vector,
+    rng: np.random.Generator,
+    workers: Map = map,
+    known: float | None = None,
+) -> float:
+    """Return the standard deviation of the noise of f around x; 0 if it is but rounding.
+
+    After More and Wild, Estimating computational noise (2011): along a line, differences of order k
+    of a smooth function fall with k, those of noise grow by a known factor.
+
+    Parameters
+    ----------
+    oracle : CountedOracle
+    x : ndarray
+        The points asked are within `ON_A_LINE * step` of it.
+    step : ndarray
+        Along each coordinate; 0 where x must not move.
+    rng, workers
+    known : float, optional
+        The value at x, which is not asked for then.
+
+    Examples
+    --------
+    >>> from goldstein.oracles.function import ValueOracle
+    >>> draw = np.random.default_rng(0)
+    >>> noisy = CountedOracle(ValueOracle(lambda x: x @ x + 1e-3 * draw.standard_normal()))
+    >>> level = noise_level(noisy, np.ones(3), np.full(3, 1e-7), np.random.default_rng(1))
+    >>> 2e-4 < level < 5e-3
+    True
+    """
+    start = oracle.values_at(x[None], workers)[0] if known is None else known
+    levels = []
+    for _ in range(NOISE_LINES):
+        direction = step * rng.uniform(-1.0, 1.0, x.size)
+        points = x + np.arange(ON_A_LINE)[:, None] * direction
+        values = np.append(start, oracle.values_at(points[1:FIRST_FEW], workers))
+        if not np.isfinite(values).all():
+            continue
+        rounding = NOISELESS * float(np.abs(values).max())
+        if _level_at(np.diff(values, FIRST_FEW - 1), FIRST_FEW - 1) <= rounding:
+            return 0.0
+        values = np.append(values, oracle.values_at(points[FIRST_FEW:], workers))
+        if not np.isfinite(values).all():
+            continue
+        level = _level(values)
+        if level <= rounding:
+            return 0.0
+        levels.append(level)
+    return min(levels, default=0.0)
+
+
+def _level_at(differences: Vector, order: int) -> float:
+    """Return the standard deviation of noise that has differences of an order of this size."""
+    factor = math.factorial(order) ** 2 / math.factorial(2 * order)
+    return math.sqrt(factor * float(np.mean(differences**2)))
+
+
+def _level(values: Vector) -> float:
+    """Return the smallest level that two orders of differences agree on; 0 where none do."""
+    table, found = values, []
+    for order in range(1, 6):
+        table = np.diff(table)
+        level = _level_at(table, order)
+        changes = bool((table > 0).any() and (table < 0).any())
+        found.append(level if changes else math.inf)
+    pairs = [max(a, b) for a, b in itertools.pairwise(found) if max(a, b) < 4.0 * min(a, b)]
+    return min(filter(math.isfinite, pairs), default=0.0)

@@ -62,14 +62,9 @@ class FiniteSum(Oracle):
         value_i: Callable[[Vector, Any], Any] | None = None,
         vectorized: bool = False,
     ) -> None:
-        if not callable(grad_i):
-            raise InputTypeError(
-                f"grad_i is {type(grad_i).__name__}, expected a callable grad_i(x, i)."
-            )
-        if value_i is not None and not callable(value_i):
-            raise InputTypeError(
-                f"value_i is {type(value_i).__name__}, expected a callable value_i(x, i)."
-            )
+        _require_callable("grad_i", grad_i, "a callable grad_i(x, i)")
+        if value_i is not None:
+            _require_callable("value_i", value_i, "a callable value_i(x, i)")
         self._grad_i = grad_i
         self._value_i = value_i
         self._vectorized = vectorized
@@ -168,8 +163,7 @@ class SampleStream(Oracle):
         grad: Callable[[Vector, np.random.Generator], Any],
         value: Callable[[Vector], Any] | None = None,
     ) -> None:
-        if not callable(grad):
-            raise InputTypeError(f"grad is {type(grad).__name__}, expected grad(x, rng).")
+        _require_callable("grad", grad, "grad(x, rng)")
         self._grad = grad
         self._value = value
         self.has_value = value is not None
@@ -246,6 +240,11 @@ def _takes_rng(function: Any) -> bool:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     required = [p for p in parameters if p.kind in positional and p.default is p.empty]
     return len(required) == 2 and required[1].name in _RNG_NAMES
+
+
+def _require_callable(name: str, given: Any, expected: str) -> None:
+    if not callable(given):
+        raise InputTypeError(f"{name} is {type(given).__name__}, expected {expected}.")
 
 
 def _count(name: str, number: Any) -> int:

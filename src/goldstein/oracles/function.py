@@ -102,15 +102,15 @@ class FunctionOracle(Oracle):
         self.jac = jac
         # With jac=True one call answers both questions at a point: keep the last pair, together
         # with its point, since threads may ask.
-        self._kept: tuple[bytes, tuple[float, Vector]] | None = None
+        self._last: tuple[bytes, tuple[float, Vector]] | None = None
 
     @property
     def name(self) -> str:
         return getattr(self.fun, "__name__", type(self.fun).__name__)
 
     def _both(self, x: Vector) -> tuple[float, Vector]:
-        key, kept = x.tobytes(), self._kept
-        if kept is None or key != kept[0]:
+        key, last = x.tobytes(), self._last
+        if last is None or key != last[0]:
             answer = self.fun(x, *self.args)
             if not (isinstance(answer, tuple | list) and len(answer) == 2):
                 raise InputTypeError(
@@ -120,8 +120,8 @@ class FunctionOracle(Oracle):
             # A gradient buffer the user reuses must not change under us. Nothing is converted:
             # the guard wants to see what it is.
             gradient = answer[1].copy() if isinstance(answer[1], np.ndarray) else answer[1]
-            kept = self._kept = key, (answer[0], gradient)
-        return kept[1]
+            last = self._last = key, (answer[0], gradient)
+        return last[1]
 
     def value(self, x: Vector) -> float:
         if self.jac is True:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
-from goldstein.oracles.base import Oracle
-from goldstein.oracles.journal import Journal
+from goldstein.oracles.base import Oracle, Wrapper
+from goldstein.storage.journal import Journal
 
 
 class _Useless(Exception):
@@ -22,7 +22,7 @@ class _Useless(Exception):
         self.raw = raw
 
 
-class JournalOracle(Oracle):
+class JournalOracle(Wrapper):
     """Answer from the journal what it knows, and the rest from the function, writing as we go.
 
     Parameters
@@ -32,19 +32,8 @@ class JournalOracle(Oracle):
     """
 
     def __init__(self, inner: Oracle, journal: Journal) -> None:
-        self.inner, self.journal = inner, journal
-        self.knows_kinks = inner.knows_kinks
-        self.dim = inner.dim
-        self.has_value = inner.has_value
-        self.has_gradient = inner.has_gradient
-
-    @property
-    def plain(self) -> Oracle:
-        return self.inner.plain
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
+        super().__init__(inner)
+        self.journal = journal
 
     def value(self, x: Vector) -> float:
         try:

@@ -10,15 +10,18 @@ nothing can be said, every batch is compared with its own parts to find the caus
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
-from goldstein.oracles.batches import JOINED_NUMBERS, Trees
+from goldstein.oracles.batches import JOINED_NUMBERS
+
+if TYPE_CHECKING:
+    from goldstein.oracles.data_mean import DataMean
 
 #: Losses that differ by less than this, relative to their size, differ by rounding.
 ROUNDING = 1e-10
@@ -32,32 +35,12 @@ NOISE = (
 )
 
 
-class BatchLoss(Protocol):
-    """What is inspected; see `goldstein.oracles.data_mean.DataMean`."""
-
-    start: Vector
-    trees: Trees
-    shared: bool
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def reduction(self) -> str: ...
-    def move(self, x: Vector) -> None: ...
-    def batches(self) -> Iterator[Any]: ...
-    def loss(self, batch: Any) -> float: ...
-    def factor(self, batch: Any) -> float: ...
-    def computed(self, batch: Any) -> float: ...
-    def terms(self, batch: Any, answer: float) -> Vector: ...
-    def why_not_mean(self, whole: Any, parts: list[Any]) -> str: ...
-
-
-def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
+def inspect_mean(subject: DataMean, keep: Callable[[Any], None]) -> None:
     """Raise an error that names the cause unless there is one mean over all samples.
 
     Parameters
     ----------
-    subject : BatchLoss
+    subject : DataMean
     keep : callable
         Gets the batches of the first pass.
     """
@@ -76,7 +59,7 @@ def inspect_mean(subject: BatchLoss, keep: Callable[[Any], None]) -> None:
         _find_cause(subject)
 
 
-def _regrouped(subject: BatchLoss) -> _Tally:
+def _regrouped(subject: DataMean) -> _Tally:
     """Visit all samples again, in groups that begin and end in the middle of batches."""
     tally = _Tally()
     group: list[Any] = []
@@ -103,7 +86,7 @@ def _regrouped(subject: BatchLoss) -> _Tally:
     return tally
 
 
-def _find_cause(subject: BatchLoss) -> None:
+def _find_cause(subject: DataMean) -> None:
     """Compare every batch with its halves and its neighbours, then two passes over all."""
     first, second = _Tally(), _Tally()
     objection: InputError | None = None
@@ -127,7 +110,7 @@ def _find_cause(subject: BatchLoss) -> None:
 
 
 def _examined(
-    subject: BatchLoss, batch: Any, loss: float, before: tuple[Any, float] | None
+    subject: DataMean, batch: Any, loss: float, before: tuple[Any, float] | None
 ) -> tuple[Any, float]:
     """Compare a batch with its halves, and with the end of the one before; return its own end."""
     parts = subject.trees.halves(batch)
@@ -157,7 +140,7 @@ def _somewhere(start: Vector) -> Vector:
     return start + 0.1 * size * stream(0, 0, "mean inspection").standard_normal(start.size)
 
 
-def _ask_again(subject: BatchLoss, batch: Any, loss: float) -> None:
+def _ask_again(subject: DataMean, batch: Any, loss: float) -> None:
     again = subject.loss(batch)
     if math.isfinite(loss) and not _same(loss, again, abs(loss) + abs(again)):
         raise InputError(
@@ -167,7 +150,7 @@ def _ask_again(subject: BatchLoss, batch: Any, loss: float) -> None:
         )
 
 
-def _loss_of_part(subject: BatchLoss, part: Any) -> float:
+def _loss_of_part(subject: DataMean, part: Any) -> float:
     try:
         return subject.loss(part)
     except Exception as failure:
@@ -179,7 +162,7 @@ def _loss_of_part(subject: BatchLoss, part: Any) -> float:
 
 
 def _compare(
-    subject: BatchLoss, whole: Any, loss: float, parts: list[Any], losses: list[float]
+    subject: DataMean, whole: Any, loss: float, parts: list[Any], losses: list[float]
 ) -> None:
     """Raise what is wrong if the losses of the parts do not add up to that of the whole."""
     if len(parts) < 2 or not all(map(math.isfinite, [loss, *losses])):
@@ -211,7 +194,7 @@ def _compare(
     )
 
 
-def _changed(subject: BatchLoss, first: _Tally, second: _Tally) -> InputError:
+def _changed(subject: DataMean, first: _Tally, second: _Tally) -> InputError:
     if first.samples != second.samples:
         return uneven(second.samples, first.samples)
     once, twice = (sum(map(subject.trees.fingerprint, subject.batches())) % 2**64 for _ in range(2))

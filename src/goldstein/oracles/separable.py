@@ -92,9 +92,8 @@ class PartiallySeparable(Oracle):
         self.dim = least if dim is None else int(dim)
         #: How many elements there are.
         self.elements = sum(len(group.indices) for group in self._groups)
-        # Answers for the elements at the points that were asked about last.
-        self._values_at: tuple[Vector, Vector] | None = None
-        self._gradients_at: tuple[Vector, Matrix] | None = None
+        #: Answers for the elements at the points that were asked about last.
+        self._known: dict[str, tuple[Vector, Any]] = {}
 
     @property
     def name(self) -> str:
@@ -112,11 +111,11 @@ class PartiallySeparable(Oracle):
 
     # Whoever asks for the sum asks the functions: a check must not be answered from memory.
     def value(self, x: Vector) -> float:
-        self._values_at = None
+        self._known.pop("value", None)
         return float(self.element_values(x).sum())
 
     def gradient(self, y: Vector) -> Vector:
-        self._gradients_at = None
+        self._known.pop("gradient", None)
         rows = self.element_gradients(y)
         total = np.zeros(self.dim or 0)
         for first, group in self._placed():
@@ -127,45 +126,35 @@ class PartiallySeparable(Oracle):
 
     def element_values(self, x: Vector) -> Vector:
         """Return f_k(x[I_k]) for all k; asked again about the last point, nothing is computed."""
-        known = self._values_at
-        if known is not None and np.array_equal(known[0], x):
-            return known[1]
-        answers = np.empty(self.elements)
-        for first, group in self._placed():
-            count = len(group.indices)
-            asked = x[group.indices[0] if group.single else group.indices]
-            found = np.asarray(group.value(asked), dtype=np.float64)
-            if found.shape != (() if group.single else (count,)):
-                raise InputError(
-                    f"the value of the elements {first} to {first + count - 1} has shape "
-                    f"{found.shape}, expected {'a number' if group.single else (count,)}: "
-                    "one value for every row of variables."
-                )
-            answers[first : first + count] = found
-        answers.setflags(write=False)
-        self._values_at = x.copy(), answers
+        answers: Vector = self._elements("value", x, np.zeros(self.elements))
         return answers
 
     def element_gradients(self, y: Vector) -> Matrix:
         """Return the gradients of the elements, one per row, as wide as `indices`."""
-        known = self._gradients_at
-        if known is not None and np.array_equal(known[0], y):
-            return known[1]
         width = max(group.indices.shape[1] for group in self._groups)
-        answers = np.zeros((self.elements, width))
+        answers: Matrix = self._elements("gradient", y, np.zeros((self.elements, width)))
+        return answers
+
+    def _elements(self, what: str, x: Vector, answers: Any) -> Any:
+        known = self._known.get(what)
+        if known is not None and np.array_equal(known[0], x):
+            return known[1]
         for first, group in self._placed():
             count, own = group.indices.shape
-            asked = y[group.indices[0] if group.single else group.indices]
-            found = np.asarray(group.gradient(asked), dtype=np.float64)
-            if found.shape != asked.shape:
+            asked = x[group.indices[0] if group.single else group.indices]
+            found = np.asarray(getattr(group, what)(asked), dtype=np.float64)
+            expected: Any = asked.shape
+            meant = "one partial derivative for every variable of the element"
+            if what == "value":
+                expected, meant = asked.shape[:-1], "one value for every row of variables"
+            if found.shape != expected:
                 raise InputError(
-                    f"the gradient of the elements {first} to {first + count - 1} has shape "
-                    f"{found.shape}, expected {asked.shape}: one partial derivative for every "
-                    "variable of the element."
+                    f"the {what} of the elements {first} to {first + count - 1} has shape "
+                    f"{found.shape}, expected {expected or 'a number'}: {meant}."
                 )
-            answers[first : first + count, :own] = found
+            answers[(slice(first, first + count), slice(own))[: answers.ndim]] = found
         answers.setflags(write=False)
-        self._gradients_at = y.copy(), answers
+        self._known[what] = x.copy(), answers
         return answers
 
     def _placed(self) -> list[tuple[int, _Group]]:

@@ -12,13 +12,11 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.checker.layout import (
     flattened,
-    is_layout,
     is_vector,
     put_together,
     shown,
     taken_apart,
 )  # fmt: skip
-from goldstein.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,6 @@ class Structure:
         spec, arrays = taken_apart(point, name, exact)
         flat = np.concatenate([array.ravel() for array in arrays]) if arrays else np.zeros(0)
         return cls(spec), flat
-
-    @classmethod
-    def read(cls, spec: Any) -> Structure:
-        """Return a layout from what a file says; refuse what is none."""
-        if not is_layout(spec):
-            raise InputError("the layout of the point in this certificate is not one of ours.")
-        return cls(spec)
 
     @property
     def is_vector(self) -> bool:

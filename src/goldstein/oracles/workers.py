@@ -53,7 +53,7 @@ def mapped(workers: Workers) -> Iterator[Mapped]:
     [1, 2]
     """
     check_workers(workers)
-    if workers is None or workers == 1:
+    if workers in (None, 1, map):
         yield lambda function, items: [function(item) for item in items]
     elif isinstance(workers, int):
         try:
@@ -63,20 +63,15 @@ def mapped(workers: Workers) -> Iterator[Mapped]:
         with joblib.Parallel(n_jobs=workers, max_nbytes=None) as pool:
             call = joblib.delayed
             yield lambda function, items: list(pool(call(function)(item) for item in items))
-    elif workers is map:
-        yield lambda function, items: list(map(function, items))
     else:
-        yield _InOrder(workers)
+        yield _in_order(workers)
 
 
-class _InOrder:
-    """A map of the user's, whose answers say what they are answers to."""
+def _in_order(many: Callable[..., Iterable[Any]]) -> Mapped:
+    """Return a map of the user's, whose answers say what they are answers to."""
 
-    def __init__(self, many: Callable[..., Iterable[Any]]) -> None:
-        self.many = many
-
-    def __call__(self, function: Callable[..., Any], items: list[Any]) -> list[Any]:
-        answers = list(self.many(_Marking(function), items))
+    def ask(function: Callable[..., Any], items: list[Any]) -> list[Any]:
+        answers = list(many(_Marking(function), items))
         if len(answers) != len(items):
             raise InputError(
                 f"workers gave {len(answers)} answers to {len(items)} questions; it must return "
@@ -89,6 +84,8 @@ class _InOrder:
                     "the order: pool.map or pool.imap, not pool.imap_unordered."
                 )
         return [part.answer if isinstance(part, _Marked) else part for part in answers]
+
+    return ask
 
 
 class _Marked(NamedTuple):

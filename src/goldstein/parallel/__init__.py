@@ -10,9 +10,8 @@ except ImportError as missing:
 
     raise missing_extra("goldstein.parallel", "joblib and threadpoolctl", "parallel") from missing
 
-from goldstein.parallel.distinct import StationaryPoint
 from goldstein.parallel.gathering import Failure
-from goldstein.parallel.multistart import MultiStart, multistart
+from goldstein.parallel.multistart import MultiStart, StationaryPoint, multistart
 from goldstein.parallel.sweep import Sweep, sweep
 
 __all__ = ["Failure", "MultiStart", "StationaryPoint", "Sweep", "multistart", "sweep"]

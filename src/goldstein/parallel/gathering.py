@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from goldstein.api import minimize
 from goldstein.api.driver import first_length
+from goldstein.api.inputs import RNG
 from goldstein.api.progress import counter
-from goldstein.certificates.kinds import limits_for
+from goldstein.api.starts import start_seed
 from goldstein.certificates.plus import bounded_term
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
-from goldstein.errors import GoldsteinError, InputError
-from goldstein.kept import digest
+from goldstein.errors import GoldsteinError, InputError, InputTypeError
+from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import values_of
-from goldstein.oracles.journal import same_value
 from goldstein.oracles.structure import Structure
-from goldstein.parallel.folder import Folder
-from goldstein.parallel.jobs import Done, Trouble
-from goldstein.parallel.pool import Pool
+from goldstein.parallel.pool import TRIES, Done, Pool, Trouble, guarded
 from goldstein.prox.term import Term
 from goldstein.reductions.functions import Folded, Violation
 from goldstein.result import Result, Status
 from goldstein.solvers.base import CTRL_C
+from goldstein.storage.codec import limits_for
+from goldstein.storage.folder import Folder, described, digest, seed_in
+from goldstein.storage.journal import same_value
 
 #: Numbers found again differ by no more than this part.
 SAME = 1e-9
@@ -89,81 +92,192 @@ class Failure:
         return f"<Failure of {self.index}: {self.reason} ({self.tries} tries)>"
 
 
-@dataclass
-class Gathered:
-    """What came back, in the order of the searches."""
+class How(NamedTuple):
+    """How searches are done: see `multistart`."""
 
-    results: list[Result | None]
-    failures: list[Failure]
+    n_jobs: int | None
+    blas_threads: int
+    folder: str | Path | None
+    progress: bool
+    on_result: OnResult | None
+
+
+def seed_of(rng: RNG, folder: str | Path | None) -> int:
+    """Return the seed of a run; where none is given, that of the run in the folder."""
+    recorded = seed_in(folder) if rng is None else None
+    return seed_from(rng) if recorded is None else recorded
 
 
 def gather(
     work: Callable[[Job], Sequence[Result | Trouble]],
-    jobs: Sequence[Job],
-    *,
-    n_jobs: int | None,
-    threads: int,
-    folder: Folder | None,
-    progress: bool,
+    subjects: Sequence[Any],
+    seed: int,
+    identity: dict[str, Any],
+    how: How,
     what: str,
-    on_result: OnResult | None,
-) -> Gathered:
-    """Do all jobs; write, report and list what comes back.
+    length: int = 1,
+) -> tuple[list[Result | None], list[Failure]]:
+    """Search for all subjects, so many in a job; return what came back, in their order.
+
+    `identity` says what the folder is about, with the options of the run.
+    """
+    if how.folder is None:
+        return _Gathering(work, _jobs(subjects, length, seed, None), how, None).all(what)
+    identity = {**identity, "seed": seed, "options": described(identity["options"])}
+    with Folder(how.folder, identity) as folder:
+        return _Gathering(work, _jobs(subjects, length, seed, folder), how, folder).all(what)
+
+
+def _jobs(subjects: Sequence[Any], length: int, seed: int, folder: Folder | None) -> list[Job]:
+    jobs = []
+    for first in range(0, len(subjects), length):
+        own = subjects[first : first + length]
+        indices = range(first, first + len(own))
+        found = [folder.load(k, digest(subjects[k])) for k in indices] if folder else []
+        stored = [result for result in found if result is not None]
+        whole = stored if len(stored) == len(own) else None
+        jobs.append(Job(indices, own, [start_seed(seed, k) for k in indices], whole))
+    return jobs
+
+
+class _Gathering:
+    """Hand out jobs; write, report and list what comes back.
 
     After Ctrl-C in one search no further one is begun. What that one has proved by then is kept,
     but not in the folder: resumed, it would have gone on. Where nothing is, Ctrl-C is all there is.
     """
-    total = sum(len(job.indices) for job in jobs)
-    results: list[Result | None] = [None] * total
-    troubles: dict[int, Trouble] = {}
-    pool = Pool(work, jobs, n_jobs=n_jobs, threads=threads)
-    lowest, pressed = np.inf, False
 
-    def take(done: Done) -> None:
-        nonlocal lowest, pressed
-        job: Job = jobs[done.position]
-        if job.stored is not None and done.trouble is not None:
+    def __init__(
+        self, work: Callable[[Job], Any], jobs: Sequence[Job], how: How, folder: Folder | None
+    ) -> None:
+        self.jobs, self.how, self.folder = jobs, how, folder
+        self.results: dict[int, Result] = {}
+        self.troubles: dict[int, Trouble] = {}
+        self.pool = Pool(work, jobs, n_jobs=how.n_jobs, threads=how.blas_threads)
+        self.pressed = False
+
+    def all(self, what: str) -> tuple[list[Result | None], list[Failure]]:
+        total = sum(len(job.indices) for job in self.jobs)
+        with counter(self.how.progress, total, what) as tell:
+            try:
+                for done in self.pool.completed():
+                    self._take(done)
+                    lowest = min((found.fun for found in self.results.values()), default=np.inf)
+                    remark = f"   {len(self.troubles)} failed" if self.troubles else ""
+                    there = len(self.results) + len(self.troubles)
+                    tell(there, f"lowest f {lowest:.8g}{remark}")
+            except KeyboardInterrupt:
+                self.pressed = True
+                self.pool.stop()
+        if total and not self.results:
+            if self.pressed:
+                raise KeyboardInterrupt
+            _say_why(self.troubles)
+        failures = [
+            Failure(index, subject, seed, why.reason, why.traceback, why.tries)
+            for job in self.jobs
+            for index, subject, seed in zip(job.indices, job.subjects, job.seeds)
+            if index not in self.results
+            for why in [self.troubles.get(index, NOT_RUN)]
+        ]
+        return [self.results.get(k) for k in range(total)], failures
+
+    def _take(self, done: Done) -> None:
+        job = self.jobs[done.position]
+        if done.trouble is not None and job.stored is not None:
             raise done.trouble.refused or GoldsteinError(done.trouble.reason)
         answers = done.answer if done.trouble is None else [done.trouble] * len(job.indices)
         for index, subject, answer in zip(job.indices, job.subjects, answers):
             if isinstance(answer, Trouble):
-                troubles[index] = answer
-                continue
-            interrupted = answer.stopped_by == CTRL_C
-            if interrupted:
-                pressed = True
-                pool.stop()
-            if interrupted and not answer.success:
-                troubles[index] = Trouble("stopped by Ctrl-C", tries=1)
-                continue
-            results[index] = answer
-            lowest = min(lowest, answer.fun)
-            if folder is not None and job.stored is None and not interrupted:
-                folder.save(index, digest(subject), answer)
-            if on_result is not None and _wants_to_stop(on_result, index, answer):
-                pool.stop()
+                self.troubles[index] = answer
+            elif answer.stopped_by == CTRL_C and not answer.success:
+                self._press()
+                self.troubles[index] = Trouble("stopped by Ctrl-C", tries=1)
+            else:
+                self._accept(index, subject, answer, stored=job.stored is not None)
 
-    with counter(progress, total, what) as tell:
-        try:
-            for done in pool.completed():
-                take(done)
-                there = sum(result is not None for result in results)
-                remark = f"   {len(troubles)} failed" if troubles else ""
-                tell(there + len(troubles), f"lowest f {lowest:.8g}{remark}")
-        except KeyboardInterrupt:
-            pressed = True
-            pool.stop()
-    failures = []
-    for job in jobs:
-        for index, subject, seed in zip(job.indices, job.subjects, job.seeds):
-            if results[index] is None:
-                why = troubles.get(index, NOT_RUN)
-                failures.append(Failure(index, subject, seed, why.reason, why.traceback, why.tries))
-    if total and all(result is None for result in results):
-        if pressed:
-            raise KeyboardInterrupt
-        _say_why(troubles)
-    return Gathered(results, sorted(failures, key=lambda failure: failure.index))
+    def _accept(self, index: int, subject: Any, answer: Result, stored: bool) -> None:
+        self.results[index] = answer
+        if answer.stopped_by == CTRL_C:
+            self._press()
+        elif self.folder is not None and not stored:
+            self.folder.save(index, digest(subject), answer)
+        if self.how.on_result is not None and _wants_to_stop(self.how.on_result, index, answer):
+            self.pool.stop()
+
+    def _press(self) -> None:
+        self.pressed = True
+        self.pool.stop()
+
+
+@dataclass(frozen=True)
+class Searches:
+    """The work of some parameters one after the other, on any worker."""
+
+    problem_of: Callable[[Any], Any]
+    x0: Any
+    options: dict[str, Any]
+
+    def __call__(self, job: Job) -> Sequence[Result | Trouble]:
+        if job.stored is not None:
+            before = [None, *(result.x for result in job.stored)]
+            parts = zip(job.subjects, job.stored, before, job.seeds)
+            return [self._confirm(*part) for part in parts]
+        if len(job.subjects) == 1:
+            return [self._solve(job.subjects[0], job.seeds[0], None)]
+        answers: list[Result | Trouble] = []
+        last = None
+        for parameter, seed in zip(job.subjects, job.seeds):
+            # One that fails is tried again and then left out: the path goes on from the one before.
+            answer = self._tried(parameter, seed, last)
+            answers.append(answer)
+            if isinstance(answer, Result):
+                if answer.stopped_by == CTRL_C:
+                    break
+                last = answer.x
+        return answers
+
+    def _tried(self, parameter: Any, seed: int, start: Any) -> Result | Trouble:
+        trouble = Trouble("")
+        for tries in range(1, TRIES + 1):
+            done = guarded(lambda _: self._solve(parameter, seed, start), 0, None, 1)
+            if done.trouble is None:
+                result: Result = done.answer
+                return result
+            trouble = replace(done.trouble, tries=tries)
+            if trouble.refused is not None:
+                break
+        return trouble
+
+    def _solve(self, parameter: Any, seed: int, start: Any) -> Result:
+        problem = self._arguments(parameter)
+        if start is not None:
+            problem["x0"] = start
+        if problem["x0"] is None:
+            raise InputTypeError("no start: pass x0=..., or let problem_of return a dict with x0.")
+        return minimize(rng=seed, **problem)
+
+    def _confirm(self, parameter: Any, result: Result, before: Any, seed: int) -> Result:
+        problem = self._arguments(parameter)
+        start = problem["x0"] if before is None else before
+        return confirm(result, problem.pop("fun"), problem.pop("jac", None), problem, start, seed)
+
+    def _arguments(self, parameter: Any) -> dict[str, Any]:
+        problem = self.problem_of(parameter)
+        if isinstance(problem, dict):
+            if "fun" not in problem:
+                raise InputTypeError("problem_of returned a dict without 'fun'.")
+            own = problem
+        elif isinstance(problem, tuple) and len(problem) == 2:
+            own = {"fun": problem[0], "jac": problem[1]}
+        elif isinstance(problem, Oracle):
+            own = {"fun": problem}
+        else:
+            raise InputTypeError(
+                "problem_of must return an Oracle or Expression, a pair (fun, jac) or a dict of "
+                f"arguments of minimize; got {type(problem).__name__}."
+            )
+        return {"x0": self.x0, **self.options, **own}
 
 
 def asked_oracle(

@@ -2,43 +2,73 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from goldstein.api import minimize
 from goldstein.api.inputs import RNG
-from goldstein.api.starts import best_of, start_seed
+from goldstein.api.starts import best_of
 from goldstein.checker.arrays import Vector
 from goldstein.checker.layout import is_vector
-from goldstein.errors import InputError, InputTypeError
-from goldstein.kept import described, digest, seed_in
-from goldstein.numerics.streams import seed_from, stream
+from goldstein.display import Reported
+from goldstein.errors import GoldsteinError, InputError, InputTypeError
+from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.parallel.distinct import StationaryPoint, distinct
-from goldstein.parallel.folder import folder_at
 from goldstein.parallel.gathering import (
     Failure,
-    Job,
+    How,
     OnResult,
+    Searches,
     asked_oracle,
-    confirm,
     gather,
+    seed_of,
     total_value,
-)
+)  # fmt: skip
 from goldstein.result import Result
 
 #: How many points a printed result lists.
 _LISTED = 8
 
+#: Where the function is looked at between two answers.
+BETWEEN = (0.5, 0.25, 0.75)
+
+
+@dataclass
+class StationaryPoint:
+    """A stationary point that was found, perhaps from several starts.
+
+    Attributes
+    ----------
+    x : ndarray, or in the layout of the starts
+    fun : float
+    count : int
+        How many starts led here.
+    certificate : GoldsteinCertificate, ...
+    starts : list of int
+        Which ones.
+    """
+
+    x: Any
+    fun: float
+    certificate: Any
+    starts: list[int]
+
+    @property
+    def count(self) -> int:
+        return len(self.starts)
+
+    def __repr__(self) -> str:
+        times = "once" if self.count == 1 else f"{self.count} times"
+        return f"<StationaryPoint f = {self.fun:.10g}, reached {times}>"
+
 
 @dataclass(repr=False)
-class MultiStart:
+class MultiStart(Reported):
     """What many starts led to.
 
     Attributes
@@ -69,24 +99,6 @@ class MultiStart:
             raise InputError("no start has a result; see failures.")
         verified = [result for result in there if result.success]
         return best_of(verified or there, lambda result: result.fun)
-
-    def report(
-        self,
-        path: str | Path,
-        fun: Any = None,
-        jac: Callable[..., Any] | bool | str | None = None,
-        *,
-        limits: dict[str, Any] | None = None,
-        title: str = "",
-    ) -> Path:
-        """Write a page about the best run and the distinct stationary points (extra `report`).
-
-        The arguments are those of `Result.report`. Results that come from other processes have
-        lost their function: give it for checks, level lines and the curve.
-        """
-        write = importlib.import_module("goldstein.reporting.report").write_report
-        written: Path = write(self, path, fun, jac, limits, title)
-        return written
 
     def __repr__(self) -> str:
         there = [result for result in self.results if result is not None]
@@ -176,27 +188,15 @@ def multistart(
     taken = [name for name in ("checkpoint", "x0") if name in options]
     if taken:
         raise InputTypeError(f"multistart has no argument {taken[0]!r}; see starts= and folder=.")
-    recorded = seed_in(folder) if rng is None else None
-    seed = seed_from(rng) if recorded is None else recorded
+    seed = seed_of(rng, folder)
     points = start_points(starts, n_starts, seed)
     options = {**options, "eps": eps, "delta": delta}
-    identity = {
-        "kind": "multistart", "function": _name(fun), "seed": seed,
-        "options": described(options) if folder is not None else None,
-    }  # fmt: skip
-    with folder_at(folder, identity) as store:
-        jobs = []
-        for k, point in enumerate(points):
-            stored = None if store is None else store.load(k, digest(point))
-            seeds = [start_seed(seed, k)]
-            jobs.append(Job([k], [point], seeds, None if stored is None else [stored]))
-        gathered = gather(
-            _Searches(fun, jac, options), jobs, n_jobs=n_jobs, threads=blas_threads, folder=store,
-            progress=progress, what="starts", on_result=on_result,
-        )  # fmt: skip
-    found = _distinct(gathered.results, fun, jac, options)
-    seconds = time.perf_counter() - begin
-    return MultiStart(gathered.results, found, gathered.failures, seed, seconds)
+    identity = {"kind": "multistart", "function": _name(fun), "options": options}
+    how = How(n_jobs, blas_threads, folder, progress, on_result)
+    work = Searches(partial(_problem, fun, jac), None, options)
+    results, failures = gather(work, points, seed, identity, how, "starts")
+    found = _distinct(results, fun, jac, options)
+    return MultiStart(results, found, failures, seed, time.perf_counter() - begin)
 
 
 def start_points(starts: Any, n_starts: int | None, seed: int) -> Sequence[Any]:
@@ -223,41 +223,44 @@ def start_points(starts: Any, n_starts: int | None, seed: int) -> Sequence[Any]:
     return points[:n_starts]
 
 
-@dataclass(frozen=True)
-class _Searches:
-    """The work of one start, on any worker."""
-
-    fun: Any
-    jac: Any
-    options: dict[str, Any]
-
-    def __call__(self, job: Job) -> Sequence[Result]:
-        if job.stored is not None:
-            return [
-                confirm(result, self.fun, self.jac, self.options, x0, seed)
-                for result, x0, seed in zip(job.stored, job.subjects, job.seeds)
-            ]
-        return [
-            minimize(self.fun, x0, self.jac, rng=seed, **self.options)
-            for x0, seed in zip(job.subjects, job.seeds)
-        ]
+def _problem(fun: Any, jac: Any, start: Any) -> dict[str, Any]:
+    return {"fun": fun, "jac": jac, "x0": start}
 
 
 def _distinct(
     results: Sequence[Result | None], fun: Any, jac: Any, options: dict[str, Any]
 ) -> list[StationaryPoint]:
-    verified = [result for result in results if result is not None and result.success]
+    """Return the stationary points among verified results, best first.
+
+    Two answers are one point if their balls of radius `delta` meet, or if the function is flat to
+    within `eps` between them: an answer may be anywhere on such a plain. The values are asked for
+    there, where there are any and nothing limits x; otherwise only the balls count.
+    """
+    verified = [
+        (res.fun, k, res) for k, res in enumerate(results) if res is not None and res.success
+    ]
     if not verified:
         return []
-    flat = max(result.certificate.eps for result in verified)
+    eps = max([res.certificate.eps for *_, res in verified] + [options.get("eps") or 0.0])
     value: Callable[[Vector], float] | None = None
     constrained = options.get("constraints", ()) != () or options.get("bounds") is not None
-    plain = is_vector(getattr(verified[0].certificate, "layout", [0]))
-    if not constrained and plain:
+    if not constrained and is_vector(getattr(verified[0][2].certificate, "layout", [0])):
         counted = CountedOracle(asked_oracle(fun, jac, options))
         value = total_value(counted, options) if counted.has_value else None
-    eps = options.get("eps")
-    return distinct(results, value, flat if eps is None else max(eps, flat), options["delta"])
+    found: list[StationaryPoint] = []
+    for _, k, res in sorted(verified, key=lambda one: one[:2]):
+        here = res.certificate.x
+        for point in found:
+            there = point.certificate.x
+            far = float(np.linalg.norm(here - there))
+            if far <= 2.0 * options["delta"] or (
+                value is not None and _flat(res.fun, here, point.fun, there, eps * far, value)
+            ):
+                point.starts = sorted([*point.starts, k])
+                break
+        else:
+            found.append(StationaryPoint(res.x, res.fun, res.certificate, [k]))
+    return found
 
 
 def _name(fun: Any) -> str:
@@ -277,3 +280,15 @@ def _listed(label: str, lines: list[str]) -> list[str]:
     shown = [f"{label}: {line}" for line in lines[:_LISTED]]
     more = len(lines) - _LISTED
     return shown if more <= 0 else [*shown, f"{label}: and {more} more"]
+
+
+def _flat(
+    f: float, x: Vector, g: float, y: Vector, rise: float, value: Callable[[Vector], float]
+) -> bool:
+    """Does the function stay within `rise` between x and y, as far as one sees?"""
+    if abs(f - g) > rise:
+        return False
+    try:
+        return all(value(y + t * (x - y)) <= max(f, g) + rise for t in BETWEEN)
+    except GoldsteinError:  # the function does not answer there
+        return False

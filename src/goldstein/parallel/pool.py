@@ -3,28 +3,121 @@
 joblib says that a worker died, but not over which job. The jobs that were in flight are known here,
 because they are handed out one by one: these are done again together, and where workers go on
 dying, in halves, until the one that kills them is alone.
+
+On the workers of Dask (`joblib.parallel_config(backend="dask")`) joblib waits for ever for a job
+that Dask gave up, because its worker died again and again. Dask itself says which job that was.
+
+One worker on each core leaves nothing for more threads of BLAS than one; and one thread adds up in
+one order, so that every worker gets the same digits.
 """
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pickle import PicklingError
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from threadpoolctl import threadpool_limits
 
-from goldstein.errors import GoldsteinError, InputError
-from goldstein.parallel.dask_workers import dask_client, on_dask
-from goldstein.parallel.jobs import Call, Done, Trouble, first_line, guarded
-from goldstein.parallel.threads import blas_threads
+from goldstein.errors import GoldsteinError, InputError, InputTypeError
 
 #: A job is done at most so often where it fails by itself.
 TRIES = 2
 
 #: Jobs per worker handed out at once to backends that give nothing back before all are done.
 WAVE = 2
+
+#: Jobs per thread of the cluster that are on their way at a time.
+AHEAD = 2
+
+#: The arguments of `guarded`.
+Call = tuple[Callable[[Any], Any], int, Any, int]
+
+_lock = threading.Lock()
+_inside = 0
+_limits: threadpool_limits | None = None
+
+
+@contextlib.contextmanager
+def blas_threads(most: int) -> Iterator[None]:
+    """Cap the threads of BLAS and OpenMP in this process while anybody is inside.
+
+    The cap belongs to the process, and several threads of it may be workers: the first sets it,
+    the last takes it away.
+
+    Examples
+    --------
+    >>> with blas_threads(1):
+    ...     pass
+    """
+    global _inside, _limits
+    with _lock:
+        _inside += 1
+        if _inside == 1:
+            _limits = threadpool_limits(limits=most)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0 and _limits is not None:
+                _limits.restore_original_limits()
+                _limits = None
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a job has no answer.
+
+    Attributes
+    ----------
+    reason : str
+        One line.
+    traceback : str
+        Where it was raised; empty if the worker died.
+    tries : int
+        How often it was tried.
+    refused : InputError or InputTypeError, optional
+        The error itself, where the input was refused: no second try.
+    """
+
+    reason: str
+    traceback: str = ""
+    tries: int = 0
+    refused: Exception | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """The answer to a job, or the trouble with it."""
+
+    position: int
+    answer: Any = None
+    trouble: Trouble | None = None
+
+
+def guarded(work: Callable[[Any], Any], position: int, job: Any, threads: int) -> Done:
+    """Do one job on a worker. Errors travel as text: not every exception can be pickled."""
+    try:
+        with blas_threads(threads):
+            return Done(position, work(job))
+    except Exception as failure:
+        refused = failure if isinstance(failure, InputError | InputTypeError) else None
+        reason = f"{type(failure).__name__}: {first_line(failure)}"
+        return Done(position, trouble=Trouble(reason, traceback.format_exc(), refused=refused))
+
+
+def first_line(failure: BaseException) -> str:
+    """Return the first line of a message."""
+    lines = str(failure).strip().splitlines()
+    return lines[0] if lines else "no message"
 
 
 class Pool:
@@ -169,3 +262,47 @@ class _Round:
 def _cannot_travel(failure: Exception) -> bool:
     text = str(failure).lower()
     return isinstance(failure, PicklingError) or "serializ" in text or "cannot pickle" in text
+
+
+def dask_client() -> Any:
+    """Return the client of the Dask cluster that joblib is told to use, or None."""
+    backend, _ = get_active_backend()
+    return backend.client if type(backend).__name__ == "DaskDistributedBackend" else None
+
+
+def on_dask(client: Any, calls: Iterator[Call]) -> Iterator[Done]:
+    """Yield the answers to these calls as they come; Dask does again what a dead worker lost."""
+    import distributed
+
+    most = AHEAD * max(1, sum(client.ncores().values()))
+    completed: Any = distributed.as_completed
+    ready = completed(with_results=True, raise_errors=False, loop=client.loop)
+    positions: dict[Any, int] = {}
+    shared: Any = None
+
+    def fill() -> None:
+        nonlocal shared
+        while len(positions) < most and (call := next(calls, None)) is not None:
+            work, position, job, threads = call
+            if shared is None:  # made on a worker, so that Dask can make it again
+                shared = client.submit(_itself, work, pure=False)
+            future = client.submit(guarded, shared, position, job, threads, pure=False)
+            positions[future.key] = position
+            ready.add(future)
+
+    fill()
+    for future, result in ready:
+        position = positions.pop(future.key)
+        if future.status == "finished":
+            yield result
+        else:
+            failure = result[1] if isinstance(result, tuple) else RuntimeError(future.status)
+            tries = 1 + getattr(failure, "allowed_failures", 0)
+            yield Done(
+                position, trouble=Trouble(f"the worker died: {first_line(failure)}", tries=tries)
+            )
+        fill()
+
+
+def _itself(work: Any) -> Any:
+    return work

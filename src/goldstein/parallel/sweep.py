@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goldstein.api import minimize
 from goldstein.api.inputs import RNG
-from goldstein.api.starts import start_seed
 from goldstein.errors import InputError, InputTypeError
-from goldstein.kept import described, digest, seed_in
-from goldstein.numerics.streams import seed_from
-from goldstein.oracles import Oracle
-from goldstein.parallel.folder import folder_at
-from goldstein.parallel.gathering import Failure, Job, OnResult, confirm, gather
-from goldstein.parallel.jobs import Trouble, guarded
-from goldstein.parallel.pool import TRIES
+from goldstein.parallel.gathering import Failure, How, OnResult, Searches, gather, seed_of
 from goldstein.result import Result
-from goldstein.solvers.base import CTRL_C
 
 
 @dataclass(repr=False)
@@ -118,101 +109,16 @@ def sweep(
     listed = list(parameters)
     if not listed:
         raise InputError("there are no parameters.")
-    recorded = seed_in(folder) if rng is None else None
-    seed = seed_from(rng) if recorded is None else recorded
+    seed = seed_of(rng, folder)
     length = _stretch(warm_start, len(listed))
     options = {**options, "eps": eps, "delta": delta}
     name = getattr(problem_of, "__qualname__", type(problem_of).__name__)
-    identity = {
-        "kind": "sweep", "problem": name, "seed": seed, "stretch": length,
-        "options": described({**options, "x0": x0}) if folder is not None else None,
-    }  # fmt: skip
-    with folder_at(folder, identity) as store:
-        jobs = []
-        for first in range(0, len(listed), length):
-            indices = range(first, min(first + length, len(listed)))
-            subjects = [listed[k] for k in indices]
-            found = [] if store is None else [store.load(k, digest(listed[k])) for k in indices]
-            stored = [result for result in found if result is not None]
-            whole = stored if len(stored) == len(subjects) else None
-            seeds = [start_seed(seed, k) for k in indices]
-            jobs.append(Job(indices, subjects, seeds, whole))
-        gathered = gather(
-            _Stretch(problem_of, x0, options), jobs, n_jobs=n_jobs, threads=blas_threads,
-            folder=store, progress=progress, what="parameters", on_result=on_result,
-        )  # fmt: skip
-    seconds = time.perf_counter() - begin
-    return Sweep(listed, gathered.results, gathered.failures, seed, seconds)
-
-
-@dataclass(frozen=True)
-class _Stretch:
-    """The work of some parameters one after the other, on any worker."""
-
-    problem_of: Callable[[Any], Any]
-    x0: Any
-    options: dict[str, Any]
-
-    def __call__(self, job: Job) -> Sequence[Result | Trouble]:
-        if job.stored is not None:
-            before = [None, *(result.x for result in job.stored)]
-            parts = zip(job.subjects, job.stored, before, job.seeds)
-            return [self._confirm(*part) for part in parts]
-        if len(job.subjects) == 1:
-            return [self._solve(job.subjects[0], job.seeds[0], None)]
-        answers: list[Result | Trouble] = []
-        last = None
-        for parameter, seed in zip(job.subjects, job.seeds):
-            # One that fails is tried again and then left out: the path goes on from the one before.
-            answer = self._tried(parameter, seed, last)
-            answers.append(answer)
-            if isinstance(answer, Result):
-                if answer.stopped_by == CTRL_C:
-                    break
-                last = answer.x
-        return answers
-
-    def _tried(self, parameter: Any, seed: int, start: Any) -> Result | Trouble:
-        trouble = Trouble("")
-        for tries in range(1, TRIES + 1):
-            done = guarded(lambda _: self._solve(parameter, seed, start), 0, None, 1)
-            if done.trouble is None:
-                result: Result = done.answer
-                return result
-            trouble = replace(done.trouble, tries=tries)
-            if trouble.refused is not None:
-                break
-        return trouble
-
-    def _solve(self, parameter: Any, seed: int, start: Any) -> Result:
-        problem = self._arguments(parameter)
-        if start is not None:
-            problem["x0"] = start
-        if problem["x0"] is None:
-            raise InputTypeError("no start: pass x0=..., or let problem_of return a dict with x0.")
-        return minimize(rng=seed, **problem)
-
-    def _confirm(self, parameter: Any, result: Result, before: Any, seed: int) -> Result:
-        problem = self._arguments(parameter)
-        start = problem["x0"] if before is None else before
-        return confirm(result, problem.pop("fun"), problem.pop("jac", None), problem, start, seed)
-
-    def _arguments(self, parameter: Any) -> dict[str, Any]:
-        problem = self.problem_of(parameter)
-        if isinstance(problem, dict):
-            if "fun" not in problem:
-                raise InputTypeError("problem_of returned a dict without 'fun'.")
-            own = problem
-        elif isinstance(problem, tuple) and len(problem) == 2:
-            own = {"fun": problem[0], "jac": problem[1]}
-        elif isinstance(problem, Oracle):
-            own = {"fun": problem}
-        else:
-            raise InputTypeError(
-                "problem_of must return an Oracle or Expression, a pair (fun, jac) or a dict of "
-                f"arguments of minimize; got {type(problem).__name__}."
-            )
-        return {"x0": self.x0, **self.options, **own}
+    known = {**options, "x0": x0}
+    identity = {"kind": "sweep", "problem": name, "stretch": length, "options": known}
+    how = How(n_jobs, blas_threads, folder, progress, on_result)
+    work = Searches(problem_of, x0, options)
+    results, failures = gather(work, listed, seed, identity, how, "parameters", length)
+    return Sweep(listed, results, failures, seed, time.perf_counter() - begin)
 
 
 def _stretch(warm_start: Any, total: int) -> int:

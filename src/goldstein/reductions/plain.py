@@ -15,8 +15,8 @@ from goldstein.errors import InputError, NotCertifiableError, OutOfCalls
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.reductions.base import Answer, Reduction
 from goldstein.result import Status
-from goldstein.solvers.gather import Enrichment
 from goldstein.solvers.continuation import Continuation
+from goldstein.solvers.gather import Enrichment
 from goldstein.solvers.loop import ENDINGS, Outcome
 
 #: Part of the time limit that the last word of a run out of time may take besides.

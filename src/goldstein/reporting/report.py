@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from goldstein.certificates.writing import replacing
 from goldstein.checker.layout import is_vector
 from goldstein.errors import InputError
 from goldstein.oracles import Oracle, as_oracle
@@ -14,6 +13,7 @@ from goldstein.oracles.structure import Structure
 from goldstein.reporting.page import page
 from goldstein.reporting.subject import Subject
 from goldstein.result import Result
+from goldstein.storage.files import replacing
 
 _NO_FUNCTION = "Pass the function to report() for checks, level lines and the curve."
 

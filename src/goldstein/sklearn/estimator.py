@@ -28,8 +28,8 @@ from sklearn.utils.validation import (
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-from goldstein.kept import NOTHING, Folder, Kept, described, digest, seed_in
 from goldstein.sklearn.chunked import checked_chunks, is_dask_array
+from goldstein.storage.folder import NO_STORE, Folder, Store, described, digest, seed_in
 
 #: Parameters that do not change what is fitted, or that parts remember themselves.
 _FREE = ("checkpoint", "max_calls", "max_time", "n_jobs", "random_state", "warm_start")
@@ -214,10 +214,10 @@ def seed_of_fit(estimator: Any) -> int:
 
 
 @contextlib.contextmanager
-def kept_fit(estimator: Any, seed: int, **data: Any) -> Iterator[Kept]:
+def kept_fit(estimator: Any, seed: int, **data: Any) -> Iterator[Store]:
     """Hold the folder of a fit to these data; without one nothing is kept."""
     if estimator.checkpoint is None:
-        yield NOTHING
+        yield NO_STORE
         return
     parameters = {
         name: value for name, value in estimator.get_params().items() if name not in _FREE
@@ -227,7 +227,7 @@ def kept_fit(estimator: Any, seed: int, **data: Any) -> Iterator[Kept]:
         **{name: content_digest(part) for name, part in data.items()},
     }  # fmt: skip
     with Folder(estimator.checkpoint, identity) as folder:
-        yield Kept(folder.path)
+        yield Store(folder.path)
 
 
 def content_digest(data: Any) -> str:

@@ -20,7 +20,6 @@ from goldstein.errors import InputError
 from goldstein.fitting.fit import Fit, Options, whole_fit
 from goldstein.fitting.margin_fit import fit_margin
 from goldstein.fitting.native_fit import fit_native
-from goldstein.kept import Kept
 from goldstein.models.margin_problem import labelled_rows
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.multiclass_margin import MulticlassMargin
@@ -29,6 +28,7 @@ from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import ChunkedRows, is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator
 from goldstein.sklearn.rows import merged_rows, spread
+from goldstein.storage.folder import Store
 
 #: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
 #: spread of the rows: chosen by benchmarks/studies/defaults.py.
@@ -357,7 +357,7 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         lam = 1 / (Fraction(self.C_) * total)
         return self.rho_, lam, weights, self.shift_, self.fit_intercept, total
 
-    def _options(self, seed: int, start: Vector | None, kept: Kept) -> Options:
+    def _options(self, seed: int, start: Vector | None, kept: Store) -> Options:
         return Options(
             self.eps, self.delta, seed, start, self.n_init, self.max_calls, self.max_time,
             near=self.certificate == "near", kept=kept,

@@ -14,7 +14,7 @@ from goldstein.cli.output import answer, say, table, vector
 from goldstein.cli.problem import choose_for, read_vector
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.oracles import Oracle
-from goldstein.records import certificate_facts, verification_facts
+from goldstein.storage.records import certificate_facts, verification_facts
 
 
 def certify(

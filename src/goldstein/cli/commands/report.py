@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from goldstein import records
 from goldstein.cli import folder
 from goldstein.cli.arguments import RunProblem, Size, Trust
 from goldstein.cli.output import say
@@ -15,6 +14,7 @@ from goldstein.cli.page import subject_of
 from goldstein.cli.problem import choose_for
 from goldstein.errors import GoldsteinError
 from goldstein.oracles.structure import Structure
+from goldstein.storage import records
 
 
 def report(

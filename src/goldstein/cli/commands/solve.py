@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from goldstein import records
 from goldstein.api import minimize
 from goldstein.cli import folder
 from goldstein.cli.arguments import (
@@ -25,8 +24,9 @@ from goldstein.cli.guard import INTERRUPTED
 from goldstein.cli.output import NOT_CERTIFIED, print_json, say, table, vector
 from goldstein.cli.page import subject_of
 from goldstein.cli.problem import choose, read_vector
-from goldstein.records import result_facts
 from goldstein.result import Result, Status
+from goldstein.storage import records
+from goldstein.storage.records import result_facts
 
 
 def solve(

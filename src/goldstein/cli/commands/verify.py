@@ -10,12 +10,12 @@ from goldstein.certificates import (
     Verification,
     load_certificate,
 )
-from goldstein.certificates.kinds import limits_for
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, CertificateOrRun, RunProblem, Size, Trust
 from goldstein.cli.output import answer, print_verification, say
 from goldstein.cli.problem import choose_for
-from goldstein.records import verification_facts
+from goldstein.storage.codec import limits_for
+from goldstein.storage.records import verification_facts
 
 
 def verify(

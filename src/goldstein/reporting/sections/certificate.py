@@ -15,7 +15,6 @@ from goldstein.calculus.evaluation import has_kinks
 from goldstein.calculus.expression import numbered
 from goldstein.certificates import Verification
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.kinds import save_certificate
 from goldstein.checker.arrays import Matrix
 from goldstein.checker.nodes import Max, Norm2, Piecewise
 from goldstein.construction.near.kinks import Kinks
@@ -31,6 +30,7 @@ from goldstein.reporting.pictures.certificate import (
 )
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
+from goldstein.storage.codec import save_certificate
 
 
 def checks(subject: Subject) -> list[Any] | None:

@@ -1,4 +1,4 @@
-"""What every kind of certificate offers, and where the kinds are found by name."""
+"""Certificates as data: what every kind offers, one codec by the metadata of fields, a registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from typing import (
     Protocol,
     Self,
     TypeVar,
-    cast,
     dataclass_transform,
     get_args,
     runtime_checkable,
@@ -24,16 +23,13 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.files import Arrays, read_record
-from goldstein.certificates.writing import write_record
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.exact_floats import exact_floats
+from goldstein.storage.archive import Arrays, read_record, write_record
 
 LABELS = get_args(Label)
-
-Kind = TypeVar("Kind")
-F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def as_number(name: str, value: Any) -> float:
@@ -74,43 +70,30 @@ class Certificate(Protocol):
 
     def verify(self, fun: Any) -> Verification:
         """Re-derive the claim from the function alone."""
-        ...
 
     def to_record(self) -> tuple[str, Arrays, dict[str, Any]]:
         """Return the kind, arrays and JSON fields for a file."""
-        ...
 
     @classmethod
     def from_record(cls, arrays: Arrays, fields: dict[str, Any]) -> Any:
         """Rebuild from what `to_record` gave."""
-        ...
 
     def content_digest(self) -> str:
         """Return a hash of every field."""
-        ...
 
     def summary(self) -> str:
         """One line for people."""
-        ...
 
 
-#: The kinds of the library by name; loaded when they are needed.
+#: The kinds of the library: their modules and classes, loaded when they are needed.
 _OWN = {
-    "goldstein": "goldstein.certificates.goldstein:GoldsteinCertificate",
-    "near": "goldstein.certificates.near:NearCertificate",
-    "kkt": "goldstein.certificates.kkt:KKTCertificate",
-    "plus": "goldstein.certificates.plus:PlusCertificate",
-    "near-kkt": "goldstein.certificates.near_kkt:NearKKTCertificate",
-    "values": "goldstein.certificates.values:ValuesCertificate",
-    "values-kkt": "goldstein.certificates.values_kkt:ValuesKKTCertificate",
-}
-
-#: What the check of a kind is given besides the function.
-_LIMITS = {
-    "kkt": ("bounds", "constraints"),
-    "near-kkt": ("bounds", "constraints"),
-    "values": ("bounds",),
-    "values-kkt": ("bounds", "constraints"),
+    "goldstein": ("goldstein", "GoldsteinCertificate"),
+    "near": ("near", "NearCertificate"),
+    "kkt": ("kkt", "KKTCertificate"),
+    "plus": ("plus", "PlusCertificate"),
+    "near-kkt": ("near_kkt", "NearKKTCertificate"),
+    "values": ("values", "ValuesCertificate"),
+    "values-kkt": ("values_kkt", "ValuesKKTCertificate"),
 }
 
 _registered: dict[str, type] = {}
@@ -121,7 +104,7 @@ _written = json.JSONEncoder(sort_keys=True).encode
 
 def limits_for(certificate: Certificate, given: dict[str, Any]) -> dict[str, Any]:
     """Return what the check of a certificate takes of the arguments of a run."""
-    names = _LIMITS.get(certificate.kind, ())
+    names = getattr(certificate, "_limits", ())
     return {name: given[name] for name in names if name in given}
 
 
@@ -144,19 +127,17 @@ def certificate_kind(name: str) -> Any:
     if name not in _OWN:
         known = ", ".join(sorted({*_OWN, *_registered}))
         raise InputError(f"unknown kind of certificate: {name!r}; known are {known}.")
-    module, _, attribute = _OWN[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    module, attribute = _OWN[name]
+    return getattr(importlib.import_module(f"goldstein.certificates.{module}"), attribute)
 
 
-def _cached(function: F) -> F:
-    return cast(F, functools.cache(function))
-
-
+@dataclasses.dataclass(frozen=True)
 class Array:
     """A field that holds an array of numbers, of a shape in letters: equal letters, equal sizes."""
 
-    def __init__(self, shape: str, dtype: type = np.float64, finite: bool = True) -> None:
-        self.shape, self.dtype, self.finite = shape.split(), np.dtype(dtype), finite
+    shape: list[str]
+    dtype: np.dtype[Any]
+    finite: bool
 
     def held(self, name: str, value: Any) -> NDArray[Any]:
         """Return a copy that nobody can write to."""
@@ -172,27 +153,15 @@ class Array:
         return array
 
 
-class Text:
-    """A field that goes to a file as plain data, and is made of it again."""
-
-    def __init__(self, written: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
-        self.written, self.read = written, read
-
-
 def array(shape: str, dtype: type = np.float64, finite: bool = True, **options: Any) -> Any:
     """Declare a field that is an array; see `Array`."""
-    return dataclasses.field(metadata={"array": Array(shape, dtype, finite)}, **options)
+    codec = Array(shape.split(), np.dtype(dtype), finite)
+    return dataclasses.field(metadata={"array": codec}, **options)
 
 
 def text(written: Callable[[Any], Any], read: Callable[[Any], Any], **options: Any) -> Any:
-    """Declare a field that is written as plain data; see `Text`."""
-    return dataclasses.field(metadata={"text": Text(written, read)}, **options)
-
-
-@dataclass_transform(eq_default=False, field_specifiers=(dataclasses.field, array, text))
-def stored(kind: type[Kind]) -> type[Kind]:
-    """Make a kind of certificate of its fields (a decorator)."""
-    return dataclasses.dataclass(frozen=True, eq=False, repr=False)(kind)
+    """Declare a field that goes to a file as plain data, and is made of it again."""
+    return dataclasses.field(metadata={"text": (written, read)}, **options)
 
 
 def real_numbers(name: str, values: Any) -> NDArray[np.float64]:
@@ -206,6 +175,14 @@ def closed(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+@dataclass_transform(
+    frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field, array, text)
+)
+def record(cls: type[T]) -> type[T]:
+    """Make a dataclass of a kind of certificate (a decorator)."""
+    return dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+
+
 class Stored:
     """A certificate: data by fields. It goes to files, and comes out of them as it was made.
 
@@ -213,11 +190,15 @@ class Stored:
     plain data itself; a float is a number of the claim.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     kind: ClassVar[str]
+    x: NDArray[np.float64]
+    #: What its check is given besides the function.
+    _limits: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         sizes: dict[str, int] = {}
-        for name, codec in _codecs(type(self), "array"):
+        for name, codec in _layout(type(self)).arrays.items():
             value = getattr(self, name)
             if value is None:  # a field that may be missing
                 continue
@@ -229,7 +210,7 @@ class Stored:
                     f"{name} of a {self.kind} certificate has shape {found.shape}, expected "
                     f"({', '.join(codec.shape)}) with {sizes}."
                 )
-        for name in _numbers(type(self)):
+        for name in _layout(type(self)).numbers:
             object.__setattr__(self, name, as_number(name, getattr(self, name)))
         state: Any = vars(self)
         if state["label"] not in LABELS:
@@ -241,42 +222,38 @@ class Stored:
 
     def to_record(self) -> tuple[str, Arrays, dict[str, Any]]:
         """Return the kind, arrays and JSON fields for a file."""
-        arrays = {
-            name: getattr(self, name)
-            for name, _ in _codecs(type(self), "array")
-            if getattr(self, name) is not None
-        }
+        held = {name: getattr(self, name) for name in _layout(type(self)).arrays}
+        arrays = {name: array for name, array in held.items() if array is not None}
         digest = getattr(self, "digest", None) or self.content_digest()
         return self.kind, arrays, {**self._plain(), "digest": digest}
 
     @classmethod
     def from_record(cls, arrays: Arrays, fields: dict[str, Any]) -> Self:
         """Rebuild from what `to_record` gave; a file that lacks or adds something is refused."""
-        codecs = dict(_codecs(cls, "array"))
-        optional = {f.name for f in dataclasses.fields(cls) if f.default is None}  # type: ignore[arg-type]
-        plain = {name for name in _names(cls) if name not in codecs} | {"digest"}
-        if not set(codecs) - optional <= set(arrays) <= set(codecs) or set(fields) != plain:
+        layout = _layout(cls)
+        needed = set(layout.arrays) - layout.optional
+        if not (needed <= set(arrays) <= set(layout.arrays) and set(fields) == layout.written):
             raise InputError(f"the entries of the file are not those of a {cls.kind} certificate.")
-        everything = {**fields, **{name: codecs[name].read(name, a) for name, a in arrays.items()}}
+        everything = {**fields, **{n: layout.arrays[n].read(n, a) for n, a in arrays.items()}}
         digest = everything["digest"]
         if not isinstance(digest, str) or not digest:
             raise InputError("the digest is missing.")
-        for name, codec in _codecs(cls, "text"):
-            everything[name] = codec.read(everything[name])
-        if "digest" not in _names(cls):
+        for name, (_, read) in layout.texts.items():
+            everything[name] = read(everything[name])
+        if not layout.digest:
             del everything["digest"]
         certificate = cls(**everything)
-        for name in _numbers(cls):
+        for name in layout.numbers:
             if not np.isfinite(getattr(certificate, name)):
                 raise InputError(f"{name} must be finite.")
-        if "digest" not in _names(cls) and certificate.content_digest() != digest:
+        if not layout.digest and certificate.content_digest() != digest:
             raise InputError("the certificate was changed after it was made.")
         return certificate
 
     def content_digest(self) -> str:
         """Return a hash of every field but the digest itself."""
         h = hashlib.sha256()
-        for name, _ in _codecs(type(self), "array"):
+        for name in _layout(type(self)).arrays:
             array = getattr(self, name)
             h.update(repr(None if array is None else array.shape).encode())
             h.update(b"" if array is None else np.ascontiguousarray(array).data)
@@ -291,18 +268,17 @@ class Stored:
 
     def _plain(self) -> dict[str, Any]:
         """Everything but arrays and digest, as plain data."""
-        codecs = {name for name, _ in _codecs(type(self), "array")} | {"digest"}
-        texts = dict(_codecs(type(self), "text"))
-        fields = {name: getattr(self, name) for name in _names(type(self)) if name not in codecs}
-        return {k: texts[k].written(v) if k in texts else v for k, v in fields.items()}
+        layout = _layout(type(self))
+        fields = {name: getattr(self, name) for name in layout.plain}
+        return fields | {k: written(fields[k]) for k, (written, _) in layout.texts.items()}
 
     def save(self, path: str | Path) -> Path:
         """Write the certificate to one file that is safe to hand to a stranger."""
-        return save_certificate(cast("Certificate", self), path)
+        return write_record(path, *self.to_record())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Checked and closed as a new one is; nothing that was derived from the fields comes along.
-        names = {field.name for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        names = {field.name for field in dataclasses.fields(self)}
         if not names <= set(state):
             missing = ", ".join(sorted(names - set(state)))
             raise InputError(
@@ -320,20 +296,23 @@ class Stored:
         return f"<{type(self).__name__} {self.summary()}>"
 
 
-@_cached
-def _codecs(cls: Any, kind: str) -> list[tuple[str, Any]]:
-    return [(f.name, f.metadata[kind]) for f in dataclasses.fields(cls) if kind in f.metadata]
+class _Layout:
+    """The fields of a kind of certificate, by how they are written."""
+
+    def __init__(self, cls: Any) -> None:
+        # What a run remembers of its own is no part of the claim.
+        fields = [f for f in dataclasses.fields(cls) if f.compare]
+        names = [f.name for f in fields]
+        self.arrays = {f.name: f.metadata["array"] for f in fields if "array" in f.metadata}
+        self.texts = {f.name: f.metadata["text"] for f in fields if "text" in f.metadata}
+        self.numbers = [f.name for f in fields if f.type == "float"]
+        self.optional = {f.name for f in fields if f.default is None}
+        self.digest = "digest" in names
+        self.plain = [name for name in names if name not in {*self.arrays, "digest"}]
+        self.written = {*self.plain, "digest"}
 
 
-@_cached
-def _numbers(cls: Any) -> list[str]:
-    return [f.name for f in dataclasses.fields(cls) if f.type == "float"]
-
-
-@_cached
-def _names(cls: Any) -> list[str]:
-    """The fields that belong to the claim; what a run remembers of its own does not."""
-    return [f.name for f in dataclasses.fields(cls) if f.compare]
+_layout: Callable[[Any], _Layout] = functools.cache(_Layout)
 
 
 def save_certificate(certificate: Certificate, path: str | Path) -> Path:
@@ -348,22 +327,6 @@ def load_certificate(path: str | Path) -> Any:
     -------
     GoldsteinCertificate, NearCertificate, KKTCertificate, NearKKTCertificate or ValuesCertificate
     """
-
-    def make(kind: str, arrays: Arrays, fields: dict[str, Any]) -> Any:
-        return certificate_kind(kind).from_record(arrays, fields)
-
-    return read_record(path, make)
-
-
-__all__ = [
-    "Certificate",
-    "Stored",
-    "array",
-    "certificate_kind",
-    "closed",
-    "limits_for",
-    "load_certificate",
-    "register",
-    "save_certificate",
-    "text",
-]
+    return read_record(
+        path, lambda kind, arrays, fields: certificate_kind(kind).from_record(arrays, fields)
+    )

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.certificates.kinds import (
+from goldstein.checker.verification import Verification
+from goldstein.reductions.near import near_targets
+from goldstein.reductions.stationarity import _KINDS, Attempt, Stationarity, register_stationarity
+from goldstein.storage.codec import (
     Certificate,
     _registered,
     certificate_kind,
     register,
     save_certificate,
 )
-from goldstein.checker.verification import Verification
-from goldstein.reductions.near import near_targets
-from goldstein.reductions.stationarity import _KINDS, Attempt, Stationarity, register_stationarity
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ penalty, say): the steps that make up the true slope are met by next to no sampl
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -33,7 +34,7 @@ FAR = 0.1
 LEVELS, STAYS = 6, 0.25
 
 
-def grain_of(
+def quantum_of(
     values_at: Many,
     points: Matrix,
     widths: Vector,
@@ -48,33 +49,33 @@ def grain_of(
     """
     # f may hardly change along one line for another reason, nor around one of the points.
     centres = np.resize(np.arange(len(points)), max(LINES, len(points)))
-    ways = widths * rng.standard_normal((centres.size, widths.size))
+    vectors = widths * rng.standard_normal((centres.size, widths.size))
     far = [max(delta, FAR * max(1.0, float(np.abs(y).max()))) for y in points]
     flat = max(
-        _grain_along(values_at, points[j], way, far[j], box) for j, way in zip(centres, ways)
+        _quantum_along(values_at, points[j], v, far[j], box) for j, v in zip(centres, vectors)
     )
     free = widths > 0
     allowed = float((2.0 * widths * slopes)[free].min(initial=math.inf))
     picked = rng.integers(len(points), size=SEARCHED)
-    ways = np.where(free, rng.standard_normal((SEARCHED, widths.size)), 0.0)
+    vectors = np.where(free, rng.standard_normal((SEARCHED, widths.size)), 0.0)
     steps = [
-        _step_along(values_at, points[j], way, (far[j], delta), box)
-        for j, way in zip(picked, ways)
+        _step_along(values_at, points[j], v, (far[j], delta), box)
+        for j, v in zip(picked, vectors)
         if free.any()
     ]
     return max(flat, *(step for step in steps if step > allowed), 0.0)
 
 
-def _grain_along(values_at: Many, centre: Vector, way: Vector, far: float, box: Box) -> float:
+def _quantum_along(values_at: Many, centre: Vector, v: Vector, far: float, box: Box) -> float:
     """Return the size of the steps where values hardly change over a box.
 
     Where a function is flat on one side of a kink, its values still change by as little as one
     likes.
     """
-    reach, scale = norm_upper(way), 1.0 / LADDER
+    reach, scale = norm_upper(v), 1.0 / LADDER
     # Beyond the ball, too: a plateau may be larger than that.
     while 0.0 < scale * reach <= far:
-        line = box.clip(centre + np.linspace(-scale, scale, LADDER)[:, None] * way)
+        line = box.clip(centre + np.linspace(-scale, scale, LADDER)[:, None] * v)
         values = values_at(line)
         changes = np.abs(np.diff(values))
         if scale < 1.0 and 2 * (changes > 0).sum() >= changes.size:
@@ -89,30 +90,40 @@ def _grain_along(values_at: Many, centre: Vector, way: Vector, far: float, box: 
     return 0.0  # f is flat
 
 
-def _smallest_change(values_at: Many, ends: Matrix, values: Vector, halvings: int) -> float:
-    """Return by how much f still changes over the shortest part of a segment where it does."""
+def _halvings(
+    values_at: Many, ends: Matrix, values: Vector, goes_left: Callable[[float, float], bool]
+) -> Iterator[float]:
+    """Halve a segment to nothing; give the change of f over the half that is chosen each time."""
     (a, b), (at_a, at_b) = ends, values
-    for _ in range(halvings):
+    while True:
         middle = 0.5 * (a + b)
+        if (middle == a).all() or (middle == b).all():
+            return
         here = float(values_at(middle[None])[0])
-        left, right = abs(here - at_a), abs(at_b - here)
-        if left > 0.0 and (left <= right or right == 0.0):
+        if goes_left(abs(here - at_a), abs(at_b - here)):
             b, at_b = middle, here
         else:
             a, at_a = middle, here
-    return float(abs(at_b - at_a))
+        yield float(abs(at_b - at_a))
+
+
+def _smallest_change(values_at: Many, ends: Matrix, values: Vector, halvings: int) -> float:
+    """Return by how much f still changes over the shortest part of a segment where it does."""
+    change = float(abs(values[1] - values[0]))
+    halves = _halvings(values_at, ends, values, lambda left, right: 0 < left <= (right or left))
+    return [change, *itertools.islice(halves, halvings)][-1]
 
 
 def _step_along(
-    values_at: Many, centre: Vector, way: Vector, reaches: tuple[float, ...], box: Box
+    values_at: Many, centre: Vector, v: Vector, reaches: tuple[float, ...], box: Box
 ) -> float:
     """Return by how much values jump somewhere along a line, or 0.
 
     f need not be defined far away: then one looks nearer.
     """
     for reach in reaches:
-        length = reach / norm_upper(way)
-        line = box.clip(centre + np.linspace(-length, length, LADDER)[:, None] * way)
+        length = reach / norm_upper(v)
+        line = box.clip(centre + np.linspace(-length, length, LADDER)[:, None] * v)
         try:
             values = values_at(line)
             if np.isfinite(values).all():
@@ -134,18 +145,8 @@ def _step_along(
 
 def _jump(values_at: Many, ends: Matrix, values: Vector) -> float:
     """Return the change that stays when a segment is halved to nothing, the steeper half kept."""
-    (a, b), (at_a, at_b) = ends, values
-    changes = [abs(at_b - at_a)]
+    halves = _halvings(values_at, ends, values, lambda left, right: left >= right)
+    changes = [abs(values[1] - values[0]), *halves]
     largest = float(np.abs(values).max())
-    while True:
-        middle = 0.5 * (a + b)
-        if (middle == a).all() or (middle == b).all():
-            break
-        here = float(values_at(middle[None])[0])
-        if abs(here - at_a) >= abs(at_b - here):
-            b, at_b = middle, here
-        else:
-            a, at_a = middle, here
-        changes.append(abs(at_b - at_a))
     last, before = changes[-1], changes[max(0, len(changes) - 1 - LEVELS)]
     return float(last) if last > max(STAYS * before, DIGITS * UNIT * largest) else 0.0

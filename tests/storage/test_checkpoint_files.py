@@ -20,9 +20,9 @@ from benchmarks import kill
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 import goldstein as gs
-from goldstein.oracles import lock
-from goldstein.oracles.journal import Journal
-from goldstein.oracles.locked_file import in_use
+from goldstein.storage import files as lock
+from goldstein.storage.files import in_use
+from goldstein.storage.journal import Journal
 
 
 class PowerCut(BaseException):
@@ -413,7 +413,7 @@ def test_two_threads_save_to_one_name(tmp_path: Path) -> None:
 def test_a_journal_stops_growing_and_still_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("goldstein.oracles.journal.LIMIT", 50_000)
+    monkeypatch.setattr("goldstein.storage.journal.LIMIT", 50_000)
     path = tmp_path / "run.journal"
 
     def solve(checkpoint: Path | None) -> gs.Result:

@@ -1,17 +1,37 @@
-"""The file of a journal: locked by one run, appended to all or nothing, in plain words."""
+"""Files: written whole or not at all; locked by one run at a time, and appended to, in words."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import threading
 import time
 import warnings
 import weakref
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from goldstein.errors import CheckpointError
-from goldstein.oracles.lock import lock
+
+fcntl: Any
+msvcrt: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+try:
+    import msvcrt
+except ImportError:
+    msvcrt = None
+
+#: What a system says that has locks, but not on files like this one.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+
+#: Windows locks bytes, and nobody else can read them: one far beyond the end of any file.
+_FAR = 2**42
 
 #: Seconds between two writes that wait for the disk: what a power cut may cost.
 _SYNC_EVERY = 5.0
@@ -21,6 +41,52 @@ _open: weakref.WeakSet[LockedFile] = weakref.WeakSet()
 
 class CheckpointWarning(UserWarning):
     """A checkpoint was damaged, is full, or cannot be locked; the run goes on."""
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """Write a file all or nothing: under its own name only once it is whole and on the disk."""
+    who = f"{os.getpid()}-{threading.get_ident()}"  # no two writers in each other's way
+    partial = target.with_name(f".{target.name}.{who}.partial")
+    try:
+        partial.unlink(missing_ok=True)
+        with open(partial, "xb") as file:  # in a stranger's folder there may be a link
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except OSError as failure:
+        said = failure.strerror or str(failure)
+        raise OSError(
+            failure.errno, f"{said}; nothing was written or changed under this name", str(target)
+        ) from failure
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def lock(descriptor: int) -> bool:
+    """Lock a file for this open descriptor alone, or raise `BlockingIOError` if it is locked.
+
+    False where there are no such locks. The system gives the lock back when the descriptor is
+    closed, here and in every process that was forked since, or its process ends.
+    """
+    if fcntl is None and msvcrt is None:
+        return False
+    place = os.lseek(descriptor, 0, os.SEEK_CUR)
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except OSError as failure:
+        if fcntl is not None and failure.errno in _NO_LOCKS:
+            return False
+        raise BlockingIOError(failure.errno, failure.strerror) from failure
+    finally:
+        os.lseek(descriptor, place, os.SEEK_SET)
+    return True
 
 
 class LockedFile:
@@ -53,15 +119,14 @@ class LockedFile:
             if not lock(descriptor):
                 self.say("cannot be locked on this file system: see that no second run uses it")
             self.size = os.fstat(descriptor).st_size
-        except BlockingIOError:
+        except BaseException as failure:
             self._file.close()
+            if not isinstance(failure, BlockingIOError):
+                raise
             raise CheckpointError(
                 f"checkpoint {self.path} is in use by another run, in this process or another; "
                 "wait until it has ended, or name another file."
             ) from None
-        except BaseException:
-            self._file.close()
-            raise
         _open.add(self)
 
     def read(self, at: int, count: int) -> bytes:
@@ -124,7 +189,7 @@ class LockedFile:
 
 
 def in_use(path: str | Path) -> bool:
-    """Whether a run holds the journal at this moment."""
+    """Whether a run holds the file at this moment."""
     with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
         try:
             lock(file.fileno())
@@ -134,9 +199,9 @@ def in_use(path: str | Path) -> bool:
 
 
 def _leave_to_the_parent() -> None:
-    """Close journals in a forked process: it must neither write to them nor hold their locks."""
-    for journal in list(_open):
-        journal._file.close()
+    """Close files in a forked process: it must neither write to them nor hold their locks."""
+    for held in list(_open):
+        held._file.close()
     _open.clear()
 
 

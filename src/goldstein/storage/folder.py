@@ -1,6 +1,6 @@
 """Folders with the finished parts of a long run: what is there is not done again.
 
-`Folder` is held by one run at a time and says what it is a run of; `Kept` is what the run itself
+`Folder` is held by one run at a time and says what it is a run of; `Store` is what the run itself
 sees of it, and can be sent to other processes. Parts appear under their names when they are whole.
 """
 
@@ -19,11 +19,12 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from goldstein import __version__
-from goldstein.certificates.files import Arrays, read_record
-from goldstein.certificates.writing import replacing, write_record
 from goldstein.errors import CertificateFileError, CheckpointError, GoldsteinError, InputError
-from goldstein.oracles import Oracle
-from goldstein.oracles.locked_file import CheckpointWarning, LockedFile
+from goldstein.result import Result
+from goldstein.storage.archive import Arrays, read_record, write_record
+from goldstein.storage.files import CheckpointWarning, LockedFile, replacing
+from goldstein.storage.journal import usable_seed
+from goldstein.storage.records import result_from_record, result_record
 
 T = TypeVar("T")
 
@@ -84,6 +85,24 @@ class Folder:
         """Let others use the folder."""
         self._lock.close()
 
+    def load(self, index: int, start: str) -> Result | None:
+        """Return the result of one search, or None if it is not there or cannot be read."""
+        path = self._search(index)
+        known = load_part(path, _SEARCH)
+        if known is not None and known.tag != start:
+            raise CheckpointError(
+                f"{path} is not about search {index} of this run: another start or parameter. "
+                f"{_AFRESH}"
+            )
+        return None if known is None else known.content
+
+    def save(self, index: int, start: str, result: Result) -> None:
+        """Write the result of one search, all or nothing."""
+        save_part(self._search(index), _SEARCH, result, start)
+
+    def _search(self, index: int) -> Path:
+        return self.path / f"{index:06d}.search"
+
 
 class Form(NamedTuple, Generic[T]):
     """How a part is written down and read."""
@@ -93,8 +112,11 @@ class Form(NamedTuple, Generic[T]):
     read: Callable[[Arrays, dict[str, Any]], T]
 
 
+_SEARCH = Form("search", result_record, result_from_record)
+
+
 @dataclass
-class Kept:
+class Store:
     """The parts of a run that are done: recalled where they are there, else made and kept.
 
     Attributes
@@ -111,9 +133,9 @@ class Kept:
     prefix: str = ""
     seconds: float = 0.0
 
-    def under(self, name: str) -> Kept:
+    def under(self, name: str) -> Store:
         """Return what is kept of one part that has parts itself."""
-        return Kept(self.path, f"{self.prefix}{name}.")
+        return Store(self.path, f"{self.prefix}{name}.")
 
     def journal(self, name: str) -> Path | None:
         """Return where `minimize` may keep the answers of a search; None if nothing is kept."""
@@ -157,8 +179,8 @@ class Kept:
         return made
 
 
-#: What a run sees that keeps nothing.
-NOTHING = Kept()
+#: What a run sees that stores nothing.
+NO_STORE = Store()
 
 
 class Part(NamedTuple, Generic[T]):
@@ -206,9 +228,7 @@ def save_part(path: Path, form: Form[T], part: T, tag: Any = None, seconds: floa
 
 def seed_in(path: str | Path | None) -> int | None:
     """Return the seed of the run in a folder, so that a run without a seed can resume it."""
-    known = None if path is None else _read_identity(Path(path))
-    seed = None if known is None else known.get("seed")
-    return seed if isinstance(seed, int) else None
+    return usable_seed((None if path is None else _read_identity(Path(path))) or {})
 
 
 def described(value: Any) -> Any:
@@ -229,9 +249,9 @@ def described(value: Any) -> Any:
         return {str(key): described(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, list | tuple):
         return [described(part) for part in value]
-    if isinstance(value, Oracle):
-        with contextlib.suppress(AttributeError, GoldsteinError):  # an expression, as it is written
-            return digest(value.describe())  # type: ignore[attr-defined]
+    if hasattr(value, "gradients_at"):  # an oracle; an expression, as it is written
+        with contextlib.suppress(AttributeError, GoldsteinError):
+            return digest(value.describe())
         return value.name
     name = getattr(value, "__qualname__", None)
     if name is not None:

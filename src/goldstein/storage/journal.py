@@ -18,16 +18,15 @@ import struct
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import CheckpointError, KinkError
-from goldstein.oracles.locked_file import CheckpointWarning, LockedFile
+from goldstein.storage.files import LockedFile
 
 #: Bytes at which a journal stops to keep answers longer than `SHORT` bytes.
 LIMIT = 4 * 2**30
@@ -42,11 +41,14 @@ _TYPES = {8: np.float64, 4: np.float32, 2: np.float16}
 _AFRESH = "name another file, or delete it to start afresh"
 
 
-@dataclass(frozen=True)
-class _Record:
+Question = Callable[[Vector], NDArray[Any]]
+Fits = Callable[[Vector | None], bool]
+
+
+class _Record(NamedTuple):
     width: int  # bytes of a number; 0 for a kink
     at: int  # where the numbers begin
-    count: int
+    size: int
 
 
 class Journal:
@@ -58,8 +60,6 @@ class Journal:
         A new file, or a journal of the same run.
     identity : dict
         JSON-able description of the run; a journal of another run is refused.
-    limit : int, optional
-        Bytes at which long answers are not kept any more.
 
     Examples
     --------
@@ -72,11 +72,8 @@ class Journal:
     array([9.])
     """
 
-    def __init__(
-        self, path: str | Path, identity: dict[str, Any], limit: int | None = None
-    ) -> None:
+    def __init__(self, path: str | Path, identity: dict[str, Any]) -> None:
         self.path = Path(path)
-        self.limit = LIMIT if limit is None else limit
         #: Answers taken from the journal so far.
         self.recalled = 0
         #: Why the journal cannot be used any more; whatever a search does about an error of the
@@ -95,8 +92,7 @@ class Journal:
 
     def _begin(self, identity: dict[str, Any]) -> None:
         file = self._file
-        if file.size:
-            file.end = self._require_ours(identity)
+        file.end = self._require_ours(identity) if file.size else 0
         if file.end:
             self._scan()
             return
@@ -140,14 +136,14 @@ class Journal:
         while (found := self._record_at(file.end)) is not None:
             self._last, digest = found
             self._known[digest].append(self._last)
-            number, file.end = number + 1, self._last.at + 8 * self._last.count + _SUM.size
+            number, file.end = number + 1, self._last.at + 8 * self._last.size + _SUM.size
         if file.end < file.size:
             file.say(
                 f"is damaged after {number} answers, as a run leaves it that was stopped while "
                 f"writing; its last {file.size - file.end} bytes are cut off, and asked for again"
             )
         last = self._last
-        if last is not None and last.count == 1 and not np.isfinite(self._numbers(last)).all():
+        if last is not None and last.size == 1 and not np.isfinite(self._numbers(last)).all():
             # The run may have died of this answer; let the function, perhaps mended, say it again.
             self._known[digest].pop()
             file.end, self._last = last.at - _HEAD.size, None
@@ -167,16 +163,15 @@ class Journal:
         total = zlib.crc32(head)
         for piece in range(begin, stop, 2**20):  # the whole may be larger than memory
             total = zlib.crc32(self._file.read(piece, min(2**20, stop - piece)), total)
-        if self._file.read(stop, _SUM.size) != _SUM.pack(total):
-            return None
-        return _Record(width, begin, count), digest
+        whole = self._file.read(stop, _SUM.size) == _SUM.pack(total)
+        return (_Record(width, begin, count), digest) if whole else None
 
     def asked(
         self,
         what: str,
         x: Vector,
-        question: Callable[[Vector], NDArray[Any]],
-        fits: Callable[[Vector | None], bool] = lambda _: True,
+        question: Question,
+        fits: Fits = lambda _: True,
         more: bytes = b"",
     ) -> NDArray[Any]:
         """Return the answer to a question about x from the journal, or ask and keep it.
@@ -193,16 +188,19 @@ class Journal:
         try:
             if self.failure is not None:
                 raise self.failure
-            if number < len(known):
-                return self._recalled(known[number], what, x, question, fits)
-            return self._asked_now(digest, x, question)
+            if number >= len(known):
+                return self._asked_now(digest, x, question)
+            stored = self._recalled(known[number], what, fits)
+            if stored is None:
+                raise KinkError("there is a kink, according to the checkpoint", x.copy())
+            if self.recalled & (self.recalled - 1) == 0 or known[number] is self._last:
+                self._ask_again(stored, what, x, question)
+            return stored.astype(_TYPES[known[number].width])
         except CheckpointError as failure:
             self.failure = failure
             raise
 
-    def _asked_now(
-        self, digest: bytes, x: Vector, question: Callable[[Vector], NDArray[Any]]
-    ) -> NDArray[Any]:
+    def _asked_now(self, digest: bytes, x: Vector, question: Question) -> NDArray[Any]:
         try:
             answer = question(x)
         except KinkError:
@@ -211,38 +209,30 @@ class Journal:
         self._keep(answer.itemsize, digest, answer.astype(np.float64).tobytes())
         return answer.ravel()
 
-    def _recalled(
-        self,
-        record: _Record,
-        what: str,
-        x: Vector,
-        question: Callable[[Vector], NDArray[Any]],
-        fits: Callable[[Vector | None], bool],
-    ) -> NDArray[Any]:
+    def _recalled(self, record: _Record, what: str, fits: Fits) -> Vector | None:
         self.recalled += 1
-        stored = self._numbers(record)
-        if not fits(stored if record.width else None):
+        stored = self._numbers(record) if record.width else None
+        if not fits(stored):
             raise self._refused(f"was altered: what it has as the {what} of a point can be none")
-        if not record.width:
-            raise KinkError("there is a kink, according to the checkpoint", x.copy())
-        if self.recalled & (self.recalled - 1) == 0 or record is self._last:
-            try:
-                fresh = question(x).ravel()
-            except KinkError:
-                fresh = np.zeros(0)
-            if not _close(stored, fresh):
-                raise self._refused(
-                    f"was made with another function (the {what} of answer {self.recalled} differs "
-                    "when asked again)"
-                )
-        return stored.astype(_TYPES[record.width])
+        return stored
+
+    def _ask_again(self, stored: Vector, what: str, x: Vector, question: Question) -> None:
+        try:
+            fresh = question(x).ravel()
+        except KinkError:
+            fresh = np.zeros(0)
+        if not _close(stored, fresh):
+            raise self._refused(
+                f"was made with another function (the {what} of answer {self.recalled} differs "
+                "when asked again)"
+            )
 
     def _numbers(self, record: _Record) -> Vector:
-        return np.frombuffer(self._file.read(record.at, 8 * record.count)).copy()
+        return np.frombuffer(self._file.read(record.at, 8 * record.size)).copy()
 
     def _keep(self, width: int, digest: bytes, payload: bytes) -> None:
         end = self._file.end
-        if len(payload) > SHORT and end + len(payload) > self.limit:
+        if len(payload) > SHORT and end + len(payload) > LIMIT:
             if not self._full:
                 self._full = True
                 self._file.say(
@@ -300,8 +290,13 @@ def seed_in(path: str | Path) -> int | None:
             identity = _parsed(file.readline(_HEADER_LIMIT)) or {}
     except OSError:
         return None
+    return usable_seed(identity)
+
+
+def usable_seed(identity: dict[str, Any]) -> int | None:
+    """Return the seed in what a file says of its run, None where there is none."""
     seed = identity.get("seed")
-    return seed if isinstance(seed, int) and not isinstance(seed, bool) else None
+    return seed if type(seed) is int and seed >= 0 else None
 
 
 @contextlib.contextmanager
@@ -317,6 +312,3 @@ def journal_at(path: str | Path | None, identity: dict[str, Any]) -> Iterator[Jo
         journal.close()
     if journal.failure is not None:
         raise journal.failure
-
-
-__all__ = ["CheckpointWarning", "Journal", "journal_at", "same_value", "seed_in"]

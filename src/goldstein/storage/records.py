@@ -7,18 +7,19 @@ import io
 import json
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from goldstein.certificates import Verification, load_certificate
-from goldstein.certificates.files import Arrays
-from goldstein.certificates.kinds import certificate_kind
-from goldstein.certificates.writing import replacing
+from goldstein.checker.layout import is_layout, put_together, taken_apart
+from goldstein.checker.verification import Verification
 from goldstein.errors import InputError
-from goldstein.oracles.structure import Structure
 from goldstein.result import Asked, History, Result, Status
+from goldstein.storage.archive import Arrays
+from goldstein.storage.codec import certificate_kind, load_certificate
+from goldstein.storage.files import replacing
 
 #: The files of a run.
 RESULT, CERTIFICATE, HISTORY = "result.json", "certificate.cert", "history.csv"
@@ -58,59 +59,48 @@ def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-#: Fields of a result that are written as they are, and how each is read.
-_SCALARS: dict[str, Callable[[Any], Any]] = {
-    "fun": _number, "success": lambda value: value is True, "message": str, "nit": int,
-    "nfev": int, "ngev": int, "seed": int, "time": _number, "method": str,
+#: How a field of a type is read that is written as it is.
+_READ: dict[Any, Callable[[Any], Any]] = {
+    "float": _number, "int": int, "str": str, "bool": lambda value: value is True,
 }  # fmt: skip
-#: The same for those that not every run has; None where it has not.
-_OPTIONAL: dict[str, Callable[[Any], Any]] = {
-    "gradient_scale": float, "violation": float, "constr_nfev": int, "constr_njev": int,
-    "stopped_by": str,
-}  # fmt: skip
-_ARRAYS = ("multipliers", "bound_multipliers")
+#: Such fields of a result; those that not every run has; and those that are arrays.
+_SCALARS = {f.name: _READ[f.type] for f in fields(Result) if f.type in _READ}
+_OPTIONAL = {f.name: _READ[t] for f in fields(Result) if (t := f"{f.type}"[:-7]) in _READ}
+_ARRAYS = [f.name for f in fields(Result) if f"{f.type}".startswith("NDArray")]
 
 
 def _written(result: Result) -> tuple[dict[str, Any], Arrays]:
     """Return the fields of a result that need no words of their own, and its forces."""
-    fields = {name: _unboxed(getattr(result, name)) for name in (*_SCALARS, *_OPTIONAL)}
+    known = {name: _unboxed(getattr(result, name)) for name in (*_SCALARS, *_OPTIONAL)}
     forces = {name: part for name in _ARRAYS if (part := getattr(result, name)) is not None}
-    return {**fields, "status": result.status.name}, forces
+    return {**known, "status": result.status.name}, forces
 
 
-def _restored(fields: dict[str, Any], forces: dict[str, Any], **rest: Any) -> Result:
+def _restored(known: dict[str, Any], forces: dict[str, Any], **rest: Any) -> Result:
     """Return the result of which `_written` wrote down a part; `rest` is the other one."""
-    scalars = {name: read(fields[name]) for name, read in _SCALARS.items()}
+    scalars = {name: read(known[name]) for name, read in _SCALARS.items()}
     for name, read in _OPTIONAL.items():
-        scalars[name] = None if fields.get(name) is None else read(fields[name])
+        scalars[name] = None if known.get(name) is None else read(known[name])
     parts: dict[str, Any] = {
         name: None if forces.get(name) is None else np.array(forces[name], dtype=np.float64)
         for name in _ARRAYS
     }
-    return Result(status=Status[fields["status"]], **scalars, **parts, **rest)
+    return Result(status=Status[known["status"]], **scalars, **parts, **rest)
 
 
 def result_facts(result: Result) -> dict[str, Any]:
     """A result as JSON has it, for people; `result_record` is the whole of it."""
-    fields, forces = _written(result)
-    facts = {name: value for name, value in fields.items() if value is not None}
-    return {
-        **facts,
-        **forces,
-        "x": result.x,
-        "certificate": certificate_facts(result.certificate),
-    }
+    known, forces = _written(result)
+    facts = {name: value for name, value in known.items() if value is not None}
+    claim = certificate_facts(result.certificate)
+    return {**facts, **forces, "x": result.x, "certificate": claim}
 
 
 def verification_facts(found: Verification) -> dict[str, Any]:
     """A verification as JSON has it."""
-    return {
-        "ok": found.ok,
-        "eps": found.eps,
-        "delta": found.delta,
-        "label": found.label,
-        "checks": [{"name": c.name, "ok": c.ok, "message": c.message} for c in found.checks],
-    }
+    facts = {name: getattr(found, name) for name in ("ok", "eps", "delta", "label")}
+    checks = [{"name": c.name, "ok": c.ok, "message": c.message} for c in found.checks]
+    return {**facts, "checks": checks}
 
 
 def write_run(folder: Path, result: Result, request: dict[str, Any]) -> None:
@@ -143,29 +133,26 @@ def result_record(result: Result) -> tuple[Arrays, dict[str, Any]]:
     >>> again.certificate.digest == res.certificate.digest
     True
     """
-    structure, x = Structure.of(result.x, "x")
-    arrays: Arrays = {"x": x}
+    layout, parts = taken_apart(result.x, "x")
+    arrays: Arrays = {"x": np.concatenate([np.zeros(0), *(part.ravel() for part in parts)])}
     arrays |= {f"history.{name}": part for name, part in result.history.as_arrays().items()}
-    fields, forces = _written(result)
-    arrays |= forces
-    fields["structure"] = structure.spec
-    parts, fields["certificate"] = certificate_parts("certificate", result.certificate)
-    return arrays | parts, fields
+    known, forces = _written(result)
+    claim, written = certificate_parts("certificate", result.certificate)
+    return arrays | forces | claim, {**known, "structure": layout, "certificate": written}
 
 
 def result_from_record(arrays: Arrays, fields: dict[str, Any]) -> Result:
     """Return the result that `result_record` wrote down; refuse what it cannot have written."""
-    missing = [
-        name for name in (*_SCALARS, *_OPTIONAL, "status", "structure") if name not in fields
-    ]
+    needed = (*_SCALARS, *_OPTIONAL, "status", "structure")
+    missing = [name for name in needed if name not in fields]
     if missing or "x" not in arrays:
         raise InputError(f"this is not the record of a result: {missing or 'x'} is missing.")
+    if not is_layout(fields["structure"]):
+        raise InputError("the layout of the point in this certificate is not one of ours.")
     certificate = certificate_from_parts("certificate", arrays, fields.get("certificate"))
     history = {name: part.tolist() for name, part in _below("history.", arrays).items()}
-    return _restored(
-        fields, arrays, x=Structure.read(fields["structure"]).build(arrays["x"]),
-        certificate=certificate, history=History(**history),
-    )  # fmt: skip
+    x = put_together(fields["structure"], arrays["x"])
+    return _restored(fields, arrays, x=x, certificate=certificate, history=History(**history))
 
 
 def certificate_parts(name: str, certificate: Any) -> tuple[Arrays, dict[str, Any] | None]:

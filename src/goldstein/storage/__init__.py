@@ -1,0 +1,1 @@
+"""Whatever outlives a run: journals, locked files, folders of finished parts, records, archives."""
