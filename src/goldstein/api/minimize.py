@@ -222,7 +222,9 @@ def minimize(
     )  # fmt: skip
     if on_values:
         if plus is not None:
-            raise InputError("plus= needs a gradient of fun; pass jac=, or write the term into fun.")
+            raise InputError(
+                "plus= needs a gradient of fun; pass jac=, or write the term into fun."
+            )
         refuse_on_values(kind, checkpoint, workers)
         central = differences == "3-point"
         return task.carried_out(lambda: _minimize_values(task, central, exact))
