@@ -627,7 +627,8 @@ def _lengths(u: Matrix) -> Vector:
 
 
 def _euclidean(u: Matrix) -> Vector:
-    return np.sqrt(np.vecdot(u, u))
+    answer: Vector = np.sqrt(np.vecdot(u, u))
+    return answer
 
 
 def _units(u: Matrix, directions: dict[int, Vector], start: int) -> Matrix:

@@ -23,10 +23,8 @@ from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.storage.codec import Stored
 
-C = TypeVar("C", bound=Any)
-
 #: A kind of certificate.
-C = TypeVar("C")
+C = TypeVar("C", bound=Any)
 
 
 class LaidOut(Stored, PlottedCertificate):

@@ -219,10 +219,12 @@ class Judge:
             points, gradients = np.array(found.points), np.array(found.gradients)
             found.points, found.gradients = [], []
             stating = self._state(state.x, points, gradients)
-            try:
-                claim = None if stating is None else self._claimed(stating)
-            except BallTooSmallError:  # the run has ended for another reason
-                claim = stating.unseen(self.meta)
+            claim = None
+            if stating is not None:
+                try:
+                    claim = self._claimed(stating)
+                except BallTooSmallError:  # the run has ended for another reason
+                    claim = stating.unseen(self.meta)
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
                 claim = _better(claim, self._afresh(state.x))
             return claim

@@ -299,7 +299,7 @@ class Differences:
         """Compare a difference of values with <g, way>."""
         rise, most = high - low, float(np.abs(g) @ np.abs(way))
         size, blur = max(most, abs(rise)), ROUNDING * self._unit * max(abs(high), abs(low))
-        clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size and way.any()
+        clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size and bool(way.any())
         if not clear or (rise == 0.0 and not constant):
             self._clear |= clear
             return None, 0.0, 0.0

@@ -39,7 +39,7 @@ def explain(
     missing = ""
     if eps is not None and delta is not None:
         try:
-            target = tuple(goldstein_target(expression, eps=eps, delta=delta))  # type: ignore[assignment]
+            target = tuple(goldstein_target(expression, eps=eps, delta=delta))
         except MissingAssumption as failure:
             missing = str(failure)
     words = f"no Goldstein target: {missing}" if missing else ""

@@ -116,7 +116,7 @@ def geometry(subject: Subject) -> list[Any] | None:
 
 
 def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
-    box, system = problem.box, problem.system
+    box, system = problem.box, problem.constraints
     sided = ~system.equal
 
     def broken(y: Any) -> float:

@@ -104,7 +104,7 @@ def constraints(subject: Subject) -> list[Any] | None:
             ("how far active constraints are from cancelling", words + number(qualification))
         )
     blocks: list[Any] = [Facts(facts)]
-    if subject.problem is not None and subject.problem.system.size:
+    if subject.problem is not None and subject.problem.constraints.size:
         blocks.append(_constraint_rows(subject))
     elif result.multipliers is not None and result.multipliers.size:
         pairs = [(i, number(v)) for i, v in enumerate(result.multipliers.tolist())]
@@ -115,7 +115,7 @@ def constraints(subject: Subject) -> list[Any] | None:
 
 def _constraint_rows(subject: Subject) -> Table:
     assert subject.problem is not None
-    system = subject.problem.system
+    system = subject.problem.constraints
     values = system.values(subject.problem.box.clip(subject.x))
     slack = np.minimum(values - system.lower, system.upper - values)
     multipliers = subject.result.multipliers
