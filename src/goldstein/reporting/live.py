@@ -116,6 +116,10 @@ def _at_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
+class _Server(ThreadingHTTPServer):
+    answer: Any
+
+
 class _Server:
     """Hands out one page and its news, to whoever knows the token."""
 
@@ -125,7 +129,7 @@ class _Server:
         self._news: dict[str, Any] = {"version": 0, "done": False}
         self._asked = -np.inf
         self._seen = threading.Event()
-        self._http: Any = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._http = _Server(("127.0.0.1", 0), _Handler)
         self._http.answer = self._answer
         self._http.daemon_threads = True
         self._thread = threading.Thread(
