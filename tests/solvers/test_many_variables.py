@@ -216,7 +216,7 @@ def test_a_bundle_that_made_room_has_what_the_judge_was_told():
     points = np.tile(state.x, (3, 1)) + 1e-4 * np.eye(3, problem.dim)
     state.rejected = points, np.array([problem.gradient(y) for y in points])
     state.remember_fresh()
-    assert state.makes_room
+    assert state.short_of_memory
     assert state.bundle.size == 3
     assert state.offered == state.added
     assert np.array_equal(state.bundle.hull.gradients, state.rejected[1])

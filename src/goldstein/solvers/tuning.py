@@ -84,10 +84,8 @@ class Tuning(NamedTuple):
     home_after: int = 4
     #: It does not after a line search that had to go on, except for one in so many.
     home_trust: int = 10
-    #: Nor where a step gains less than this share of what is left, on average, to which the last
-    #: one contributes that share.
+    #: Nor where a step gains less than this share of what is left, on average.
     least_share: float = 0.12
-    share_learn: float = 0.1
     #: A step that had to be cut tells the scale of the metric to this power.
     home_power: float = 0.7
     #: A step must gain this part of what the slope promises.
@@ -106,7 +104,8 @@ class Tuning(NamedTuple):
     #: line search lowers f by this part only of what it fell in all.
     few_variables: int = 4
     near_end: float = 1e-2
-    #: A guess of how often first trials are wrong; the share that a new one counts.
+    #: A guess of how often first trials are wrong; the share that a new one counts, here
+    #: and in the average of what steps gain.
     guess: float = 0.4
     learn: float = 0.15
     #: Where f rose by this many times what it should have fallen, its gradient teaches nothing.

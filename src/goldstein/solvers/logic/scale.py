@@ -104,7 +104,7 @@ def _watch(n: QuasiNewton) -> None:
 def _home(n: QuasiNewton) -> float:
     """Let the metric follow the gap; once that does not go well, never again."""
     fall, gap = n.fx - n.best_value, _gap(n)
-    n.gap_share += TUNING.share_learn * (fall / (fall + gap) - n.gap_share)
+    n.gap_share += TUNING.learn * (fall / (fall + gap) - n.gap_share)
     n.good_steps += 1
     if n.trials > 1 and not n.too_far:
         if n.good_steps <= TUNING.home_trust:
