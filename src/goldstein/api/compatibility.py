@@ -14,8 +14,8 @@ TABLE: dict[frozenset[str], tuple[type[Exception], str]] = {
     ),
     frozenset({"values only", "plus"}): (
         InputError,
-        "plus= needs a gradient of fun, and only values are asked for here; pass jac=, or write the "
-        "term into fun.",
+        "plus= needs a gradient of fun, and only values are asked for here; pass jac=, or write "
+        "the term into fun.",
     ),
     frozenset({"differences", "gradients"}): (
         InputError,

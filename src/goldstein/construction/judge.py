@@ -117,7 +117,7 @@ class Judge:
         return replace(evidence, points=fresh[0], gradients=fresh[1]), None
 
     def _claimed(self, stating: Stating) -> GoldsteinCertificate | None:
-        """State a claim, after a look at how fine f is, and after one at what the claim rests on."""
+        """State a claim, after a look at how fine f is, and at what the claim rests on."""
         try:
             stating.resolution = self.look(stating.x, stating.rests_on())
             certificate = stating.claim(self.request.eps, self.meta)

@@ -116,7 +116,7 @@ def _at_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-class _Server(ThreadingHTTPServer):
+class _Http(ThreadingHTTPServer):
     answer: Any
 
 
@@ -129,7 +129,7 @@ class _Server:
         self._news: dict[str, Any] = {"version": 0, "done": False}
         self._asked = -np.inf
         self._seen = threading.Event()
-        self._http = _Server(("127.0.0.1", 0), _Handler)
+        self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.answer = self._answer
         self._http.daemon_threads = True
         self._thread = threading.Thread(

@@ -1,7 +1,7 @@
 """Do gradients and values belong to one function, and how fine is it? Differences of values say.
 
-A gradient may be wrong, everywhere or at the one place that a claim rests on. And a function may not
-see short steps: (x + 1e9) - 1e9 does not, nor what computes in single precision; there every point
+A gradient may be wrong, everywhere or at the one place that a claim rests on. And a function may
+not see short steps: (x + 1e9) - 1e9 does not, nor what computes in single precision; there every point
 of a small ball is rounded to a few, which may be kinks. So at the points of a claim, or next to
 them, differences of values must agree with gradients, for a step that is short against the ball;
 what happens at shorter distances is not believed.
@@ -20,8 +20,8 @@ from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.constrained.box import Box
 from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
 
-#: Steps relative to delta: the shortest, the longest that accuses a gradient, the longest that still
-#: resolves the ball.
+#: Steps relative to delta: the shortest, the longest that accuses a gradient, the longest that
+#: still resolves the ball.
 SHORTEST, LONGEST, COARSEST = 2.0**-24, 2.0**-10, 2.0**-4
 
 #: How much longer the next step is; the second one of two that have to miss by the same slope; and
@@ -33,8 +33,8 @@ NEXT, TWICE, BESIDE = 4.0, 2.0**6, 2.0**4
 #: part of the step in the ball.
 TIGHT, LOOSE = 1e-4, 2.0**-3
 
-#: A step that agrees shows that f resolves this part of it: it cannot be rounded to anything coarser
-#: than what the disagreement allows.
+#: A step that agrees shows that f resolves this part of it: it cannot be rounded to anything
+#: coarser than what the disagreement allows.
 RESOLVED = 0.5
 
 #: Rounding of values in units in the last place, as a rule, and at most: they may be long sums; and
@@ -114,8 +114,8 @@ class Differences:
         """Return a step that f resolves at y, or next to it.
 
         Where values do not follow the gradient there may be a kink next to y, so one looks beside
-        it, too: near by first, then farther away, with longer steps. Where the gradient is right one
-        of these looks agrees; where several contradict gradients like that at y, and none like it
+        it, too: near by first, then farther away, with longer steps. Where the gradient is right
+        one of these looks agrees; where several contradict gradients like that at y, and none like it
         agrees, it is not.
         """
         step, rounds, contradictions = self._finest(y, g), 0, 0
@@ -258,8 +258,8 @@ class Differences:
         contradict it; or None.
 
         Two steps that miss by the same slope show a mistake; a kink or curvature changes with them,
-        and noise gets smaller. One look alone may be luck: (x + 1e9) - 1e9 is a staircase, and where
-        a step is about a multiple of its own the values follow the gradient.
+        and noise gets smaller. One look alone may be luck: (x + 1e9) - 1e9 is a staircase, and
+        where a step is about a multiple of its own the values follow the gradient.
         """
         v, constant, loose = self._direction(along), along is not None, False
         verdict, slope, blur = self._miss(y, g, step * v, constant)
