@@ -116,10 +116,6 @@ def _at_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-class _Http(ThreadingHTTPServer):
-    answer: Any
-
-
 class _Server:
     """Hands out one page and its news, to whoever knows the token."""
 
@@ -129,8 +125,8 @@ class _Server:
         self._news: dict[str, Any] = {"version": 0, "done": False}
         self._asked = -np.inf
         self._seen = threading.Event()
-        self._http = _Http(("127.0.0.1", 0), _Handler)
-        self._http.answer = self._answer
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._http.answer = self._answer  # type: ignore[attr-defined]
         self._http.daemon_threads = True
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
