@@ -245,7 +245,7 @@ class _Writer:
                 hidden.add(node.of[0])
                 self.squares[k] = nodes[node.of[0]].of[0]
         names = ("absolute", "maximum", "minimum", "exp", "log", "hypot", "searchsorted", "dot",
-                 "logaddexp", "count_nonzero")  # fmt: skip
+                 "logaddexp", "count_nonzero", "broadcast_to")  # fmt: skip
         self.env: dict[str, Any] = {name: getattr(np, name) for name in names} | {
             "add_at": np.add.at, "inf": inf, "lengths": _lengths, "units": _units,
             "scalar_exp": lambda v: exp(v) if v < 700.0 else inf,
@@ -336,7 +336,9 @@ class _Writer:
         """Return source that adds derivatives at places."""
         span = self._span(places)
         distinct = ":" in span or np.unique(places).size == places.size
-        return f"g[{span}] += {what}" if distinct else f"add_at(g, {span}, {what})"
+        # NumPy's add.at reads beyond the end of values that it should broadcast.
+        whole = what if places.ndim == 1 else f"broadcast_to({what}, {places.shape})"
+        return f"g[{span}] += {what}" if distinct else f"add_at(g, {span}, {whole})"
 
     def _args(self, members: list[int], j: int = 0) -> Indices:
         return np.concatenate([np.arange(self.size)[self.at[self.nodes[k].of[j]]] for k in members])
