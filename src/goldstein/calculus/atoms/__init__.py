@@ -1,7 +1,7 @@
 """The atoms: functions with known kinks, slopes and constants.
 
-To add one: write its file, export it here, and add an example to `EXAMPLES` in `tests/atoms.py`; the
-contract tests pick it up.
+To add one: write its file, export it here, and add an example to `EXAMPLES` in `tests/atoms.py`;
+the contract tests pick it up.
 """
 
 from goldstein.calculus.atoms.activations import (
