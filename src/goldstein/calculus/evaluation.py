@@ -652,7 +652,8 @@ def _lengths(u: Matrix) -> Vector:
 
 
 def _euclidean(u: Matrix) -> Vector:
-    return np.sqrt(np.vecdot(u, u))
+    lengths: Vector = np.sqrt(np.vecdot(u, u))
+    return lengths
 
 
 def _units(u: Matrix, directions: dict[int, Vector], start: int) -> Matrix:
