@@ -224,9 +224,10 @@ class _Writer:
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
         uses = np.bincount(list(chain(*(n.of for n in nodes))), minlength=len(nodes))
-        #: Sums of entries of nodes, each perhaps times a number; and sums of squares of a node.
+        #: Sums of entries of nodes, each perhaps times a number; and what is done in one step with
+        #: the nodes below: sums of squares, pseudo-Huber losses.
         self.terms: dict[int, list[_Term]] = {}
-        self.squares: dict[int, int] = {}
+        self.fused: dict[int, int] = {}
         picks = {k: pick for k, node in enumerate(nodes) if (pick := _picked(node)) is not None}
         hidden: set[int] = set()
         for k, node in enumerate(nodes):
@@ -241,11 +242,12 @@ class _Writer:
                     inside, terms = set(), [_whole(a, nodes) for a in node.of]
                 hidden |= inside
                 self.terms[k] = terms
-            elif _is_sum(node) and uses[node.of[0]] == 1 and _is_square(nodes[node.of[0]]):
-                hidden.add(node.of[0])
-                self.squares[k] = nodes[node.of[0]].of[0]
+            else:
+                inner = _fused(k, nodes, uses)
+                hidden |= set(inner)
+                self.fused |= {k: nodes[inner[-1]].of[0]} if inner else {}
         names = ("absolute", "maximum", "minimum", "exp", "log", "hypot", "searchsorted", "dot",
-                 "logaddexp", "count_nonzero")  # fmt: skip
+                 "logaddexp", "count_nonzero", "broadcast_to")  # fmt: skip
         self.env: dict[str, Any] = {name: getattr(np, name) for name in names} | {
             "add_at": np.add.at, "inf": inf, "lengths": _lengths, "units": _units,
             "scalar_exp": lambda v: exp(v) if v < 700.0 else inf,
@@ -261,9 +263,7 @@ class _Writer:
             more = np.full(self.size - self.owner.size, len(self.steps) + 1)
             self.owner = np.concatenate([self.owner, more])
             k = members[0]
-            kind = (
-                "_sum" if k in self.terms else "_dot" if k in self.squares else f"_{nodes[k].name}"
-            )
+            kind = "_sum" if k in self.terms else f"_{nodes[k].name}{'_fused' * (k in self.fused)}"
             self.steps.append(getattr(self, kind)(members))
 
     def _groups(self, hidden: set[int]) -> list[list[int]]:
@@ -271,7 +271,7 @@ class _Writer:
         depth, groups = [0] * len(self.nodes), dict[Any, list[int]]()
         for k, node in enumerate(self.nodes):
             of = [t.node for t in self.terms[k]] if k in self.terms else node.of
-            of = [self.squares[k]] if k in self.squares else of
+            of = [self.fused[k]] if k in self.fused else of
             depth[k] = 1 + max((depth[a] for a in of), default=-1)
             if k and k not in hidden:
                 alike = self._alike(k, node) if node.size <= SMALL else None
@@ -281,7 +281,7 @@ class _Writer:
     def _alike(self, k: int, node: Node) -> Any:
         """Return what nodes that can be evaluated together have in common; None for none."""
         if isinstance(node, Piecewise):
-            return node.breakpoints, node.pieces
+            return node.breakpoints, node.pieces, k in self.fused
         if isinstance(node, Smooth):
             return node.function.name
         if isinstance(node, Rowwise):
@@ -336,7 +336,9 @@ class _Writer:
         """Return source that adds derivatives at places."""
         span = self._span(places)
         distinct = ":" in span or np.unique(places).size == places.size
-        return f"g[{span}] += {what}" if distinct else f"add_at(g, {span}, {what})"
+        # NumPy's add.at reads beyond the end of values that it should broadcast.
+        whole = what if places.ndim == 1 else f"broadcast_to({what}, {places.shape})"
+        return f"g[{span}] += {what}" if distinct else f"add_at(g, {span}, {whole})"
 
     def _args(self, members: list[int], j: int = 0) -> Indices:
         return np.concatenate([np.arange(self.size)[self.at[self.nodes[k].of[j]]] for k in members])
@@ -431,9 +433,9 @@ class _Writer:
         v, e = (f"{gain!r} * {s}" for s in self._size(places))
         return self._shifted(members, forward, self._add(places, back), v, e, terms)
 
-    def _dot(self, members: list[int]) -> Step:
+    def _affine_fused(self, members: list[int]) -> Step:
         """The sum of squares."""
-        places = np.arange(self.size)[self.at[self.squares[members[0]]]]
+        places = np.arange(self.size)[self.at[self.fused[members[0]]]]
         u, (v, e), n = f"t[{self._span(places)}]", self._size(places), float(places.size)
         back = self._add(places, f"{u} * g[OUT] * 2.0")
         error = f"{2.1 * n!r} * ({v} + {e}) * {e}"
@@ -495,6 +497,17 @@ class _Writer:
             members, forward, self._add(places, f"g[OUT] * {slope}"), _largest(values, v), error,
             2 * len(values[0]), f"q[OUT] = {sides}" if sides else "", "\n".join(tests),
         )  # fmt: skip
+
+    def _piecewise_fused(self, members: list[int]) -> Step:
+        """s^2 (sqrt(1 + (u/s)^2) - 1), where u/s may be too large."""
+        (smooth,) = self.nodes[members[0]].of
+        scale: Any = self.nodes[self.nodes[smooth].of[0]]
+        s = repr(nearest_float(1 / scale.pieces[0][1]))
+        places = np.concatenate([np.arange(self.size)[self.at[self.fused[k]]] for k in members])
+        u, (v, e) = f"t[{self._span(places)}]", self._size(places)
+        back = self._add(places, f"g[OUT] * ({s} * ({u} / hypot({s}, {u})))")
+        forward = f"t[OUT] = {s} * ({u} * ({u} / ({s} + hypot({s}, {u}))))"
+        return self._step(members, forward, back, f"{s} * {v}", f"{s} * {e}", 8)
 
     def _by_piece(self, coefficients: Sequence[float]) -> str:
         alike = len(set(coefficients)) == 1
@@ -576,8 +589,20 @@ def _is_sum(node: Node) -> bool:
     return dense and node.size == 1 and bool((node.matrix == 1.0).all())  # type: ignore[attr-defined]
 
 
-def _is_square(node: Node) -> bool:
-    return isinstance(node, Piecewise) and node.pieces == SQUARE
+def _fused(k: int, nodes: Sequence[Node], uses: Any) -> list[int]:
+    """Return the nodes below one with which it is evaluated in one step; none as a rule."""
+    below = [k]
+    while len(below) < 3 and len(nodes[below[-1]].of) == 1 and uses[nodes[below[-1]].of[0]] == 1:
+        below.append(nodes[below[-1]].of[0])
+    _, *inner = below
+    made: list[Any] = [nodes[b] for b in below]
+    if len(made) > 1 and _is_sum(made[0]) and made[1].name == "piecewise":
+        return inner[:1] if made[1].pieces == SQUARE else []
+    scaled = [n.name == "piecewise" and n.affine and not n.pieces[0][0] for n in made[::2]]
+    if len(made) < 3 or not all(scaled) or made[1].name != "smooth":
+        return []
+    inverse = made[0].pieces[0][1] * made[2].pieces[0][1] ** 2 == 1
+    return inner if inverse and made[1].function.name == "pseudo_huber" else []
 
 
 def _picked(node: Node) -> _Term | None:

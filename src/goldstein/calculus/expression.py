@@ -11,6 +11,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -673,11 +675,12 @@ def _is_limit(other: object) -> bool:
     """Whether something is a number, or an array of numbers."""
     if isinstance(other, bool):
         return False
-    return isinstance(other, int | float | np.number | np.ndarray)
+    return isinstance(other, int | float | Fraction | Decimal | np.number | np.ndarray)
 
 
 def _limit(other: Any) -> Any:
-    return np.ravel(other) if np.ndim(other) else float(other)
+    limit = exact_floats(other, "a limit", finite=False)
+    return limit.ravel() if limit.ndim else float(limit)
 
 
 # They build expressions, and expressions have them as methods.

@@ -1,8 +1,8 @@
 """Do gradients and values belong to one function, and how fine is it? Differences of values say.
 
 A gradient may be wrong, everywhere or at the one place that a claim rests on. And a function may
-not see short steps: (x + 1e9) - 1e9 does not, nor what computes in single precision; there every point
-of a small ball is rounded to a few, which may be kinks. So at the points of a claim, or next to
+not see short steps: (x + 1e9) - 1e9 does not, nor what computes in single precision; there every
+point of a small ball is rounded to a few, which may be kinks. So at the points of a claim, or next to
 them, differences of values must agree with gradients, for a step that is short against the ball;
 what happens at shorter distances is not believed.
 """
@@ -115,8 +115,8 @@ class Differences:
 
         Where values do not follow the gradient there may be a kink next to y, so one looks beside
         it, too: near by first, then farther away, with longer steps. Where the gradient is right
-        one of these looks agrees; where several contradict gradients like that at y, and none like it
-        agrees, it is not.
+        one of these looks agrees; where several contradict gradients like that at y, and none like
+        it agrees, it is not.
         """
         step, rounds, contradictions = self._finest(y, g), 0, 0
         while 0.0 < step <= self._coarsest:

@@ -127,7 +127,7 @@ def _lengths(node: Node, inner: list[Vector]) -> Vector:
         else:
             found = (abs(node.matrix) @ inner[0].reshape(-1, node.columns)).ravel()
         return found * (1.0 + 2.0**-40) / (1.0 if node.divisor is None else np.abs(node.divisor))
-    factor = abs(float(node.pieces[0][1])) if isinstance(node, Piecewise) else 1.0
+    factor = abs(nearest_float(node.pieces[0][1])) if isinstance(node, Piecewise) else 1.0
     total: Vector = factor * np.sum(inner, axis=0) * (1.0 + 2.0**-40)
     return total
 
