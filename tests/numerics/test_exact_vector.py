@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goldstein.checker.exact_vector import ExactVector
-from goldstein.checker.float_dot import float_dot as dot
+from goldstein.checker.enclosed.exact_vector import ExactVector
+from goldstein.checker.enclosed.float_dot import float_dot as dot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -2,8 +2,8 @@
 
 A gradient may be wrong, everywhere or at the one place that a claim rests on. And a function may
 not see short steps: (x + 1e9) - 1e9 does not, nor what computes in single precision; there every
-point of a small ball is rounded to a few, which may be kinks. So at the points of a claim, or next to
-them, differences of values must agree with gradients, for a step that is short against the ball;
+point of a small ball is rounded to a few, which may be kinks. So at the points of a claim, or next
+to them, differences of values must agree with gradients, for a step that is short against the ball;
 what happens at shorter distances is not believed.
 """
 
