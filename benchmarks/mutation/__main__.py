@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.mutation.log import REASONS, Log, explained
-from benchmarks.mutation.operators import FILES, ROOT, Mutant, mutants
+from benchmarks.mutation.operators import FILES, ROOT, Mutant, label, mutants
 from benchmarks.mutation.telling import TESTS, Telling, profiles
 from benchmarks.mutation.trial import Warm, fresh, in_child
 
@@ -104,7 +104,7 @@ def _is_open(line: dict[str, str]) -> bool:
 def _wanted(asked: argparse.Namespace) -> Iterator[Mutant]:
     first, _, last = (asked.lines or "1-999999").partition("-")
     for path in FILES:
-        if asked.only is None or path.name in asked.only:
+        if asked.only is None or label(path) in asked.only:
             for mutant in mutants(path):
                 if int(first) <= mutant.line <= int(last or first):
                     yield mutant

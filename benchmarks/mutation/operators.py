@@ -16,24 +16,21 @@ ROOT = Path(__file__).parents[2]
 CHECKER = ROOT / "src" / "goldstein" / "checker"
 #: What decides claims first, then their arithmetic, then the checker that stands alone.
 FIRST = (
-    "goldstein",
-    "beside",
-    "near",
-    "kkt",
-    "near_kkt",
-    "constraints",
-    "box",
-    "fenchel",
-    "kinked",
-    "sides",
-    "nodes",
-    "files",
-)
+    "sampled.py", "near.py", "constrained/near.py", "constrained/multipliers.py",
+    "constrained/limits.py", "constrained/box.py", "blackbox/perturbed.py",
+    "blackbox/differences.py", "fenchel.py", "sides.py", "nodes.py",
+)  # fmt: skip
 FILES = [
-    *(CHECKER / f"{name}.py" for name in FIRST),
-    *(path for path in sorted(CHECKER.glob("*.py")) if path.stem not in FIRST),
+    *(CHECKER / name for name in FIRST),
+    *(path for path in sorted(CHECKER.rglob("*.py")) if path not in {CHECKER / n for n in FIRST}),
     ROOT / "src" / "goldstein_check.py",
 ]
+
+
+def label(path: Path) -> str:
+    """Return the name of a file of the checker, with its part."""
+    return path.relative_to(CHECKER).as_posix() if CHECKER in path.parents else path.name
+
 
 _TURNED = {
     ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE),
@@ -65,16 +62,16 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        return f"{self.path.name}:{self.line}:{self.node}.{self.k}"
+        return f"{label(self.path)}:{self.line}:{self.node}.{self.k}"
 
     @property
     def name(self) -> str:
-        return f"{self.path.name}:{self.line}: {self.what}"
+        return f"{label(self.path)}:{self.line}: {self.what}"
 
     @property
     def place(self) -> tuple[str, str, str]:
         """What tells it from others wherever its line is: file, function, change."""
-        return self.path.name, self.function, self.what
+        return label(self.path), self.function, self.what
 
     def code(self) -> CodeType:
         """Return the compiled file with the change."""

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.mutation.operators import FILES, ROOT, Mutant
+from benchmarks.mutation.operators import FILES, ROOT, Mutant, label
 from benchmarks.mutation.trial import Profile, Warm
 
 #: Tests that ask the checker something, and end within a minute altogether.
@@ -54,7 +54,7 @@ class Telling:
 
     def tests(self, mutant: Mutant, budget: float) -> list[str]:
         """Return the tests that run the changed statement, as many as the budget has room for."""
-        file = mutant.path.name
+        file = label(mutant.path)
 
         def cost(name: str) -> float:
             often = 20 * self.noticed[name, file + mutant.function] + self.noticed[name, file]
@@ -76,14 +76,14 @@ class Telling:
         return chosen
 
     def notice(self, mutant: Mutant, name: str) -> None:
-        for place in {mutant.path.name, mutant.path.name + mutant.function}:
+        for place in {label(mutant.path), label(mutant.path) + mutant.function}:
             self.noticed[name.removesuffix(" does not end"), place] += 1
 
 
 def profiles(warm: Warm, kept: Path) -> dict[str, Profile]:
     """Return what the tests run, as recorded before where nothing of it has changed."""
     known = json.loads(kept.read_text()) if kept.exists() else {}
-    stamps = {path.name: stamp(path) for path in FILES}
+    stamps = {label(path): stamp(path) for path in FILES}
     for number, name in enumerate(warm.items):
         before, test = known.get(name), stamp(ROOT / name.partition("::")[0])
         marks = before["files"].items() if before and before["test"] == test else None

@@ -32,7 +32,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from benchmarks.mutation.operators import Mutant
+from benchmarks.mutation.operators import Mutant, label
 
 #: What a mutant may use beyond what the tests use anyway: bytes, and seconds of each test.
 MEMORY, PATIENCE = 2**31, 3.0
@@ -230,7 +230,7 @@ class Warm:
             self._run([test], _Tests(say, {test: limit}))
             sys.settrace(None)
             seconds = time.process_time() - begin
-            seen = {Path(file).name: sorted(some) for file, some in lines.items() if some}
+            seen = {label(Path(file)): sorted(some) for file, some in lines.items() if some}
             say(json.dumps([seconds, seen]))
 
         said = in_child(work, 10 * limit)

@@ -20,7 +20,7 @@ FILES = sorted(FOLDER.rglob("*.py"))
 #: Lines of code (neither blank, nor comment, nor docstring) of its parts, a tenth more than there
 #: were when this was written: near, Goldstein and f + h claims; bounds and constraints; irrational
 #: and large functions; what can only refuse.
-CEILINGS = {"": 1700, "constrained": 680, "enclosed": 720, "blackbox": 340}
+CEILINGS = {"": 1800, "constrained": 755, "enclosed": 720, "blackbox": 345}
 
 ALLOWED = {"numpy", "numpy.typing", "scipy.sparse", "flint"}
 
@@ -91,14 +91,14 @@ def outside() -> dict[str, Counter[str]]:
 
 
 #: What `verify` executes outside, a tenth more than when this was written: the fields of a
-#: certificate and its seal; proposals of weights (numerics); the term that was given (prox); and
+#: certificate and its seal (storage); proposals of weights (numerics); the term that was given (prox); and
 #: the translation of an expression, which says what the function is (calculus, and numerics).
 OUTSIDE = {
-    "goldstein": {"certificates": 29, "numerics": 39},
-    "kkt": {"certificates": 31, "numerics": 58},
-    "plus": {"certificates": 31, "numerics": 45, "prox": 10},
+    "goldstein": {"certificates": 15, "storage": 14, "numerics": 39},
+    "kkt": {"certificates": 16, "storage": 14, "numerics": 57},
+    "plus": {"certificates": 16, "storage": 14, "numerics": 45, "prox": 10},
     "near": {"certificates": 6, "numerics": 5, "calculus": 185},
-    "near-kkt": {"certificates": 25, "numerics": 36, "calculus": 220},
+    "near-kkt": {"certificates": 9, "storage": 14, "numerics": 25, "calculus": 100},
 }
 
 
