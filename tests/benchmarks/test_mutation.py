@@ -24,7 +24,7 @@ def mutation(folder: Path, *arguments: str) -> tuple[int, str]:
 
 def test_weakened_checks_are_noticed(tmp_path: Path) -> None:
     """Of the checker that stands alone."""
-    where = ["--quick", "--sample", "40", "--only", "goldstein_check.py"]
+    where = ["--quick", "--sample", "20", "--only", "goldstein_check.py"]
     code, said = mutation(tmp_path, *where, "--tests", *TESTS)
     if " 0 killed" in said:  # what the tests run could not be recorded: on a crowded machine
         tmp_path = tmp_path / "again"
@@ -32,8 +32,8 @@ def test_weakened_checks_are_noticed(tmp_path: Path) -> None:
         code, said = mutation(tmp_path, *where, "--tests", *TESTS)
     assert (code, said.count("SURVIVES")) == (0, 0), said
     lines = [json.loads(line) for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
-    assert len(lines) >= 30
-    assert sum(bool(line["by"]) for line in lines) >= 25
+    assert len(lines) >= 15
+    assert sum(bool(line["by"]) for line in lines) >= 12
 
 
 def test_a_mutant_that_no_test_runs_survives(tmp_path: Path) -> None:
