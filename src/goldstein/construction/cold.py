@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.verifying import confirmed
 from goldstein.checker.arrays import Vector
+from goldstein.checker.constrained.box import as_box
 from goldstein.checker.rounding import distance_upper
-from goldstein.construction.goldstein_claim import Stating, looks_beside
+from goldstein.construction.goldstein_claim import FINE, Stating, looks_beside
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.agreement import required_resolution
@@ -94,6 +96,9 @@ def certificate_from(
             f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
             "raise max_calls or delta."
         )
+    if resolution > FINE * delta:
+        with contextlib.suppress(OutOfCalls):
+            best = confirmed(best, oracle, as_box(None, x.size), None, seed, True) or best
     return best
 
 

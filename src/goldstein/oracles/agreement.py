@@ -62,6 +62,8 @@ def resolution_of(
         found = max(found, looked.resolution(known, STRICTLY, HEAVY))
         if found <= FINE * delta:
             break
+        # With longer steps a check may see what shorter ones do not show.
+        found = max(found, looked.resolution(known))
     if found > COARSE * delta:
         raise UnresolvedError(STRICTLY * delta)
     return found
