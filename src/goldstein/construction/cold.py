@@ -67,7 +67,7 @@ def certificate_from(
     seed = int(meta["seed"])
     goal, resolution = eps, 0.0
     # Calls that are kept back to check the claim in the end.
-    keep = min(CHECKS * (8 * x.size + 40), (oracle.limit - oracle.calls) // 2)
+    keep = min(CHECKS * (8 * x.size + 40), (oracle.limit - oracle.calls) // 3)
 
     def kept() -> int:
         return int(max(0, min(keep, oracle.limit - oracle.calls)))

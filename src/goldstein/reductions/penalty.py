@@ -303,7 +303,7 @@ class Limited(Reduction):
                 f"x[{outside}] = {x[outside]:g} is outside its bounds; a KKT point is inside them, "
                 "exactly. Clip it: np.clip(x, lower, upper)."
             )
-        certificate = self.hint(x)
+        certificate = self._stated(x, look=True)
         if certificate is None:
             raise InputError(
                 f"no gradient could be had within {request.delta:g} of x; raise max_calls or delta."
@@ -322,11 +322,15 @@ class Limited(Reduction):
         return certificate
 
     def hint(self, x: Vector) -> KKTCertificate | None:
+        return self._stated(x)
+
+    def _stated(self, x: Vector, look: bool = False) -> KKTCertificate | None:
         around = Around(self.problem, x, self.request.delta, self.request.seed)
         patience = max(30, min(4 * x.size, 400))
         return state_kkt(
-            around, self.request.eps, self.run.meta, patience=patience, deadline=self.run.deadline
-        )
+            around, self.request.eps, self.run.meta, patience=patience, deadline=self.run.deadline,
+            look=look,
+        )  # fmt: skip
 
 
 class Penalty(Limited):
