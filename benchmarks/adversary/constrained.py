@@ -74,7 +74,7 @@ def unsupported(
     looked at.
     """
     r = Fraction(radius)
-    hull, normals = sorted(gradients(problem.f, x, r)), problem.normals(x)
+    hull, normals = sorted(gradients(problem.objective, x, r)), problem.normals(x)
     used = [k for k, multiplier in enumerate(multipliers) if multiplier]
     true, cancel = math.inf, False
     for count in range(len(used) + 1):

@@ -212,7 +212,7 @@ def test_reduce_keeps_the_claim_with_d_plus_1_points(count: int, dim: int, seed:
     assert few.eps <= cert.eps + 1e-12
     # f is curved: a hair beside the points gradients differ by more than a claim without a margin
     # allows for, where they are next to 0. `minimize` states claims with one.
-    stated = replace(few, eps=few.eps + 1e-9, digest="")
+    stated = replace(few, eps=few.eps + 2.0**-14 * few.delta, digest="")
     assert stated.verify(f, lambda x: x - target).ok
 
 

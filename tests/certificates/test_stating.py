@@ -24,7 +24,7 @@ def test_a_claim_outlives_what_was_forgotten_beside_its_points():
     points = 0.5 * np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
     stating = Stating(Silent(), np.zeros(2), 1.0, points, gradients, seed=0)
     for j, told in enumerate([[1.0, 0.5], [-1.0, 0.5], [0.0, 10.0]]):
-        stating.tell(j, np.array(told))
+        stating.tell(j, np.array(told), 0.1)
     claim = stating.claim(enough=1e-3)
     assert claim is not None
     assert 0.5 <= claim.eps < 10.0

@@ -111,7 +111,7 @@ def test_single_precision_gradients_certify_no_ball_they_cannot_see():
     )
     assert not forged.verify(single, single_gradient).ok
     # In a ball it does resolve, the derivative 1 is seen.
-    assert gs.certify(single, [0.0], single_gradient, delta=1e-3, rng=0).eps > 0.9
+    assert gs.certify(single, [0.0], single_gradient, delta=1e-2, rng=0).eps > 0.9
 
 
 def test_success_for_an_expression_means_that_exact_gradients_agree():

@@ -62,7 +62,8 @@ def test_room_for_floats() -> None:
     assert has_room(np.array([1.0, -4.0]), 2.0**-42 * (1 + 2.0**-50), free)
     assert not has_room(np.array([1.0, -4.0]), 2.0**-42, free)
     assert not has_room(np.zeros(2), 0.0, free)
-    assert has_room(np.zeros(2), 2.0**-999, free)
+    assert has_room(np.zeros(2), 2.0**-399, free)
+    assert not has_room(np.zeros(2), 2.0**-400, free)  # squares of short steps underflow
     assert not has_room(np.zeros(2), 2.0**-1000, free)
     # Between bounds that are too close there is none; a variable that is fixed needs none.
     x = np.array([1.0, -4.0])

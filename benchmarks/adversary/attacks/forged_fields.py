@@ -134,7 +134,7 @@ def _kkt_is_false(problem: Problem, claim: Any) -> str:
     for is_active, multiplier in zip(active, claim.multipliers.tolist()):
         if multiplier and not is_active:
             return "a multiplier on a constraint that the ball does not reach"
-    hull = sorted(gradients(problem.f, x, reach))
+    hull = sorted(gradients(problem.objective, x, reach))
     reached = [tree for tree, is_active in zip(problem.limits, active) if is_active]
     cone = [g for tree in reached for g in sorted(gradients(tree, x, reach))]
     true = distance(hull, [*cone, *problem.normals(x)])

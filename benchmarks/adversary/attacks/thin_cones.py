@@ -94,7 +94,7 @@ def _exact_claim(rng: Rng, seen: Seen, problem: Problem, dim: int) -> None:
     if claim is None:
         seen.silent()
         return
-    ok, label = verdict(claim, problem.f.expression(), **problem.as_expressions())
+    ok, label = verdict(claim, problem.objective.expression(), **problem.as_expressions())
     wrong = unsupported(problem, exact(claim.x), 0.0, claim.eps, multipliers.tolist())
     said = f"near-KKT, eps = {claim.eps:g}, multipliers {multipliers.tolist()}; {wrong}"
     seen.claim(ok, label, not wrong, said)
@@ -139,7 +139,7 @@ def _lengths(rows: Any) -> Any:
 
 def _linear(problem: Problem, dim: int) -> Tree:
     """Return the objective without its square, which the ball hides."""
-    top = problem.f.top
+    top = problem.objective.top
     return Tree(Sum(top.of[:1], top.factors[:1]), dim)  # type: ignore[attr-defined]
 
 
@@ -166,7 +166,7 @@ def _asked_exactly(rng: Rng, seen: Seen) -> None:
     square = Sum(tuple(atom("square", v) for v in u), (0.1, 0.1))
     problem = Problem(Tree(Sum((u[0], square), (5.0, 1.0)), 2), [_cone(rng, u, 2)])
     seen.note(f"asked for an exact claim: {problem}")
-    objective, limits = problem.f.expression(), problem.as_expressions()
+    objective, limits = problem.objective.expression(), problem.as_expressions()
     ask: dict[str, Any] = {"delta": 1e-3, "stationarity": "near", "rng": 0, "max_calls": 50}
 
     def false(claim: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from goldstein.checker import sampled
 from goldstein.checker.arrays import Vector
+from goldstein.checker.blackbox.differences import COARSEST
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.constrained.multipliers import DEGENERATE
@@ -18,10 +19,13 @@ from goldstein.checker.layout import Layout, is_layout, is_vector, shown, taken_
 from goldstein.checker.rounding import up
 from goldstein.checker.verification import Verification
 from goldstein.display import PlottedCertificate
-from goldstein.errors import GoldsteinError, InputError
+from goldstein.errors import GoldsteinError, InputError, OutOfCalls, UnresolvedError
 from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.storage.codec import Stored
+
+#: Checks in a row that a claim has to pass before it is stated, and how many are tried.
+CHECKS, TRIES = 3, 9
 
 #: A kind of certificate.
 C = TypeVar("C", bound=Any)
@@ -143,3 +147,35 @@ def checked(
     f = sampled.asked(plain) if hasattr(plain, "program") else Asked(oracle)
     problem = sampled.Problem(f, box, shortest_weights, certificate.layout, None, system)
     return sampled.check(certificate, problem, seed, check_values)
+
+
+def confirmed(
+    certificate: C, oracle: Any, box: Any, system: Any, seed: int, check_values: bool
+) -> C | None:
+    """Return a claim about a black box that several checks in a row accept.
+
+    Where perturbed points alone show a larger eps, that is stated, with room; None if anything else
+    fails, or the next check always finds more.
+
+    Raises
+    ------
+    OutOfCalls, UnresolvedError
+    """
+    claim: Any = certificate
+    passed = 0
+    for k in range(TRIES):
+        found = checked(claim, oracle, box, system, seed + 2 + k, check_values)
+        passed = passed + 1 if found.ok else 0
+        if passed == CHECKS:
+            return claim  # type: ignore[no-any-return]
+        if found.ok:
+            continue
+        if oracle.calls >= oracle.limit:
+            raise OutOfCalls
+        failed = {check.name for check in found.checks if not check.ok}
+        if "resolution" in failed:
+            raise UnresolvedError(COARSEST * claim.delta)
+        if failed != {"kinks"} or not math.isfinite(found.eps):
+            return None
+        claim = replace(claim, eps=up(2.0 * found.eps - claim.eps), digest="")
+    return None

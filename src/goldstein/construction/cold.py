@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.verifying import CHECKS, confirmed
 from goldstein.checker.arrays import Vector
-from goldstein.checker.rounding import distance_upper
-from goldstein.construction.goldstein_claim import Stating, looks_beside
-from goldstein.errors import InputError, OutOfCalls
+from goldstein.checker.constrained.box import as_box
+from goldstein.checker.rounding import distance_upper, norms_upper
+from goldstein.construction.goldstein_claim import FINE, UNSEEN, Stating, looks_beside
+from goldstein.errors import InputError, OutOfCalls, UnresolvedError
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.agreement import required_resolution
+from goldstein.oracles.agreement import STRICTLY, required_resolution
 from goldstein.solvers.gather import Enrichment, enrich
 
 #: How often the search goes on after a claim that would not have survived.
 SEARCHES = 4
+
+#: A function of which so many calls do not say what it resolves hardly does.
+MANY_CALLS = 100
 
 #: How much shorter a vector is looked for after a claim that came out too large.
 CLOSER = 4.0
@@ -61,8 +66,15 @@ def certificate_from(
     best: GoldsteinCertificate | None = None
     seed = int(meta["seed"])
     goal, resolution = eps, 0.0
+    # Calls that are kept back to check the claim in the end.
+    keep = min(CHECKS * (8 * x.size + 40), (oracle.limit - oracle.calls) // 3)
+
+    def kept() -> int:
+        return int(max(0, min(keep, oracle.limit - oracle.calls)))
+
     for _ in range(SEARCHES):
-        gathered(oracle, x, delta, goal, seed, found, deadline)
+        with oracle.reserved(kept()):
+            gathered(oracle, x, delta, goal, seed, found, deadline)
         oracle.require_visible(x, delta)
         if not found.points:
             break
@@ -70,11 +82,16 @@ def certificate_from(
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
         stating = Stating(oracle, x, delta, points, gradients, seed)
         if check_gradient and not resolution:
-            with contextlib.suppress(OutOfCalls):
+            left = oracle.limit - oracle.calls
+            try:
                 known = stating.rests_on()
                 resolution = required_resolution(oracle, x, delta, seed, known)
+            except OutOfCalls:
+                if left >= MANY_CALLS:
+                    raise UnresolvedError(STRICTLY * delta) from None
         stating.resolution = resolution
-        claim = stating.claim(eps, *remarks(found, meta))
+        with oracle.reserved(kept()):
+            claim = stating.claim(eps, *remarks(found, meta))
         if claim is not None and (best is None or claim.eps < best.eps):
             best = claim
         if best is not None and best.eps <= eps:
@@ -94,6 +111,13 @@ def certificate_from(
             f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
             "raise max_calls or delta."
         )
+    if resolution > FINE * delta:
+        try:
+            stated = confirmed(best, oracle, as_box(None, x.size), None, seed, True)
+        except OutOfCalls:
+            stated = None
+        longest = UNSEEN * max(norms_upper(best.gradients))
+        best = stated or replace(best, eps=max(best.eps, longest), digest="")
     return best
 
 

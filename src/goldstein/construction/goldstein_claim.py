@@ -50,7 +50,7 @@ UNSTEADY = 1e-3
 
 #: One looks this many hairs away, at most this part of the ball: a check that displaces by one hair
 #: must not meet what was not met here, a sliver between two kinks say.
-HAIRS, FARTHEST = 64.0, 2.0**-6
+HAIRS, FARTHEST = 256.0, 2.0**-6
 
 #: Where a hair is more than this part of the ball, points are often within a hair of a kink: there
 #: one looks more often.
@@ -218,6 +218,8 @@ class Stating:
         self._optimal: dict[bytes, tuple[float, Vector]] = {}
         #: Points whose gradients changed so much that a claim cannot rest on them.
         self.unsteady: set[int] = set()
+        #: Whether the claim was looked at beside its points.
+        self.looked = True
         #: Points that were asked for beside others, with their gradients.
         self.asked: list[tuple[Vector, Vector]] = []
 
@@ -239,7 +241,9 @@ class Stating:
     @resolution.setter
     def resolution(self, step: float) -> None:
         self.place.resolution = step
-        near = [j for j, away in self._told.items() if away < norm_upper(self.hairs[j])]
+        # Another check may have to displace by many times as much.
+        wide = 0.5 * HAIRS if step else 1.0
+        near = [j for j, away in self._told.items() if away < wide * norm_upper(self.hairs[j])]
         self._forget_told(near)
 
     @property
@@ -412,10 +416,12 @@ class Stating:
         """No call is left to look beside a point: drawn at random, one is hardly on a kink.
 
         The first will do; the one with the shortest gradient might be short for lying in a sliver.
+        What is next to it may be as long as anything in the ball.
         """
+        self.looked = False
         left = np.setdiff1d(np.arange(len(self.points)), list(self.unsteady))
         first = left[:1] if left.size else np.zeros(1, dtype=np.intp)
-        eps = UNSEEN * norm_upper(self.gradients[first[0]])
+        eps = UNSEEN * max(norms_upper(self.gradients))
         return self._stated(eps, first, np.ones(1), meta)
 
     def _stated(

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.verifying import confirmed
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
+from goldstein.checker.constrained.box import as_box
 from goldstein.construction.cold import certificate_from
-from goldstein.construction.goldstein_claim import Stating, distances, heaviest, taken
+from goldstein.construction.goldstein_claim import FINE, Stating, distances, heaviest, taken
 from goldstein.errors import (
     BallTooSmallError,
     InputError,
@@ -123,9 +125,29 @@ class Judge:
             certificate = stating.claim(self.request.eps, self.meta)
             if certificate is not None and certificate.eps <= self.request.eps:
                 self.look(stating.x, heaviest(certificate))
+                certificate = self._confirmed(certificate)
         except OutOfCalls:  # nobody knows whether more would hold
-            return stating.unseen(self.meta)
-        return certificate
+            certificate = stating.unseen(self.meta)
+        return self._as_seen(stating, certificate)
+
+    def _confirmed(self, certificate: GoldsteinCertificate) -> GoldsteinCertificate | None:
+        """Where displacements are not tiny, check the claim as others will."""
+        if self.oracle.plain.is_written or self.resolution <= FINE * self.request.delta:
+            return certificate
+        box = as_box(None, certificate.x.size)
+        try:
+            return confirmed(
+                certificate, self.oracle, box, None, self.request.seed, self.check_gradient
+            )
+        except UnresolvedError as failure:
+            raise BallTooSmallError(str(failure)) from None
+
+    def _as_seen(
+        self, stating: Stating, claim: GoldsteinCertificate | None
+    ) -> GoldsteinCertificate | None:
+        """What nobody has looked at is no success: it rests on what a solver says."""
+        met = claim is not None and claim.eps <= self.request.eps
+        return None if met and not stating.looked else claim
 
     def _now_and_then(self, x: Vector) -> GoldsteinCertificate | None:
         """After many a rejection, look at the point without what the solver knows of it.
@@ -224,7 +246,7 @@ class Judge:
                 try:
                     claim = self._claimed(stating)
                 except BallTooSmallError:  # the run has ended for another reason
-                    claim = stating.unseen(self.meta)
+                    claim = self._as_seen(stating, stating.unseen(self.meta))
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
                 claim = _better(claim, self._afresh(state.x))
             return claim

@@ -394,10 +394,12 @@ def state_kkt(
     patience: int,
     deadline: float = math.inf,
     or_nothing: bool = False,
+    look: bool = False,
 ) -> KKTCertificate | None:
     """Gather until a claim of `eps` survives, or nothing is gained; None where nothing is known.
 
-    With `or_nothing` a claim that cannot be as good as `eps` costs no further calls, and is None.
+    With `or_nothing` a claim that cannot be as good as `eps` costs no further calls, and is None;
+    with `look` one sees how fine f is, whatever the claim.
     """
     best: KKTCertificate | None = None
     for attempt in range(3):
@@ -405,7 +407,7 @@ def state_kkt(
         if found is None or (or_nothing and found.length > eps):
             break
         around.look_for_limits()
-        if found.length <= eps:
+        if look or found.length <= eps:
             around.look(found)
         certificate = around.state(found, meta)
         if best is None or certificate.eps < best.eps:

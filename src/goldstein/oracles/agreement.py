@@ -54,7 +54,7 @@ def resolution_of(
     ------
     ContradictedError, UnresolvedError
     """
-    found = 0.0
+    found = coarsest = 0.0
     for again in range(TIMES):
         looked = _differences(oracle, x, delta, seed + again, box)
         if looked is None:
@@ -62,7 +62,9 @@ def resolution_of(
         found = max(found, looked.resolution(known, STRICTLY, HEAVY))
         if found <= FINE * delta:
             break
-    if found > COARSE * delta:
+        # With longer steps a check may see what shorter ones do not show.
+        coarsest = max(coarsest, looked.resolution(known))
+    if max(found, coarsest) > COARSE * delta:
         raise UnresolvedError(STRICTLY * delta)
     return found
 

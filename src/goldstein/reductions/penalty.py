@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.verifying import checked
+from goldstein.certificates.verifying import CHECKS, checked, confirmed
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import NOISE
 from goldstein.checker.constrained.box import Box
@@ -66,9 +66,6 @@ DOUBT = 3
 
 #: Charts along curved equalities, before penalties take over; none next to a kink of theirs.
 CHARTS, BESIDE = 10, 4.0
-
-#: Times that a claim is checked before it is stated.
-CHECKS = 3
 
 #: Coordinates go onto a bound within this part of delta, all together.
 SNAP = 0.4
@@ -306,7 +303,7 @@ class Limited(Reduction):
                 f"x[{outside}] = {x[outside]:g} is outside its bounds; a KKT point is inside them, "
                 "exactly. Clip it: np.clip(x, lower, upper)."
             )
-        certificate = self.hint(x)
+        certificate = self._stated(x, look=True)
         if certificate is None:
             raise InputError(
                 f"no gradient could be had within {request.delta:g} of x; raise max_calls or delta."
@@ -319,14 +316,21 @@ class Limited(Reduction):
             with contextlib.suppress(OutOfCalls):
                 if self._is_wrong(f, x, request.delta):
                     raise WrongGradientError(f.name)
+        with contextlib.suppress(OutOfCalls):
+            stated = confirmed(certificate, problem.f, problem.box, system, request.seed, True)
+            certificate = stated or certificate
         return certificate
 
     def hint(self, x: Vector) -> KKTCertificate | None:
+        return self._stated(x)
+
+    def _stated(self, x: Vector, look: bool = False) -> KKTCertificate | None:
         around = Around(self.problem, x, self.request.delta, self.request.seed)
         patience = max(30, min(4 * x.size, 400))
         return state_kkt(
-            around, self.request.eps, self.run.meta, patience=patience, deadline=self.run.deadline
-        )
+            around, self.request.eps, self.run.meta, patience=patience, deadline=self.run.deadline,
+            look=look,
+        )  # fmt: skip
 
 
 class Penalty(Limited):

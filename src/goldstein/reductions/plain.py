@@ -87,8 +87,9 @@ class Plain(Reduction):
         request, f = self.request, self.problem.f
         meta = {**self.run.meta, "asked_delta": request.delta}
         found = certificate_from(
-            Enrichment(), x, request.delta, request.eps, f, meta, self.run.deadline
-        )
+            Enrichment(), x, request.delta, request.eps, f, meta, self.run.deadline,
+            check_gradient=not f.plain.is_written,
+        )  # fmt: skip
         if not f.plain.is_written:
             return found
         proved = as_proved(found, f.plain, request.seed)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Mask, Vector
+from goldstein.checker.blackbox.perturbed import Neighbourhood
 from goldstein.checker.constrained.box import Box
 from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
 
@@ -326,9 +327,8 @@ class Differences:
 
     def _near(self, y: Vector, radius: float) -> Vector:
         """Draw a point about so far from y, within the ball and the box."""
-        z = self.box.reflect(y + self.rng.uniform(0.1, 0.7) * radius * self._direction())
-        away = max(float(np.linalg.norm(z - self.x)), self.delta)
-        return self.box.clip(self.x + (z - self.x) * (self.delta / away))
+        z = y + self.rng.uniform(0.1, 0.7) * radius * self._direction()
+        return Neighbourhood(self.x, self.delta, self.box).inside(z)
 
     def _gradient(self, z: Vector) -> Vector | None:
         try:
