@@ -69,7 +69,7 @@ def certificate_from(
         inside = [distance_upper(y, x) <= delta for y in found.points]
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
         stating = Stating(oracle, x, delta, points, gradients, seed)
-        if check_gradient and not resolution:
+        if check_gradient:
             with contextlib.suppress(OutOfCalls):
                 known = stating.rests_on()
                 resolution = required_resolution(oracle, x, delta, seed, known)
