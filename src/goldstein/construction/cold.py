@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from typing import Any
@@ -13,7 +12,8 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.construction.goldstein_claim import Stating, looks_beside
-from goldstein.errors import InputError, OutOfCalls
+from goldstein.errors import InputError, OutOfCalls, UnresolvedError
+from goldstein.numerics.ball import smallest_delta
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.agreement import required_resolution
 from goldstein.solvers.gather import Enrichment, enrich
@@ -23,6 +23,9 @@ SEARCHES = 4
 
 #: How much shorter a vector is looked for after a claim that came out too large.
 CLOSER = 4.0
+
+#: How much smaller a ball is tried where values do not resolve this one.
+SMALLER = 64.0
 
 
 def gathered(
@@ -60,7 +63,7 @@ def certificate_from(
     """
     best: GoldsteinCertificate | None = None
     seed = int(meta["seed"])
-    goal, resolution = eps, 0.0
+    goal, resolution, smaller = eps, 0.0, delta / SMALLER
     for _ in range(SEARCHES):
         gathered(oracle, x, delta, goal, seed, found, deadline)
         oracle.require_visible(x, delta)
@@ -69,10 +72,18 @@ def certificate_from(
         inside = [distance_upper(y, x) <= delta for y in found.points]
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
         stating = Stating(oracle, x, delta, points, gradients, seed)
-        if check_gradient:
-            with contextlib.suppress(OutOfCalls):
+        try:
+            if check_gradient:  # of these points: others may have been next to a kink
                 known = stating.rests_on()
                 resolution = required_resolution(oracle, x, delta, seed, known)
+        except OutOfCalls:
+            pass
+        except UnresolvedError:
+            if smaller < smallest_delta(x):
+                raise
+            # What is proved of a smaller ball is true of this one, and f may be smooth there.
+            delta, smaller, found = smaller, 0.0, Enrichment()
+            continue
         stating.resolution = resolution
         claim = stating.claim(eps, *remarks(found, meta))
         if claim is not None and (best is None or claim.eps < best.eps):
