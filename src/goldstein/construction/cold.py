@@ -63,7 +63,8 @@ def certificate_from(
     """
     best: GoldsteinCertificate | None = None
     seed = int(meta["seed"])
-    goal, resolution, smaller = eps, 0.0, delta / SMALLER
+    refused: UnresolvedError | None = None
+    goal, resolution = eps, 0.0
     for _ in range(SEARCHES):
         gathered(oracle, x, delta, goal, seed, found, deadline)
         oracle.require_visible(x, delta)
@@ -78,11 +79,11 @@ def certificate_from(
                 resolution = required_resolution(oracle, x, delta, seed, known)
         except OutOfCalls:
             pass
-        except UnresolvedError:
-            if smaller < smallest_delta(x):
-                raise
+        except UnresolvedError as unresolved:
+            if refused is not None or delta / SMALLER < smallest_delta(x):
+                raise refused or unresolved from None
             # What is proved of a smaller ball is true of this one, and f may be smooth there.
-            delta, smaller, found = smaller, 0.0, Enrichment()
+            delta, found, refused = delta / SMALLER, Enrichment(), unresolved
             continue
         stating.resolution = resolution
         claim = stating.claim(eps, *remarks(found, meta))
