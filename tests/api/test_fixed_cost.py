@@ -16,8 +16,10 @@ from goldstein.solvers.compiled import CompiledAuto
 from goldstein.solvers.loop import run
 
 #: Calls around a run, for each of its judges, and for each gradient that is judged: a quarter more
-#: than there were when this was written. The version before has more.
-ONCE, JUDGED, PER_GRADIENT = 150, 400, 30
+#: than there were when this was written. Three of four calls of a judge belong to the look at what
+#: values resolve: of ten coordinates six or seven appear in no gradient of the claim, and each of
+#: them is looked at where it does matter, three times.
+ONCE, JUDGED, PER_GRADIENT = 150, 1700, 30
 
 PROBLEM = gs.problems.get("maxq", d=10)
 
@@ -69,5 +71,4 @@ def test_a_run_costs_few_calls_beside_its_search(kind: type[Auto] | type[Compile
     for x0 in (PROBLEM.x0, first.x):
         calls, judged = calls_beside_the_search(x0, kind())
         assert judged
-        print(calls, judged)
         assert calls <= ONCE + sum(JUDGED + PER_GRADIENT * count for count in judged)
