@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.functions import largest_of, norm1
 
 import goldstein as gs
+from goldstein.construction.goldstein_claim import UNSEEN
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5, 20])
@@ -65,7 +66,8 @@ def test_the_budget_is_exact(limit: int) -> None:
         delta=0.1, rng=0, max_calls=limit,
     )  # fmt: skip
     assert len(calls) <= limit
-    assert cert.eps <= math.sqrt(2) * (1 + 1e-12)
+    # Where no call is left to look next to a point, its gradient may be a little longer there.
+    assert cert.eps <= UNSEEN * math.sqrt(2) * (1 + 1e-12)
 
 
 def test_a_reached_target_stops_early() -> None:

@@ -85,6 +85,15 @@ def test_where_no_chart_is_made():
     assert not Chart(problem_with(nowhere, 2), x, 1e-3).made
 
 
+@given(seed=st.integers(0, 10**6))
+def test_rounding_is_no_wall(seed):
+    """Each z that stands for a point does so exactly, wherever the last one was."""
+    rng = np.random.default_rng(seed)
+    chart = Chart(problem_with(SPHERE, 4), np.array([0.0, 0.0, 0.0, 1.0]), 1e-3)
+    for size in 10.0 ** rng.uniform(-8, -1, 5):
+        assert chart.place(size * rng.standard_normal(3)).gap == 0.0
+
+
 def test_a_sparse_direction_on_the_sphere():
     """Penalties took four times as many calls, and ended higher."""
     rng = np.random.default_rng(10)

@@ -116,7 +116,8 @@ def test_a_smooth_problem_takes_few_calls():
     )  # fmt: skip
     assert res.success
     assert res.fun == pytest.approx(-44.0, abs=1e-4)
-    assert res.nfev + res.ngev <= 60
+    # Half of it is the check of the claim: values are compared with the gradients of three points.
+    assert res.nfev + res.ngev <= 85
 
 
 def test_noise_is_named():

@@ -18,6 +18,7 @@ from tests.theorems import contraction, oracle_bound
 
 import goldstein as gs
 from goldstein.checker.rounding import distance_upper
+from goldstein.construction.goldstein_claim import UNSEEN
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, trial_point
 from goldstein.numerics.streams import stream
@@ -307,7 +308,7 @@ def test_limits_of_the_theory_are_statuses() -> None:
     )  # fmt: skip
     assert lying.status is gs.Status.ROUNDS_EXHAUSTED
     assert not lying.success
-    assert lying.certificate.eps == pytest.approx(1.0)
+    assert 1.0 <= lying.certificate.eps <= UNSEEN * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("method", ["pingd", "bundle"])

@@ -288,8 +288,9 @@ class Task:
             with f.reserved(reduction.kept_back):
                 answer = reduction.search(self.point)
             answer = reduction.settled(answer)
-        if f.closed:
-            answer.status, answer.fun = Status.OUT_OF_TIME, math.nan
+        if f.closed:  # no question is answered any more
+            answer.status = Status.OUT_OF_TIME
+            answer.fun = math.nan if answer.fun is None else answer.fun
         if answer.fun is None:
             answer.fun = self._at_last(lambda: problem.value(answer.x))
         self._at_last(lambda: self._check_replayed(journal, problem, answer))

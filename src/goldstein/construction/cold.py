@@ -16,6 +16,7 @@ from goldstein.checker.constrained.box import as_box
 from goldstein.checker.rounding import distance_upper, norms_upper
 from goldstein.construction.goldstein_claim import FINE, UNSEEN, Stating, looks_beside
 from goldstein.errors import InputError, OutOfCalls, UnresolvedError
+from goldstein.numerics.ball import smallest_delta
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.agreement import STRICTLY, required_resolution
 from goldstein.solvers.gather import Enrichment, enrich
@@ -28,6 +29,9 @@ MANY_CALLS = 100
 
 #: How much shorter a vector is looked for after a claim that came out too large.
 CLOSER = 4.0
+
+#: How much smaller a ball is tried where values do not resolve this one.
+SMALLER = 64.0
 
 
 def gathered(
@@ -65,6 +69,7 @@ def certificate_from(
     """
     best: GoldsteinCertificate | None = None
     seed = int(meta["seed"])
+    refused: UnresolvedError | None = None
     goal, resolution = eps, 0.0
     # Calls that are kept back to check the claim in the end.
     keep = min(CHECKS * (8 * x.size + 40), (oracle.limit - oracle.calls) // 3)
@@ -81,14 +86,20 @@ def certificate_from(
         inside = [distance_upper(y, x) <= delta for y in found.points]
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
         stating = Stating(oracle, x, delta, points, gradients, seed)
-        if check_gradient and not resolution:
-            left = oracle.limit - oracle.calls
-            try:
+        left = oracle.limit - oracle.calls
+        try:
+            if check_gradient:  # of these points: others may have been next to a kink
                 known = stating.rests_on()
                 resolution = required_resolution(oracle, x, delta, seed, known)
-            except OutOfCalls:
-                if left >= MANY_CALLS:
-                    raise UnresolvedError(STRICTLY * delta) from None
+        except OutOfCalls:
+            if left >= MANY_CALLS:
+                raise UnresolvedError(STRICTLY * delta) from None
+        except UnresolvedError as unresolved:
+            if refused is not None or delta / SMALLER < smallest_delta(x):
+                raise refused or unresolved from None
+            # What is proved of a smaller ball is true of this one, and f may be smooth there.
+            delta, found, refused = delta / SMALLER, Enrichment(), unresolved
+            continue
         stating.resolution = resolution
         with oracle.reserved(kept()):
             claim = stating.claim(eps, *remarks(found, meta))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, HEAVY, Differences
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.errors import (
     ContradictedError,
+    NotCertifiableError,
     NotDeterministicError,
     UnresolvedError,
     WrongGradientError,
@@ -39,10 +43,18 @@ class _Trials:
 def _differences(
     oracle: CountedOracle, x: Vector, delta: float, seed: int, box: Box | None
 ) -> Differences | None:
-    """None where there is nothing to compare."""
-    if not (oracle.has_value and oracle.has_gradient):
+    """None where there is nothing to compare, or no need: gradients of a formula are enclosed."""
+    if not (oracle.has_value and oracle.has_gradient) or _is_enclosed(oracle.plain):
         return None
     return Differences(_Trials(oracle), x, delta, box or as_box(None, x.size), seed)
+
+
+def _is_enclosed(f: Any) -> bool:
+    """Does a check read the formula of f, whatever float64 makes of it?"""
+    if f.is_written:
+        with suppress(NotCertifiableError):
+            return f.program() is not None
+    return False
 
 
 def resolution_of(

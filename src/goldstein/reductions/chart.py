@@ -134,7 +134,8 @@ class Chart:
         nothing = np.zeros(0)
         way = z - self._good
         for halving in range(HALVINGS):
-            near = self._good + 0.5**halving * way
+            # z itself first: good + (z - good) may miss it by a unit in the last place.
+            near = z - (1.0 - 0.5**halving) * way
             y = self._solved(near)
             if y is not None:
                 return Place(y, nothing, z - near, nothing.astype(bool))

@@ -63,7 +63,7 @@ class Stronger(Reduction):
         self.kept_back = weaker.kept_back
         self._verified: Answer | None = None
         self._last: Answer | None = None
-        self._nearest, self._idle = math.inf, 0
+        self._nearest, self._idle, self._why = math.inf, 0, ""
 
     def begin(self, x: Vector) -> Vector:
         request = self.request
@@ -89,7 +89,7 @@ class Stronger(Reduction):
             proof = found.certificate
             if proof is not None and proof.eps <= self.request.eps:
                 return replace(answer, status=Status.VERIFIED, certificate=proof, detail="")
-            answer.detail = found.note.removeprefix("not proved: ")
+            self._why = answer.detail = found.note.removeprefix("not proved: ")
             if self._gives_up(math.inf if proof is None else proof.eps):
                 return self._without_proof()
         return answer.x if answer.status is Status.VERIFIED else self._without_proof()
@@ -109,7 +109,7 @@ class Stronger(Reduction):
         if verified is None:
             return last
         status = last.status if last.status in FINAL else Status.NOT_VERIFIED
-        return replace(verified, status=status, detail=last.detail)
+        return replace(verified, status=status, detail=last.detail or self._why)
 
     def ended(self, x: Vector, status: Status) -> Answer:
         if self._last is None:

@@ -72,7 +72,7 @@ class Plain(Reduction):
         certificate, f = answer.certificate, self.problem.f.plain
         if answer.status is not Status.VERIFIED or not f.is_written:
             return answer
-        certificate = as_proved(certificate, f, self.request.seed)
+        certificate = as_proved(certificate, f, self.request.seed, self.request.eps)
         met = certificate is not None and certificate.eps <= self.request.eps
         status = Status.VERIFIED if met else Status.NOT_VERIFIED
         return replace(answer, certificate=certificate, status=status)
@@ -92,7 +92,7 @@ class Plain(Reduction):
         )  # fmt: skip
         if not f.plain.is_written:
             return found
-        proved = as_proved(found, f.plain, request.seed)
+        proved = as_proved(found, f.plain, request.seed, request.eps)
         if proved is None:
             raise NotCertifiableError(
                 f"the gradients of {f.name} are lost to rounding in float64; rescale the data or "

@@ -58,6 +58,9 @@ MANY, ROUNDS = 24, 6
 #: ones, and in which steps; and where values are compared with those that are 0.
 HIDDEN, FAINT, FAR, FARTHER, AROUND = 4.0, 0.1, 2.0**24, 2.0**3, 2.0**10
 
+#: Where one feels a smaller part of the coordinates in question, one goes farther, once.
+FEW = 2.0**-4
+
 
 class Differences:
     """Differences of values around x; `f` answers `value` and `gradient`, inside the box."""
@@ -193,7 +196,7 @@ class Differences:
 
         It may be flat because the ball is too small: then one sees that farther away.
         """
-        reach, steps, failures = FARTHER * self.delta, [0.0], 0
+        reach, steps, failures, farther = FARTHER * self.delta, [0.0], 0, FARTHER
         unresolved = np.zeros_like(faint)
         while faint.any() and reach <= FAR * self.delta:
             z = self.box.reflect(self.x + np.where(faint, reach * self._direction(), 0.0))
@@ -208,6 +211,8 @@ class Differences:
             if verdict:
                 steps.append(agreed)
                 faint, unresolved = faint & ~felt, unresolved & ~felt
+                if felt.sum() < FEW * faint.sum():  # one step farther away it may be most
+                    reach, farther = reach * farther, 1.0
             elif self._clear and (failures := failures + 1) >= POINTS:
                 raise UnresolvedError(self._coarsest)
             elif not self._clear:  # farther away values change by more
