@@ -12,7 +12,8 @@ from goldstein.checker.enclosed.float_dot import float_dot as dot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldstein.checker import float_dot, rationals
+from goldstein.checker import rationals
+from goldstein.checker.enclosed import float_dot
 from goldstein.errors import InputError
 from goldstein.numerics import exact
 
