@@ -107,7 +107,7 @@ class Differences:
         hides = HIDDEN * self._allowed(max(steps))
         faint = free & (sizes <= min(hides * sizes.sum(), FAINT * sizes.mean()))
         if faint.any():
-            steps.append(self._outside(faint, float(sizes[faint].max())))
+            steps.append(self._outside(faint, float(sizes[faint].max()), max(steps)))
         return RESOLVED * max(steps)
 
     def _resolved(self, y: Vector, g: Vector, times: int) -> float:
@@ -187,7 +187,7 @@ class Differences:
                 return step
         return 0.0
 
-    def _outside(self, faint: Mask, most: float) -> float:
+    def _outside(self, faint: Mask, most: float, enough: float) -> float:
         """Return what is resolved along coordinates in which f hardly changes near x.
 
         It may be flat because the ball is too small: then one sees that farther away.
@@ -205,7 +205,7 @@ class Differences:
                 verdict, agreed = self._agree(z, g, step, HEAVY, felt)
                 step *= NEXT
             if verdict:
-                steps.append(agreed)
+                steps.append(self._finer(felt, reach, agreed, enough))
                 faint, unresolved = faint & ~felt, unresolved & ~felt
             elif self._clear and (failures := failures + 1) >= POINTS:
                 raise UnresolvedError(self._coarsest)
@@ -216,6 +216,26 @@ class Differences:
         if faint.any():
             self._require_level(faint)
         return max(steps)
+
+    def _finer(self, felt: Mask, reach: float, agreed: float, enough: float) -> float:
+        """Return a shorter step that is resolved along these coordinates, where `agreed` is not short `enough`.
+
+        Farther away f is steeper, and its values show shorter steps, until they do not. No
+        coordinate may hide behind another.
+        """
+        while agreed > enough and (reach := FARTHER * reach) <= FAR * self.delta:
+            z = self.box.reflect(self.x + np.where(felt, reach * self._direction(), 0.0))
+            g = self._gradient(z)
+            if g is None or (sizes := np.abs(g[felt])).min() <= FAINT * sizes.mean():
+                break
+            step, verdict, found = self._finest(z, np.where(felt, g, 0.0)), None, 0.0
+            while 0.0 < step < RESOLVED * agreed and not verdict:
+                verdict, found = self._agree(z, g, step, HEAVY, felt)
+                step *= NEXT
+            if not verdict or found >= agreed:
+                break
+            agreed = found
+        return agreed
 
     def _require_level(self, faint: Mask) -> None:
         """Accuse gradients that do not say that values change across the ball, or around it."""
