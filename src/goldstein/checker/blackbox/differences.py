@@ -223,6 +223,7 @@ class Differences:
         Farther away f is steeper, and its values show shorter steps, until they do not. No
         coordinate may hide behind another.
         """
+        first = agreed
         while agreed > enough and (reach := FARTHER * reach) <= FAR * self.delta:
             z = self.box.reflect(self.x + np.where(felt, reach * self._direction(), 0.0))
             g = self._gradient(z)
@@ -232,9 +233,10 @@ class Differences:
             while 0.0 < step < RESOLVED * agreed and not verdict:
                 verdict, found = self._agree(z, g, step, HEAVY, felt)
                 step *= NEXT
-            if not verdict or found >= agreed:
+            if verdict and found < agreed:
+                agreed = found
+            elif agreed < first:
                 break
-            agreed = found
         return agreed
 
     def _require_level(self, faint: Mask) -> None:
