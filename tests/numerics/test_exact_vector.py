@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goldstein.checker.enclosed.exact_vector import ExactVector
-from goldstein.checker.enclosed.float_dot import float_dot as dot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldstein.checker import rationals
 from goldstein.checker.enclosed import float_dot
+from goldstein.checker.enclosed.exact_vector import ExactVector
+from goldstein.checker.enclosed.float_dot import float_dot as dot
 from goldstein.errors import InputError
 from goldstein.numerics import exact
 

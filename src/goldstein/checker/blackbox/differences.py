@@ -54,8 +54,9 @@ MANY, ROUNDS = 24, 6
 
 #: Entries of gradients that others may hide are at most so many times what may disagree, relative
 #: to their sum, and at most this part of their mean; how far outside the ball one looks for larger
-#: ones, and in which steps; and where values are compared with those that are 0.
-HIDDEN, FAINT, FAR, FARTHER, AROUND = 4.0, 0.1, 2.0**24, 2.0**3, 2.0**10
+#: ones, and in which steps; where values are compared with those that are 0; and the part of the
+#: ball, over the number of variables, below which no shorter step is looked for there.
+HIDDEN, FAINT, FAR, FARTHER, AROUND, FINE = 4.0, 0.1, 2.0**24, 2.0**3, 2.0**10, 2.0**-8
 
 
 class Differences:
@@ -218,13 +219,14 @@ class Differences:
         return max(steps)
 
     def _finer(self, felt: Mask, reach: float, agreed: float, enough: float) -> float:
-        """Return a shorter step that is resolved along these coordinates, where `agreed` is not short `enough`.
+        """Return a shorter step that is resolved along these coordinates, where there is one.
 
-        Farther away f is steeper, and its values show shorter steps, until they do not. No
-        coordinate may hide behind another.
+        Farther away f is steeper, and its values show shorter steps. No coordinate may hide behind
+        another. Steps that are short against the ball and the gaps between as many kinks as there
+        are variables are short enough.
         """
-        first = agreed
-        while agreed > enough and (reach := FARTHER * reach) <= FAR * self.delta:
+        enough = max(enough, FINE * self.delta / felt.size)
+        while agreed > enough and (reach := NEXT * reach) <= FAR * self.delta:
             z = self.box.reflect(self.x + np.where(felt, reach * self._direction(), 0.0))
             g = self._gradient(z)
             if g is None or (sizes := np.abs(g[felt])).min() <= FAINT * sizes.mean():
@@ -233,10 +235,7 @@ class Differences:
             while 0.0 < step < RESOLVED * agreed and not verdict:
                 verdict, found = self._agree(z, g, step, HEAVY, felt)
                 step *= NEXT
-            if verdict and found < agreed:
-                agreed = found
-            elif agreed < first:
-                break
+            agreed = min(agreed, found) if verdict else agreed
         return agreed
 
     def _require_level(self, faint: Mask) -> None:
