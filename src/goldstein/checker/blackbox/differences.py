@@ -18,7 +18,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.constrained.box import Box
-from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
+from goldstein.checker.errors import ContradictedError, InputError, KinkError, UnresolvedError
 
 #: Steps relative to delta: the shortest, the longest that accuses a gradient, the longest that
 #: still resolves the ball.
@@ -226,16 +226,17 @@ class Differences:
         are variables are short enough.
         """
         enough = max(enough, FINE * self.delta / felt.size)
-        while agreed > enough and (reach := NEXT * reach) <= FAR * self.delta:
-            z = self.box.reflect(self.x + np.where(felt, reach * self._direction(), 0.0))
-            g = self._gradient(z)
-            if g is None or (sizes := np.abs(g[felt])).min() <= FAINT * sizes.mean():
-                break
-            step, verdict, found = self._finest(z, np.where(felt, g, 0.0)), None, 0.0
-            while 0.0 < step < RESOLVED * agreed and not verdict:
-                verdict, found = self._agree(z, g, step, HEAVY, felt)
-                step *= NEXT
-            agreed = min(agreed, found) if verdict else agreed
+        with suppress(InputError):  # outside the domain of f nothing is shown
+            while agreed > enough and (reach := NEXT * reach) <= FAR * self.delta:
+                z = self.box.reflect(self.x + np.where(felt, reach * self._direction(), 0.0))
+                g = self._gradient(z)
+                if g is None or (sizes := np.abs(g[felt])).min() <= FAINT * sizes.mean():
+                    break
+                step, verdict, found = self._finest(z, np.where(felt, g, 0.0)), None, 0.0
+                while 0.0 < step < RESOLVED * agreed and not verdict:
+                    verdict, found = self._agree(z, g, step, HEAVY, felt)
+                    step *= NEXT
+                agreed = min(agreed, found) if verdict else agreed
         return agreed
 
     def _require_level(self, faint: Mask) -> None:
