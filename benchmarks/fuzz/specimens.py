@@ -27,8 +27,7 @@ from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
 from goldstein.certificates import NearCertificate
-from goldstein.checker import files
-from goldstein.storage.archive import npy
+from goldstein.storage import archive as files
 
 SLOPES = np.array([1.0, 2.0])
 
@@ -101,7 +100,7 @@ class Specimen:
 
 def _sealed(kind: str, arrays: dict[str, Any], header_fields: dict[str, Any]) -> bytes:
     """Return a certificate file whose own hash is right, whatever it holds."""
-    blobs = {f"{name}.npy": npy(array) for name, array in arrays.items()}
+    blobs = {f"{name}.npy": files.npy(array) for name, array in arrays.items()}
     header: dict[str, Any] = {"schema": files.SCHEMA, "kind": kind, "arrays": sorted(arrays)}
     header["fields"] = header_fields
     header["sha256"] = files.digest(header, blobs)

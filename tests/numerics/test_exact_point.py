@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from goldstein.checker.rationals import distance_upper
+from goldstein.checker.rationals import sqrt_upper, squared_distance
 from goldstein.errors import OutOfBudget
 from goldstein.numerics import exact
 from goldstein.numerics.budget import Budget
@@ -25,7 +25,7 @@ def test_point_is_exactly_on_the_equations_and_moves_few_variables(k: int, d: in
     assert point is not None
     for row in rows.tolist():
         assert sum(Fraction(a) * y for a, y in zip(row, point, strict=True)) == level
-    assert distance_upper(point, v) <= 1e-12
+    assert sqrt_upper(squared_distance(point, v)) <= 1e-12
     assert sum(y != Fraction(a) for y, a in zip(point, v.tolist(), strict=True)) <= k
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldstein.checker import float_dot, rationals
+from goldstein.checker import rationals
+from goldstein.checker.enclosed import float_dot
 from goldstein.checker.enclosed.exact_vector import ExactVector
 from goldstein.checker.enclosed.float_dot import float_dot as dot
 from goldstein.errors import InputError

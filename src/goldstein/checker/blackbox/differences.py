@@ -19,7 +19,7 @@ import numpy as np
 from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood
 from goldstein.checker.constrained.box import Box
-from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
+from goldstein.checker.errors import ContradictedError, InputError, KinkError, UnresolvedError
 
 #: Steps relative to delta: the shortest, the longest that accuses a gradient, the longest that
 #: still resolves the ball.
@@ -55,8 +55,9 @@ MANY, ROUNDS = 24, 6
 
 #: Entries of gradients that others may hide are at most so many times what may disagree, relative
 #: to their sum, and at most this part of their mean; how far outside the ball one looks for larger
-#: ones, and in which steps; and where values are compared with those that are 0.
-HIDDEN, FAINT, FAR, FARTHER, AROUND = 4.0, 0.1, 2.0**24, 2.0**3, 2.0**10
+#: ones, and in which steps; where values are compared with those that are 0; and the part of the
+#: ball, over the number of variables, below which no shorter step is looked for there.
+HIDDEN, FAINT, FAR, FARTHER, AROUND, FINE = 4.0, 0.1, 2.0**24, 2.0**3, 2.0**10, 2.0**-8
 
 #: Where one feels a smaller part of the coordinates in question, one goes farther, once.
 FEW = 2.0**-4
@@ -111,7 +112,7 @@ class Differences:
         hides = HIDDEN * self._allowed(max(steps))
         faint = free & (sizes <= min(hides * sizes.sum(), FAINT * sizes.mean()))
         if faint.any():
-            steps.append(self._outside(faint, float(sizes[faint].max())))
+            steps.append(self._outside(faint, float(sizes[faint].max()), max(steps)))
         return RESOLVED * max(steps)
 
     def _resolved(self, y: Vector, g: Vector, times: int) -> float:
@@ -191,7 +192,7 @@ class Differences:
                 return step
         return 0.0
 
-    def _outside(self, faint: Mask, most: float) -> float:
+    def _outside(self, faint: Mask, most: float, enough: float) -> float:
         """Return what is resolved along coordinates in which f hardly changes near x.
 
         It may be flat because the ball is too small: then one sees that farther away.
@@ -209,7 +210,7 @@ class Differences:
                 verdict, agreed = self._agree(z, g, step, HEAVY, felt)
                 step *= NEXT
             if verdict:
-                steps.append(agreed)
+                steps.append(self._finer(felt, reach, agreed, enough))
                 faint, unresolved = faint & ~felt, unresolved & ~felt
                 if felt.sum() < FEW * faint.sum():  # one step farther away it may be most
                     reach, farther = reach * farther, 1.0
@@ -222,6 +223,27 @@ class Differences:
         if faint.any():
             self._require_level(faint)
         return max(steps)
+
+    def _finer(self, felt: Mask, reach: float, agreed: float, enough: float) -> float:
+        """Return a shorter step that is resolved along these coordinates, where there is one.
+
+        Farther away f is steeper, and its values show shorter steps. No coordinate may hide behind
+        another. Steps that are short against the ball and the gaps between as many kinks as there
+        are variables are short enough.
+        """
+        enough = max(enough, FINE * self.delta / felt.size)
+        with suppress(InputError):  # outside the domain of f nothing is shown
+            while agreed > enough and (reach := NEXT * reach) <= FAR * self.delta:
+                z = self.box.reflect(self.x + np.where(felt, reach * self._direction(), 0.0))
+                g = self._gradient(z)
+                if g is None or (sizes := np.abs(g[felt])).min() <= FAINT * sizes.mean():
+                    break
+                step, verdict, found = self._finest(z, np.where(felt, g, 0.0)), None, 0.0
+                while 0.0 < step < RESOLVED * agreed and not verdict:
+                    verdict, found = self._agree(z, g, step, HEAVY, felt)
+                    step *= NEXT
+                agreed = min(agreed, found) if verdict else agreed
+        return agreed
 
     def _require_level(self, faint: Mask) -> None:
         """Accuse gradients that do not say that values change across the ball, or around it."""
