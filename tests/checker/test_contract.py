@@ -91,7 +91,8 @@ def outside() -> dict[str, Counter[str]]:
 
 
 #: What `verify` executes outside, a tenth more than when this was written: the fields of a
-#: certificate and its seal (storage); proposals of weights (numerics); the term that was given (prox); and
+#: certificate and its seal (storage); proposals of weights (numerics); the term that was given
+#: (prox); and
 #: the translation of an expression, which says what the function is (calculus, and numerics).
 OUTSIDE = {
     "goldstein": {"certificates": 15, "storage": 14, "numerics": 39},
