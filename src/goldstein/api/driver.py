@@ -275,8 +275,8 @@ class Task:
             stop.note(cause)
             return self._given_up()
         except OracleError as failure:
-            if stop.x is not None:
-                failure.last_good = stop.x.copy()
+            if failure.last_good is None and stop.x is not None and failure.call != 1:
+                failure.last_good = stop.x.copy()  # between searches
             before = 0 if self.counted is None else self.counted.calls
             failure.call = failure.call or before + 1  # of a constraint
             raise
