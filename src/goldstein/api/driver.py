@@ -333,7 +333,7 @@ class Task:
         x, f, limits = answer.x, self.oracle, self.limits
         term = 0.0 if self.term is None else self.term.value(x)
         fun = math.nan if answer.fun is None else answer.fun
-        same = not f.has_value or math.isnan(fun) or same_value(fun, f.value(x) + term)
+        same = not f.has_value or math.isnan(fun) or same_value(fun, f.value(x.copy()) + term)
         if answer.status is Status.INFEASIBLE:
             f = Violation(limits.pop("constraints"), problem.box.clip(self.point))
         proof = answer.certificate
