@@ -104,7 +104,7 @@ ROWS: dict[str, Row] = {
     "zero function": Row(fun=lambda x: 0.0, jac=np.zeros_like, x0=[1.0, 2.0]),
     "flat on the ball": Row(
         fun=lambda x: max(0.0, np.abs(x).max() - 10.0),
-        jac=lambda x: np.zeros_like(x) if np.abs(x).max() < 10.0 else np.eye(2)[np.abs(x).argmax()],
+        jac=lambda x: np.sign(x) * (np.abs(x).max() > 10.0) * np.eye(2)[np.abs(x).argmax()],
         x0=[1.0, 2.0],
     ),
     "a jump": Row(
