@@ -275,8 +275,8 @@ class Task:
             stop.note(cause)
             return self._given_up()
         except OracleError as failure:
-            if stop.x is not None:
-                failure.last_good = stop.x.copy()
+            if failure.last_good is None and stop.x is not None and failure.call != 1:
+                failure.last_good = stop.x.copy()  # between searches
             before = 0 if self.counted is None else self.counted.calls
             failure.call = failure.call or before + 1  # of a constraint
             raise
@@ -334,7 +334,7 @@ class Task:
         x, f, limits = answer.x, self.oracle, self.limits
         term = 0.0 if self.term is None else self.term.value(x)
         fun = math.nan if answer.fun is None else answer.fun
-        same = not f.has_value or math.isnan(fun) or same_value(fun, f.value(x) + term)
+        same = not f.has_value or math.isnan(fun) or same_value(fun, f.value(x.copy()) + term)
         if answer.status is Status.INFEASIBLE:
             f = Violation(limits.pop("constraints"), problem.box.clip(self.point))
         proof = answer.certificate

@@ -135,7 +135,7 @@ def run(
     except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
         status = ENDINGS[type(ending)]
     except OracleError as failure:
-        failure.last_good = end.state.x.copy() if end.history.calls else None
+        failure.last_good = oracle.seen(end.state).x.copy() if end.history.calls else None
         raise
     finally:
         oracle.deadline = math.inf

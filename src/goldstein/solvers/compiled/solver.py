@@ -178,6 +178,8 @@ def _spend(state: CompiledState, oracle: CountedOracle) -> None:
     """Let the oracle know of the calls that compiled code made."""
     counts = state.memory.counts
     values, gradients = counts.item(_VALUES), counts.item(_GRADIENTS)
+    if values > oracle.values and math.isfinite(last := state.memory.numbers.item(_REPLY)):
+        oracle.last_value = last
     oracle.spend(values - oracle.values, gradients - oracle.gradients)
 
 
