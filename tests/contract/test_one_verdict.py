@@ -40,7 +40,7 @@ def test_where_the_two_used_to_disagree(name: str, seed: int) -> None:
     assert not contradictions(SUITE[name], 1e-6, seed, max_calls=20_000)
 
 
-#: Known to be open: there f resolves little more than the ball, and what is seen differs by machine.
+#: Known to be open: there f resolves little more than the ball, and machines differ in it.
 COARSE = pytest.mark.xfail(reason="the resolution of f differs by machine", strict=False)
 
 
