@@ -175,7 +175,7 @@ def test_a_noisy_gradient_never_succeeds(noise: float) -> None:
         assert not res.success
         assert res.status is not gs.Status.NOT_DETERMINISTIC or "FiniteSum" in res.message
     # Noise contradicts itself, or the values: which is noticed first depends on the draws.
-    with pytest.raises(gs.GoldsteinError, match="not deterministic|is wrong"):
+    with pytest.raises(gs.GoldsteinError, match=r"not deterministic|is wrong"):
         gs.certify(norm1, [0.0, 0.0], gradient, delta=1e-3, rng=0)
 
 
