@@ -18,8 +18,8 @@ from scipy.optimize import NonlinearConstraint
 from goldstein.certificates.values import left_by_normals, upper_bound
 from goldstein.certificates.values_kkt import Multiples, OfMultiples
 from goldstein.checker.constrained.box import Box
-from goldstein.oracles.constraints import as_system
 from goldstein.oracles.differences import Stencil
+from goldstein.oracles.problem import as_system
 
 CONFIDENCE = 0.95
 BOX = Box(np.array([-1.0, 0.0]), np.array([1.0, 1.0]))
@@ -45,7 +45,7 @@ def source() -> OfMultiples:
         widths=np.full(2, 0.05), constraint_weights=np.array([0.4, 0.3, 0.5]),
         constraint_index=np.array([0, 0, 1]), point_index=np.array([0, 1, 1]),
     )  # fmt: skip
-    return OfMultiples(objective, system, multiples)
+    return OfMultiples(objective, multiples, system)
 
 
 def misses(trials: int, samples: int, seed: int, known: int = 20_000) -> float:

@@ -7,11 +7,19 @@ near       A pivot y with |y - x| <= delta, directions v_j, weights a_j >= 0. Al
            t -> 0+, no kink is met, and the gradients tend to g_j, an element of the Clarke
            subdifferential of f at y, which is convex. True if |sum a_j g_j| <= eps sum a_j.
 goldstein  Points y_j on no kink, |y_j - x| <= delta, with gradients g_j. True if the same holds.
+near-kkt   As near, inside bounds and constraints, all of which hold at y. Gradients of constraints
+           that are at their limit at y, times multipliers of the right sign, and a normal of the
+           bounds at y, are added to the combination; f has weight 1. Along one direction all
+           constraints in use rise strictly, so that they do not cancel each other.
+plus       As goldstein, for f + h with a convex term h: a vector v is added, of which the gap
+           h(x) + h*(v) - <v, x> is at most g. True if the length of the sum is at most
+           eps - g / delta.
+refutation A point z (inside bounds and constraints) with f(z) <= f(x) - fall.
 """
 
-# ruff: noqa: E401, E701, I001 (to be read in one sitting: a tight layout)
+# ruff: noqa: E401, E501, E701, I001 (to be read in one sitting: a tight layout)
 # fmt: off
-import functools, json, math, operator, os, re, stat, sys
+import functools, itertools, json, math, operator, os, re, stat, sys, zlib
 from fractions import Fraction
 
 MAX_BYTES, MAX_SIZE, MAX_DEGREE = 2**26, 2**22, 32  # of the file; entries of a node; polynomials
@@ -23,6 +31,22 @@ KINDS = {  # what a node of each kind holds, besides `op` and `of`
     "multiply": set(), "piecewise": {"breakpoints", "pieces"}, "max": {"columns"},
     "norm2": {"columns"}, "logsumexp": {"columns"}, "log": set(),
 }
+class Shape:
+    """What a kind of claim holds: numbers of the claim, the evidence (vectors that have weights
+    first), and whether there may be bounds and constraints."""
+    def __init__(self, claim, evidence, limits=False):
+        self.claim, self.evidence, self.limits = claim.split(), evidence.split(), limits
+KINDS_OF_CLAIMS = {
+    "near": Shape("eps delta", "directions weights pivot"),
+    "goldstein": Shape("eps delta", "points weights"),
+    "near-kkt": Shape("eps delta", "directions weights pivot rows normal separation", True),
+    "plus": Shape("eps delta", "points weights subgradient"),
+    "refutation": Shape("fall", "point", True),
+    "minimum": Shape("eps delta gap radius within scope strict unique",
+                     "pivot reach growth convexity supports sharp"),
+}
+TERMS = {"l1_box": ("weight", "lower", "upper"), "group_l2": ("groups", "weight"),
+         "simplex": ("total",)}
 class Unreadable(Exception): """The file is not a proof file, or is too much work."""
 class Refused(Exception): """The evidence does not prove the claim."""
 spent, kept = 0.0, 0
@@ -278,8 +302,9 @@ class Side:
     enclosure decides only if 0 is outside (for max: if it is apart from the others, for norm2: if
     some entry is not 0): all before it are exactly 0. If not, the line is refused: the next
     coefficient decides nothing."""
-    def __init__(self, nodes, y, v, values, exact_values):
+    def __init__(self, nodes, y, v, values, exact_values, only_values=False):
         self.nodes, self.v, self.values, self.exact_values = nodes, v, values, exact_values
+        self.only_values = only_values  # on a kink all pieces have the same value
         self.pieces, self.loose, self.felt = {}, {}, set()
         self.masks, self.paths = {0: [False] * len(y.lo)}, {0: [y, v]}
         spend(20 * len(nodes))
@@ -319,6 +344,7 @@ class Side:
         found = self.gradient(k, start) if flat else start
         return flat and not any(found.lo) and not any(found.hi)
     def require_constant(self, k, places):
+        if self.only_values: return
         still, what = self.still(k), "a point is on" if self.v is None else "a direction stays on"
         if not all(still[i] or self.vanishes(k, units(len(still), {i: 1})) for i in places):
             raise Refused(f"{what} a kink, where the function need not be differentiable")
@@ -401,35 +427,678 @@ def require_exact(v, places):
     if any(v.lo[i] != v.hi[i] for i in places):
         raise Refused("to which side of a kink a direction leads is not decided")
 
+# --- what holds at a point: values, and derivatives of all subgradients ---------------------------
+def value_of(nodes, y):
+    """Enclose f(y); where it is rational, exactly."""
+    u = Side(nodes, y, None, [y], {0: [y]}, only_values=True).values[-1]
+    return Fraction(u.lo[0], u.den), Fraction(u.hi[0], u.den)
+def hull(vectors, possible):
+    """Return the hull, entry by entry, of those vectors that are possible there."""
+    den = functools.reduce(math.lcm, (v.den for v in vectors))
+    spend(4 * len(vectors) * len(possible[0]), max(v.bits for v in vectors), den.bit_length())
+    both = list(zip(vectors, possible))
+    ends = ([best(getattr(v, end)[i] * (den // v.den) for v, some in both if some[i])
+             for i in range(len(possible[0]))] for best, end in ((min, "lo"), (max, "hi")))
+    return Vec(*ends, den)
+def slopes_along(nodes, y, v):
+    """Enclose <g, v> for all Clarke subgradients g of f at y.
+    They are convex combinations of limits of gradients at points that tend to y and are on no kink.
+    There the chain rule holds: a kink has one of the slopes it has next to y, a maximum the slope
+    of one of its largest entries, the norm of a vector that tends to 0 some unit vector."""
+    values = Side(nodes, y, None, [y], {0: [y]}, only_values=True).values
+    slopes = [v]
+    for node in nodes[1:]:
+        u, s = values[node.of[0]], slopes[node.of[0]]
+        match node.op:
+            case "affine": out = node.apply(s, node.table)
+            case "add": out = functools.reduce(operator.add, (slopes[a] for a in node.of))
+            case "multiply": out = s * values[node.of[1]] + slopes[node.of[1]] * u
+            case "log": out = s * monotone(u, reciprocal, rising=False)
+            case "piecewise":
+                ends, found, possible = [None, *node.levels, None], [], []
+                for p, (left, right) in enumerate(itertools.pairwise(ends)):
+                    spend(4 * len(u.lo), u.bits, node.bits)
+                    some = [not (left and hi * left[1] < left[0] * u.den)
+                            and not (right and lo * right[1] > right[0] * u.den)
+                            for lo, hi in zip(u.lo, u.hi)]
+                    if any(some):
+                        found += horner(node.slopes, [p] * len(some), [u])
+                        possible.append(some)
+                out = hull(found, possible) * s
+            case "max":
+                floors = [max(u.lo[i] for i in places) for places in node.rows()]
+                out = hull([s.take(range(j, len(u.lo), node.columns)) for j in range(node.columns)],
+                           [[u.hi[k * node.columns + j] >= floor for k, floor in enumerate(floors)]
+                            for j in range(node.columns)])
+            case "norm2":
+                far = monotone(s.square().totals(node.columns), root_of, least=-1)
+                nil = [all(u.lo[i] <= 0 <= u.hi[i] for i in places) for places in node.rows()]
+                way = (unit_rows(u, node.columns) * s).totals(node.columns)
+                any_way = Vec([-b for b in far.hi], far.hi, far.den)
+                out = hull([way, any_way], [[not z for z in nil], nil])
+            case _:
+                parts, _ = powers(u, node.columns)
+                sums = monotone(parts.totals(node.columns), reciprocal, rising=False)
+                out = (s * (parts * sums.spread(node.columns))).totals(node.columns)
+        slopes.append(out)
+    last = slopes[-1]
+    return Fraction(last.lo[0], last.den), Fraction(last.hi[0], last.den)
+
+# --- bounds, constraints and terms ----------------------------------------------------------------
+def refuse(condition, why):
+    if condition: raise Refused(why)
+def fractions(v): return [Fraction(a, v.den) for a in v.lo]
+def check_bounds(claim, y):
+    inside = all((low is None or low <= q) and (up is None or q <= up)
+                 for q, low, up in zip(fractions(y), claim["lower"], claim["upper"]))
+    refuse(not inside, "a point is outside the bounds")
+def check_place(claim, y):
+    """Prove that y is inside bounds and constraints; return enclosures of these."""
+    check_bounds(claim, y)
+    values = [value_of(part["nodes"], y) for part in claim["constraints"]]
+    for i, ((lo, hi), part) in enumerate(zip(values, claim["constraints"])):
+        below, above = part["lower"], part["upper"]
+        refuse(not ((below is None or below <= lo) and (above is None or hi <= above)),
+               f"constraint {i} is not proved to hold at a point")
+    return values
+def check_multipliers(claim):
+    """Prove that multipliers and normal belong to limits that y is at, and do not cancel."""
+    y, normal, parts = claim["pivot"], fractions(claim["normal"]), claim["constraints"]
+    values, signs = check_place(claim, y), [0] * len(parts)
+    for q, n, low, up in zip(fractions(y), normal, claim["lower"], claim["upper"]):
+        refuse((n > 0 and q != up) or (n < 0 and q != low), "the normal is none of the bounds at y")
+    for i, weight, _ in claim["rows"]:
+        sign = (weight > 0) - (weight < 0)
+        refuse(sign * signs[i] < 0, f"weights of both signs on constraint {i}")
+        signs[i] = signs[i] or sign
+    for i, (sign, part, (lo, hi)) in enumerate(zip(signs, parts, values)):
+        limit = part["upper" if sign > 0 else "lower"]
+        refuse(sign and not lo == hi == limit,
+               f"constraint {i} has a multiplier, and is not at its limit")
+    lines = [part["lower"] == part["upper"] is not None for part in parts]
+    affine = [part["nodes"][-1].affine for part in parts]
+    if any(s and not (line and flat) for s, line, flat in zip(signs, lines, affine)):
+        v = claim["separation"]
+        along = [slopes_along(part["nodes"], y, v) for part in parts]
+        rises = all((sign * lo > 0 and sign * hi > 0) if sign and not (line and flat) else
+                    lo == hi == 0 if line else True
+                    for sign, line, flat, (lo, hi) in zip(signs, lines, affine, along))
+        fits = all(n * q >= 0 and (q == 0 or low is None or low != up) for n, q, low, up
+                   in zip(normal, fractions(v), claim["lower"], claim["upper"]))
+        refuse(not (rises and fits),
+               "constraints in use are not proved to rise along the separation")
+def term_gap(term, x, v, size):
+    """Bound h(x) + h*(v) - <v, x> from above; also how far from x that is shown."""
+    name, away = term["name"], Fraction(0)
+    if name == "l1_box":
+        gap = Fraction(0)
+        for a, b, w, low, up in zip(x, v, term["weight"], term["lower"], term["upper"]):
+            refuse((low is not None and a < low) or (up is not None and a > up),
+                   "x is outside the bounds of h")
+            ends = ((b + w, (0 if up is None else min(up, 0)) - a),
+                    (b - w, None if up is None else up - max(a, 0)),
+                    (w - b, a - (0 if low is None else max(low, 0))),
+                    (-b - w, None if low is None else min(a, 0) - low))
+            for gain, way in ends:  # what can be gained from x to the right, and to the left
+                refuse(gain > 0 and way is None, "v is outside the domain of the conjugate of h")
+                gap += max(gain, 0) * max(way or 0, 0)
+        return gap, away
+    if name == "simplex":
+        refuse(min(x) < 0, "x is outside the simplex")
+        missing, top = term["total"] - sum(x), max(v)
+        largest = max(range(size), key=x.__getitem__)
+        refuse(x[largest] + missing < 0, "x is too far from the simplex")
+        return sum((top - b) * (a + (missing if i == largest else 0))
+                   for i, (a, b) in enumerate(zip(x, v))), abs(missing)
+    gap, free = Fraction(0), set(range(size))
+    for group, w in zip(term["groups"], term["weight"]):
+        free -= set(group)
+        length, size_v = sum(x[i] ** 2 for i in group), sum(v[i] ** 2 for i in group)
+        refuse(size_v > w * w, "v is outside the domain of the conjugate of h")
+        root = Fraction(root_of(*length.as_integer_ratio(), True), 1 << Q)
+        gap += max(Fraction(0), w * root - sum(v[i] * x[i] for i in group))
+    refuse(any(v[i] for i in free), "v is outside the domain of the conjugate of h")
+    return gap, away
+
+# --- curvature: f - z'Mz/2 is convex on a ball around y, or everywhere -----------------------------
+INF, ZERO, ONE = math.inf, Fraction(0), Fraction(1)
+UNIT = (-ONE, ONE)
+def finite(a): return isinstance(a, Fraction)
+def plus(a, b): return a + b if finite(a) and finite(b) else b if finite(a) else a
+def times(a, b):
+    if not a or not b: return Fraction(0)
+    return a * b if finite(a) and finite(b) else INF if (a > 0) == (b > 0) else -INF
+def isum(u, v): return trim(plus(u[0], v[0]), plus(u[1], v[1]))
+def imul(u, v):
+    ends = [times(a, b) for a in u for b in v]
+    return trim(min(ends), max(ends))
+def ihull(*spans): return min(u[0] for u in spans), max(u[1] for u in spans)
+def imeet(u, v): return max(u[0], v[0]), min(u[1], v[1])
+def isize(u): return max(-u[0], u[1])
+def ipoint(q): return q, q
+def trim(lo, hi):
+    """Round an interval outwards where its numbers are long."""
+    out = []
+    for a, up in ((lo, False), (hi, True)):
+        if finite(a):
+            bits = a.denominator.bit_length()
+            spend(1, bits, bits)
+            if bits > LONG:
+                k = PRECISION + max(0, bits - abs(a.numerator).bit_length())
+                a = Fraction(over(a.numerator << k, a.denominator, up), 1 << k)
+        out.append(a)
+    return out[0], out[1]
+def root(q, up): return Fraction(root_of(q.numerator, q.denominator, up), 1 << Q)
+def length(row, up=True):
+    """Bound the norm of an interval vector from above."""
+    if any(not finite(isize(u)) for u in row.values()): return INF
+    return root(sum((isize(u) ** 2 for u in row.values()), Fraction(0)), up)
+def combine(terms):
+    """Return sum factor * row for interval vectors."""
+    out = {}
+    for factor, row in terms:
+        for k, u in row.items():
+            part = imul(factor, u)
+            if part != (0, 0): out[k] = isum(out[k], part) if k in out else part
+    return out
+def poly_range(p, u):
+    """Enclose a polynomial on an interval by Bernstein coefficients: exact up to degree 1."""
+    while len(p) > 1 and not p[-1]: p = p[:-1]
+    lo, hi = u
+    if len(p) == 1: return ipoint(p[0])
+    if not (finite(lo) and finite(hi)):
+        ends = [plus(p[0], times(p[1], end)) for end in u]
+        if len(p) == 2: return min(ends), max(ends)
+        if len(p) > 3: return -INF, INF
+        top = min(max(-p[1] / (2 * p[2]), lo), hi)
+        best = p[0] + p[1] * top + p[2] * top * top
+        return (best, INF) if p[2] > 0 else (-INF, best)
+    n, wide = len(p) - 1, hi - lo
+    at = [sum((p[j] * math.comb(j, i) * lo ** (j - i) for j in range(i, n + 1)), Fraction(0)) * wide**i
+          for i in range(n + 1)]
+    values = [sum(Fraction(math.comb(i, j), math.comb(n, j)) * at[j] for j in range(i + 1))
+              for i in range(n + 1)]
+    return trim(min(values), max(values))
+def derived(p): return [j * c for j, c in enumerate(p)][1:] or [Fraction(0)]
+def polynomials(node):
+    return [[Fraction(t.lo[p], t.den) for t in node.pieces] for p in range(len(node.bends) + 1)]
+def over_pieces(node, rows, u):
+    """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
+    ends = [-INF, *(Fraction(*level) for level in node.levels), INF]
+    parts = [(p, imeet(u, (left, right))) for p, (left, right) in zip(rows, itertools.pairwise(ends))]
+    return ihull(*(poly_range(p, part) for p, part in parts
+                   if part[0] < part[1] or (u[0] == u[1] == part[0] == part[1])))
+
+class Entry:
+    """One entry on a region: its value; how it depends on entries (argument, place, slope); by how
+    much it bends in them (interval, place) or (interval, place, place); and which `signs` of its
+    adjoint kinks inside ask for. The slope of a hull is one of the slopes. `held` is a substitute:
+    the function below f has the slopes `back`."""
+    def __init__(self, value, links, bends=(), signs=(), hull=False):
+        self.value, self.links, self.bends, self.signs, self.hull = value, links, bends, signs, hull
+        self.back, self.held = links, None
+class Pass:
+    """Intervals of the values and gradients of every entry on |z - y| <= r; r may be infinite.
+    `held` are substitutes below some entries. Values are those with or without them; where `only`
+    is set they take the place of the entries."""
+    def __init__(self, nodes, y, r, held, only=False):
+        self.nodes, self.r, self.held, self.only = nodes, r, held, only
+        self.here = Pass(nodes, y, ZERO, held) if r else self
+        self.values, self.entries = [[trim(plus(q, -r), plus(q, r)) for q in y]], [[]]
+        self.slopes = [[{k: ipoint(ONE)} for k in range(len(y))]]
+        for k, node in enumerate(nodes[1:], 1):
+            spend(40 * node.work * (1 + len(y)), 400, 400)
+            entries = getattr(self, node.op)(node, *(self.values[a] for a in node.of))
+            for i, part in held.get(k, {}).items(): part.hold(self, node, i, entries[i])
+            slopes = [self.gradient(node, e) for e in entries]
+            values = [e.value for e in entries]
+            if r: values = [imeet(u, isum(at, (-far, far))) for u, at, far in zip(
+                values, self.here.values[k], (times(r, length(g)) for g in slopes))]
+            self.entries.append(entries)
+            self.values.append(values)
+            self.slopes.append(slopes)
+    def gradient(self, node, entry):
+        rows = [(s, self.slopes[node.of[a]][i]) for a, i, s in entry.links]
+        if not entry.hull: return combine(rows)
+        keys = set().union(*(row for _, row in rows))
+        return {m: ihull(*(row.get(m, ipoint(ZERO)) for _, row in rows)) for m in keys}
+    def affine(self, node, values):
+        c, shift = node.columns, fractions(node.offset[0]) if node.offset else [ZERO] * node.size
+        links = [[(0, m * c + j, ipoint(Fraction(a, node.den))) for m, a in row] for row in node.table
+                 for j in range(c)]
+        return [Entry(functools.reduce(isum, (imul(s, values[m]) for _, m, s in row), ipoint(b)), row)
+                for row, b in zip(links, shift)]
+    def add(self, node, *args):
+        links = [[(a, i, ipoint(ONE)) for a in range(len(args))] for i in range(node.size)]
+        return [Entry(functools.reduce(isum, entries), row) for entries, row in zip(zip(*args), links)]
+    def multiply(self, node, u, v):
+        out, (a, b) = [], node.of
+        for i, (p, q) in enumerate(zip(u, v)):
+            value, g, h = imul(p, q), self.slopes[a][i], self.slopes[b][i]
+            if a == b: value = max(value[0], ZERO), value[1]
+            same = a == b or (g == h and all(lo == hi for lo, hi in g.values()))
+            bend = (ipoint(2 * ONE), i) if same else (ipoint(ONE), i, i)
+            out.append(Entry(value, [(0, i, q), (1, i, p)], [bend]))
+        return out
+    def piecewise(self, node, values):
+        tables = [polynomials(node)]
+        for _ in range(2): tables.append(list(map(derived, tables[-1])))
+        out = []
+        for i, u in enumerate(values):
+            value, slope, bend = (over_pieces(node, rows, u) for rows in tables)
+            signs = [1 if jump > 0 else -1 for t, jump in jumps(node, tables[1]) if jump and u[0] < t < u[1]]
+            out.append(Entry(value, [(0, i, slope)], [(bend, i)], signs))
+        return out
+    def max(self, node, values):
+        out = []
+        for places in node.rows():
+            some = self.kept(node, places)
+            share = ipoint(ONE) if len(some) == 1 else (ZERO, ONE)
+            value = max(values[i][0] for i in places), max(values[i][1] for i in places)
+            out.append(Entry(value, [(0, i, share) for i in some], (), [1] * (len(some) > 1), True))
+        return out
+    def kept(self, node, places):
+        """Return the entries of a row that may be the largest; one of them is kept for certain."""
+        (arg,) = node.of
+        values, slopes, at = self.values[arg], self.slopes[arg], self.here.values[arg]
+        best = max(places, key=lambda i: at[i][0])
+        def above(i):
+            gap = length(combine([(ipoint(ONE), slopes[i]), (ipoint(-ONE), slopes[best])]))
+            return values[i][1] > values[best][0] and plus(
+                plus(at[i][1], -at[best][0]), times(self.r, gap)) > 0
+        return [i for i in places if i == best or above(i)]
+    def norm2(self, node, values):
+        out = []
+        for places in node.rows():
+            low, high = row_length([values[i] for i in places])
+            inverse = (1 / high if finite(high) else ZERO, 1 / low if finite(low) else ZERO) if low > 0 else (-INF, INF)
+            links = [(0, i, imeet(imul(values[i], inverse), UNIT) if low > 0 else UNIT) for i in places]
+            bends = [((ZERO, inverse[1]), i) for i in places] if low > 0 else []
+            out.append(Entry((low, high), links, bends, [1] * (not low > 0)))
+        return out
+    def logsumexp(self, node, values):
+        out = []
+        def bound(ends, up):
+            top = max(ends)
+            if not finite(top): return top
+            total = sum(exponential(plus(q, -top), up) for q in ends)
+            return top + Fraction(log_of(total.numerator, total.denominator, up), 1 << Q)
+        for places in node.rows():
+            value = tuple(bound([values[i][a] for i in places], a == 1) for a in (0, 1))
+            shares = [self.share(values, places, i) for i in places]
+            wide = any(high - low > ONE / 2 for low, high in shares)  # then one of the rows' slopes
+            out.append(Entry(value, [(0, i, s) for i, s in zip(places, shares)],
+                             [((ZERO, ONE / 2), i) for i in places], (), wide))
+        return out
+    def share(self, values, places, i):
+        """Enclose exp(u_i) / sum exp(u_j)."""
+        low, high = (ONE + sum(exponential(plus(values[j][a], -values[i][1 - a]), up) for j in places if j != i)
+                     for a, up in ((1, True), (0, False)))
+        return ONE / low if finite(low) else ZERO, ONE / high if finite(high) else ZERO
+    def log(self, node, values):
+        def bound(a, up): return Fraction(log_of(a.numerator, a.denominator, up), 1 << Q) if finite(a) else INF
+        refuse(any(not u[0] > 0 for u in values), "a logarithm is not proved to have an argument that is positive")
+        shares = [(1 / u[1] if finite(u[1]) else ZERO, 1 / u[0]) for u in values]
+        return [Entry((bound(u[0], False), bound(u[1], True)), [(0, i, s)], [(imul(ipoint(-ONE), imul(s, s)), i)])
+                for i, (u, s) in enumerate(zip(values, shares))]
+    def backward(self, last, start, slopes_only=False):
+        """Return a lower bound of the curvature of `start` times a node, and its gradients, going
+        back by adjoints: intervals that contain the derivatives in every entry."""
+        total = Curvature(self.nodes[0].size)
+        found = {last: start}
+        for k in range(last, 0, -1):
+            node = self.nodes[k]
+            for i, (alpha, entry) in enumerate(zip(found.pop(k, ()), self.entries[k])):
+                spend(40 * (1 + len(entry.links)) * (1 + total.d), 400, 400)
+                if entry.held and not slopes_only: entry.held.check(self, node, i, alpha)
+                for sign in () if slopes_only else entry.signs:
+                    right = alpha[0] >= 0 if sign > 0 else alpha[1] <= 0
+                    refuse(not right, f"a concave kink of node {k} is inside the ball")
+                for bend, *places in () if slopes_only else entry.bends:
+                    rows = [self.slopes[a][p] for a, p in zip(node.of[-len(places):], places)]
+                    factor = imul(alpha, bend)
+                    if len(rows) == 1: total.outer(factor[0], rows[0])
+                    else: total.product(factor, *rows)
+                for a, p, slope in entry.back:
+                    into = found.setdefault(node.of[a], [ipoint(ZERO)] * len(self.values[node.of[a]]))
+                    into[p] = isum(into[p], imul(alpha, slope))
+        return total, dict(enumerate(found.get(0, ())))
+def exponential(q, up):
+    if not finite(q): return INF if q > 0 else ZERO
+    bound = exp_minus(abs(q.numerator), q.denominator, up == (q <= 0))
+    if q <= 0: return Fraction(bound, 1 << Q)
+    return Fraction(1 << Q, bound) if bound else INF
+def row_length(spans):
+    squares = [imul(*2 * [(max(u[0], -u[1], ZERO), isize(u))]) for u in spans]
+    low, high = functools.reduce(isum, squares)
+    return root(low, False) if finite(low) else INF, root(high, True) if finite(high) else INF
+def value_in(p, t): return sum((c * t**j for j, c in enumerate(p)), ZERO)
+def jumps(node, steep):
+    """Return breakpoints with the jumps of the slope there."""
+    ends = [Fraction(*level) for level in node.levels]
+    return [(t, value_in(b, t) - value_in(a, t)) for t, (a, b) in zip(ends, itertools.pairwise(steep))]
+
+class Curvature:
+    """A symmetric matrix, the sum of lower bounds of what entries add."""
+    def __init__(self, d): self.rows, self.d = [[Fraction(0)] * d for _ in range(d)], d
+    def _add(self, c, g, h):
+        """Add c (m_g m_h' + m_h m_g')/2 of the midpoints; take errors off the diagonal."""
+        mid = [{k: (u[0] + u[1]) / 2 for k, u in row.items()} for row in (g, h)]
+        rad = [{k: (u[1] - u[0]) / 2 for k, u in row.items()} for row in (g, h)]
+        spend(4 * (1 + len(g)) * (1 + len(h)), 400, 400)
+        for i, a in mid[0].items():
+            for j, b in mid[1].items():
+                self.rows[i][j] += c * a * b / 2
+                self.rows[j][i] += c * a * b / 2
+        for (m, e), (n, f) in (((mid[0], rad[0]), (mid[1], rad[1])), ((mid[1], rad[1]), (mid[0], rad[0]))):
+            wide, near = sum(f.values()), sum(abs(b) for b in n.values())
+            for i, a in m.items(): self.rows[i][i] -= abs(c) * (abs(a) * wide + e[i] * (near + wide)) / 2
+    def outer(self, c, g):
+        """Add a lower bound of c gg'; for c >= 0 also 0 is one."""
+        wide = any(not (finite(u[0]) and finite(u[1])) for u in g.values())
+        if not c or not g or (c > 0 and (wide or not finite(c) or any(p != q for p, q in g.values()))): return
+        refuse(wide or not finite(c), "the curvature is not bounded from below")
+        self._add(c, g, g)
+    def product(self, alpha, g, h):
+        """Add a lower bound of alpha (gh' + hg')."""
+        if alpha == (0, 0) or not g or not h: return
+        ends = [alpha, *g.values(), *h.values()]
+        refuse(any(not (finite(u[0]) and finite(u[1])) for u in ends), "the curvature is not bounded from below")
+        self._add(alpha[0] + alpha[1], g, h)
+        rad = (alpha[1] - alpha[0]) / 2
+        sizes = [{k: isize(u) for k, u in row.items()} for row in (g, h)]
+        for one, two in (sizes, sizes[::-1]):
+            near = sum(two.values())
+            for i, a in one.items(): self.rows[i][i] -= rad * a * near
+    def at_least(self, growth):
+        """Prove M >= growth I, by elimination."""
+        rows = [row[:] for row in self.rows]
+        bits = max((q.denominator.bit_length() for row in rows for q in row), default=1)
+        if bits * self.d > 4000:  # shorter numbers, and a little less
+            unit = 1 << 160
+            short = [[Fraction(over(q.numerator * unit, q.denominator, False), unit) for q in row] for row in rows]
+            rows = [[short[i][j] if i <= j else short[j][i] for j in range(self.d)] for i in range(self.d)]
+            for i in range(self.d): rows[i][i] -= Fraction(self.d, unit)
+        for i in range(self.d): rows[i][i] -= growth
+        while rows:
+            k = max(range(len(rows)), key=lambda i: rows[i][i])
+            top, pivot = rows[k], rows[k][k]
+            if pivot <= 0: return not pivot and not any(any(row) for row in rows)
+            rest = [i for i in range(len(rows)) if i != k]
+            spend(4 * len(rest) ** 2, pivot.denominator.bit_length() + 400, pivot.numerator.bit_length() + 400)
+            rows = [[rows[i][j] - top[i] * top[j] / pivot for j in rest] for i in rest]
+        return True
+
+class Support:
+    """phi(t) + s (u - t) + p/2 (u - t)^2 in place of an entry of a piecewise node."""
+    charge = least = ZERO  # of nodes that f does not depend on
+    def __init__(self, t, s, p): self.t, self.s, self.p, self.sharp = t, s, p, []
+    def hold(self, run, node, i, entry):
+        u = run.values[node.of[0]][i]
+        step = isum(u, ipoint(-self.t))
+        p = polynomials(node)[sum(Fraction(*level) < self.t for level in node.levels)]
+        square = imul(*2 * [(max(step[0], -step[1], ZERO), isize(step))])
+        value = isum(ipoint(value_in(p, self.t)),
+                     isum(imul(ipoint(self.s), step), imul(ipoint(self.p / 2), square)))
+        slope = isum(ipoint(self.s), imul(ipoint(self.p), step))
+        entry.value = value if run.only else ihull(entry.value, value)
+        entry.links = [(0, i, slope if run.only else ihull(entry.links[0][2], slope))]
+        entry.back, entry.bends, entry.signs, entry.held = [(0, i, slope)], [(ipoint(self.p), i)], (), self
+    def check(self, run, node, i, a):
+        """Refuse unless it is on one side of the entry, the right one, on the whole interval."""
+        (arg,), rows = node.of, polynomials(node)
+        steep = list(map(derived, rows))
+        u, side = ihull(run.values[arg][i], ipoint(self.t)), 1 if a[0] >= 0 else -1
+        refuse(side < 0 < a[1], "a support has an adjoint without a sign")
+        slack = sum((sigma for *_, sigma, _ in self.sharp), ZERO)
+        ends = [Fraction(*level) for level in node.levels]
+        left, right = (value_in(steep[sum(test(t, self.t) for t in ends)], self.t)
+                       for test in (operator.lt, operator.le))
+        refuse(not (side * left <= side * self.s - slack and side * self.s + slack <= side * right),
+               "the slope of a support is not between those of its kink")
+        bend = over_pieces(node, list(map(derived, steep)), u)
+        refuse(side * self.p > (bend[0] if side > 0 else -bend[1]), "a support bends more than its entry")
+        self.charge, self.least = ZERO, a[0] if side > 0 else -a[1]
+        for t, jump in jumps(node, steep):  # a concave kink that is not met at y costs what it weighs
+            if u[0] < t < u[1] and t != self.t and side * jump < 0:
+                at = run.here.values[arg][i]
+                margin = plus(t, -at[1]) if self.t < t else plus(at[0], -t)
+                refuse(not margin > 0, "a support is next to a concave kink")
+                far = plus(times(run.r, length(run.slopes[arg][i])), -margin)
+                self.charge = plus(self.charge, times(times(isize(a), abs(jump)), max(far, ZERO)))
+        refuse(not finite(self.charge), "a concave kink inside has no finite charge")
+class Weights:
+    """Numbers w with max u >= w.u (w >= 0, sum 1), or |u| >= w.u (|w| <= 1)."""
+    charge = least = ZERO
+    def __init__(self): self.weights, self.sharp = {}, []
+    def hold(self, run, node, row, entry):
+        values, places = run.values[node.of[0]], range(row * node.columns, (row + 1) * node.columns)
+        entry.back = [(0, i, ipoint(q)) for i, q in self.weights.items()]
+        high = entry.value[1]
+        value = min(values[i][0] for i in places) if node.op == "max" else -high, high
+        entry.links = [(0, i, (ZERO, ONE) if node.op == "max" else UNIT) for i in places]
+        if run.only:
+            entry.links, entry.hull = entry.back, False
+            value = functools.reduce(isum, (imul(q, values[i]) for _, i, q in entry.back))
+        entry.value, entry.bends, entry.signs, entry.held = value, (), (), self
+    def check(self, run, node, row, a):
+        refuse(not a[0] >= 0, "a support has an adjoint without a sign")
+        self.least, w = a[0], self.weights
+        slack = sum((sigma for *_, sigma, _ in self.sharp), ZERO)
+        if node.op == "norm2":
+            refuse(slack > 1 or sum(q * q for q in w.values()) > (1 - slack) ** 2,
+                   "weights of a norm are longer than 1")
+            return
+        refuse(min(w.values()) < 0 or sum(w.values()) != 1,
+               "weights of a maximum are negative, or not of sum 1")
+        taken = dict.fromkeys(w, ZERO)
+        for one, other, sigma, _ in self.sharp:
+            refuse(one == other or not {one, other} <= set(w), "a pair is none")
+            taken[one], taken[other] = taken[one] + sigma, taken[other] + sigma
+        refuse(any(taken[i] > w[i] for i in w), "the weights leave no room for so much sharpness")
+
+def minorant(nodes, y, r, held):
+    """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
+    last, one = len(nodes) - 1, [ipoint(ONE)]
+    run, at = Pass(nodes, y, r, held), Pass(nodes, y, ZERO, held, only=True)
+    total, _ = run.backward(last, one)
+    vector = exact(list(y))
+    loss = max(value_of(nodes, vector)[1] - at.values[last][0][0], ZERO)
+    eps = length(at.backward(last, one, slopes_only=True)[1])
+    bare = Pass(nodes, y, r, {}) if any(part.sharp for own in held.values() for part in own.values()) else None
+    for k, own in held.items():
+        (arg,) = nodes[k].of
+        for row, part in own.items():
+            loss += part.charge
+            for one, other, sigma, bend in part.sharp:
+                refuse(not finite(r), "sharpness needs a ball of finite radius")
+                refuse(not finite(part.least), "an adjoint is not bounded")
+                kappa, minus = part.least * sigma, ipoint(-ONE)
+                slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], nodes[arg].affine
+                if nodes[k].op == "norm2":
+                    refuse(not affine, "a norm of a curved argument is not sharp here")
+                    places = range(row * nodes[k].columns, (row + 1) * nodes[k].columns)
+                    rows, tau = [slopes[i] for i in places], row_length([values[i] for i in places])[1]
+                else:
+                    pair = nodes[k].op == "max"
+                    rows = [combine([(ipoint(ONE), slopes[one]), (minus, slopes[other])]) if pair else slopes[one]]
+                    gap = isum(values[one], imul(minus, values[other]) if pair else ipoint(-part.t))
+                    tau = isize(gap)
+                mids = [{j: ipoint((u[0] + u[1]) / 2) for j, u in g.items()} for g in rows]
+                blur = sum((length({j: ipoint((u[1] - u[0]) / 2) for j, u in g.items()}) for g in rows), ZERO)
+                size = root(sum((isize(u) ** 2 for g in mids for u in g.values()), ZERO), True)
+                if not size or not kappa: continue
+                if not affine:
+                    for sign in (1, -1):
+                        start = [ipoint(ZERO)] * nodes[arg].size
+                        start[one] = ipoint(Fraction(sign))
+                        if nodes[k].op == "max": start[other] = ipoint(Fraction(-sign))
+                        refuse(not bare.backward(arg, start)[0].at_least(-bend), "an argument bends more than is stated")
+                for g in mids: total.outer(2 * kappa / (r * size), g)
+                for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
+                loss, eps = loss + kappa * tau, plus(eps, kappa * blur)
+    return total, eps, loss
+def check_minimum(claim, nodes):
+    """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere."""
+    y, x, delta, eps, reach = fractions(claim["pivot"]), fractions(claim["x"]), *(
+        claim[name] for name in ("delta", "eps", "reach"))
+    growth, convex, radius, within = (claim[name] for name in ("growth", "convexity", "radius", "within"))
+    r = INF if reach is None else reach
+    refuse(min(delta, eps, claim["gap"]) < 0 or not r > 0 or (radius or 0) < 0, "a radius, gap or bound is negative")
+    refuse(sum((a - b) ** 2 for a, b in zip(x, y)) > delta**2, f"the pivot is farther than {show(delta)} from x")
+    total, found, loss = minorant(nodes, y, r, claim["held"])
+    refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
+    refuse(not found <= eps, f"the gradient of the minorant is not proved to be at most {show(eps)}")
+    if growth > 0 and times(growth, r) > eps: gap = loss + eps * eps / (2 * growth)
+    else:
+        refuse(not finite(r) and (growth < 0 or eps > 0), "there is no finite gap: no growth, and eps is not 0")
+        gap = loss + (eps * r - growth * r * r / 2 if finite(r) else 0)
+    here, there = value_of(nodes, claim["x"]), value_of(nodes, claim["pivot"])
+    refuse(max(gap + here[1] - there[0], 0) > claim["gap"], f"the gap is not proved to be at most {show(claim['gap'])}")
+    far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
+    if claim["strict"] or within is not None:
+        refuse(not far < r, "the lowest points are not proved to be inside the ball")
+        refuse(within is None or far + delta > within, "a minimiser is not proved to be so close")
+    if convex is not None:
+        everywhere = Pass(nodes, y, INF if claim["scope"] == "global" else r, {})
+        everywhere, _ = everywhere.backward(len(nodes) - 1, [ipoint(ONE)])
+        refuse(convex < 0 or not everywhere.at_least(convex), "f is not proved to be so convex")
+    refuse(claim["unique"] and not (claim["strict"] and (convex or 0) > 0), "unique needs strict, and strict convexity")
+    if claim["scope"] == "global":
+        refuse(radius is not None or (finite(r) and not (claim["strict"] and convex is not None)),
+               "global needs curvature everywhere, or a strict minimum of a convex function")
+    else: refuse(radius is None or (finite(r) and radius + delta > r), "the ball around x is not inside the one around the pivot")
+    kind = "a unique" if claim["unique"] else "a strict" if claim["strict"] else "a"
+    where = "global minimum" if claim["scope"] == "global" else f"minimum on a ball of radius {show(radius)}"
+    return f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables"
+
 # --- the claim -----------------------------------------------------------------------------------
 def check(claim, nodes):
     """Return a sentence that says what is proved, or raise `Refused`."""
-    eps, delta, near = claim["eps"], claim["delta"], claim["kind"] == "near"
+    kind, x = claim["kind"], claim["x"]
+    if kind == "minimum": return check_minimum(claim, nodes)
+    if kind == "refutation":
+        z, fall = claim["point"], claim["fall"]
+        check_place(claim, z)
+        gap = value_of(nodes, x)[0] - value_of(nodes, z)[1]
+        refuse(fall <= 0 or gap < fall, f"f is not proved to fall by {show(fall)}")
+        return f"x is not a minimum: at a point of this file f is lower by {show(fall)}, or more"
+    eps, delta, at_pivot = claim["eps"], claim["delta"], kind in ("near", "near-kkt")
     weights = claim["weights"].lo  # the denominator cancels
-    used = [j for j, a in enumerate(weights) if a > 0]
-    if eps < 0 or delta < 0 or not used or min(weights) < 0:
-        raise Refused("eps, delta and weights must not be negative, nor all weights 0")
-    minus = [-a for a in claim["x"].lo]
-    for y in [claim["pivot"]] if near else [claim["vectors"][j] for j in used]:
-        gap = y + Vec(minus, minus, claim["x"].den)
-        if longer(gap.lo, gap.den, delta):
-            raise Refused(f"a point is farther than delta = {show(delta)} from x")
+    used, total = [j for j, a in enumerate(weights) if a > 0], sum(weights)
+    refuse(eps < 0 or delta < 0 or not used or min(weights) < 0,
+           "eps, delta and weights must not be negative, nor all weights 0")
+    minus = [-a for a in x.lo]
+    for y in [claim["pivot"]] if at_pivot else [claim["vectors"][j] for j in used]:
+        gap = y + Vec(minus, minus, x.den)
+        refuse(longer(gap.lo, gap.den, delta),
+               f"a point is farther than delta = {show(delta)} from x")
+    bound, fixed, parts = eps, units(len(minus), {}), []
+    for j in used:
+        y, v = (claim["pivot"], claim["vectors"][j]) if at_pivot else (claim["vectors"][j], None)
+        parts.append((nodes, y, v, Fraction(weights[j])))
+    if kind == "near-kkt":
+        check_bounds(claim, x)
+        check_multipliers(claim)
+        parts += [(claim["constraints"][i]["nodes"], claim["pivot"], v, total * weight)
+                  for i, weight, v in claim["rows"] if weight]
+        fixed = exact([total * n for n in fractions(claim["normal"])])
+    if kind == "plus":
+        v = fractions(claim["subgradient"])
+        gap, away = term_gap(claim["term"], fractions(x), v, len(v))
+        refuse((gap and away >= delta) or away > delta, "x is too far from the domain of h")
+        bound, fixed = eps - (gap / (delta - away) if gap else 0), exact([total * q for q in v])
     for soft in (True, False):  # exactly only where rounding leaves it open
-        whole, values = units(nodes[0].size, {}), None
-        for j in used:
-            y, v = (claim["pivot"], claim["vectors"][j]) if near else (claim["vectors"][j], None)
-            if not (near and values):
-                values, exact_values = [Vec(y.lo, y.hi, y.den, soft)], {0: [y]}
-            side = Side(nodes, y, v, values, exact_values)
-            whole += side.gradient(len(nodes) - 1, units(1, {0: weights[j]}))
-        bound = eps * sum(weights)
-        if not longer([max(-a, b) for a, b in zip(whole.lo, whole.hi)], whole.den, bound):
-            what = "limits of gradients at the pivot" if near else "gradients"
-            return (f"x is ({show(eps)}, {show(delta)})-{claim['kind']} stationary for the function"
-                    f" in this file, of {nodes[0].size} variables: {len(used)} {what} prove it")
-        if longer([max(a, -b, 0) for a, b in zip(whole.lo, whole.hi)], whole.den, bound): break
+        whole, seen = fixed, {}
+        for f, y, v, weight in parts:
+            start = ([Vec(y.lo, y.hi, y.den, soft)], {0: [y]})
+            side = Side(f, y, v, *(seen.setdefault(id(f), start) if at_pivot else start))
+            whole += side.gradient(len(f) - 1, exact([weight]))
+        ends, most = list(zip(whole.lo, whole.hi)), max(bound, 0) * total
+        if bound >= 0 and not longer([max(-a, b) for a, b in ends], whole.den, most):
+            what = "limits of gradients at the pivot" if at_pivot else "gradients"
+            name = {"near-kkt": "near KKT", "plus": "stationary with its term"}
+            name = name.get(kind, f"{kind} stationary")
+            return (f"x is ({show(eps)}, {show(delta)})-{name} for the function"
+                    f" in this file, of {len(minus)} variables: {len(parts)} {what} prove it")
+        if longer([max(a, -b, 0) for a, b in ends], whole.den, most): break
     raise Refused(f"the combination of the gradients is not proved to be at most {show(eps)}")
 def show(q): return f"{float(q):.9g}" if q < 10**300 else "more than 1e300"
+
+# --- the function in words: which one exactly? ---------------------------------------------------
+NAMES = {(((0,)), ((0, -1), (0, 1))): "abs", ((0,), ((0, 0), (0, 1))): "relu",
+         ((), ((0, 0, 1),)): "square", ((0, 1), ((0, 0), (0, 1), (1, 0))): "ramp"}
+def short(q): return f"{float(q):.6g}"
+def elided(values, most=3):
+    values = list(map(short, values))
+    return ", ".join(values if len(values) <= most else [*values[:most - 1], "...", values[-1]])
+def terms(coefficients, names):
+    """Return 2 a - b + 3 for numbers and names, the last of which may be empty."""
+    out = ""
+    for q, name in zip(coefficients, names):
+        size = "" if abs(q) == 1 and name else short(abs(q))
+        if q: out += (" - " if q < 0 else " + ") + f"{size} {name}".strip()
+    return (out.removeprefix(" + ") if out[:2] != " -" else "-" + out[3:]) or "0"
+def describe(nodes, name="f(x)"):
+    """Return lines of a formula; rows of matrices are elided."""
+    texts, notes = [], []
+    uses = [sum(node.of.count(k) for node in nodes) for k in range(len(nodes))]
+    for k, node in enumerate(nodes):
+        u, c = texts[node.of[0]] if node.of else "x", node.columns
+        match node.op:
+            case "variable": text = "x"
+            case "affine": text = describe_affine(node, k, u, notes)
+            case "add": text = " + ".join(texts[a] for a in node.of).replace("+ -", "- ")
+            case "multiply":
+                text = f"({u})^2" if len(set(node.of)) < 2 else f"({u}) ({texts[node.of[1]]})"
+            case "piecewise":
+                rows = [[Fraction(t.lo[p], t.den) for t in node.pieces]
+                        for p in range(len(node.bends) + 1)]
+                ends = [Fraction(*level) for level in node.levels]
+                found = NAMES.get((tuple(ends), tuple(map(tuple, rows))))
+                powers_of = ["", "t", *(f"t^{j}" for j in range(2, len(rows[0])))]
+                said = [terms(row, powers_of) for row in rows]
+                if not found: notes.append(f"p{k}(t) = {said[0]}" + "".join(
+                    f" up to {short(t)}, then {then}" for t, then in zip(ends[:4], said[1:5]))
+                    + (", ..." if len(ends) > 4 else ""))
+                text = f"{found or f'p{k}'}({u})"
+            case op: text = f"{op}{f' of {c}-rows' if node.size > 1 < c else ''}({u})"
+        if (uses[k] > 1 and len(text) > 3) or len(text) > 300:
+            notes.append(f"u{k} = {text}")
+            text = f"u{k}"
+        texts.append(text)
+    return "\n  ".join([f"{name} = {texts[-1]}", *notes])
+def describe_limits(claim):
+    """Return lines about bounds, constraints and the term."""
+    def within(low, name, up):
+        return (f"{short(low)} <= " if low is not None else "") + name + (
+            f" <= {short(up)}" if up is not None else "")
+    ends = list(enumerate(zip(claim["lower"], claim["upper"])))
+    some = [within(low, f"x[{k}]", up) for k, (low, up) in ends if (low, up) != (None, None)]
+    if some: yield "where " + ", ".join(some[:4] + ["..."] * (len(some) > 4))
+    for i, part in enumerate(claim["constraints"]):
+        yield within(part["lower"], f"c{i}(x)", part["upper"]) + ", where "
+        yield describe(part["nodes"], f"c{i}(x)")
+    if "term" in claim:
+        yield f"and h is {claim['term']['name']}"
+def describe_affine(node, k, u, notes):
+    bare, u = u, u if u.isalnum() or (u.endswith(")") and " " not in u) else f"({u})"
+    rows = [[(p, Fraction(a, node.den)) for p, a in row] for row in node.table]
+    offset, width = fractions(node.offset[0]) if node.offset else [], len(node.transposed)
+    if len(rows) == 1 == node.columns:
+        values, last = [a for _, a in rows[0]], offset or [Fraction(0)]
+        if width == len(values) and len(set(values)) == 1:
+            return terms([values[0], *last], [u if width == 1 else f"sum({bare})", ""])
+        if len(values) <= 4:
+            return terms([*values, *last], [*(f"{u}[{p}]" for p, _ in rows[0]), ""])
+    plus = f" + b{k}" if any(offset) else ""
+    if plus: notes.append(f"b{k} = ({elided(offset)})")
+    if all(row == [(i, 1)] for i, row in enumerate(rows)): return f"{bare}{plus}"
+    first = elided([a for _, a in rows[0]]) or "0"
+    if len(rows[0]) not in (0, width):
+        first += " at " + ", ".join([*(str(p) for p, _ in rows[0][:3]), "..."][:len(rows[0])])
+    notes.append(f"A{k} is {len(rows)} x {width}, its first row {first}")
+    return f"A{k} {u}{plus}"
 
 # --- reading: Python's own errors about wrong types count as unreadable, too ----------------------
 WHOLE = r"0x[0-9a-f]{1,250000}|[0-9]{1,4000}"
@@ -502,6 +1171,7 @@ def value_at(coefficients, t):
 def read_matrix(node, data):
     node.columns, width = natural(data["columns"]), natural(data["width"])
     need(node.columns * width == node.size, "a matrix has another width than its argument")
+    need("at" in data or "rows" in data, "a matrix has neither rows nor places")
     at = data["at"] if "at" in data else [list(range(width))] * len(data["rows"])
     rows = data["rows"] if "rows" in data else [["1"] * len(places) for places in at]
     need(len(rows) == len(at), "places and rows do not fit")
@@ -522,28 +1192,104 @@ def read(path):
     with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
         need(stat.S_ISREG(os.fstat(file.fileno()).st_mode), "not a regular file")
         raw = file.read(MAX_BYTES + 1)
+    if raw[:2] == b"\x1f\x8b": raw = zlib.decompressobj(31).decompress(raw, MAX_BYTES + 1)
     need(len(raw) <= MAX_BYTES, f"more than {MAX_BYTES} bytes")
     hold(24 * len(raw) + 1200 * sum(map(raw.count, (b",", b"[", b"{"))))  # of what is read
     data = json.loads(raw.decode("utf-8"), object_pairs_hook=distinct, parse_constant=reject,
                       parse_float=reject, parse_int=lambda t: int(t) if len(t) < 16 else reject(t))
-    top = {"schema", "version", "claim", "x", "evidence", "function"}
-    need(set(data) == top and (data["schema"], data["version"]) == ("goldstein-proof", 1),
-         "not the fields of a proof file, or another schema or version")
-    claim, evidence, nodes = data["claim"], data["evidence"], []
-    need(set(claim) == {"kind", "eps", "delta"}, "not the fields of a claim")
-    vectors = {"near": "directions", "goldstein": "points"}[claim["kind"]]
-    fields = {"weights", vectors} | ({"pivot"} if claim["kind"] == "near" else set())
-    need(set(evidence) == fields, "not the evidence of this kind of claim")
-    for k, node in enumerate(data["function"]):
-        nodes.append(read_node(node, k, nodes))
-    need(nodes and nodes[-1].size == 1, "the last node must be one number")
-    d, rows = nodes[0].size, evidence[vectors]
-    need(len(rows) == len(evidence["weights"]), "one weight per vector is needed")
-    claim |= {"eps": number(claim["eps"]), "delta": number(claim["delta"])}
-    claim |= {"x": exact(numbers(data["x"], d)), "weights": exact(numbers(evidence["weights"]))}
-    claim |= {"vectors": [exact(numbers(row, d)) for row in rows]}
-    claim |= {"pivot": exact(numbers(evidence.get("pivot", ["0"] * d), d))}
+    need(data["schema"] == "goldstein-proof" and type(data["version"]) is int and data["version"] in (1, 2),
+         "not a proof file, or another schema or version")
+    claim, evidence = dict(data["claim"]), data["evidence"]
+    kind = claim["kind"]
+    shape = KINDS_OF_CLAIMS[kind]
+    need(data["version"] == 2 or kind in ("near", "goldstein"), "version 1 has no such claim")
+    optional = set(data) & ({"bounds", "constraints"} if shape.limits else set())
+    top = {"schema", "version", "claim", "x", "evidence", "function"} | optional
+    top |= {"term"} if kind == "plus" else set()
+    need(set(data) == top, "not the fields of a proof file")
+    need(set(claim) == {"kind", *shape.claim}, "not the fields of a claim")
+    need(set(evidence) == set(shape.evidence), "not the evidence of this kind of claim")
+    nodes = read_function(data["function"])
+    d = nodes[0].size
+    if kind == "minimum": read_minimum(claim, evidence, nodes)
+    else: claim |= {name: number(claim[name]) for name in shape.claim}
+    claim |= {"x": exact(numbers(data["x"], d)), "lower": [None] * d, "upper": [None] * d}
+    for name in ("pivot", "point", "normal", "separation", "subgradient"):
+        if name in evidence: claim[name] = exact(numbers(evidence[name], d))
+    if "weights" in evidence:
+        rows = evidence[shape.evidence[0]]
+        need(len(rows) == len(evidence["weights"]), "one weight per vector is needed")
+        claim |= {"weights": exact(numbers(evidence["weights"])),
+                  "vectors": [exact(numbers(row, d)) for row in rows]}
+    if "bounds" in data:
+        need(set(data["bounds"]) == {"lower", "upper"}, "bounds are a lower and an upper list")
+        claim |= {side: limits(data["bounds"][side], d) for side in ("lower", "upper")}
+    claim["constraints"] = [read_constraint(part, d) for part in data.get("constraints", [])]
+    if "rows" in evidence:
+        need(all(set(row) == {"constraint", "weight", "direction"} for row in evidence["rows"]),
+             "not the fields of a row")
+        at = indices([row["constraint"] for row in evidence["rows"]], len(claim["constraints"]))
+        claim["rows"] = [(i, number(row["weight"]), exact(numbers(row["direction"], d)))
+                         for i, row in zip(at, evidence["rows"])]
+    if kind == "plus": claim["term"] = read_term(data["term"], d)
     return claim, nodes
+def read_minimum(claim, evidence, nodes):
+    need(claim["scope"] in ("ball", "global"), "another scope")
+    need(all(type(claim[name]) is bool for name in ("strict", "unique")), "not true or false")
+    claim |= {name: number(claim[name]) for name in ("eps", "delta", "gap")}
+    claim |= {name: limits([claim[name]], 1)[0] for name in ("radius", "within")}
+    claim |= {name: limits([evidence[name]], 1)[0] for name in ("reach", "convexity")}
+    claim |= {"growth": number(evidence["growth"]), "held": {}}
+    def entry(row, fields):
+        need(set(row) == {"node", "row", *fields}, "not the fields of a support")
+        (k,), node = indices([row["node"]], len(nodes)), nodes[row["node"]]
+        need(node.op in ("piecewise", "max", "norm2"), "such a node has no supports")
+        first = indices([row["row"]], node.size)[0] * node.columns
+        return node, range(first, first + node.columns), claim["held"].setdefault(k, {})
+    for row in evidence["supports"]:
+        node, places, own = entry(row, {"place", "s"} | ({"t", "p"} if "t" in row else set()))
+        need(row["place"] in places and (node.op == "piecewise") == ("t" in row), "a support is none")
+        if "t" in row:
+            need(row["row"] not in own, "a support comes twice")
+            own[row["row"]] = Support(*(number(row[name]) for name in "tsp"))
+        else:
+            weights = own.setdefault(row["row"], Weights()).weights
+            need(row["place"] not in weights, "a weight comes twice")
+            weights[row["place"]] = number(row["s"])
+    for row in evidence["sharp"]:
+        node, places, own = entry(row, {"one", "other", "sigma", "bend"})
+        at = indices([row["one"], row["other"]], places.stop)
+        sigma, bend = number(row["sigma"]), number(row["bend"])
+        need(row["row"] in own and set(at) <= set(places) and sigma >= 0, "a sharpness is none")
+        own[row["row"]].sharp.append((*at, sigma, bend))
+def read_function(data):
+    nodes = []
+    for k, node in enumerate(data): nodes.append(read_node(node, k, nodes))
+    need(nodes and nodes[-1].size == 1, "the last node must be one number")
+    return nodes
+def limits(texts, size):
+    need(isinstance(texts, list) and len(texts) == size, "a list of limits has a wrong length")
+    return [None if text is None else number(text) for text in texts]
+def read_constraint(data, d):
+    need(set(data) == {"function", "lower", "upper"}, "not the fields of a constraint")
+    nodes = read_function(data["function"])
+    need(nodes[0].size == d, "a constraint has another number of variables")
+    lower, upper = limits([data["lower"], data["upper"]], 2)
+    return {"nodes": nodes, "lower": lower, "upper": upper}
+def read_term(data, d):
+    name = data["name"]
+    need(set(data) == {"name", *TERMS[name]}, "not the fields of a term")
+    term = {"name": name}
+    if name == "simplex": term["total"] = number(data["total"])
+    if name == "l1_box": term |= {side: limits(data[side], d) for side in ("lower", "upper")}
+    if name == "group_l2":
+        term["groups"] = [indices(group, d) for group in data["groups"]]
+        places = [i for group in term["groups"] for i in group]
+        need(len(set(places)) == len(places), "groups overlap")
+    if "weight" in data:
+        term["weight"] = numbers(data["weight"], d if name == "l1_box" else len(data["groups"]))
+        need(min(term["weight"], default=0) >= 0, "a weight is negative: the term is not convex")
+    return term
 def distinct(pairs):
     need(len(dict(pairs)) == len(pairs), "a key comes twice")
     return dict(pairs)
@@ -552,12 +1298,15 @@ def main(arguments=None):
     global spent, kept
     spent, kept, arguments = 0.0, 0, sys.argv[1:] if arguments is None else arguments
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"): return print(__doc__) or 2
-    try: said, code = f"TRUE: {check(*read(arguments[0]))}", 0
+    try:
+        claim, nodes = read(arguments[0])
+        said, code = f"TRUE: {check(claim, nodes)}", 0
     except Refused as why: said, code = f"FALSE: {why}", 1
     except Exception as why:  # a file from a stranger: whatever is wrong with it, it proves nothing
         name = "" if isinstance(why, Unreadable) else f"{type(why).__name__}: "
         said, code = f"UNREADABLE: {name}{str(why)[:200]}", 2
     print(f"{said}.")
+    if code < 2: print("\n".join([describe(nodes), *describe_limits(claim)]))
     return code
 if __name__ == "__main__":
     sys.exit(main())

@@ -640,7 +640,7 @@ DAMAGE: dict[str, Callable[[Document, random.Random], None]] = {
     "a field less": _drop,
     "a field more": _put("note", "1"),
     "another schema": _put("schema", "goldstein"),
-    "another version": _put("version", 2),
+    "another version": _put("version", 3),
     "an unknown kind": _put("claim", "kind", "kkt"),
     "a field more in the claim": _put("claim", "note", "1"),
     "a field more in the evidence": _put("evidence", "note", "1"),

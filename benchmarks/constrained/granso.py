@@ -9,7 +9,7 @@ from benchmarks.peers.remote import PeerProcess
 from benchmarks.recorder import OutOfBudget
 
 from goldstein.checker.constrained.box import as_box
-from goldstein.oracles.constraints import as_system
+from goldstein.oracles.problem import as_system
 
 #: A value and a gradient are one call each; seconds are those of PyGRANSO itself.
 MAX_CALLS, MAX_SECONDS = 50_000, 10.0

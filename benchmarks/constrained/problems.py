@@ -17,7 +17,7 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint, linpro
 
 import goldstein as gs
 from goldstein.problems.constrained import wong_2_polynomials
-from goldstein.problems.polynomials import SparsePolynomials
+from goldstein.problems.forms import SparsePolynomials
 
 Array = Any
 

@@ -24,7 +24,7 @@ from scipy.optimize import NonlinearConstraint, minimize
 
 import goldstein as gs
 from goldstein.checker.constrained.box import Box, as_box
-from goldstein.oracles.constraints import as_system
+from goldstein.oracles.problem import as_system
 
 #: Methods of SciPy with their most iterations; those of trust-constr take long.
 PEERS = {"SLSQP": 3000, "trust-constr": 500, "COBYLA": 3000}

@@ -18,15 +18,15 @@ __version__ = "0.1.0"
 # names stand in `__init__.pyi` for editors and type checkers.
 _NAMES = {
     "goldstein.api": [
-        "PrecisionWarning", "Question", "Search", "StationarityCurve", "Target", "certify",
-        "certify_result", "minimize", "stationarity_curve", "suggest_target",
+        "LookAround", "PrecisionWarning", "Question", "Search", "StationarityCurve", "Target",
+        "certify", "certify_result", "look_around", "minimize", "stationarity_curve",
+        "suggest_target",
     ],
     "goldstein.result": ["History", "Result", "Status"],
     "goldstein.certificates": [
-        "Check", "GoldsteinCertificate", "KKTCertificate", "NearCertificate",
-        "NearKKTCertificate", "PlusCertificate", "ValuesCertificate", "ValuesKKTCertificate",
-        "Verification",
-        "load_certificate",
+        "Check", "GoldsteinCertificate", "KKTCertificate", "MinimumCertificate",
+        "NearCertificate", "NearKKTCertificate", "PlusCertificate", "Refutation",
+        "ValuesCertificate", "ValuesKKTCertificate", "Verification", "load_certificate",
     ],
     "goldstein.calculus": [
         "Expression", "OuterLipschitz", "Variable", "abs", "capped_l1", "clarke_distance",
@@ -36,19 +36,17 @@ _NAMES = {
         "relu6", "row_max", "scad", "smooth_function", "soft_threshold", "softmax_cross_entropy",
         "softplus", "span_test", "square", "squared_hinge", "stack", "sum", "sum_squares",
     ],
+    "goldstein.calculus.tracing": ["TraceError", "trace"],
     "goldstein.certificates.confidence": ["ConfidenceBound", "confidence_bound", "confidence_of"],
     "goldstein.reductions.functions": ["Violation"],
     "goldstein.oracles": [
-        "FiniteSum",
-        "FunctionOracle",
-        "Oracle",
-        "PartiallySeparable",
-        "SampleStream",
+        "FiniteSum", "FunctionOracle", "Oracle", "PartiallySeparable", "SampleStream",
     ],
     "goldstein.oracles.diagnose": ["GradientCheck", "check_gradient"],
     "goldstein.storage.files": ["CheckpointWarning"],
     "goldstein.solvers": [
-        "O2NC", "PINGD", "PSINGD", "AdamO2NC", "BundlePINGD", "Solver", "Values", "ZerothOrder",
+        "O2NC", "PINGD", "PSINGD", "AdamO2NC", "BundlePINGD", "RAlgorithm", "Solver", "Values",
+        "ZerothOrder",
     ],
     "goldstein.errors": [
         "CertificateFileError", "CheckpointError", "GoldsteinError", "InputError",
@@ -65,8 +63,9 @@ _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 #: Listed: what people write every day. The rest is listed in the modules above, and found here too.
 _EVERY_DAY = """
-minimize certify certify_result check_gradient suggest_target stationarity_curve confidence_bound
-load_certificate Search Result Status Oracle FiniteSum PartiallySeparable SampleStream
+minimize certify certify_result check_gradient suggest_target stationarity_curve trace
+confidence_bound load_certificate look_around Search Result Status Oracle FiniteSum
+PartiallySeparable SampleStream
 Expression Variable abs concatenate hinge huber leaky_relu linear logistic max max_affine maximum
 min minimum norm1 norm2 pinball relu row_max smooth_function softplus square squared_hinge stack
 sum sum_squares GoldsteinError InputError InputTypeError KinkError MissingExtraError

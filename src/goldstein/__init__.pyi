@@ -9,6 +9,9 @@ from goldstein import problems as problems
 from goldstein import prox as prox
 from goldstein import solvers as solvers
 from goldstein.api import (
+    LookAround as LookAround,
+)
+from goldstein.api import (
     PrecisionWarning as PrecisionWarning,
 )
 from goldstein.api import (
@@ -28,6 +31,9 @@ from goldstein.api import (
 )
 from goldstein.api import (
     certify_result as certify_result,
+)
+from goldstein.api import (
+    look_around as look_around,
 )
 from goldstein.api import (
     minimize as minimize,
@@ -164,6 +170,12 @@ from goldstein.calculus import (
 from goldstein.calculus import (
     sum_squares as sum_squares,
 )
+from goldstein.calculus.tracing import (
+    TraceError as TraceError,
+)
+from goldstein.calculus.tracing import (
+    trace as trace,
+)
 from goldstein.certificates import (
     Check as Check,
 )
@@ -174,6 +186,9 @@ from goldstein.certificates import (
     KKTCertificate as KKTCertificate,
 )
 from goldstein.certificates import (
+    MinimumCertificate as MinimumCertificate,
+)
+from goldstein.certificates import (
     NearCertificate as NearCertificate,
 )
 from goldstein.certificates import (
@@ -181,6 +196,9 @@ from goldstein.certificates import (
 )
 from goldstein.certificates import (
     PlusCertificate as PlusCertificate,
+)
+from goldstein.certificates import (
+    Refutation as Refutation,
 )
 from goldstein.certificates import (
     ValuesCertificate as ValuesCertificate,
@@ -283,6 +301,9 @@ from goldstein.solvers import (
 )
 from goldstein.solvers import (
     BundlePINGD as BundlePINGD,
+)
+from goldstein.solvers import (
+    RAlgorithm as RAlgorithm,
 )
 from goldstein.solvers import (
     Solver as Solver,

@@ -19,8 +19,7 @@ class InNotebooks:
     """Shown as a small table where HTML can be shown."""
 
     def _repr_html_(self) -> str:
-        shown: str = _reporting("notebook").html_of(self)
-        return shown
+        return _reporting("notebook").html_of(self)
 
 
 class Plotted(InNotebooks):
@@ -88,7 +87,7 @@ class PlottedCertificate(InNotebooks):
         return _reporting("plots").plot_certificate(self, ax, fun, zoom)
 
 
-class Reported:
+class Reported(InNotebooks):
     """A result, or several: there is a page about it."""
 
     def report(
@@ -133,5 +132,4 @@ class Reported:
         >>> res.report(tempfile.mkdtemp() + "/run").name
         'run.html'
         """
-        written: Path = _reporting("report").write_report(self, path, fun, jac, limits, title)
-        return written
+        return _reporting("page").write_report(self, path, fun, jac, limits, title)

@@ -5,8 +5,9 @@ A message says what was given, what was expected, and what to do about it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from goldstein.checker.errors import (
-    Composed,
     ContradictedError,
     GoldsteinError,
     InputError,
@@ -17,6 +18,12 @@ from goldstein.checker.errors import (
     OracleError,
     UnresolvedError,
 )
+
+for _kind in (
+    ContradictedError, GoldsteinError, InputError, InputTypeError, KinkError, MissingExtraError,
+    NotCertifiableError, OracleError, UnresolvedError,
+):  # fmt: skip
+    _kind.__module__ = __name__  # where users find them
 
 
 class CertificateFileError(GoldsteinError, ValueError):
@@ -41,6 +48,20 @@ class OutOfCalls(GoldsteinError):
 
 class OutOfTime(OutOfCalls):
     """The same for `max_time`: there is no time for another call."""
+
+
+class Composed(GoldsteinError):
+    """One whose message is made by its constructor; pools of processes must be able to send it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[GoldsteinError], args: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(state)
+    return error
 
 
 class NotDeterministicError(Composed):
@@ -73,22 +94,8 @@ class BallTooSmallError(GoldsteinError):
 
 
 __all__ = [
-    "BallTooSmallError",
-    "CertificateFileError",
-    "CheckpointError",
-    "ContradictedError",
-    "FunctionHangs",
-    "GoldsteinError",
-    "InputError",
-    "InputTypeError",
-    "KinkError",
-    "MissingExtraError",
-    "NotCertifiableError",
-    "NotDeterministicError",
-    "OracleError",
-    "OutOfBudget",
-    "OutOfCalls",
-    "OutOfTime",
-    "UnresolvedError",
-    "WrongGradientError",
-]
+    "BallTooSmallError", "CertificateFileError", "CheckpointError", "ContradictedError",
+    "FunctionHangs", "GoldsteinError", "InputError", "InputTypeError", "KinkError",
+    "MissingExtraError", "NotCertifiableError", "NotDeterministicError", "OracleError",
+    "OutOfBudget", "OutOfCalls", "OutOfTime", "UnresolvedError", "WrongGradientError",
+]  # fmt: skip

@@ -11,7 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.display import InNotebooks, Plotted, Reported
+from goldstein.display import Plotted, Reported
+
+
+def minimality(certificate: Any) -> str:
+    """Say in a few words what is known about minimality.
+
+    Examples
+    --------
+    >>> minimality(None)
+    "not known; ask stationarity='minimum'"
+    """
+    said = getattr(certificate, "said", None)
+    return str(said()) if callable(said) else "not known; ask stationarity='minimum'"
 
 
 class Status(enum.Enum):
@@ -140,7 +152,7 @@ class Asked:
 
 
 @dataclass
-class Result(InNotebooks, Reported):
+class Result(Reported):
     """The answer of `minimize`: the point, and what was proved about it.
 
     Works like SciPy's OptimizeResult: attributes or `result["x"]`.
@@ -170,6 +182,8 @@ class Result(InNotebooks, Reported):
     #: Points at which the constraints were asked for values, and for Jacobians.
     constr_nfev: int | None = None
     constr_njev: int | None = None
+    #: Where the gradients come from: "given", "traced" (the code of fun), "differences", "oracle".
+    gradient_source: str = "given"
     #: "Ctrl-C" or "the callback" where one of them ended the run; what was proved remains proved.
     stopped_by: str | None = None
     #: What was asked; pictures and reports need it.
@@ -193,8 +207,14 @@ class Result(InNotebooks, Reported):
             f"     status: {self.status.name} ({self.message})",
             f"    success: {self.success}",
             f"        fun: {self.fun:.12g}",
-            f"          x: {_shown(self.x)}",
+            f"          x: {shown(self.x)}",
             f"certificate: {self.certificate.summary() if self.certificate is not None else None}",
+            f"    minimum: {minimality(self.certificate)}",
+            *(
+                ["   gradient: derived from the code of fun"]
+                if self.gradient_source == "traced"
+                else []
+            ),
             *([] if self.violation is None else [f"  violation: {self.violation:.3g}"]),
             *([f"   relative: {relative}"] if (relative := self._relative()) else []),
             f"      calls: {self.nfev} values + {self.ngev} gradients, {self.nit} steps, "
@@ -206,6 +226,11 @@ class Result(InNotebooks, Reported):
             ),
         ]
         return "\n".join(lines)
+
+    @property
+    def njev(self) -> int:
+        """SciPy's name for `ngev`."""
+        return self.ngev
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the run with matplotlib (extra `report`): its course, and what it proved.
@@ -238,15 +263,15 @@ class Result(InNotebooks, Reported):
         eps = self.certificate.eps / self.gradient_scale
         said = f"eps = {eps:.2g} of the first gradient"
         size = float(np.abs(self.certificate.x).max())
-        if size > 0:
+        if size > self.certificate.delta:  # at x = 0 there is nothing to compare with
             said += f", delta = {self.certificate.delta / size:.2g} of the largest |x_i|"
         return said
 
 
-def _shown(point: Any) -> str:
+def shown(point: Any) -> str:
     """Show a point of any layout in a line or two."""
     if isinstance(point, dict):
-        return "{" + ", ".join(f"{key}: {_shown(part)}" for key, part in point.items()) + "}"
+        return "{" + ", ".join(f"{key}: {shown(part)}" for key, part in point.items()) + "}"
     if isinstance(point, list | tuple):
-        return "(" + ", ".join(_shown(part) for part in point) + ")"
+        return "(" + ", ".join(shown(part) for part in point) + ")"
     return np.array2string(np.asarray(point), threshold=8, edgeitems=3, precision=8)

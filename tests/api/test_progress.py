@@ -81,4 +81,4 @@ def test_a_notebook_without_widgets_gets_a_plain_line(
     with reporter(True, 100, 1e-3) as report:
         assert report is not None
         report(State(np.zeros(1), 2.5, bound=0.5), 7)
-    assert "calls 7   f 2.5   bound 0.5 -> 0.001" in capsys.readouterr().err
+    assert "7/100 calls   f 2.5   bound 0.5 -> 0.001" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,19 +13,20 @@ import pytest
 from benchmarks.mutation.log import explained
 from benchmarks.mutation.operators import FILES, ROOT, mutants
 
-TESTS = [f"tests/checker/test_{name}.py" for name in ("alone", "forged_files", "heavy_files")]
+TESTS = [f"tests/checker/test_{name}.py" for name in ("alone", "forged_files", "every_kind")]
 
 
 def mutation(folder: Path, *arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "benchmarks.mutation", "--folder", str(folder), *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    alone = {**os.environ, "GOLDSTEIN_WITHOUT_NODE": "1"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, env=alone)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout
 
 
 def test_weakened_checks_are_noticed(tmp_path: Path) -> None:
     """Of the checker that stands alone."""
-    where = ["--quick", "--sample", "20", "--only", "goldstein_check.py"]
+    where = ["--quick", "--sample", "12", "--only", "goldstein_check.py"]
     code, said = mutation(tmp_path, *where, "--tests", *TESTS)
     if " 0 killed" in said:  # what the tests run could not be recorded: on a crowded machine
         tmp_path = tmp_path / "again"
@@ -32,8 +34,8 @@ def test_weakened_checks_are_noticed(tmp_path: Path) -> None:
         code, said = mutation(tmp_path, *where, "--tests", *TESTS)
     assert (code, said.count("SURVIVES")) == (0, 0), said
     lines = [json.loads(line) for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
-    assert len(lines) >= 15
-    assert sum(bool(line["by"]) for line in lines) >= 12
+    assert len(lines) >= 10
+    assert sum(bool(line["by"]) for line in lines) >= 6
 
 
 def test_a_mutant_that_no_test_runs_survives(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from tests.limits import exact_row, gradient_enclosure, limiting_gradients
 from goldstein.apriori.modulus import piece_modulus
 from goldstein.calculus import Variable, abs, relu, square, sum, sum_squares
 from goldstein.certificates import NearCertificate
-from goldstein.errors import InputError, InputTypeError, KinkError
+from goldstein.checker.sides import point_at
+from goldstein.errors import InputError, KinkError, NotCertifiableError
 
 DIVISORS = st.one_of(
     st.floats(min_value=1e-6, max_value=1e6),
@@ -85,9 +86,12 @@ def test_divisors_without_a_reciprocal_are_refused(divisor: Any) -> None:
         Variable(1) / divisor
 
 
-def test_expressions_do_not_divide() -> None:
-    with pytest.raises(InputTypeError):
-        Variable(1) / Variable(1)
+def test_expressions_divide_where_the_divisor_is_not_0() -> None:
+    x, y = Variable(2)
+    quotient = point_at((x / y).program(), [1.0, 3.0])
+    assert quotient.between() == (Fraction(1, 3), Fraction(1, 3))
+    with pytest.raises(NotCertifiableError, match="nonzero"):
+        point_at((x / y).program(), [1.0, 0.0]).between()
 
 
 def test_integers_of_numpy_are_exact_too() -> None:

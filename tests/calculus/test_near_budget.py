@@ -18,7 +18,7 @@ from goldstein.errors import OutOfBudget
 from goldstein.models import margin_svm, relu_two_layer
 from goldstein.numerics import budget as budget_module
 from goldstein.numerics.budget import Budget
-from goldstein.reductions.near import attempt_near
+from goldstein.reductions.stationarity import attempt_near
 
 
 def crowded(seed=0, rows=60, dim=12):

@@ -21,7 +21,7 @@ from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Affine
 from goldstein.construction.near.kinks import Kinks
-from goldstein.models.base import Model
+from goldstein.models.losses import Model
 
 AWAY = np.array([[1.0]])
 

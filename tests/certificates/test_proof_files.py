@@ -206,7 +206,7 @@ TAMPERED = {
     "negative weight": lambda p: p["evidence"]["weights"].__setitem__(0, "-1/8"),
     "no weight": lambda p: p["evidence"].update(weights=["0"] * 4),
     "schema": lambda p: p.update(schema="another"),
-    "version": lambda p: p.update(version=2),
+    "version": lambda p: p.update(version=3),
     "a field more": lambda p: p.update(note="believe me"),
     "a row": lambda p: p["function"][1]["rows"].__setitem__(0, ["7"]),
     "a breakpoint": lambda p: p["function"][2].update(breakpoints=["1/1000"]),
@@ -327,7 +327,7 @@ def test_enclosures_of_exp_log_and_roots(checker) -> None:
 
 def test_checker_is_one_small_file_of_the_standard_library() -> None:
     text = CHECKER.read_text()
-    assert len(text.splitlines()) < 600
+    assert len(text.splitlines()) < 1350
     names = set()
     for part in ast.walk(ast.parse(text)):
         if isinstance(part, ast.Import):
@@ -335,7 +335,9 @@ def test_checker_is_one_small_file_of_the_standard_library() -> None:
         elif isinstance(part, ast.ImportFrom):
             names.add((part.module or "").split(".")[0])
     assert names <= sys.stdlib_module_names
-    assert "float(" not in text.replace("{float(q):.9g}", "")  # floats only to print
+    assert "float(" not in text.replace("{float(q):.9g}", "").replace(
+        "{float(q):.6g}", ""
+    )  # floats only to print
 
 
 def test_what_cannot_be_written_down_is_refused(tmp_path) -> None:
@@ -349,21 +351,15 @@ def test_what_cannot_be_written_down_is_refused(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_claims_of_other_kinds_are_refused_with_a_reason(tmp_path) -> None:
-    w = gs.Variable(1)
-    F, x = gs.sum(gs.abs(w - 2.0)), [1.0]
-    bounds = {"bounds": [(0.0, 1.0)]}
-    near = gs.minimize(F, x, eps=1e-3, delta=1e-3, stationarity="near", rng=0, **bounds)
-    plus = gs.minimize(F, x, eps=1e-2, delta=1e-2, plus=gs.prox.l1(0.1), rng=0)
+def test_claims_that_rest_on_beliefs_are_refused_with_a_reason(tmp_path) -> None:
+    F, x = gs.sum(gs.abs(gs.Variable(1) - 2.0)), [1.0]
     values = gs.minimize(F.value, x, jac="2-point", eps=0.5, delta=0.5, rng=0)
     found = {
-        "kkt": gs.certify(F, x, delta=1e-3, rng=0, **bounds),
-        "near-kkt": near.certificate,
-        "plus": plus.certificate,
+        "kkt": gs.certify(F, x, delta=1e-3, rng=0, bounds=[(0.0, 1.0)]),
         "values": values.certificate,
     }
     for kind, certificate in found.items():
         assert certificate.kind == kind
-        with pytest.raises(InputTypeError, match=f"{kind} certificate: goldstein-check knows"):
+        with pytest.raises(InputTypeError, match=f"{kind} certificate: it rests on"):
             certificate.export(tmp_path / "no.json", F)
     assert list(tmp_path.iterdir()) == []

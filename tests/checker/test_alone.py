@@ -110,7 +110,7 @@ def test_thresholds_of_a_goldstein_claim(judge: Any) -> None:
 
 UNREADABLE: dict[str, dict[str, Any]] = {
     "schema": {"schema": "goldstein"},
-    "version": {"version": 2},
+    "version": {"version": 3},
     "a field more": {"note": "1"},
     "claim's fields": {"claim__note": "1"},
     "kind": {"claim__kind": "kkt"},

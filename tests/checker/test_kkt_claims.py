@@ -21,10 +21,10 @@ from goldstein.certificates import KKTCertificate
 from goldstein.certificates.kkt import convex_gap
 from goldstein.checker import sampled
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
+from goldstein.checker.blackbox.qualification import LESS, qualification
 from goldstein.checker.constrained import multipliers
 from goldstein.checker.constrained.box import Box
 from goldstein.checker.constrained.limits import Limits
-from goldstein.checker.constrained.multipliers import qualification
 from goldstein.checker.function import Asked
 from goldstein.checker.rationals import sqrt_upper
 from goldstein.checker.verification import Verification
@@ -854,5 +854,5 @@ def test_the_gap_covers_the_rounding_of_long_steps() -> None:
 
 def test_how_far_a_claim_may_be_off() -> None:
     """Larger ones would believe more: whoever changes them says so here, too."""
-    assert (sampled.MORE_WEIGHT, multipliers.LESS, multipliers.DEGENERATE) == (4.0, 10.0, 1e-3)
+    assert (sampled.MORE_WEIGHT, LESS, multipliers.DEGENERATE) == (4.0, 10.0, 1e-3)
     assert check(forged()).ok

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from goldstein.certificates.kkt import KKTCertificate, residual_upper
 from goldstein.checker.constrained.box import Box, best_normal
-from goldstein.checker.constrained.limits import Limits
+from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.constrained.multipliers import Hull, check_signs
 from goldstein.checker.exact import exact_combination
 from goldstein.checker.rationals import squared_norm
@@ -260,3 +260,51 @@ def test_no_proposal_makes_it_larger_than_it_is(seed: int, honest: bool) -> None
 def test_opposite_gradients_qualify_nothing() -> None:
     rows, box = np.array([[1.0, 0.0], [-1.0, 0.0]]), Box(np.full(2, -1.0), np.full(2, 1.0))
     assert qualification_of(np.arange(2), rows, np.zeros(2), box, conic_weights) == 0.0
+
+
+def test_constraints_as_scipy_takes_them() -> None:
+    """x_1 - 1 >= 0, x_1 = 1 and -1 <= x_1 - 1 <= 0, in all forms; values and rows by hand."""
+    row, x = np.array([1.0, 0.0]), np.array([3.0, 5.0])
+
+    def value(x: Any, sign: float = 1.0) -> Any:
+        return sign * (x[0] - 1.0)
+
+    forms: list[tuple[Any, float, float, float]] = [
+        ({"type": "ineq", "fun": value, "jac": lambda x: row}, 0.0, INF, 1.0),
+        ({"type": "eq", "fun": value, "jac": lambda x: row[None]}, 0.0, 0.0, 1.0),
+        ({"type": "ineq", "fun": lambda x: (value(x), row), "jac": True}, 0.0, INF, 1.0),
+        ({"type": "eq", "fun": value, "jac": lambda x, s: s * row, "args": -2.0}, 0.0, 0.0, -2.0),
+        (SimpleNamespace(fun=value, jac=lambda x: row, lb=-1.0, ub=[0.0]), -1.0, 0.0, 1.0),
+        (SimpleNamespace(A=row, lb=[-1], ub=INF), -1.0, INF, 1.0),
+    ]  # fmt: skip
+    for form, low, high, factor in forms:
+        linear = hasattr(form, "A")
+        for one in (form, [form], (form,)):
+            system = Limits(as_groups(one, 2), x)
+            assert (system.lower.tolist(), system.upper.tolist()) == ([low], [high])
+            assert (system.equal.tolist(), system.linear.tolist()) == ([low == high], [linear])
+            assert system.values(x).tolist() == [factor * (3.0 if linear else 2.0)]
+            assert system.rows(x).tolist() == [[factor, 0.0]]
+            assert system.name(0) == "constraints[0]" + (" (value)" if hasattr(form, "fun") else "")
+    both = Limits(as_groups([forms[0][0], SimpleNamespace(A=np.eye(2), lb=0, ub=[1, 2])], 2), x)
+    assert both.upper.tolist() == [INF, 1.0, 2.0]
+    assert [both.name(i) for i in (0, 2)] == ["constraints[0]", "constraints[1], component 1"]
+    assert both.excess(both.values(x)).tolist() == [0.0, 2.0, 3.0]
+    assert Limits(as_groups(None, 2), x).size == Limits(as_groups([], 2), x).size == 0
+
+
+def test_only_black_boxes_are_called_with_laid_out_points() -> None:
+    layout = ["dict", ["a"], [2, 1]]
+    seen: list[Any] = []
+
+    def value(p: Any) -> Any:
+        seen.append(p)
+        return np.ravel(p["a"])[0]
+
+    box = {"type": "ineq", "fun": value, "jac": lambda p: {"a": np.array([[1.0], [0.0]])}}
+    system = Limits(
+        as_groups([box, SimpleNamespace(A=np.eye(2), lb=0, ub=1)], 2, layout), np.ones(2)
+    )
+    assert system.values(np.array([3.0, 4.0])).tolist() == [3.0, 3.0, 4.0]
+    assert system.rows(np.ones(2)).tolist() == [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    assert all(p["a"].shape == (2, 1) for p in seen)

@@ -17,13 +17,13 @@ from tests.forging import Forgery, bad_entries
 
 import goldstein as gs
 from goldstein.certificates import NearKKTCertificate
+from goldstein.certificates.separating import separating
 from goldstein.checker import near
 from goldstein.checker.constrained.box import Box
 from goldstein.checker.constrained.limits import Limits
 from goldstein.checker.constrained.near import ExactProblem, linear_program
 from goldstein.checker.sides import point_at
 from goldstein.checker.verification import Verification
-from goldstein.numerics.hull_problems import conic_weights
 
 W = gs.Variable(3)
 F = gs.sum(W * np.array([-2.0, 3.0, 0.0])) + gs.abs(W[2])
@@ -53,7 +53,7 @@ PROBLEM = ExactProblem(
     box=Box(np.zeros(3), np.full(3, 4.0)),
     system=Levels(np.full(2, -np.inf), np.array([1.0, 3.0])),
     parts=[ROW, ROUND.program()],
-    propose=conic_weights,
+    separate=separating,
 )
 HONEST = NearKKTCertificate(
     x=[1.125, 0.0, 0.0], exact_pivot=(Fraction(1), Fraction(0), Fraction(0)), delta=0.125, eps=0.0,
@@ -355,3 +355,39 @@ def test_gradients_beyond_float64_qualify_nothing() -> None:
     problem = replace(problem, system=Levels(np.full(2, -np.inf), np.array([0.0, 3.0])))
     assert problem.qualification(HONEST, 0) == 0.0
     assert {"bound", "qualification"} <= failed(HONEST, problem)
+
+
+def test_directions_are_not_believed() -> None:
+    """What is proposed counts only if all gradients rise along it, and nothing forbids it."""
+    claim, problem, _ = concave(1.0)
+    for v, proved in (
+        ([0, 0, 1], 1.0 / math.sqrt(27.0)),
+        ([0.0, 0.0, 2.0**-900], 1.0 / math.sqrt(27.0)),
+        ([0, 0, 0], 0.0),  # no direction
+        ([0, 0, -1], 0.0),  # all of them fall
+        ([1, 0, 0], 0.0),  # one of them falls
+        ([0, Fraction(1, 10**400), 1], 0.0),  # across the equation x_2 = 0
+        ([0, 1, 0], 0.0),
+    ):
+        only = replace(problem, separate=lambda *_, v=v: [v])
+        assert only.qualification(claim, 0) == pytest.approx(proved)
+        found = {c.name: c.ok for c in check(claim, only, 3.0 * W[0] + 0.0 * gs.sum(W)).checks}
+        assert found["qualification"] == (proved > 0)
+    assert replace(problem, separate=lambda *_: []).qualification(claim, 0) == 0.0
+    # Against a normal, even by less than floats have; along a coordinate that is fixed.
+    bound = replace(problem, box=Box(np.array([-4.0, -4.0, 0.0]), np.full(3, 4.0)))
+    for normal in (-1.0, -(2.0**-1074)):
+        held = replace(claim, normal=[0.0, 0.0, normal], digest="")
+        for third in (Fraction(1), Fraction(1, 10**400)):
+            only = replace(bound, separate=lambda *_, a=third: [[0, 0, a]])
+            assert only.qualification(held, 0) == 0.0
+    free = replace(bound, separate=lambda *_: [[0, 0, 1]])
+    assert free.qualification(replace(claim, normal=[0.0, 0.0, 1.0], digest=""), 0) > 0.0
+    fixed = replace(free, box=Box(np.array([-4.0, -4.0, 0.0]), np.array([4.0, 4.0, 0.0])))
+    assert fixed.qualification(claim, 0) == 0.0
+    # The other way round: gradients that rise along -x_3.
+    claim, problem, _ = concave(-1.0)
+    down = replace(problem, separate=lambda *_: [[0, 0, -1]])
+    for normal, good in ((0.0, True), (-1.0, True), (1.0, False), (2.0**-1074, False)):
+        held = replace(claim, normal=[0.0, 0.0, normal], digest="")
+        assert (down.qualification(held, 0) > 0.0) == good

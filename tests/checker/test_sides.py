@@ -178,12 +178,12 @@ def test_a_gradient_beyond_float64_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_pauses_between_the_steps() -> None:
-    """Once for every direction, and for every gradient."""
+    """Once for every direction."""
     program = gs.sum(gs.abs(W)).program()
     ways = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0]])
     calls: list[int] = []
     Point(program, [Fraction(0)] * 3).limits(ways, lambda: calls.append(1))
-    assert len(calls) == 4
+    assert len(calls) == 2
 
 
 def largest(*rows: Any) -> Program:
@@ -202,7 +202,10 @@ def test_ties_along_a_direction_must_be_one_function() -> None:
     w = gs.Variable(2)
     two = largest(w[0], w[0])
     assert limit(two, [1.0, 0.0]) == [1, 0]
-    for rows in ((w[0], w[0], w[0] + w[1]), (w[0] + w[1], w[0], w[0])):
+    for rows in (
+        (w[0], w[0], w[0] + w[1]), (w[0] + w[1], w[0], w[0]), (w[0], w[0] + w[1]),
+        (w[0], w[0] + w[1], w[0]),
+    ):  # fmt: skip
         with pytest.raises(NotCertifiableError, match="kink"):
             limit(largest(*rows), [1.0, 0.0])
         assert limit(largest(*rows), [1.0, 1.0]) == [1, 1]

@@ -342,13 +342,20 @@ def test_errors_are_one_line(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["solve", "crescent", "--eps", "1"], ["solve"], ["nonsense"], ["solve", "crescent", "--no"]],
+    [["solve"], ["nonsense"], ["solve", "crescent", "--no"]],
 )
 def test_usage_errors(arguments: list[str]) -> None:
     ran = run(*arguments)
     assert ran.exit_code == 2
     assert "Error" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("given", [[], ["--eps", "1"], ["--delta", "1"]])
+def test_without_a_question_one_is_proposed(given: list[str]) -> None:
+    said = error_of("solve", "crescent", *given)
+    proposal = said.partition("x0: ")[2].partition(";")[0].split()
+    assert run("solve", "crescent", *proposal).exit_code == 0
 
 
 def test_help_and_version() -> None:

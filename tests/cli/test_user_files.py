@@ -133,6 +133,10 @@ def test_a_missing_gradient_and_a_missing_function_are_said(tmp_path: Path) -> N
     path = tmp_path / "mine.py"
     path.write_text(FUN.format(f="f") + "x0 = [1.0]\n")
     ran = run("solve", path, *EASY)
+    assert ran.exit_code == 0, ran.output
+    assert "gradient derived from its code" in ran.stdout
+    path.write_text("def f(x):\n    return x[0] if x[0] > 0 else -x[0]\nx0 = [1.0]\n")
+    ran = run("solve", path, *EASY)
     assert ran.exit_code == 2
     assert "has no gradient of f: let f return (value, gradient), or put" in ran.stderr
     path.write_text("something = 3\n")

@@ -21,10 +21,10 @@ def nonlinear(fun=lambda x: x, lb=-np.inf, ub=0.0, jac=lambda x: np.eye(2)):
     ("problem", "words"),
     [
         ({"bounds": [(0, 1)]}, "hold 1 pairs, but the point has 2"),
-        ({"bounds": [(0, 1), (2, 1)]}, "variable 1 are empty"),
-        ({"bounds": [(0, 1), (np.nan, 1)]}, "variable 1 is nan"),
+        ({"bounds": [(0, 1), (2, 1)]}, "variable 1 has lb = 2 and ub = 1"),
+        ({"bounds": [(0, 1), (np.nan, 1)]}, "variable 1 has lb = nan"),
         ({"bounds": [(0, 1), 3]}, "one pair"),
-        ({"bounds": [(0, 1), (0, 1, 2)]}, "expected a pair"),
+        ({"bounds": [(0, 1), (0, 1, 2)]}, "one pair"),
         ({"bounds": 3}, "one pair"),
         ({"bounds": Bounds([0, 0, 0], 1)}, "2 variables"),
         ({"constraints": LinearConstraint([[1.0, 1.0, 1.0]], 0, 1)}, "expected 2 columns"),

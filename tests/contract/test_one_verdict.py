@@ -40,12 +40,13 @@ def test_where_the_two_used_to_disagree(name: str, seed: int) -> None:
     assert not contradictions(SUITE[name], 1e-6, seed, max_calls=20_000)
 
 
-#: Known to be open: there f resolves little more than the ball, and machines differ in it.
+#: Known to be open: there f resolves little more than the ball; with the kernels of an old machine
+#: (Prescott) one bound of `certify` in a ball of 1e-4 fails its check now and then.
 COARSE = pytest.mark.xfail(reason="the resolution of f differs by machine", strict=False)
 
 
 @pytest.mark.parametrize("level", [1e-2, 1e-4, 1e-6])
-@pytest.mark.parametrize("scale", [1.0, 1e2, *(pytest.param(s, marks=COARSE) for s in (1e4, 1e6))])
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e4, pytest.param(1e6, marks=COARSE)])
 def test_whatever_the_size_of_x(scale: float, level: float) -> None:
     for task in scaled(scale, seed=5):
         assert not contradictions(task, level, seed=6, max_calls=6000), task.name

@@ -47,6 +47,8 @@ PAGES = [
     DOCS / "coming_from.md",
     *sorted((DOCS / "tutorials").glob("*.md")),
     DOCS / "prox.md",
+    DOCS / "minimum.md",
+    DOCS / "no_gradient.md",
 ]
 
 

@@ -10,8 +10,7 @@ import pytest
 from tests.limits import limiting_gradients
 
 from goldstein.calculus.expression import Expression
-from goldstein.models.margin_svm import MarginSVM, margin_svm
-from goldstein.models.multiclass_margin import MulticlassMargin, multiclass_margin
+from goldstein.models.margin_svm import MarginSVM, MulticlassMargin, margin_svm, multiclass_margin
 from goldstein.models.networks import relu_two_layer
 
 #: Times 1e154 these sum to 1e307; most partial sums are beyond float64.

@@ -77,7 +77,7 @@ def test_roots_of_float_squares_are_exact(q):
 
 
 def test_roots_refuse_negative_numbers():
-    with pytest.raises(InputError, match="nonnegative"):
+    with pytest.raises(ValueError, match="nonnegative"):
         rationals.sqrt_upper(Fraction(-1))
 
 

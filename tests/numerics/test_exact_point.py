@@ -12,7 +12,7 @@ from goldstein.checker.rationals import sqrt_upper, squared_distance
 from goldstein.errors import OutOfBudget
 from goldstein.numerics import exact
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.exact_point import point_on
+from goldstein.numerics.exact import point_on
 
 
 @pytest.mark.parametrize(("k", "d"), [(1, 1), (3, 3), (4, 30), (6, 10)])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldstein.oracles import batches as module
-from goldstein.oracles.batches import KeptBatches, Trees
+from goldstein.oracles.batches import BatchCache, Trees
 
 
 def flatten(batch: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
@@ -66,7 +66,7 @@ def test_what_is_kept_are_all_samples_or_nothing(sizes: list[int], join: bool, r
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "JOINED_NUMBERS", 90)
         patch.setattr(module, "KEPT_BYTES", 24 * room)
-        kept = KeptBatches(TREES, TREES.numbers if join else lambda _: math.inf)
+        kept = BatchCache(TREES, TREES.numbers if join else lambda _: math.inf)
         for part in cut(sizes):
             kept.add(part)
             part[0][:] = -1.0  # the loader's memory is its own
@@ -87,7 +87,7 @@ def test_batches_that_do_not_fit_together_are_kept_apart() -> None:
     uneven = (np.ones((7, 2)), "a note", np.zeros(3, dtype=int))
     assert TREES.samples(uneven) == 3
     assert TREES.halves(uneven) == [uneven]
-    kept = KeptBatches(TREES, TREES.numbers)
+    kept = BatchCache(TREES, TREES.numbers)
     for part in (batch(0, 3), wide, uneven):
         kept.add(part)
     assert [TREES.samples(part) for part in kept.all() or []] == [3, 3, 3]

@@ -73,3 +73,14 @@ def test_a_list_of_value_and_gradient_is_a_pair() -> None:
     oracle = CountedOracle(as_oracle(lambda x: [x.sum(), [1, 1]], True))
     assert oracle.value(np.ones(2)) == 2.0
     assert np.array_equal(oracle.gradient(np.ones(2)), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("layout", [None, [2, 1]])
+def test_a_function_goes_by_its_own_name(layout: list[int] | None) -> None:
+    def valley(x: np.ndarray) -> tuple[float, None]:
+        return 0.0, None
+
+    oracle = CountedOracle(as_oracle(valley, lambda x: x, layout=layout))
+    assert oracle.name == "valley"
+    with pytest.raises(gs.OracleError, match=r"valley: gradient is None \(a missing return"):
+        CountedOracle(as_oracle(valley, True)).gradient(np.ones(2))

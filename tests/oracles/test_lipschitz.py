@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goldstein.errors import InputError
-from goldstein.oracles.lipschitz import LipschitzGuard
+from goldstein.solvers.memory import LipschitzGuard
 
 
 @given(st.floats(1e-3, 1e3), st.lists(st.floats(0.0, 1e6), max_size=20))

@@ -8,7 +8,8 @@ from tests.functions import VALLEY_START, valley, valley_gradient
 
 import goldstein as gs
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles.workers import Attempt, mapped
+from goldstein.oracles.counted import Attempt
+from goldstein.oracles.workers import mapped
 
 
 def square(x: float) -> float:

@@ -153,7 +153,7 @@ def test_ctrl_c_ends_all_starts_whenever_it_comes(tmp_path, late):
 
     def interrupted(x):
         calls.append(1)
-        if len(calls) == whole + (second - 5 if late else 5):
+        if len(calls) == whole + (second - 8 if late else 5):
             raise KeyboardInterrupt
         return bowl(x)
 

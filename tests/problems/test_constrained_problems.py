@@ -5,7 +5,7 @@ import pytest
 
 import goldstein as gs
 from goldstein.checker.constrained.box import as_box
-from goldstein.oracles.constraints import as_system
+from goldstein.oracles.problem import as_system
 
 NAMES = gs.problems.names("constrained")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from goldstein import problems
-from goldstein.problems.polynomials import SparsePolynomials
+from goldstein.problems.forms import SparsePolynomials
 from goldstein.problems.registry import DEFINITIONS, AnyDimension
 from goldstein.problems.test06 import wong_1_polynomials, wong_3_polynomials
 

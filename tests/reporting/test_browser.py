@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +175,56 @@ def test_a_strangers_text_does_not_run(
     time.sleep(0.2)
     assert browser.execute_script("return window.hacked === undefined")
     browser.get_log("browser")  # the policy reports what it has refused
+
+
+def verdict(browser: Any) -> str:
+    def said() -> str:
+        text = browser.find_element(By.ID, "proof-verdict").text
+        return text if text.startswith(("TRUE", "FALSE", "UNREADABLE")) else ""
+
+    return str(wait_for(said, 60))
+
+
+def test_a_page_decides_its_own_proof_and_one_that_was_tampered_with(
+    browser: Any, reports: dict[str, Path], tmp_path: Path
+) -> None:
+    look(browser, reports["svm"].as_uri())
+    assert verdict(browser).startswith("TRUE: x is (")
+    assert "f(x) = " in browser.find_element(By.ID, "proof-function").text
+    browser.find_element(By.ID, "proof-check").click()
+    assert verdict(browser).startswith("TRUE")
+    page = reports["svm"].read_text()
+    link = re.search(r'id="proof-file"[^>]*base64,([^"]*)"', page)
+    assert link is not None
+    proof = json.loads(base64.b64decode(link[1]))
+    proof["x"][0] = "100"
+    forged = base64.b64encode(json.dumps(proof).encode()).decode()
+    (tmp_path / "forged.html").write_text(page.replace(link[1], forged))
+    look(browser, (tmp_path / "forged.html").as_uri())
+    assert verdict(browser).startswith("FALSE: a point is farther than delta")
+    assert errors(browser) == []
+
+
+def test_the_checker_page_decides_files_from_disk(
+    browser: Any, axe: str, reports: dict[str, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "check.html"
+    page.write_bytes(files("goldstein.reporting").joinpath("templates/check.html").read_bytes())
+    link = re.search(r'id="proof-file"[^>]*base64,([^"]*)"', reports["svm"].read_text())
+    assert link is not None
+    proof = base64.b64decode(link[1])
+    (tmp_path / "proof.json.gz").write_bytes(gzip.compress(proof))
+    (tmp_path / "cut.json").write_bytes(proof[:-9])
+    for scheme, name, word in (
+        ("light", "proof.json.gz", "TRUE"),
+        ("dark", "cut.json", "UNREADABLE"),
+    ):
+        look(browser, page.as_uri(), PHONE, scheme)
+        browser.find_element(By.ID, "file").send_keys(str(tmp_path / name))
+        assert verdict(browser).startswith(word)
+        browser.execute_script(axe)
+        found = browser.execute_async_script(
+            "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => v.id)))"
+        )
+        assert found == []
+    assert errors(browser) == []

@@ -16,7 +16,6 @@ from matplotlib.colors import to_rgb
 
 import goldstein as gs
 from goldstein.reporting.geometry import geometry_of, hull_of
-from goldstein.reporting.palette import Palette
 from goldstein.reporting.pictures.run import (
     draw_bound,
     draw_calls,
@@ -24,6 +23,7 @@ from goldstein.reporting.pictures.run import (
     draw_violation,
     thinned,
 )
+from goldstein.reporting.svg import Palette
 from goldstein.result import History
 
 NAMES = [

@@ -24,7 +24,7 @@ import goldstein as gs
 from goldstein.construction.near.pivot_proof import NearSearch
 from goldstein.fitting import fit as fitting
 from goldstein.fitting import margin_fit, native_fit
-from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC, network_fit
+from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC, networks
 
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
@@ -41,17 +41,17 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, str]]] = {
     "regressor": (
         ReLUNetRegressor(width=3, n_init=3, certificate="goldstein"),
         DIABETES,
-        (network_fit, "minimize"),
+        (networks, "minimize"),
     ),
     "mini-batches": (
         ReLUNetClassifier(width=3, n_init=2, solver="psingd", max_calls=400),
         IRIS,
-        (network_fit, "minimize"),
+        (networks, "minimize"),
     ),
     "early": (
         ReLUNetClassifier(width=3, n_init=2, early_stopping=True, max_calls=300),
         IRIS,
-        (network_fit, "minimize"),
+        (networks, "minimize"),
     ),
 }
 
@@ -249,7 +249,7 @@ def test_forged_parts_are_refused(name: str, lie: str, tmp_path: Path) -> None:
 def test_a_second_fit_is_refused_while_the_first_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, said = network_fit.minimize, []
+    whole, said = networks.minimize, []
 
     def nested(*args: Any, **options: Any) -> Any:
         if not said:
@@ -258,7 +258,7 @@ def test_a_second_fit_is_refused_while_the_first_goes_on(
             said.append(str(caught.value))
         return whole(*args, **options)
 
-    monkeypatch.setattr(network_fit, "minimize", nested)
+    monkeypatch.setattr(networks, "minimize", nested)
     same(fitted(REGRESSOR, DIABETES, tmp_path), fitted(REGRESSOR, DIABETES))
     assert said
 

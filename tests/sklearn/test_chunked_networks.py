@@ -13,9 +13,9 @@ from distributed import Client, LocalCluster
 from scipy import sparse
 
 from goldstein.errors import InputError, InputTypeError
-from goldstein.models.network_pass import BLOCK
+from goldstein.models.networks import BLOCK
 from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor
-from goldstein.sklearn.chunked_network import aligned_sizes
+from goldstein.sklearn.chunked import aligned_sizes
 
 OPTIONS: dict[str, Any] = {"width": 4, "random_state": 0, "certificate": "goldstein"}
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from goldstein.certificates.verifying import as_proved
-from goldstein.fitting.margin_certificate import goldstein_at, goldstein_by_scaling, thinned
-from goldstein.fitting.margin_newton import _Search, minimise_margin
-from goldstein.fitting.margin_truncated import narrowed, truncated_direction
+from goldstein.fitting.margin_fit import goldstein_at, goldstein_by_scaling, thinned
+from goldstein.fitting.margin_newton import _Search, minimise_margin, narrowed, truncated_direction
 from goldstein.models import margin_svm
 from goldstein.models.margin_problem import MarginProblem, Smoothing, labelled_rows
 from goldstein.sklearn import RhoMarginSVC

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize as scipy_minimize
 
-from goldstein.fitting.hinge_qp import solve_hinge_qp
-from goldstein.fitting.margin_certificate import goldstein_at, near_at
+from goldstein.fitting.margin_finish import solve_hinge_qp
+from goldstein.fitting.margin_fit import goldstein_at, near_at
 from goldstein.fitting.margin_newton import minimise_margin
 from goldstein.models import margin_svm
 from goldstein.models.margin_problem import MarginProblem, Smoothing

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from goldstein.fitting.fit import Options
-from goldstein.fitting.hinge_qp import solve_hinge_qp
-from goldstein.fitting.margin_finish import BUDGET, dispensable, distinct_rows
+from goldstein.fitting.margin_finish import BUDGET, dispensable, distinct_rows, solve_hinge_qp
 from goldstein.fitting.margin_fit import _best_start
 from goldstein.fitting.margin_newton import minimise_margin
 from goldstein.fitting.margin_rowspace import least_norm, row_space

@@ -218,9 +218,9 @@ def test_calls_that_run_out_end_both_runs_alike(calls: int) -> None:
     ("module", "change", "newton"),
     [
         (line_search, {"curvature": 0.1}, True),
-        (portfolio, {"share": 0.2, "far_share": 0.2}, True),
-        # Its first turn comes late where the fast half is there.
-        (bundle_member, {"inside": 0.9}, False),
+        (portfolio, {"shortest": 30, "far_share": 0.2}, True),
+        # It begins late where the other member is there.
+        (bundle_member, {"displaced": 0.1}, False),
     ],
 )
 def test_another_decision_is_noticed(

@@ -260,7 +260,6 @@ def searcher(**fields: Any) -> SimpleNamespace:
         "best_value": 0.0,
         "trials": 1,
         "looks": 0,
-        "homing": False,
     }
     scores = {"whole_fall": 1.0, "recent_fall": 1.0, "model_misses": 0.4, "plain_misses": 0.4}
     return SimpleNamespace(**known | scores | fields)

@@ -11,8 +11,13 @@ import pytest
 
 import goldstein as gs
 from goldstein.checker.verification import Verification
-from goldstein.reductions.near import near_targets
-from goldstein.reductions.stationarity import _KINDS, Attempt, Stationarity, register_stationarity
+from goldstein.reductions.stationarity import (
+    _KINDS,
+    Attempt,
+    Stationarity,
+    near_targets,
+    register_stationarity,
+)
 from goldstein.storage.codec import (
     Certificate,
     _registered,
@@ -92,9 +97,9 @@ def test_the_kinds_of_the_library_keep_the_protocol(name: str) -> None:
 
 
 def test_unknown_kinds_are_named() -> None:
-    with pytest.raises(gs.InputError, match=r"goldstein, kkt, near"):
+    with pytest.raises(gs.InputError, match=r"goldstein, kkt, minimum, near"):
         certificate_kind("nothing")
-    with pytest.raises(gs.InputError, match="'goldstein' or 'near'"):
+    with pytest.raises(gs.InputError, match="'goldstein' or 'minimum' or 'near'"):
         gs.minimize(gs.sum(gs.abs(gs.Variable(1))), [1.0], eps=1.0, delta=1.0, stationarity="x")
 
 

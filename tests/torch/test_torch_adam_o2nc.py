@@ -12,7 +12,7 @@ import goldstein.torch
 from goldstein.errors import InputError
 from goldstein.numerics.streams import mixed_uniform, mixing_key
 from goldstein.solvers.adam_schedules import adam_o2nc_practice, adam_o2nc_theory
-from goldstein.torch.adam_o2nc import device_uniform
+from goldstein.torch.optimizers import device_uniform
 
 
 def param(*numbers: float) -> torch.nn.Parameter:

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import goldstein.torch
 from goldstein.errors import InputError, InputTypeError
-from goldstein.torch.watching.estimate import Samples, estimate
+from goldstein.torch.watching.monitor import Samples, estimate
 
 LOSS = torch.nn.CrossEntropyLoss()
 

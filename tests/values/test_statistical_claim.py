@@ -14,10 +14,10 @@ from tests.functions import valley
 
 import goldstein as gs
 from goldstein.certificates import values
+from goldstein.certificates.confidence import lower_limits, mean_limits
 from goldstein.certificates.values import Places, draw_differences, upper_bound
 from goldstein.checker.constrained.box import Box
 from goldstein.construction.values_claim import Statistics, places_around, state_values
-from goldstein.numerics.betting import lower_limits, mean_limits
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import ValueOracle
 
@@ -124,8 +124,8 @@ def test_fresh_draws_agree_with_claims_that_are_made() -> None:
         rng = np.random.default_rng(seed)
         points = 0.01 * rng.uniform(-0.5, 0.5, (2, 2))
         places = places_around(np.zeros(2), points, np.array([0.5, 0.5]), 0.01, free(2), 0.3, 1e-5)
-        how = Statistics(0.95, None, seed, map)
-        claim = state_values(oracle, np.zeros(2), places, 0.01, 0.2, free(2), how, 1, {})
+        how = Statistics(0.95, None, seed, map, 1)
+        claim = state_values(oracle, np.zeros(2), places, 0.01, 0.2, free(2), how, {})
         assert claim is not None
         assert claim.verify(f, seed=1000 + seed).ok
 
@@ -161,9 +161,9 @@ def test_the_counterexample_is_never_claimed_below_its_distance(seed: int, share
     points = 0.3e-2 * rng.standard_normal((4, 3)) * (seed % 3 > 0)
     weights = rng.dirichlet(np.ones(4))
     places = places_around(np.zeros(3), points, weights, 1e-2, free(3), share, 1.0)
-    how = Statistics(0.95, None, seed, map)
+    how = Statistics(0.95, None, seed, map, 1)
     oracle = CountedOracle(ValueOracle(trap), 20_000)
-    claim = state_values(oracle, np.zeros(3), places, 1e-2, 0.1, free(3), how, 1, {})
+    claim = state_values(oracle, np.zeros(3), places, 1e-2, 0.1, free(3), how, {})
     assert claim is not None
     assert claim.eps >= 0.6396
     if seed < 4:

@@ -114,7 +114,7 @@ def test_the_tutorial_of_slsqp_as_it_stands(jac: Any) -> None:
     assert res.success
     assert res.x == pytest.approx([1.4, 1.7], abs=1e-4)
     assert res.multipliers == pytest.approx([-0.8, 0, 0], abs=1e-3)
-    assert res.certificate.eps <= 0.1
+    assert res.certificate.eps <= 0.15 * np.hypot(2, 5)  # of about the slope at the start
     assert res.certificate.label == "estimated"
 
 

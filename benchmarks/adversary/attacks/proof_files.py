@@ -22,13 +22,13 @@ def proof_files(rng: Rng, seen: Seen) -> None:
     if rng.random() < FORGED:
         names = list(made.FORGED)
         name = names[int(rng.integers(len(names)))]
-        code, said = _checked(json.dumps(made.FORGED[name]))
+        code, said = checked(json.dumps(made.FORGED[name]))
         seen.claim(code == 0, "certified", False, f"{name}: {said}")
         return
     number = int(rng.integers(2**31))
     seen.note(f"proof_files.files({number})")
     for file in made.files(number):
-        code, said = _checked(file.text)
+        code, said = checked(file.text)
         fault = file.fault(code, said)
         if file.truth is None:  # no proof file at all
             seen.claim(code == 0, "certified", False, f"{file.what}: read, {said}")
@@ -37,7 +37,7 @@ def proof_files(rng: Rng, seen: Seen) -> None:
             seen.claim(code == 0, "certified", known, f"{file.what}: {fault}, {said}")
 
 
-def _checked(text: str) -> tuple[int, str]:
+def checked(text: str) -> tuple[int, str]:
     """Return the exit code of `goldstein-check`, and what it says."""
     path = scratch() / "file.json"
     path.write_text(text)

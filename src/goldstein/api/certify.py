@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goldstein.api.driver import Differenced, Task
+from goldstein.api.driver import Call, Task
 from goldstein.api.inputs import (
     RNG,
     as_point,
     as_vector,
     call_budget,
     check_target,
+    declared,
+    in_own_layout,
     sized,
     tolerance,
 )
@@ -29,9 +32,11 @@ from goldstein.certificates import (
     ValuesCertificate,
 )
 from goldstein.checker.arrays import Vector
+from goldstein.checker.constrained.box import as_box
 from goldstein.construction.cold import certificate_from
 from goldstein.construction.judge import describe
 from goldstein.display import Plotted
+from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.ball import LONGEST
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
@@ -43,14 +48,6 @@ from goldstein.solvers.gather import Enrichment
 
 Function = Oracle | Callable[..., Any]
 Gradient = Callable[..., Any] | bool | None
-Certificate = (
-    GoldsteinCertificate
-    | NearCertificate
-    | KKTCertificate
-    | NearKKTCertificate
-    | PlusCertificate
-    | ValuesCertificate
-)
 
 
 class _How(TypedDict, total=False):
@@ -96,6 +93,12 @@ def certify(
     fun: Function, x: Any, jac: Gradient = None, *, stationarity: Literal["near"],
     bounds: Any = None, constraints: Any = (), plus: Term | None = None, **how: Unpack[_How],
 ) -> NearCertificate | NearKKTCertificate: ...  # fmt: skip
+@overload
+def certify(
+    fun: Function, x: Any, jac: Gradient = None, *, stationarity: Literal["minimum"],
+    bounds: Any = None, constraints: Any = (), plus: Term | None = None,
+    curvature: float | None = None, **how: Unpack[_How],
+) -> Any: ...  # fmt: skip
 
 
 @in_words
@@ -107,15 +110,16 @@ def certify(
     args: Sequence[Any] = (),
     delta: float,
     eps: float = 0.0,
-    stationarity: Literal["goldstein", "near"] = "goldstein",
+    stationarity: Literal["goldstein", "near", "minimum"] = "goldstein",
     rng: RNG = None,
     max_calls: int | None = None,
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
     plus: Term | None = None,
+    curvature: float | None = None,
     workers: Workers = None,
-) -> Certificate:
+) -> Any:
     """Say how stationary a point is, wherever it came from. The point is never moved.
 
     Parameters
@@ -137,6 +141,8 @@ def certify(
         the bounds; whatever constraint it violates is stated.
     plus : Term, optional
         As in `minimize`: the claim is about f + h.
+    curvature : float, optional
+        As in `minimize`.
     workers : map-like callable or int
         As in `minimize`.
 
@@ -146,6 +152,8 @@ def certify(
         With bounds or constraints a `KKTCertificate`, with `plus` a `PlusCertificate`, and where
         near stationarity is asked for a `NearCertificate` or `NearKKTCertificate`. A
         `ValuesCertificate` where `jac` is "2-point" or "3-point": with a confidence, from values.
+        Where a minimum is asked for, a `MinimumCertificate`, a `Refutation`, or the strongest
+        weaker certificate, in that order.
         `eps` is the bound that was found. If the point is visibly not stationary at this delta,
         `descent` of a Goldstein certificate is a unit direction along which f falls.
 
@@ -165,23 +173,21 @@ def certify(
     >>> gs.certify(lambda x: abs(x[0]), [1.0], np.sign, delta=1e-3, rng=0).descent
     array([-1.])
     """
-    structure, point = as_point(x, "x")
+    layout, point = as_point(in_own_layout(fun, x), "x")
     eps, seed = tolerance(eps), seed_from(rng)
     check_target(1.0, delta, point)
-    source = Differenced.of(jac, constraints)
-    solver = make_solver("values" if source else "auto", None)
-    few = 20_000 + 2_000 * point.size if source else 8 * point.size + 400
+    call = Call(fun, jac, args, x, layout, point, constraints)
+    solver = make_solver("values" if call.on_values else "auto", None)
+    few = 20_000 + 2_000 * point.size if solver.on_values else 8 * point.size + 400
     task = Task.read(
-        fun, x, jac, args, structure, point, solver=solver, source=source,
-        exact=source.named is None, name="certify", stationarity=stationarity,
-        request=Request(eps, float(delta), seed), plus=plus, options=Options(central=True),
+        call, solver, stationarity, Request(eps, float(delta), seed), name="certify", plus=plus,
+        options=Options(central=True, curvature=declared(curvature)),
         budget=call_budget(max_calls, few), max_time=max_time, bounds=bounds,
-        constraints=constraints, workers=workers,
+        workers=workers,
     )  # fmt: skip
-    if eps > 0 and not source:
+    if eps > 0 and not solver.on_values:
         task.meta["asked_eps"] = eps
-    found: Certificate = task.stated()
-    return found
+    return task.stated()
 
 
 @dataclass(frozen=True)
@@ -239,14 +245,14 @@ def stationarity_curve(
     >>> curve.eps.round(6)
     array([1., 0.])
     """
-    structure, point = as_point(x, "x")
+    layout, point = as_point(in_own_layout(fun, x), "x")
     radii = np.sort(
         np.atleast_1d(np.logspace(-6, 0, 7) if deltas is None else as_vector(deltas, "deltas"))
     )
     eps = tolerance(eps)
     for radius in radii:
         check_target(1.0, float(radius), point)
-    oracle = sized(as_oracle(fun, jac, args, structure), point)
+    oracle = sized(as_oracle(fun, jac, args, layout, point), point)
     seed = seed_from(rng)
     budget = call_budget(max_calls, radii.size * (8 * point.size + 400))
     counted = CountedOracle(oracle, budget, LONGEST)
@@ -260,3 +266,91 @@ def stationarity_curve(
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
         certificates.append(certificate)
     return StationarityCurve(radii, np.array([c.eps for c in certificates]), certificates)
+
+
+@in_words
+def certify_result(
+    res: Any,
+    fun: Oracle | Callable[..., Any] | None = None,
+    jac: Callable[..., Any] | bool | str | None = None,
+    *,
+    delta: float,
+    eps: float = 0.0,
+    args: Sequence[Any] = (),
+    bounds: Any = None,
+    constraints: Any = (),
+    stationarity: Literal["goldstein", "near", "minimum"] = "goldstein",
+    rng: RNG = None,
+    max_calls: int | None = None,
+    max_time: float | None = None,
+) -> Any:
+    """Say how stationary the answer of another optimizer is, whatever it says itself.
+
+    Parameters
+    ----------
+    res : OptimizeResult, or anything with an `x`, or cvxpy.Problem
+        What `scipy.optimize.minimize`, `basinhopping`, ... returned; a mapping with "x" will do. A
+        problem of CVXPY, solved, brings its function, its constraints and the values of its
+        variables along: `certify_result(problem, delta=...)`.
+    fun, jac, args, delta, eps, bounds, constraints, stationarity, rng, max_calls, max_time
+        As in `certify`. A point that misses its bounds by less than `delta`, as some methods leave
+        it, is moved onto them; `certificate.x` is the point that the claim is about, and
+        `certificate.meta["moved"]` how far that is from `res.x`.
+
+    Returns
+    -------
+    The certificate, as `certify` returns it; `verify` checks it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import goldstein as gs
+    >>> from scipy.optimize import minimize
+    >>> def f(x): return abs(x[0]) + 2 * abs(x[1])
+    >>> def g(x): return np.array([np.sign(x[0]), 2 * np.sign(x[1])])
+    >>> res = minimize(f, [3.0, -1.0], method="Nelder-Mead")
+    >>> certificate = gs.certify_result(res, f, g, delta=1e-3, rng=0)
+    >>> certificate.eps < 1e-6, certificate.verify(f, g).ok
+    (True, True)
+    """
+    if fun is None:
+        fun, res, bounds, constraints = _read(res)
+    x = as_vector(_point(res), "res.x")
+    moved = 0.0
+    if bounds is not None:
+        x, moved = _inside(x, bounds, delta)
+    request: dict[str, Any] = {
+        "args": args, "delta": delta, "eps": eps, "bounds": bounds, "constraints": constraints,
+        "stationarity": stationarity, "rng": rng, "max_calls": max_calls, "max_time": max_time,
+    }  # fmt: skip
+    found: Any = certify(fun, x, jac, **request)
+    return replace(found, meta={**found.meta, "moved": moved}, digest="") if moved else found
+
+
+def _read(problem: Any) -> tuple[Any, Any, Any, Any]:
+    """Return function, point, bounds and constraints of a problem of CVXPY."""
+    if not type(problem).__module__.startswith("cvxpy."):
+        raise InputTypeError("fun is missing: certify_result(res, fun, jac, delta=...).")
+    found = importlib.import_module("goldstein.cvxpy").read(problem)
+    return found.objective, {"x": found.x0}, found.bounds, found.constraints
+
+
+def _point(res: Any) -> Any:
+    try:
+        return res["x"] if isinstance(res, dict) else res.x
+    except (KeyError, AttributeError):
+        raise InputTypeError(
+            f"{type(res).__name__} has no x; pass what the optimizer returned, or call "
+            "gs.certify(fun, x, jac, delta=...) with the point itself."
+        ) from None
+
+
+def _inside(x: Vector, bounds: Any, delta: float) -> tuple[Vector, float]:
+    inside = as_box(bounds, x.size).clip(x)
+    moved = float(np.linalg.norm(inside - x))
+    if moved > delta:
+        raise InputError(
+            f"res.x is {moved:g} outside the bounds, more than delta = {delta:g}: it is no point "
+            "of this problem."
+        )
+    return inside, moved

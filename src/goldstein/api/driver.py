@@ -8,21 +8,23 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+import goldstein.reductions.minimum  # noqa: F401 - registers its kind
 from goldstein import __version__
-from goldstein.api.compatibility import refuse
-from goldstein.api.inputs import deadline_after, sized
+from goldstein.api.inputs import deadline_after, refuse, sized
 from goldstein.api.progress import reporter
 from goldstein.api.watchdog import watched
 from goldstein.certificates.plus import bounded_term
 from goldstein.certificates.verifying import with_layout
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
+from goldstein.checker.layout import Layout, put_together
 from goldstein.construction.judge import describe
 from goldstein.errors import (
     CheckpointError,
@@ -35,19 +37,15 @@ from goldstein.errors import (
 from goldstein.numerics.ball import LONGEST, size_of, uniform_in_ball
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, values_of
 from goldstein.oracles.journalled import JournalOracle
-from goldstein.oracles.problem import Problem, limits_identity
-from goldstein.oracles.structure import Structure
+from goldstein.oracles.problem import Problem, given, lacks_gradient, limits_identity
 from goldstein.oracles.workers import mapped
 from goldstein.prox.term import Term
-from goldstein.reductions.base import USUAL, Answer, Options, Reduction, Run
-from goldstein.reductions.functions import Folded, Violation
-from goldstein.reductions.near import Stronger
-from goldstein.reductions.plain import Plain
-from goldstein.reductions.stationarity import Stationarity, stationarity_named
+from goldstein.reductions.base import USUAL, Answer, Options, Reduction, Run, reduction_for
+from goldstein.reductions.functions import Reflected, Violation
+from goldstein.reductions.stationarity import Stationarity, Stronger, stationarity_named
 from goldstein.result import Asked, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.storage.journal import Journal, journal_at, same_value
@@ -71,23 +69,32 @@ def first_length(oracle: Oracle, x: Vector, delta: float, seed: int) -> float:
 
 
 @dataclass(frozen=True)
-class Differenced:
-    """Whether gradients are asked for, and of what differences of values stand for them."""
+class Call:
+    """The function and the point of a call as the user wrote them, and the point as a vector."""
 
-    #: "2-point" or "3-point" where the user names them.
-    named: str | None
-    #: There are constraints; one of them has no gradient.
-    constrained: bool
-    blind: bool
+    fun: Any
+    jac: Any
+    args: Any
+    x: Any
+    layout: Layout | None
+    point: Vector
+    constraints: Any = ()
+    method: Any = "auto"
 
-    @classmethod
-    def of(cls, jac: Any, constraints: Any) -> Differenced:
-        named = jac if isinstance(jac, str) and jac in DIFFERENCES else None
-        constrained = given(constraints)
-        return cls(named, constrained, constrained and lacks_gradient(constraints))
+    @property
+    def differences(self) -> str | None:
+        """ "2-point" or "3-point" where the user names differences of values."""
+        return self.jac if isinstance(self.jac, str) and self.jac in DIFFERENCES else None
 
-    def __bool__(self) -> bool:
-        return self.named is not None or self.blind
+    @property
+    def on_values(self) -> bool:
+        """Whether differences of values stand for gradients of f, or of a constraint."""
+        return self.differences is not None or lacks_gradient(self.constraints)
+
+    @property
+    def exact(self) -> bool:
+        """Whether f has a gradient, whatever its constraints have."""
+        return self.method == "auto" and self.differences is None
 
 
 @dataclass
@@ -99,9 +106,8 @@ class Task:
     """
 
     oracle: Oracle
-    x: Any
     point: Vector
-    layout: Structure | None
+    layout: Layout | None
     kind: Stationarity
     request: Request
     solver: Solver
@@ -121,29 +127,32 @@ class Task:
     checkpoint: str | Path | None = None
     workers: Any = None
     meta: dict[str, Any] = field(default_factory=dict)
+    gradient_source: str = "given"
     begin: float = field(default_factory=time.perf_counter)
     #: The calls of the run, once there may be any.
     counted: CountedOracle | None = None
 
     @classmethod
     def read(
-        cls, fun: Any, x: Any, jac: Any, args: Any, structure: Structure | None, point: Vector, *,
-        solver: Solver, source: Differenced, exact: bool, name: str, stationarity: Any,
-        request: Request, plus: Any = None, options: Options = USUAL, **more: Any,
+        cls, call: Call, solver: Solver, stationarity: Any, request: Request, *, name: str = "",
+        plus: Any = None, options: Options = USUAL, **more: Any,
     ) -> Task:  # fmt: skip
         """Read what was given; refuse what does not go together."""
-        kind, on_values = stationarity_named(stationarity), solver.on_values
-        bounds, limited = more.get("bounds"), more.get("bounds") is not None or source.constrained
+        kind, on_values, point = stationarity_named(stationarity), solver.on_values, call.point
+        bounds, constrained = more.get("bounds"), given(call.constraints)
+        limited = bounds is not None or constrained
         there = {
-            "differences": source.named, "plus": plus is not None, "limits": limited,
-            "unlimited": not limited, "constraints": source.constrained,
-            "layout": structure, "checkpoint": more.get("checkpoint"),
-            "workers": more.get("workers") is not None, "feasible": options.feasible,
+            "differences": call.differences, "plus": plus is not None, "limits": limited,
+            "unlimited": not limited, "constraints": constrained, "layout": call.layout,
+            "checkpoint": more.get("checkpoint"), "workers": more.get("workers") is not None,
+            "feasible": options.feasible,
         }  # fmt: skip
         present = set(compress(there, there.values())) | solver.needs | kind.needs
-        refuse(present, kind=kind.name, jac=jac, method=solver.name)
-        read: Any = values_of if on_values and not exact else as_oracle
-        oracle = sized(read(fun, jac, args, structure), point)
+        refuse(present, kind=kind.name, jac=call.jac, method=solver.name)
+        read: Any = values_of if on_values and not call.exact else as_oracle
+        if read is as_oracle:
+            read = partial(as_oracle, like=point)
+        oracle = sized(read(call.fun, call.jac, call.args, call.layout), point)
         term = None if plus is None else _term(plus, point, bounds)
         if term is not None:
             more["bounds"] = None
@@ -151,17 +160,16 @@ class Task:
                 _require(kind, oracle)
                 oracle, more["bounds"] = term.added_to(oracle)
                 term = None
+        if on_values:
+            central = call.differences == "3-point" or options.central
+            options = replace(options, central=central, exact=call.exact)
         return cls(
-            oracle, x, point, structure, kind, request, solver, term=term, on_values=on_values,
-            limited=source.constrained or more.get("bounds") is not None,
-            options=_differenced(options, source, exact) if on_values else options,
-            deadline=deadline_after(more.get("max_time")),
-            meta=describe(oracle, name, request.seed, x), **more,
+            oracle, point, call.layout, kind, request, solver, term=term, on_values=on_values,
+            limited=constrained or more.get("bounds") is not None, constraints=call.constraints,
+            options=options, deadline=deadline_after(more.get("max_time")),
+            meta=describe(oracle, name or solver.name, request.seed, call.x),
+            gradient_source=_source(call.fun, call.jac, on_values), **more,
         )  # fmt: skip
-
-    @property
-    def _spec(self) -> Any:
-        return None if self.layout is None else self.layout.spec
 
     def identity(self) -> dict[str, Any]:
         """Return what makes a run: a journal belongs to one of them."""
@@ -202,19 +210,19 @@ class Task:
             problem, self.solver, self._aimed(problem), self.meta, self.deadline, self.callback,
             options=self.options, workers=ask,
         )  # fmt: skip
-        kind = self.reduction
+        kind = reduction_for(problem, self.options)
         if self.kind.strengthen is None:
             return kind(run)
         if self.kind.require is not None:
             self.kind.require(problem, self.point)
-        return Stronger(run, kind, self.kind)
+        return (self.kind.reduction or Stronger)(run, kind, self.kind)
 
     def _problem(self, f: CountedOracle, ask: Any, journal: Journal | None) -> Problem:
         limits = (self.bounds, self.constraints, self.term)
         if not self.on_values:
-            return Problem.of(f, self.point, *limits, journal=journal, layout=self._spec)
+            return Problem.of(f, self.point, *limits, journal=journal, layout=self.layout)
         stencil = self._stencil(self.options.central)
-        how = {"journal": journal, "workers": ask, "layout": self._spec}
+        how = {"journal": journal, "workers": ask, "layout": self.layout}
         return Problem.of(f, self.point, *limits, stencil=stencil, **how)
 
     def _stencil(self, central: bool = False) -> Stencil:
@@ -230,7 +238,7 @@ class Task:
         if self.on_values:
             f = CountedOracle(Differences(f, self._stencil(), exact=self.options.exact))
         if problem.limited or self.on_values:
-            f, x = CountedOracle(Folded(f, problem.box)), problem.box.clip(x)
+            f, x = CountedOracle(Reflected(f, problem.box)), problem.box.clip(x)
         length = first_length(f, x, request.delta, seed)
         if length == 0.0:
             raise InputError(
@@ -238,31 +246,10 @@ class Task:
             )
         return replace(request, eps=self.rel_eps * length)
 
-    @property
-    def reduction(self) -> type[Reduction]:
-        """Return the reduction that this problem calls for."""
-        if self.on_values:
-            from goldstein.reductions.values_only import ValuesOnly
-
-            return ValuesOnly
-        if self.term is not None:
-            from goldstein.reductions.prox_term import ProxTerm
-
-            return ProxTerm
-        if not self.limited:
-            return Plain
-        if self.options.feasible:
-            from goldstein.reductions.feasible import Feasible
-
-            return Feasible
-        from goldstein.reductions.penalty import Penalty
-
-        return Penalty
-
     def stated(self) -> Any:
         """Return what can be proved of the point as it is."""
-        found = self._with_reduction(lambda reduction, _: reduction.state(self.point))
-        return with_layout(found, self._spec)
+        found = self._with_reduction(lambda reduction, _: reduction.claim(self.point))
+        return with_layout(found, self.layout)
 
     def searched(self) -> Result:
         """Search; on Ctrl-C return the best point, on an error say which that was."""
@@ -285,9 +272,9 @@ class Task:
         run = reduction.run
         problem, f = run.problem, run.problem.f
         with reporter(self.progress, self.budget, run.request.eps) as run.progress:
-            with f.reserved(reduction.kept_back):
+            with f.reserved(reduction.reserve):
                 answer = reduction.search(self.point)
-            answer = reduction.settled(answer)
+            answer = reduction.invert(answer)
         if f.closed:  # no question is answered any more
             answer.status = Status.OUT_OF_TIME
             answer.fun = math.nan if answer.fun is None else answer.fun
@@ -359,7 +346,7 @@ class Task:
         sure = "" if confidence is None else f"by statistics of values, confidence {confidence:g}"
         said = (what, answer.detail, sure, _large_ball(request.delta, self.point, answer.x))
         return Result(
-            x=answer.x.copy() if self.layout is None else self.layout.build(answer.x),
+            x=answer.x.copy() if self.layout is None else put_together(self.layout, answer.x),
             fun=math.nan if answer.fun is None else answer.fun,
             success=success,
             status=status,
@@ -367,11 +354,12 @@ class Task:
             nit=run.course.steps,
             nfev=f.values,
             ngev=f.gradients,
-            certificate=with_layout(proof, self._spec),
+            certificate=with_layout(proof, self.layout),
             history=run.course.history,
             seed=request.seed,
             time=time.perf_counter() - self.begin,
             method=self.solver.name,
+            gradient_source=self.gradient_source,
             stopped_by=by or None,
             asked=Asked(request.eps, request.delta, self.kind.name, self.oracle, self.limits),
             gradient_scale=None if self.on_values else f.first_length,
@@ -391,6 +379,15 @@ class Task:
         }
 
 
+def _source(fun: Any, jac: Any, on_values: bool) -> str:
+    """Say where gradients come from."""
+    if on_values:
+        return "differences"
+    if isinstance(fun, Oracle) or not callable(fun):
+        return "oracle"
+    return "traced" if jac is None else "given"
+
+
 def _term(plus: Any, point: Vector, bounds: Any) -> Term:
     """Return the term with the bounds in it; refuse what is none."""
     if not isinstance(plus, Term):
@@ -399,10 +396,6 @@ def _term(plus: Any, point: Vector, bounds: Any) -> Term:
         )
     plus.check(point.size)
     return bounded_term(plus, bounds, point.size)
-
-
-def _differenced(options: Options, source: Differenced, exact: bool) -> Options:
-    return replace(options, central=source.named == "3-point" or options.central, exact=exact)
 
 
 def _require(kind: Stationarity, oracle: Oracle) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from goldstein.checker.arrays import Vector
+from goldstein.checker.layout import Layout
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.ball import LONGEST, size_of, smallest_delta
 from goldstein.numerics.exact_floats import exact_float, exact_floats
 from goldstein.oracles import Oracle
-from goldstein.oracles.structure import Structure
+from goldstein.oracles.function import flat_point
 
 RNG = int | np.random.Generator | None
 
@@ -49,7 +50,7 @@ def as_vector(values: ArrayLike, name: str, exact: bool = True) -> Vector:
     return array
 
 
-def as_point(values: Any, name: str, exact: bool = True) -> tuple[Structure | None, Vector]:
+def as_point(values: Any, name: str, exact: bool = True) -> tuple[Layout | None, Vector]:
     """Return a point as one vector, and its layout where it is not a vector already."""
     nested = isinstance(values, list | tuple) and any(
         isinstance(part, dict | list | tuple) or getattr(part, "ndim", 0) for part in values
@@ -57,12 +58,19 @@ def as_point(values: Any, name: str, exact: bool = True) -> tuple[Structure | No
     shaped = not isinstance(values, list | tuple | str) and getattr(values, "ndim", 1) > 1
     if _has_point(values) or not (isinstance(values, dict) or nested or shaped):
         return None, as_vector(values, name, exact)
-    structure, flat = Structure.of(values, name, exact)
-    return structure, as_vector(flat, name)
+    layout, flat = flat_point(values, name, exact)
+    return layout, as_vector(flat, name)
 
 
-def as_start(x0: Any) -> tuple[Structure | None, Vector]:
+def in_own_layout(fun: Any, point: Any) -> Any:
+    """Return the vector of a point laid out like what an oracle was made from; others stay."""
+    flat = getattr(fun, "flat", None) if isinstance(fun, Oracle) else None
+    return point if flat is None else flat(point)
+
+
+def as_start(x0: Any, fun: Any = None) -> tuple[Layout | None, Vector]:
     """Return the point that a run starts from; no claim is about it, so it may be rounded."""
+    x0 = in_own_layout(fun, x0)
     try:
         return as_point(x0, "x0")
     except InputError as refusal:
@@ -107,6 +115,15 @@ def sized(oracle: Oracle, x: Vector) -> Oracle:
 
 def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+
+
+def declared(curvature: Any) -> float | None:
+    """Return the curvature that a user declares, or refuse what is no number."""
+    if curvature is None:
+        return None
+    if not (is_number(curvature) and math.isfinite(curvature)):
+        raise InputError(f"curvature must be a finite number or None, got {curvature!r}.")
+    return float(curvature)
 
 
 def tolerance(eps: float) -> float:
@@ -159,3 +176,52 @@ def deadline_after(max_time: float | None) -> float:
     if not (is_number(max_time) and max_time > 0):
         raise InputError(f"max_time must be positive seconds or None, got {max_time!r}.")
     return time.perf_counter() + float(max_time)
+
+
+#: What a call has that do not go together, what is raised, and what is said. Solvers, kinds of
+#: stationarity and terms declare what they need (`needs`); arguments go by their names.
+TABLE: dict[frozenset[str], tuple[type[Exception], str]] = {
+    frozenset({"values only", "an expression"}): (
+        InputTypeError,
+        "stationarity={kind!r} is proved from the structure of an Expression; values alone support "
+        "'goldstein', with a confidence.",
+    ),
+    frozenset({"values only", "plus"}): (
+        InputError,
+        "plus= needs a gradient of fun, and only values are asked for here; pass jac=, or write "
+        "the term into fun.",
+    ),
+    frozenset({"differences", "gradients"}): (
+        InputError,
+        "jac={jac!r} goes with method='auto' or 'values', not with {method!r}: it needs gradients.",
+    ),
+    frozenset({"no limits", "limits"}): (
+        InputError,
+        "method={method!r} knows no bounds and no constraints; method='values' does.",
+    ),
+    frozenset({"values only", "layout", "constraints"}): (
+        InputTypeError,
+        "statistics of constraints need points that are vectors, and x0 is none; ravel it and "
+        "unpack it in the functions, or give every constraint a jac.",
+    ),
+    frozenset({"plus", "constraints"}): (
+        InputError,
+        "plus= does not go together with constraints; write h into fun.",
+    ),
+    frozenset({"checkpoint", "workers"}): (
+        InputError,
+        "a checkpoint is a journal of answers one by one, and workers take many at a time; drop "
+        "checkpoint= or workers=.",
+    ),
+    frozenset({"feasible", "unlimited"}): (
+        InputError,
+        "options={{'feasible': True}} is about constraints, and there are none.",
+    ),
+}
+
+
+def refuse(present: set[str], **words: object) -> None:
+    """Refuse the first pair of the table that a call has."""
+    for pair, (error, sentence) in TABLE.items():
+        if pair <= present:
+            raise error(sentence.format(**words))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from goldstein.api.driver import Differenced, Task
+from goldstein.api.driver import Call, Task
 from goldstein.api.inputs import (
     RNG,
     PrecisionWarning,
     as_start,
     call_budget,
     check_target,
+    declared,
     is_number,
 )
 from goldstein.api.options import DELTA, in_words, make_solver, split_options
@@ -22,8 +24,8 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, PartiallySeparable
+from goldstein.oracles.function import callback_of_layout
 from goldstein.prox.term import Term
-from goldstein.reductions.plain import Plain
 from goldstein.result import Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.solvers.loop import ENDINGS
@@ -43,7 +45,7 @@ def minimize(
     eps: float | None = None,
     delta: float | None = None,
     rel_eps: float | None = None,
-    stationarity: Literal["goldstein", "near"] = "goldstein",
+    stationarity: Literal["goldstein", "near", "minimum"] = "goldstein",
     method: str | Solver = "auto",
     rng: RNG = None,
     lipschitz: float | None = None,
@@ -52,6 +54,7 @@ def minimize(
     bounds: Any = None,
     constraints: Any = (),
     plus: Term | None = None,
+    curvature: float | None = None,
     callback: Callable[..., Any] | None = None,
     progress: bool | Callable[[State, int], None] = False,
     checkpoint: str | Path | None = None,
@@ -77,9 +80,11 @@ def minimize(
         `suggest_target` proposes both.
     rel_eps : float, optional
         Instead of `eps`: this part of the length of the first gradient.
-    stationarity : {"goldstein", "near"}
+    stationarity : {"goldstein", "near", "minimum"}
         "near" asks for more: a point within `delta` has a Clarke subgradient of norm <= `eps`.
-        It needs an Expression; the certificate is then a `NearCertificate`, exact.
+        It needs an Expression; the certificate is then a `NearCertificate`, exact. "minimum" asks
+        for most: f is nowhere lower on a ball, in a box, or anywhere, but for a gap that is stated
+        (`MinimumCertificate`). It needs an Expression, or `curvature`.
     method : str or Solver
         "auto", "bundle", "pingd", "psingd", "o2nc", or a configured solver; "values" and
         "zeroth-order" ask for values only, and end with a statistical `ValuesCertificate`.
@@ -109,6 +114,10 @@ def minimize(
         subgradients of h. `res.fun` is f + h. Bounds may come with `l1` and `box`: they are part
         of h then, and f is asked within `delta` of them. With stationarity="near", which needs an
         Expression, f + h is written as one (`l1`, `box`).
+    curvature : float, optional
+        Declares that f - curvature/2 |x|^2 is convex: 0 for a convex f, a negative number for a
+        weakly convex one. With stationarity="minimum" a black box can then have a
+        `MinimumCertificate`, labelled conditional: the declaration is part of the claim.
     callback : callable
         `callback(x)` or `callback(intermediate_result=...)` after each descent step; StopIteration
         (or a true return value) stops the run.
@@ -149,29 +158,28 @@ def minimize(
     >>> res.certificate.verify(f, g).ok
     True
     """
-    structure, start = as_start(x0)
+    layout, start = as_start(x0, fun)
     delta = _check_question(eps, rel_eps, delta, start)
     if callback is not None and not callable(callback):
         raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
     own, rest = split_options(options)
-    source = Differenced.of(jac, constraints)
+    call = Call(fun, jac, args, x0, layout, start, constraints, method)
     # A journal may be read on another machine: what it is a journal of must not depend on this one.
     # And compiled code sees a sum of elements as a whole.
     interpreted = checkpoint is not None or isinstance(fun, PartiallySeparable)
-    named = "values" if source and method == "auto" else method
+    named = "values" if call.on_values and method == "auto" else method
     solver = make_solver(named, rest, None if interpreted else start.size)
+    request = Request(float(eps or 1.0), delta, _seed(rng, checkpoint), lipschitz)
     task = Task.read(
-        fun, x0, jac, args, structure, start, solver=solver, source=source,
-        exact=method == "auto" and source.named is None, name=solver.name,
-        stationarity=stationarity, options=own, plus=plus, bounds=bounds, constraints=constraints,
-        request=Request(float(eps or 1.0), delta, _seed(rng, checkpoint), lipschitz),
+        call, solver, stationarity, request, options=replace(own, curvature=declared(curvature)),
+        plus=plus, bounds=bounds,
         budget=call_budget(max_calls, 50_000 + (2_000 if solver.on_values else 100) * start.size),
         rel_eps=rel_eps, max_time=max_time, progress=progress, checkpoint=checkpoint,
         workers=workers,
-        callback=structure.callback(callback) if structure and callback else callback,
+        callback=callback_of_layout(callback, layout) if layout and callback else callback,
     )  # fmt: skip
     result = task.searched()
-    if task.reduction is Plain:
+    if not (task.on_values or task.limits):
         _warn_of_precision(result)
     return result
 

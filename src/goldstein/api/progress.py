@@ -6,12 +6,14 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import Any
 
 from goldstein.errors import InputTypeError
 from goldstein.solvers import State
 
 Report = Callable[[State, int], None]
+
+#: Is told how many are done, and a remark.
+Tell = Callable[[int, str], None]
 
 
 def reporter(
@@ -40,11 +42,21 @@ def reporter(
         return contextlib.nullcontext(progress)
     if not _shown(progress, "True, False or a callable progress(state, calls)"):
         return contextlib.nullcontext()
-    return _bar(budget, eps) if _rich_can_show() else _line(eps)
+    return _reports(budget, eps)
 
 
 @contextlib.contextmanager
-def counter(progress: bool, total: int, what: str) -> Iterator[Callable[[int, str], None]]:
+def _reports(budget: int, eps: float) -> Iterator[Report]:
+    with _display(budget, "calls") as tell:
+
+        def report(state: State, calls: int) -> None:
+            limits = "" if state.violation is None else f"  violation {state.violation:.2g}"
+            tell(calls, f"f {state.fx:.8g}{limits}   bound {state.bound:.3g} -> {eps:g}")
+
+        yield report
+
+
+def counter(progress: bool, total: int, what: str) -> contextlib.AbstractContextManager[Tell]:
     """Turn the argument `progress` into what is told how many are done, and a remark.
 
     Examples
@@ -53,17 +65,8 @@ def counter(progress: bool, total: int, what: str) -> Iterator[Callable[[int, st
     ...     tell(1, "best so far 2.5")
     """
     if not _shown(progress, "True or False"):
-        yield lambda done, remark: None
-    elif _rich_can_show():
-        from rich.progress import TextColumn
-
-        words = TextColumn("{task.completed}/{task.total} " + what)
-        with _display(words, TextColumn("{task.fields[remark]}")) as display:
-            task = display.add_task("", total=total, remark="")
-            yield lambda done, remark: display.update(task, completed=done, remark=remark)
-    else:
-        with _plain_line() as write:
-            yield lambda done, remark: write(f"{done}/{total} {what}   {remark}")
+        return contextlib.nullcontext(lambda done, remark: None)
+    return _display(total, what)
 
 
 def _shown(progress: object, wanted: str) -> bool:
@@ -85,63 +88,27 @@ def _rich_can_show() -> bool:
 
 
 @contextlib.contextmanager
-def _display(words: Any, *columns: Any) -> Iterator[Any]:
-    """A bar of rich on standard error, with words before and columns behind the time."""
+def _display(total: int, what: str) -> Iterator[Tell]:
+    """A bar of rich on standard error, or a line that is written over, and gone at the end."""
+    if not _rich_can_show():
+        try:
+            yield lambda done, remark: _write(f"{done}/{total} {what}   {remark}")
+        finally:
+            _write("")
+        return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    # What the function prints appears above the bar, unless it is on its way into a file.
-    shared = sys.stdout.isatty()
+    words = TextColumn("{task.completed}/{task.total} " + what)
     with Progress(
-        BarColumn(bar_width=24), words, TimeElapsedColumn(), *columns,
-        console=Console(stderr=True), transient=True, redirect_stdout=shared,
+        BarColumn(bar_width=24), words, TimeElapsedColumn(), TextColumn("{task.fields[remark]}"),
+        # What the function prints appears above the bar, unless it is on its way into a file.
+        console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty(),
     ) as display:  # fmt: skip
-        yield display
+        task = display.add_task("", total=total, remark="")
+        yield lambda done, remark: display.update(task, completed=done, remark=remark)
 
 
-@contextlib.contextmanager
-def _bar(budget: int, eps: float) -> Iterator[Report]:
-    from rich.progress import TextColumn
-
-    words = TextColumn("{task.completed}/{task.total} calls")
-    value = TextColumn("f {task.fields[value]}{task.fields[violation]}")
-    bound = TextColumn("bound {task.fields[bound]} -> " + f"{eps:g}")
-    with _display(words, value, bound) as display:
-        task = display.add_task("", total=budget, value="-", bound="-", violation="")
-
-        def report(state: State, calls: int) -> None:
-            display.update(
-                task, completed=calls, value=f"{state.fx:.8g}", bound=f"{state.bound:.3g}",
-                violation=_violation(state),
-            )  # fmt: skip
-
-        yield report
-
-
-@contextlib.contextmanager
-def _plain_line() -> Iterator[Callable[[str], None]]:
-    """One line on standard error that is written over, and gone at the end."""
-
-    def write(text: str) -> None:
-        sys.stderr.write(f"\r{text:<78}")
-        sys.stderr.flush()
-
-    try:
-        yield write
-    finally:
-        sys.stderr.write("\r" + " " * 78 + "\r")
-
-
-@contextlib.contextmanager
-def _line(eps: float) -> Iterator[Report]:
-    with _plain_line() as write:
-
-        def report(state: State, calls: int) -> None:
-            text = f"calls {calls}   f {state.fx:.8g}{_violation(state)}"
-            write(text + f"   bound {state.bound:.3g} -> {eps:g}")
-
-        yield report
-
-
-def _violation(state: State) -> str:
-    return "" if state.violation is None else f"  violation {state.violation:.2g}"
+def _write(text: str) -> None:
+    sys.stderr.write(f"\r{text:<78}" + ("" if text else "\r"))
+    sys.stderr.flush()

@@ -20,10 +20,11 @@ from goldstein.api.inputs import RNG, as_vector
 from goldstein.api.minimize import minimize
 from goldstein.api.options import did_you_mean
 from goldstein.checker.arrays import Vector
+from goldstein.display import InNotebooks
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle
-from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
+from goldstein.oracles.counted import BadAnswer, as_gradient, as_value
 from goldstein.result import Result
 from goldstein.solvers import Solver
 
@@ -56,7 +57,7 @@ class _Answer:
     kink: bool = False
 
 
-class Search:
+class Search(InNotebooks):
     """A run of `minimize` that asks and is told, instead of calling a function.
 
     Parameters
@@ -120,6 +121,11 @@ class Search:
             more["options"] = {"compiled": False, **options}
         request = {**more, "eps": eps, "delta": delta, "method": method, "rng": seed_from(rng)}
         self._begin({"x0": start, **request}, [])
+
+    def __repr__(self) -> str:
+        if self._result is not None:
+            return f"<Search, ended: {self._result.status.name}>"
+        return f"<Search, {'waits to be asked' if self._open is None else f'asks: {self._open}'}>"
 
     def ask(self) -> Question | None:
         """Return what the search wants to know, the same until it is told; None when it is over.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.api.inputs import RNG, as_start, check_size, is_number, sized
+from goldstein.display import InNotebooks
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.ball import LONGEST, smallest_delta, uniform_in_ball
 from goldstein.numerics.streams import seed_from, stream
@@ -22,7 +23,7 @@ _RELATIVE = 1e-3
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(InNotebooks):
     """A proposal for `minimize` and `certify`.
 
     Attributes
@@ -84,9 +85,9 @@ def suggest_target(
     for name, value in (("f_tol", f_tol), ("x_tol", x_tol)):
         if value is not None and not (is_number(value) and 0 < value < np.inf):
             raise InputError(f"{name} must be a positive finite number or None, got {value!r}.")
-    structure, start = as_start(x0)
+    layout, start = as_start(x0, fun)
     check_size(start)
-    oracle = CountedOracle(sized(as_oracle(fun, jac, args, structure), start), longest=LONGEST)
+    oracle = CountedOracle(sized(as_oracle(fun, jac, args, layout, start), start), longest=LONGEST)
     size = max(1.0, float(np.abs(start).max()))
     draw = stream(seed_from(rng), 0, "suggest")
     lengths = []

@@ -16,8 +16,7 @@ import numpy as np
 
 from goldstein.apriori.curves import Scalar, scalar_of
 from goldstein.apriori.modulus import arguments, plan, tree_of
-from goldstein.apriori.rules import levelled, nearest_kink
-from goldstein.apriori.rules.compositions import row_norms_upper
+from goldstein.apriori.rules import levelled, nearest_kink, row_norms_upper
 from goldstein.calculus.expression import Expression, meant, numbered
 from goldstein.calculus.foreign import Foreign
 from goldstein.calculus.rows import Row, affine_row
@@ -28,9 +27,8 @@ from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm
 from goldstein.checker.rounding import gamma
 from goldstein.checker.sides import Program
 from goldstein.errors import NotCertifiableError
-from goldstein.numerics.components import connected
 from goldstein.numerics.directed import product_up, quotient_down, root_sum_squares_up
-from goldstein.numerics.exact import exact_rank
+from goldstein.numerics.exact import connected, exact_rank
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
 
 

@@ -55,7 +55,8 @@ def scalar_of(e: Expression) -> Scalar | None:
     """Return what is known of an expression that is a function of each entry of another one."""
     if isinstance(e, Atom) and isinstance(e.known, Curve):
         steepest, curvature, kinks = e.known
-        return Scalar(kinks, steepest, lambda low, high: curvature, e.at)
+        sharpest = curvature if callable(curvature) else lambda low, high: curvature
+        return Scalar(kinks, steepest, sharpest, e.at)
     if isinstance(e, Atom) or e.kind is not Piecewise:
         return None
     node = Piecewise((0,), (1,), 1, *e.data)

@@ -25,10 +25,10 @@ from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.apriori.rules import (
     linear_composition,
     partially_separable_sum,
+    positive,
     rescale,
     separable_sum,
 )
-from goldstein.apriori.rules.checks import positive
 from goldstein.calculus.expression import Expression
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector

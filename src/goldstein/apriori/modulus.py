@@ -21,7 +21,7 @@ from goldstein.apriori.curves import Scalar, scalar_of
 from goldstein.calculus.atoms.base import Atom, Curve
 from goldstein.calculus.expression import Ball, Expression, as_matrix, in_order
 from goldstein.calculus.foreign import Foreign
-from goldstein.calculus.operators import matrix_norm
+from goldstein.calculus.operators import matrix_norm, picked
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, NotCertifiableError
@@ -224,7 +224,7 @@ def _forward(root: Expression, domain: Domain, estimate: bool = False) -> dict[i
             everything = np.arange(variable.size)
             support = np.ones(variable.size, dtype=bool)
             ranges[id(e)] = _Range(blocks.centre, blocks.radius(everything), 1.0, support)
-        elif (index := _index(e)) is not None and e.args[0] is variable:
+        elif (index := picked(e)) is not None and e.args[0] is variable:
             ranges[id(e)] = _gathered(index, blocks)
         elif e.kind is Foreign and not isinstance(e, Atom):
             ranges[id(e)] = _operator(e, inner[0], estimate)
@@ -233,13 +233,6 @@ def _forward(root: Expression, domain: Domain, estimate: bool = False) -> dict[i
         # Where tables are multiplied they need their shape.
         ranges[id(e)].centre = ranges[id(e)].centre.reshape(e.shape)
     return ranges
-
-
-def _index(e: Expression) -> NDArray[np.intp] | None:
-    """Return the entries that an expression picks, if it does nothing else."""
-    picks = e.kind is nodes.Affine and isinstance(e.data[0], tuple)
-    numbers, columns, ends, _ = e.data[0] if picks else (0, None, 0, 0)
-    return columns if numbers is None and ends is None and e.data[2] is e.data[3] is None else None
 
 
 def _gathered(index: NDArray[np.intp], blocks: _Blocks) -> _Range:
@@ -273,7 +266,7 @@ def _gains(e: Expression) -> tuple[float, float, float]:
     """Return bounds of an affine step: of its Jacobian; of what it does to norm and top of
     cotangents."""
     matrix, divisor = e.data[0], e.data[3]
-    if (index := _index(e)) is not None:
+    if (index := picked(e)) is not None:
         most = _repeats(index)
         return math.sqrt(most), most, most
     if isinstance(matrix, tuple) and any(part is None for part in matrix[:3]):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from goldstein.apriori.arrangement import Arrangement
 from goldstein.apriori.explain import outer_lipschitz
 from goldstein.apriori.modulus import Domain
-from goldstein.apriori.rules.checks import positive
+from goldstein.apriori.rules import positive
 from goldstein.calculus.expression import Expression
 from goldstein.numerics.directed import product_up, quotient_down, sum_up
 

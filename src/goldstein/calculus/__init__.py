@@ -11,40 +11,68 @@ from typing import Any
 
 from goldstein.calculus.atoms import absolute as abs
 from goldstein.calculus.atoms import (
+    arcsinh,
+    arctan,
     capped_l1,
+    cos,
+    cosh,
     eps_insensitive,
+    exp,
+    expm1,
     gated_relu,
     hard_tanh,
     hinge,
     huber,
     leaky_relu,
+    log,
+    log1p,
     log_sum,
     logistic,
     max_affine,
     maximum,
     mcp,
+    median,
     minimum,
+    norm,
     norm1,
     norm2,
     pinball,
+    power,
     pseudo_huber,
+    quantile,
+    quotient,
     ramp,
+    reciprocal,
     relu,
     relu6,
     row_max,
     scad,
+    sigmoid,
+    sin,
+    sinh,
     smooth_function,
     soft_threshold,
     softmax_cross_entropy,
     softplus,
+    sort,
+    sqrt,
     square,
     squared_hinge,
+    std,
+    sum_largest,
     sum_squares,
+    tan,
+    tanh,
+    trimmed_sum,
+    var,
 )  # fmt: skip
 from goldstein.calculus.atoms import largest as max
 from goldstein.calculus.atoms import smallest as min
+from goldstein.calculus.conditions import greater, where
 from goldstein.calculus.expression import Ball, Expression, Variable
-from goldstein.calculus.operators import concatenate, linear, stack
+from goldstein.calculus.operators import concatenate, einsum, linear, stack
+from goldstein.calculus.operators import cumulated as cumsum
+from goldstein.calculus.operators import product as prod
 from goldstein.calculus.operators import sum_entries as sum
 
 _HIGHER = {
@@ -69,12 +97,15 @@ _HIGHER = {
 _WHERE = {name: module for module, names in _HIGHER.items() for name in names}
 
 __all__ = [
-    "Ball", "Expression", "Variable", "abs", "capped_l1", "concatenate", "eps_insensitive",
-    "gated_relu", "hard_tanh", "hinge", "huber", "leaky_relu", "linear", "log_sum", "logistic",
-    "max", "max_affine", "maximum", "mcp", "min", "minimum", "norm1", "norm2", "pinball",
-    "pseudo_huber", "ramp", "relu", "relu6", "row_max", "scad", "smooth_function",
-    "soft_threshold", "softmax_cross_entropy", "softplus", "square", "squared_hinge", "stack",
-    "sum", "sum_squares",
+    "Ball", "Expression", "Variable", "abs", "arcsinh", "arctan", "capped_l1", "concatenate",
+    "cos", "cosh", "cumsum", "einsum", "eps_insensitive", "exp", "expm1", "gated_relu", "greater",
+    "hard_tanh", "hinge", "huber", "leaky_relu", "linear", "log", "log1p", "log_sum", "logistic",
+    "max", "max_affine", "maximum", "mcp", "median", "min", "minimum", "norm", "norm1", "norm2",
+    "pinball", "power", "prod", "pseudo_huber", "quantile", "quotient", "ramp", "reciprocal",
+    "relu", "relu6", "row_max", "scad", "sigmoid", "sin", "sinh", "smooth_function",
+    "soft_threshold", "softmax_cross_entropy", "softplus", "sort", "sqrt", "square",
+    "squared_hinge", "stack", "std", "sum", "sum_largest", "sum_squares", "tan", "tanh",
+    "trimmed_sum", "var", "where",
 ]  # fmt: skip
 __all__ += list(_WHERE)
 

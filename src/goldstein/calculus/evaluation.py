@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from goldstein.calculus.elementary import ELEMENTARY
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import (
@@ -25,6 +26,7 @@ from goldstein.checker.nodes import (
     Max,
     Node,
     Norm2,
+    Order,
     Piecewise,
     Product,
     Rowwise,
@@ -35,16 +37,6 @@ from goldstein.checker.rounding import UNIT
 
 #: Nodes of up to so many entries are evaluated together.
 SMALL = 64
-
-#: Of smooth functions of u, as source: value and slope; and, where |u| <= v up to an error e, how
-#: large the value is (V itself, once known) and how wrong.
-SMOOTH = {
-    "exp": ("exp({u})", "exp({u})", "scalar_exp({v})", "V * scalar_exp({e}) * {e}"),
-    "log": ("log({u})", "1.0 / {u}", "absolute(t[OUT]).max(initial=0.0)",
-            "{e} / max({u}.min(initial=inf) - {e}, 1e-300)"),
-    "pseudo_huber": ("{u} * ({u} / (1.0 + hypot(1.0, {u})))", "{u} / hypot(1.0, {u})",
-                     "{v}", "{e}"),
-}  # fmt: skip
 
 #: The pieces of u^2.
 SQUARE = ((Fraction(0), Fraction(0), Fraction(1)),)
@@ -57,6 +49,8 @@ def has_kinks(node: Node) -> bool:
     """Has a node kinks of its own?"""
     if isinstance(node, Max):
         return node.columns > 1
+    if isinstance(node, Order):
+        return node.matters(0, node.columns)
     return isinstance(node, Norm2) or (isinstance(node, Piecewise) and any(node.jumps))
 
 
@@ -168,16 +162,21 @@ class Evaluation:
             elif isinstance(node, Norm2):
                 zero = np.flatnonzero(~node.rows(t[self.at[node.of[0]]]).any(axis=1)).tolist()
                 found[k] = dict.fromkeys(zero, np.ones(node.columns))
+            elif isinstance(node, Order):
+                found[k] = {0: (0, _order(t[self.at[node.of[0]]], node.columns).tolist())}
         return found
 
-    def _chosen(self, t: Vector, pieces: Pieces | None) -> tuple[Indices, dict[int, Vector]]:
+    def _chosen(self, t: Vector, pieces: Pieces | None) -> tuple[Indices, dict[int, Any]]:
         """Return the pieces on a tape, and by place the directions out of the kinks of norms."""
-        q, directions = np.zeros(self.size, dtype=np.intp), dict[int, Vector]()
+        q, directions = np.zeros(self.size, dtype=np.intp), dict[int, Any]()
         if pieces is None:
             with np.errstate(all="ignore"):
                 self._sides(t, q)
         for k, piece in (pieces or {}).items():
-            if isinstance(piece, dict):
+            node = self.nodes[k]
+            if isinstance(node, Order):
+                directions[self.at[k].start] = node.order(piece)
+            elif isinstance(piece, dict):
                 directions |= {self.at[k].start + row: _floats(way) for row, way in piece.items()}
             elif self.at[k].stop:
                 first = self.at[self.nodes[k].of[0]].start
@@ -246,10 +245,11 @@ class _Writer:
                 inner = _fused(k, nodes, uses)
                 hidden |= set(inner)
                 self.fused |= {k: nodes[inner[-1]].of[0]} if inner else {}
-        names = ("absolute", "maximum", "minimum", "exp", "log", "hypot", "searchsorted", "dot",
-                 "logaddexp", "count_nonzero", "broadcast_to")  # fmt: skip
+        names = ("absolute", "maximum", "minimum", "exp", "log", "sin", "cos", "tanh", "arctan",
+                 "sqrt", "hypot", "searchsorted", "dot", "logaddexp", "count_nonzero",
+                 "broadcast_to", "sort")  # fmt: skip
         self.env: dict[str, Any] = {name: getattr(np, name) for name in names} | {
-            "add_at": np.add.at, "inf": inf, "lengths": _lengths, "units": _units,
+            "add_at": np.add.at, "inf": inf, "lengths": _lengths, "units": _units, "order": _order,
             "scalar_exp": lambda v: exp(v) if v < 700.0 else inf,
         }  # fmt: skip
         self.at: list[slice] = [slice(0, 0)] * len(nodes)
@@ -519,7 +519,7 @@ class _Writer:
         v, e = self._size(places)
         value, slope, size, error = (
             text.format(u=f"t[{self._span(places)}]", v=v, e=e)
-            for text in SMOOTH[node.function.name]
+            for text in ELEMENTARY[node.function.name][:4]
         )
         back = self._add(places, f"g[OUT] * ({slope})")
         return self._step(members, f"t[OUT] = {value}", back, size, error, 8)
@@ -567,11 +567,33 @@ class _Writer:
             members, f"t[OUT] = {u}.max(axis=1)", "add_at(g, q[OUT], g[OUT])", v, e, 0, sides, clear
         )
 
+    def _order(self, members: list[int]) -> Step:
+        node: Any = self.nodes[members[0]]
+        places, columns, name = self._args(members), node.columns, self._name(node.weights)
+        u, (v, e) = f"t[{self._span(places)}]", self._size(places)
+        rows, start = f"{u}.reshape(-1, {columns})", self.at[members[0]].start
+        forward = f"t[OUT] = (sort({rows}, axis=1) @ {name}.T).ravel()"
+        order = f"o = directions[{start}] if {start} in directions else order({u}, {columns})"
+        back = f"(g[OUT].reshape(-1, {len(node.weights)}) @ {name}).ravel()"
+        backward = f"{order}\ng[{self._name(places)}[o]] += {back}"
+        gain = _row_sum(node.weights)
+        apart = self._name(np.flatnonzero((np.diff(node.weights, axis=1) != 0).any(axis=0)))
+        gaps = f"(s[:, 1:] - s[:, :-1])[:, {apart}].min(initial=inf)"
+        clear = f"s = sort({rows}, axis=1)\nif not {gaps} > 4.0 * {e}: return None"
+        size, error = (f"{gain!r} * {end}" for end in (v, e))
+        return self._step(members, forward, backward, size, error, columns, clear=clear)
+
     def _foreign(self, members: list[int]) -> Step:
         places = self._args(members)
         u, name = f"t[{self._span(places)}]", self._name(self.nodes[members[0]])
         back = self._add(places, f"{name}.pulled_back(g[OUT], {u})")
         return self._step(members, f"t[OUT] = {name}.evaluated({u})", back, "inf", "inf", 0)
+
+
+def _order(u: Vector, columns: int) -> Indices:
+    """Return the places of rows in ascending order."""
+    rows = u.reshape(-1, columns).argsort(axis=1, kind="stable")
+    return (rows + np.arange(len(rows))[:, None] * columns).ravel()
 
 
 def _whole(a: int, nodes: Sequence[Node]) -> _Term:

@@ -31,7 +31,7 @@ from goldstein.checker.sides import Program, Side
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
 from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle
-from goldstein.oracles.constraints import Comparison
+from goldstein.oracles.problem import Comparison
 
 if TYPE_CHECKING:
     from goldstein.apriori.explain import Explanation
@@ -138,7 +138,7 @@ class Expression(SetOnce, Oracle):
         """Return the same function, made anew from its definition: nothing else is shared."""
         return self.over(Variable(self.variable.size))
 
-    def over(self, variable: Variable, of: Expression | None = None) -> Expression:
+    def over(self, variable: Expression, of: Expression | None = None) -> Expression:
         """Return the same function of another variable, in place of the old one or of `of`."""
         of = self.variable if of is None else of
         made = {id(of): variable.reshape(of.shape)}
@@ -166,7 +166,7 @@ class Expression(SetOnce, Oracle):
         {'op': 'piecewise', 'of': [0], 'breakpoints': ['0'], 'pieces': [['0', '-1'], ['0', '1']]}
         {'op': 'affine', 'of': [1], 'columns': 1, 'width': 2, 'rows': [['1', '1']]}
         """
-        from goldstein.certificates.written_program import written_nodes
+        from goldstein.certificates.export import written_nodes
 
         return written_nodes(self.program())
 
@@ -386,8 +386,8 @@ class Expression(SetOnce, Oracle):
     def __truediv__(self, other: Any) -> Expression:
         return operators.divide(self, other)
 
-    def __rtruediv__(self, other: Any) -> NoReturn:
-        operators.refuse_quotient()
+    def __rtruediv__(self, other: Any) -> Expression:
+        return operators.multiply(atoms.reciprocal(self), other)
 
     def __matmul__(self, other: Any) -> Expression:
         return operators.matmul(self, other)
@@ -398,10 +398,8 @@ class Expression(SetOnce, Oracle):
     def __pow__(self, exponent: Any) -> Expression:
         return atoms.power(self, exponent)
 
-    def __rpow__(self, base: Any) -> NoReturn:
-        raise InputTypeError(
-            f"{base!r} ** u is no polynomial of u; use smooth_function(u, value, derivative)."
-        )
+    def __rpow__(self, base: Any) -> Expression:
+        return atoms.power(base, self)
 
     def _no_remainder(self, other: Any) -> NoReturn:
         raise InputTypeError("an expression has no %, // or divmod: they jump.")
@@ -479,21 +477,22 @@ class Expression(SetOnce, Oracle):
         """The transpose."""
         return operators.gather(self, np.arange(self.size).reshape(self.shape).T)
 
-    def sum(self, axis: int | None = None) -> Expression:
-        """Return the sum of all entries, or along one axis."""
-        return operators.sum_entries(self, axis)
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Expression:
+        """Return the sum of all entries, or along an axis."""
+        return operators.sum_entries(self, axis, keepdims)
 
-    def mean(self) -> Expression:
-        """Return the mean of all entries."""
-        return self.sum() / self.size
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Expression:
+        """Return the mean of all entries, or along an axis."""
+        total = self.sum(axis, keepdims)
+        return total / (self.size // total.size)
 
-    def max(self) -> Expression:
-        """Return the largest entry."""
-        return atoms.largest(self)
+    def max(self, axis: Any = None, keepdims: bool = False) -> Expression:
+        """Return the largest entry, or those along an axis."""
+        return atoms.largest(self, axis=axis, keepdims=keepdims)
 
-    def min(self) -> Expression:
-        """Return the smallest entry."""
-        return atoms.smallest(self)
+    def min(self, axis: Any = None, keepdims: bool = False) -> Expression:
+        """Return the smallest entry, or those along an axis."""
+        return atoms.smallest(self, axis=axis, keepdims=keepdims)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -629,6 +628,8 @@ def _is_on_kink(node: nodes.Node, u: Vector) -> bool:
     if isinstance(node, nodes.Max):
         table = node.rows(u)
         return bool(np.count_nonzero(table == table.max(axis=1, keepdims=True)) > node.size)
+    if isinstance(node, nodes.Order):
+        return bool((np.diff(np.sort(u.reshape(-1, node.columns), axis=1), axis=1) == 0).any())
     return isinstance(node, nodes.Norm2) and not node.rows(u).any(axis=1).all()
 
 

@@ -9,20 +9,23 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from goldstein.calculus.atoms import (
-    absolute,
-    largest,
-    maximum,
-    minimum,
-    norm1,
-    norm2,
-    smallest,
-    softplus,
-    square,
-)
-from goldstein.calculus.expression import Expression
-from goldstein.calculus.operators import concatenate, stack, sum_entries
-from goldstein.errors import InputError, InputTypeError
+from goldstein.calculus import atoms, operators
+from goldstein.calculus.expression import Expression, holds_expressions
+from goldstein.errors import InputTypeError
+
+#: Functions that only move entries: they are called with places instead. By name, how many of the
+#: arguments, or entries of the first one, are moved.
+ONE, MANY, ALL = 1, -1, -2
+_MOVERS = {
+    ONE: "reshape ravel transpose swapaxes moveaxis rollaxis roll flip fliplr flipud rot90 tile "
+    "repeat take squeeze expand_dims broadcast_to diag diagonal diagflat tril triu split "
+    "array_split hsplit vsplit atleast_1d atleast_2d atleast_3d delete pad resize take_along_axis "
+    "compress",
+    MANY: "concatenate stack hstack vstack dstack column_stack block",
+    ALL: "meshgrid broadcast_arrays",
+    2: "append",
+}
+MOVERS = {name: how for how, names in _MOVERS.items() for name in names.split()}
 
 
 def _binary(name: str) -> Callable[[Any, Any], Any]:
@@ -37,8 +40,16 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _log_sum_exp(a: Any, b: Any) -> Expression:
-    total: Expression = softplus(_binary("sub")(b, a)) + a
+    total: Expression = atoms.softplus(_binary("sub")(b, a)) + a
     return total
+
+
+def _hypot(a: Any, b: Any) -> Expression:
+    return atoms.sqrt(_binary("add")(_squared(a), _squared(b)))
+
+
+def _squared(a: Any) -> Any:
+    return atoms.square(a) if isinstance(a, Expression) else np.square(a)
 
 
 UFUNCS: dict[Any, Callable[..., Any]] = {
@@ -48,72 +59,154 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.divide: _binary("truediv"),
     np.matmul: _binary("matmul"),
     np.power: _binary("pow"),
+    np.float_power: _binary("pow"),
     np.negative: lambda a: -a,
     np.positive: lambda a: a,
-    np.absolute: absolute,
-    np.fabs: absolute,
-    np.square: square,
-    np.maximum: maximum,
-    np.minimum: minimum,
+    np.conjugate: lambda a: a,
+    np.absolute: atoms.absolute,
+    np.fabs: atoms.absolute,
+    np.square: atoms.square,
+    np.maximum: atoms.maximum,
+    np.minimum: atoms.minimum,
+    np.fmax: atoms.maximum,
+    np.fmin: atoms.minimum,
     np.logaddexp: _log_sum_exp,
-}
+    np.hypot: _hypot,
+    np.exp2: lambda a: atoms.power(2.0, a),
+    np.log2: lambda a: atoms.log(a) / math.log(2.0),
+    np.log10: lambda a: atoms.log(a) / math.log(10.0),
+    np.deg2rad: lambda a: a * (math.pi / 180.0),
+    np.radians: lambda a: a * (math.pi / 180.0),
+    **{getattr(np, name): getattr(atoms, name) for name in (
+        "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arctan",
+        "arcsinh", "sqrt", "reciprocal")},
+}  # fmt: skip
 _COMPARISONS = frozenset(
     {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 )
-
-
-def _norm(u: Expression, ord: Any = None) -> Expression:
-    if ord in (None, 2) and (ord is None or u.ndim == 1):
-        return norm2(u)
-    if u.ndim == 1 and ord == 1:
-        return norm1(u)
-    if u.ndim == 1 and ord == math.inf:
-        return largest(absolute(u))
-    raise InputError(f"no norm of order {ord!r} for shape {u.shape}; there are 1, 2 and inf.")
 
 
 def _dot(a: Any, b: Any) -> Any:
     return _binary("matmul")(a, b) if np.ndim(a) and np.ndim(b) else _binary("mul")(a, b)
 
 
-def _clip(u: Any, low: Any = None, high: Any = None) -> Expression:
-    raised = u if low is None else maximum(u, low)
-    return raised if high is None else minimum(raised, high)
+def _outer(a: Any, b: Any) -> Any:
+    return operators.einsum("i,j->ij", *(c if np.ndim(c) == 1 else np.ravel(c) for c in (a, b)))
 
 
-def _difference(u: Expression, n: int = 1) -> Expression:
-    if u.ndim != 1:
-        raise InputError(f"diff takes a vector, got shape {u.shape}; use slices.")
+def _clip(u: Any, low: Any = None, high: Any = None, **options: Any) -> Expression:
+    low, high = options.get("min", low), options.get("max", high)
+    raised = u if low is None else atoms.maximum(u, low)
+    return raised if high is None else atoms.minimum(raised, high)
+
+
+def _difference(u: Expression, n: int = 1, axis: int = -1) -> Expression:
     for _ in range(n):
-        u = u[1:] - u[:-1]
+        first = operators.moved([u], lambda p: np.delete(p[0], -1, axis))
+        u = operators.moved([u], lambda p: np.delete(p[0], 0, axis)) - first
     return u
 
 
+def _average(u: Any, axis: Any = None, weights: Any = None) -> Any:
+    if weights is None:
+        return u.mean(axis)
+    if axis is not None and np.ndim(weights) == 1:
+        weights = np.reshape(weights, [-1 if k == axis % np.ndim(u) else 1 for k in
+                                       range(np.ndim(u))])  # fmt: skip
+    total = np.sum(weights * np.ones(np.shape(u)), axis) if not isinstance(
+        weights, Expression) else (weights * np.ones(np.shape(u))).sum(axis)  # fmt: skip
+    return operators.sum_entries(u * weights, axis) / total
+
+
+def _inner(a: Any, b: Any) -> Any:
+    return _dot(a, b) if np.ndim(b) < 2 else _dot(a, np.swapaxes(b, -1, -2))
+
+
+def _cross(a: Any, b: Any) -> Any:
+    turn = [[1, 2, 0], [2, 0, 1]]
+    (a1, a2), (b2, b1) = ([c[..., p] for p in turn] for c in (a, b))
+    return a1 * b1 - a2 * b2
+
+
+def _trace(u: Expression) -> Expression:
+    return operators.sum_entries(operators.moved([u], lambda p: np.diagonal(p[0])))
+
+
+def _accumulated(combine: Callable[[Any, Any], Any], u: Expression, axis: int = 0) -> Expression:
+    columns = operators.moved([u], lambda p: list(np.moveaxis(p[0], axis, 0)))
+    for k in range(1, len(columns)):
+        columns[k] = combine(columns[k - 1], columns[k])
+    whole: Expression = operators.moved(columns, lambda p: np.stack(p, axis))
+    return whole
+
+
+def _convolve(a: Any, b: Any, mode: str = "full") -> Any:
+    a, b = (c if isinstance(c, Expression) else np.asarray(c) for c in (a, b))
+    n, m = np.size(a), np.size(b)
+    full = [(i + j, i, j) for i in range(n) for j in range(m)]
+    low, size = {"full": (0, n + m - 1), "valid": (min(n, m) - 1, max(n, m) - min(n, m) + 1),
+                 "same": ((min(n, m) - 1) // 2, max(n, m))}[mode]  # fmt: skip
+    table = np.zeros((size, len(full)))
+    for place, (k, _, _) in enumerate(full):
+        if low <= k < low + size:
+            table[k - low, place] = 1.0
+    i, j = np.array(full)[:, 1], np.array(full)[:, 2]
+    return operators.linear(table, _binary("mul")(a[i], b[j]))
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.sum: sum_entries,
-    np.mean: lambda u: u.mean(),
-    np.max: largest,
-    np.min: smallest,
+    np.sum: operators.sum_entries,
+    np.mean: lambda u, axis=None, keepdims=False: u.mean(axis, keepdims),
+    np.average: _average,
+    np.max: lambda u, axis=None, keepdims=False: atoms.largest(u, axis=axis, keepdims=keepdims),
+    np.min: lambda u, axis=None, keepdims=False: atoms.smallest(u, axis=axis, keepdims=keepdims),
+    np.ptp: lambda u, axis=None: u.max(axis) - u.min(axis),
+    np.var: atoms.var,
+    np.std: atoms.std,
+    np.prod: operators.product,
+    np.cumsum: operators.cumulated,
+    np.cumprod: lambda u, axis=0: _accumulated(_binary("mul"), u, axis),
+    np.sort: atoms.sort,
+    np.median: atoms.median,
+    np.quantile: atoms.quantile,
+    np.percentile: lambda u, q, *more, **options: atoms.quantile(u, q / 100.0, *more, **options),
     np.dot: _dot,
+    np.inner: _inner,
+    np.outer: _outer,
+    np.cross: _cross,
+    np.trace: _trace,
+    np.convolve: _convolve,
+    np.einsum: operators.einsum,
     np.vdot: lambda a, b: _dot(np.ravel(a), np.ravel(b)),
-    np.linalg.norm: _norm,
+    np.linalg.norm: atoms.norm,
     np.clip: _clip,
     np.diff: _difference,
-    np.reshape: lambda u, shape: u.reshape(shape),
-    np.ravel: lambda u: u.reshape(-1),
-    np.transpose: lambda u: u.T,
-    np.stack: stack,
-    np.concatenate: concatenate,
     np.shape: lambda u: u.shape,
     np.ndim: lambda u: u.ndim,
     np.size: lambda u: u.size,
+    np.real: lambda u: u,
+    np.copy: lambda u: u,
 }
+
+#: `ufunc.reduce`, `.accumulate`, `.outer`.
+_REDUCED = {
+    np.add: operators.sum_entries, np.maximum: atoms.largest, np.minimum: atoms.smallest,
+    np.multiply: operators.product,
+}  # fmt: skip
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Answer `ufunc(*inputs)`, some of which are expressions."""
     if ufunc in _COMPARISONS:
         next(a for a in inputs if isinstance(a, Expression))._no_order(None)
+    options = {name: value for name, value in options.items() if value is not None}
+    if method == "reduce" and ufunc in _REDUCED:
+        return _REDUCED[ufunc](inputs[0], **{"axis": 0} | options)
+    if method == "accumulate" and ufunc in UFUNCS and not options:
+        return _accumulated(UFUNCS[ufunc], *inputs)
+    if method == "outer" and ufunc in UFUNCS and not options:
+        a, b = inputs
+        return UFUNCS[ufunc](a.reshape(*np.shape(a), *[1] * np.ndim(b)), b)
     if ufunc not in UFUNCS or method != "__call__" or options:
         _refuse(f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), options)
     return UFUNCS[ufunc](*inputs)
@@ -122,23 +215,35 @@ def apply_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], options: dict[st
 def apply_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Answer a function of NumPy that is no ufunc."""
     name = f"{function.__module__}.{function.__name__}"
-    if function not in FUNCTIONS:
-        _refuse(name, {})
+    mover = MOVERS.get(function.__name__)
     try:
-        return FUNCTIONS[function](*args, **options)
+        if mover is not None and function.__module__ == "numpy":
+            return _moved(function, mover, args, options)
+        if function in FUNCTIONS:
+            return FUNCTIONS[function](*args, **options)
     except TypeError as failure:
         if isinstance(failure, InputTypeError):
             raise
         _refuse(name, options)
+    _refuse(name, {})
+
+
+def _moved(function: Any, how: int, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Call a function that moves entries with places."""
+    parts: list[Any] = list(args if how == ALL else args[0] if how == MANY else args[:how])
+    rest = () if how == ALL else args[1 if how == MANY else how :]
+    parts = [operators.stack(p) if holds_expressions(p) else p for p in parts]
+    if how == MANY:
+        return operators.moved(parts, lambda places: function(places, *rest, **options))
+    return operators.moved(parts, lambda places: function(*places, *rest, **options))
 
 
 def _refuse(name: str, options: dict[str, Any]) -> NoReturn:
-    known = [u.__name__ for u in UFUNCS] + [f.__name__ for f in FUNCTIONS]
     what = f"{name} with {', '.join(options)}" if options else name
     raise InputTypeError(
-        f"{what} is not known for expressions, whose kinks must be known. There are "
-        f"{', '.join(sorted(set(known)))} and the atoms of goldstein; a smooth function of your "
-        "own is smooth_function(u, value, derivative)."
+        f'{what} is not known for expressions, whose kinks must be known. The page "No gradient '
+        "needed\" of the documentation lists NumPy's functions that are; a smooth function of your "
+        "own is smooth_function(u, value, derivative), for anything else give a gradient."
     )
 
 
@@ -176,8 +281,8 @@ def refuse_torch(function: Any) -> NoReturn:
     raise InputTypeError(
         f"torch.{name} is not known for expressions; write it with NumPy's functions and the atoms "
         "of goldstein (np.abs, np.maximum, gs.relu, ...), or keep the function in PyTorch and pass "
-        "goldstein.torch.oracle(fn, params)."
+        "goldstein.torch.oracle(fn, params), or goldstein.torch.trace(fn, params)."
     )
 
 
-__all__ = ["apply_function", "apply_ufunc", "as_object", "refuse_torch"]
+__all__ = ["MOVERS", "apply_function", "apply_ufunc", "as_object", "refuse_torch"]

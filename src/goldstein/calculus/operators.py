@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import hand_over, own, own_integers, own_sparse
-from goldstein.calculus.expression import Expression, as_expression, holds_expressions
+from goldstein.calculus.expression import (
+    Expression,
+    as_expression,
+    as_matrix,
+    holds_expressions,
+    meant,
+)
 from goldstein.calculus.foreign import Foreign
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
@@ -34,19 +42,46 @@ def affine(
     offset: Any = None, divisor: Any = None,
 ) -> Expression:  # fmt: skip
     """Return (M u + offset) / divisor; a matrix of None is the identity."""
+    order = meant(u)
+    if order.kind is nodes.Order and matrix is not None and columns == 1:
+        weights = _combined(order, matrix)
+        if weights is not None:
+            data = (order.data[0], weights)
+            u, matrix = Expression(nodes.Order, order.args, shape, data, order.name), None
+            if offset is divisor is None:
+                return u
     matrix = (None, None, None, (u.size, u.size)) if matrix is None else matrix
     return Expression(nodes.Affine, (u,), shape, (matrix, columns, offset, divisor), name)
+
+
+def _combined(order: Expression, matrix: Any) -> Vector | None:
+    """Return the weights of a matrix times sorted entries of one row, if it is simply those."""
+    width, weights = order.data
+    chosen = ((weights == 0) | (weights == 1)).all() and (weights.sum(axis=1) == 1).all()
+    if not chosen or weights.sum(axis=0).max() > 1 or order.args[0].size != width:
+        return None
+    table = as_matrix(matrix)
+    return hand_over(np.asarray((table.toarray() if sparse.issparse(table) else table) @ weights))
 
 
 def gather(u: Expression, index: Any) -> Expression:
     """Return entries of an expression in another order or shape: slices, reshape, transpose."""
     index = np.asarray(index, dtype=np.intp)
+    if (inner := picked(u)) is not None:
+        return gather(u.args[0], inner[index])
     if index.size == u.size and (index.ravel() == np.arange(u.size)).all():
         return (
             u if index.shape == u.shape else Expression(nodes.Add, (u,), index.shape, (), "Gather")
         )
-    picked = (None, own_integers(index.ravel()), None, (index.size, u.size))
-    return affine("Gather", u, index.shape, picked)
+    table = (None, own_integers(index.ravel()), None, (index.size, u.size))
+    return affine("Gather", u, index.shape, table)
+
+
+def picked(e: Expression) -> NDArray[np.intp] | None:
+    """Return the entries that an expression picks, if it does nothing else."""
+    picks = e.kind is nodes.Affine and isinstance(e.data[0], tuple)
+    numbers, columns, ends, _ = e.data[0] if picks else (0, None, 0, 0)
+    return columns if numbers is None and ends is None and e.data[2] is e.data[3] is None else None
 
 
 def scale(u: Expression, factor: Any, name: str = "Scale") -> Expression:
@@ -110,6 +145,8 @@ def linear(A: Any, u: Expression) -> Expression:
         matrix = own_sparse(A)
     elif not isinstance(A, LinearOperator | BlockedRows):
         matrix = own(A, "the matrix")
+        if max(matrix.ndim, u.ndim) > 2 and min(matrix.ndim, u.ndim) > 0:
+            return batched(matrix, u)
         if matrix.ndim == 1:
             return linear(matrix[None, :], u).reshape(*u.shape[1:])
     if len(matrix.shape) != 2 or u.ndim not in (1, 2) or matrix.shape[1] != u.shape[0]:
@@ -127,8 +164,8 @@ def linear(A: Any, u: Expression) -> Expression:
     return affine("Linear", u, shape, matrix, columns=math.prod(u.shape[1:]))
 
 
-def sum_entries(u: Any, axis: int | None = None) -> Expression:
-    """Return the sum of all entries, or along one axis of a table (public name: `sum`).
+def sum_entries(u: Any, axis: Any = None, keepdims: bool = False) -> Expression:
+    """Return the sum of all entries, or along an axis or several (public name: `sum`).
 
     Examples
     --------
@@ -139,16 +176,44 @@ def sum_entries(u: Any, axis: int | None = None) -> Expression:
     array([2., 4.])
     """
     inner = as_expression(u, "sum")
-    if axis is not None and not (
-        isinstance(axis, int | np.integer) and -inner.ndim <= axis < inner.ndim
-    ):
-        raise InputError(f"axis is {axis!r}, expected a whole number below {inner.ndim}.")
-    if axis is None or inner.ndim == 1:
+    if axis is None and not keepdims:
         return affine("Sum", inner, (), hand_over(np.ones((1, inner.size))))
-    rows, columns = inner.shape
-    if axis % 2 == 0:
-        return linear(np.ones((1, rows)), inner).reshape(columns)
-    return linear(np.ones((1, columns)), inner.T).reshape(rows)
+    places, shape = rows_along(inner, axis, keepdims)
+    if inner.ndim == 2 and axis in (0, -2) and not keepdims:
+        return linear(np.ones((1, len(inner))), inner).reshape(shape)
+    ends = hand_over(np.arange(len(places) + 1) * places.shape[1])
+    numbers = hand_over(np.ones(places.size))
+    table = (numbers, own_integers(places.ravel()), ends, (len(places), inner.size))
+    return affine("Sum", inner, shape, table)
+
+
+def rows_along(
+    u: Expression, axis: Any = None, keepdims: bool = False
+) -> tuple[NDArray[np.intp], Shape]:
+    """Return the places of the entries along an axis or several, row by row, and the shape left."""
+    axes = tuple(range(u.ndim)) if axis is None else axis
+    try:
+        if not all(isinstance(a, int | np.integer) for a in np.atleast_1d(np.array(axes, object))):
+            raise TypeError
+        axes = normalize_axis_tuple(axes, u.ndim)
+    except (TypeError, ValueError):
+        raise InputError(f"axis is {axis!r}, expected a whole number below {u.ndim}.") from None
+    places = np.arange(u.size).reshape(u.shape)
+    rows = np.moveaxis(places, axes, range(u.ndim - len(axes), u.ndim))
+    left = [n for a, n in enumerate(u.shape) if a not in axes]
+    shape = [1 if a in axes else n for a, n in enumerate(u.shape)] if keepdims else left
+    return rows.reshape(math.prod(left), -1), tuple(shape)
+
+
+def table_along(
+    u: Any, axis: Any = None, keepdims: bool = False, what: str = "max"
+) -> tuple[Expression, Shape]:
+    """Return the entries along an axis as the rows of a table, and the shape left."""
+    u = as_expression(u, what)
+    if u.size == 0:
+        raise InputError(f"{what} expects at least one entry, got none.")
+    places, shape = rows_along(u, axis, keepdims)
+    return gather(u, places), shape
 
 
 # --- two arguments ---------------------------------------------------------------------------
@@ -160,6 +225,10 @@ def add(u: Expression, other: Any) -> Expression:
     shape = common_shape("add", u.shape, other.shape)
     if not isinstance(other, Expression):
         return shift(broadcast(u, shape), other)
+    for log, m in ((u, other), (other, u)):
+        merged = atoms.lifted(log, m) if log.name == "log" and log.shape == shape else None
+        if merged is not None:
+            return merged
     terms: list[Expression] = []
     for a in (broadcast(u, shape), broadcast(other, shape)):
         terms += a.args if a.kind is nodes.Add and len(a.args) > 1 else [a]
@@ -186,19 +255,140 @@ def matmul(u: Expression, other: Any) -> Expression:
     """Return `u @ other` for a constant or an expression."""
     if isinstance(other, Expression) or holds_expressions(other):
         right = as_expression(other, "@")
+        if u.shape and right.shape and max(u.ndim, right.ndim) > 2:
+            return batched(u, right)
         if not u.shape or not right.shape or u.shape[-1] != right.shape[0]:
             raise InputError(f"cannot multiply shapes {u.shape} and {right.shape}.")
         shape = (*u.shape[:-1], *right.shape[1:])
         return Expression(nodes.Product, (u, right), shape, (1, u.shape[-1]), "MatMul")
     kept = sparse.issparse(other) or isinstance(other, LinearOperator)
     matrix = other if kept else exact_floats(other, "the matrix")
+    if max(matrix.ndim, u.ndim) > 2 and min(matrix.ndim, u.ndim) > 0:
+        return batched(u, matrix)
     return linear(matrix, u.T) if matrix.ndim == 1 else linear(matrix.T, u.T).T
+
+
+def batched(u: Any, v: Any) -> Expression:
+    """Return `u @ v` of stacks of tables, one of them perhaps numbers."""
+    shapes, names = [np.shape(a) for a in (u, v)], "abcdefghijklm"
+    left = "x" if len(shapes[0]) == 1 else names[: len(shapes[0]) - 2][::-1] + "yx"
+    right = "x" if len(shapes[1]) == 1 else names[: len(shapes[1]) - 2][::-1] + "xz"
+    batch = max(left[:-2], right[:-2], key=len)
+    rest = "y" * ("y" in left) + "z" * ("z" in right)
+    return einsum(f"{left},{right}->{batch}{rest}", u, v)
+
+
+def einsum(subscripts: str, *operands: Any) -> Expression:
+    """Return sums of products of one or two operands, as `np.einsum`; one may be numbers.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> w = Variable(2)
+    >>> einsum("i,j->ij", w, w)(np.array([1.0, 3.0]))
+    array([[1., 3.],
+           [3., 9.]])
+    """
+    inputs, _, out = subscripts.replace(" ", "").partition("->")
+    names = inputs.split(",")
+    if "." in subscripts or len(names) != len(operands) or len(operands) > 2:
+        raise InputError(f"einsum takes one or two operands and no dots, got {subscripts!r}.")
+    if "->" not in subscripts:
+        out = "".join(sorted(c for c in set(inputs) - {","} if inputs.count(c) == 1))
+    sizes = {c: n for name, u in zip(names, operands) for c, n in zip(name, np.shape(u)) if n != 1}
+    parts = [_axes(u, name, out + "".join(names[1 - k :][:1]) * (len(names) == 2))
+             for k, (u, name) in enumerate(zip(operands, names))]  # fmt: skip
+    if len(parts) == 1:
+        u, name = parts[0]
+        return gather(u, np.einsum(f"{name}->{out}", np.arange(u.size).reshape(u.shape)))
+    (u, a), (v, b) = parts
+    shared = [c for c in a if c in b]
+    batch, inner = ([c for c in shared if (c in out) == kept] for kept in (True, False))
+    rows, columns = [c for c in a if c not in b], [c for c in b if c not in a]
+
+    def laid_out(w: Any, name: str, order: list[str]) -> Any:
+        given = np.arange(np.size(w)).reshape(np.shape(w))
+        places = np.einsum(f"{name}->{''.join(order)}", given)
+        whole = np.broadcast_to(places, [sizes.get(c, 1) for c in order])
+        return gather(w, whole) if isinstance(w, Expression) else np.ravel(w)[whole]
+
+    size = [math.prod(sizes.get(c, 1) for c in some) for some in (batch, rows, inner, columns)]
+    left, right = laid_out(u, a, batch + rows + inner), laid_out(v, b, batch + inner + columns)
+    order = batch + rows + columns
+    shape = tuple(sizes.get(c, 1) for c in order)
+    if isinstance(left, Expression) and isinstance(right, Expression):
+        data = (size[0], size[2])
+        made = Expression(nodes.Product, (left, right), shape, data, "MatMul")
+    else:  # every product, and their sums
+        turned = np.reshape(right, (size[0], size[2], 1, size[3]))
+        terms = np.reshape(left, (size[0], size[1], 1, size[2])) * np.transpose(
+            turned, (0, 2, 3, 1)
+        )
+        made = sum_entries(terms, axis=3).reshape(shape)
+    places = np.arange(made.size).reshape(made.shape)
+    return gather(made, np.einsum(f"{''.join(order)}->{out}", places))
+
+
+def _axes(u: Any, name: str, kept: str) -> tuple[Any, str]:
+    """Sum over axes that nobody else names, and take diagonals."""
+    if len(name) != np.ndim(u):
+        raise InputError(f"einsum: {name!r} names {len(name)} axes, the operand has {np.ndim(u)}.")
+    if len(set(name)) < len(name):
+        single = "".join(dict.fromkeys(name))
+        places = np.einsum(f"{name}->{single}", np.arange(np.size(u)).reshape(np.shape(u)))
+        u, name = (gather(u, places) if isinstance(u, Expression) else np.ravel(u)[places]), single
+    lone = tuple(k for k, c in enumerate(name) if c not in kept)
+    if lone:
+        u = sum_entries(u, lone) if isinstance(u, Expression) else np.sum(u, lone)
+    return u, "".join(c for c in name if c in kept)
+
+
+def product(u: Any, axis: Any = None) -> Expression:
+    """Return the product of all entries, or along an axis (public name: `prod`).
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, prod
+    >>> prod(Variable(3)).value(np.array([2.0, 3.0, 4.0]))
+    24.0
+    """
+    rows, shape = table_along(u, axis, what="prod")
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        both = multiply(rows[:, :half], rows[:, half : 2 * half])
+        rows = side_by_side([both, rows[:, 2 * half :]], 1) if rows.shape[1] % 2 else both
+    return rows.reshape(shape)
+
+
+def cumulated(u: Any, axis: Any = None) -> Expression:
+    """Return the sums up to each entry, of all entries or along an axis (public name: `cumsum`).
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, cumsum
+    >>> cumsum(Variable(3))(np.array([1.0, 2.0, 3.0]))
+    array([1., 3., 6.])
+    """
+    u = as_expression(u, "cumsum")
+    u, axis = (u.reshape(u.size), 0) if axis is None else (u, axis)
+    places, _ = rows_along(u, axis)
+    k = places.shape[1]
+    sums = linear(np.tril(np.ones((k, k))), gather(u, places.T))
+    return moveaxis(sums, axis, u)
+
+
+def moveaxis(table: Expression, axis: int, like: Expression) -> Expression:
+    """Return columns of a table in the shape of an expression, along one of its axes."""
+    places, _ = rows_along(like, axis)
+    order = np.empty(like.size, dtype=np.intp)
+    order[places.T.ravel()] = np.arange(like.size)
+    return gather(table, order.reshape(like.shape))
 
 
 def divide(u: Expression, divisor: Any) -> Expression:
     """Return `u / divisor`, entry by entry, for a constant: proofs use the exact quotient."""
     if isinstance(divisor, Expression) or holds_expressions(divisor):
-        refuse_quotient()
+        return atoms.quotient(u, as_expression(divisor, "a divisor"))
     exact = _as_divisor(divisor)
     with np.errstate(all="ignore"):
         rational = isinstance(exact, Fraction)
@@ -215,13 +405,6 @@ def divide(u: Expression, divisor: Any) -> Expression:
     if (np.abs(np.frexp(exact)[0]) == 0.5).all():
         return scale(u, reciprocal)  # powers of two: products need no enclosure
     return affine("Divide", u, u.shape, divisor=_entries(exact, u.shape))
-
-
-def refuse_quotient() -> NoReturn:
-    raise InputTypeError(
-        "cannot divide by an expression: its kinks could not be decided exactly. Multiply the "
-        "other side by it, or use smooth_function(u, value, derivative) for a quotient of one u."
-    )
 
 
 def _operand(other: Any, what: str) -> Any:
@@ -268,13 +451,13 @@ def stack(parts: Any) -> Expression:
     if not known:
         raise InputTypeError("stack needs at least one expression; make a Variable first.")
     shape = known[0].shape
-    made = [p if isinstance(p, Expression) else _constant(p, known[0].variable, shape)
+    made = [p if isinstance(p, Expression) else constant(p, known[0].variable, shape)
             for p in entries]  # fmt: skip
     if any(p.shape != shape for p in made):
         raise InputError(
             f"cannot stack shapes {', '.join(str(p.shape) for p in made)}: they must agree."
         )
-    return _side_by_side(made).reshape(len(made), *shape)
+    return side_by_side(made).reshape(len(made), *shape)
 
 
 def concatenate(parts: Any) -> Expression:
@@ -288,20 +471,50 @@ def concatenate(parts: Any) -> Expression:
     array([1., 4., 6., 7.])
     """
     entries = list(parts)
-    known = [p for p in entries if isinstance(p, Expression)]
-    if not known:
+    if not any(isinstance(p, Expression) for p in entries):
         raise InputTypeError("concatenate needs at least one expression; make a Variable first.")
-    made = [p if isinstance(p, Expression) else _constant(p, known[0].variable) for p in entries]
-    if any(p.ndim != 1 for p in made):
-        raise InputError(
-            f"concatenate takes vectors, got shapes {', '.join(str(p.shape) for p in made)}; "
-            "reshape them, or use stack."
-        )
-    return _side_by_side(made)
+    answer: Expression = moved(entries, np.concatenate)
+    return answer
 
 
-def _side_by_side(parts: Sequence[Expression]) -> Expression:
-    """Return the entries of several expressions in one vector: the sum of vectors filled with 0."""
+def moved(parts: Sequence[Any], arrange: Callable[[list[NDArray[np.intp]]], Any]) -> Any:
+    """Return entries of expressions and arrays as a function of NumPy would place them.
+
+    `arrange` gets arrays of places instead; place 0 stands for the number 0.
+    """
+    variable = next(p for p in parts if isinstance(p, Expression)).variable
+    made = [p if isinstance(p, Expression) else constant(p, variable) for p in parts]
+    starts = np.cumsum([1, *(p.size for p in made)])
+    places = [np.arange(start, start + p.size).reshape(p.shape) for p, start in zip(made, starts)]
+    try:
+        found = arrange(places)
+    except (TypeError, ValueError, IndexError) as failure:
+        shapes = ", ".join(str(p.shape) for p in made)
+        raise InputError(f"NumPy refuses shapes {shapes}: {failure}.") from failure
+    flat = side_by_side(made)
+    if isinstance(found, list | tuple):
+        return type(found)(_placed(flat, index) for index in found)
+    return _placed(flat, found)
+
+
+def _placed(flat: Expression, index: NDArray[np.intp]) -> Expression:
+    index = np.asarray(index)
+    if (index > 0).all():
+        return gather(flat, index - 1)
+    places = index.ravel()
+    ends = hand_over(np.concatenate([[0], np.cumsum(places > 0)]))
+    table = (None, own_integers(places[places > 0] - 1), ends, (places.size, flat.size))
+    return affine("Concatenate", flat, index.shape, table)
+
+
+def side_by_side(parts: Sequence[Expression], axis: int | None = None) -> Expression:
+    """Return the entries of several expressions in one vector: the sum of vectors filled with 0.
+
+    With an axis, as tables joined along it.
+    """
+    if axis is not None:
+        joined: Expression = moved(parts, lambda places: np.concatenate(places, axis))
+        return joined
     if len(parts) == 1:
         return parts[0].reshape(parts[0].size)
     ends = np.cumsum([0, *(p.size for p in parts)])
@@ -316,7 +529,7 @@ def _side_by_side(parts: Sequence[Expression]) -> Expression:
     return Expression(nodes.Add, placed, (total,), (), "Concatenate")
 
 
-def _constant(value: Any, variable: Expression, shape: Shape | None = None) -> Expression:
+def constant(value: Any, variable: Expression, shape: Shape | None = None) -> Expression:
     """Return numbers as an expression that does not depend on the variable."""
     numbers = exact_floats(value, "an entry")
     shape = numbers.shape if shape is None else common_shape("stack", numbers.shape, shape)
@@ -355,4 +568,10 @@ def size_upper(point: Vector) -> float:
     return float(np.abs(point).max(initial=0.0)) * math.sqrt(point.size)
 
 
-__all__ = ["linear", "matrix_norm", "row_norms", "size_upper", "stack", "sum_entries"]
+# They build on what is above.
+from goldstein.calculus import atoms  # noqa: E402
+
+__all__ = [
+    "cumulated", "einsum", "linear", "matrix_norm", "moved", "product", "row_norms", "size_upper",
+    "stack", "sum_entries", "table_along",
+]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
+from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate
 from goldstein.certificates.plus import PlusCertificate
@@ -11,14 +12,8 @@ from goldstein.checker.verification import Check, Verification
 from goldstein.storage.codec import load_certificate
 
 __all__ = [
-    "Check",
-    "GoldsteinCertificate",
-    "KKTCertificate",
-    "NearCertificate",
-    "NearKKTCertificate",
-    "PlusCertificate",
-    "ValuesCertificate",
-    "ValuesKKTCertificate",
-    "Verification",
+    "Check", "GoldsteinCertificate", "KKTCertificate", "MinimumCertificate", "NearCertificate",
+    "NearKKTCertificate", "PlusCertificate", "Refutation", "ValuesCertificate",
+    "ValuesKKTCertificate", "Verification",
     "load_certificate",
-]
+]  # fmt: skip

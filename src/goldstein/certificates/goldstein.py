@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from goldstein.certificates.verifying import LaidOut, in_layout, layout_of, verified
+from goldstein.certificates.verifying import LaidOut, derived, in_layout, layout_of, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import Asked
-from goldstein.checker.layout import Layout
-from goldstein.checker.rounding import combination_norm_upper, distances_upper, norm_upper
+from goldstein.checker.rounding import (
+    combination_norm_upper,
+    distances_upper,
+    norm_upper,
+    norms_upper,
+)
 from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import GoldsteinError
@@ -22,6 +26,9 @@ from goldstein.numerics.hull import best_bound
 from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.oracles import Oracle
 from goldstein.storage.codec import array, record
+
+#: Gradients whose combination is this much shorter than they are cancel.
+CANCELLED = 1e-3
 
 
 @record
@@ -58,12 +65,7 @@ class GoldsteinCertificate(LaidOut):
     points: Matrix = array("k d")
     gradients: Matrix = array("k d")
     weights: Vector = array("k")
-    label: Label = "conditional"
-    meta: dict[str, Any] = field(default_factory=dict)
     descent: Vector | None = array("d", default=None)
-    layout: Layout = field(default_factory=list)
-    digest: str = ""
-    own_layout: bool = field(default=False, compare=False)
 
     @classmethod
     def from_gradients(
@@ -139,7 +141,8 @@ class GoldsteinCertificate(LaidOut):
         """
         found = verified(self, fun, jac, args, like=like, seed=seed, check_values=check_values)
         if self.descent is not None and found.delta < math.inf:
-            _check_descent(found, self, asked(fun, jac, args, layout_of(self, like)))
+            layout = layout_of(self, like)
+            _check_descent(found, self, asked(*derived(fun, jac, args, self.x, layout)))
         return found
 
     def export(self, path: str | Path, fun: Any) -> Path:
@@ -155,11 +158,10 @@ class GoldsteinCertificate(LaidOut):
         """
         from goldstein.certificates.export import export_proof, proved_eps
 
-        eps = proved_eps(fun, self.points, self.gradients, self.weights, self.eps)
+        eps = proved_eps(fun, self, self.eps)
         evidence = {"points": self.points, "weights": self.weights}
-        return export_proof(
-            path, fun, kind="goldstein", eps=eps, delta=self.delta, x=self.x, evidence=evidence
-        )
+        claim = {"kind": self.kind, "eps": eps, "delta": self.delta}
+        return export_proof(path, fun, self.x, claim, evidence)
 
     def summary(self) -> str:
         """One line for people; what is not so comes first."""
@@ -170,6 +172,12 @@ class GoldsteinCertificate(LaidOut):
         )
         return f"{self._verdict()}; proved: {claim}" if self._verdict() else claim
 
+    @property
+    def is_short(self) -> bool:
+        """Is the bound small against the gradients: do they cancel?"""
+        longest = max(norms_upper(self.gradients), default=0.0)
+        return self.eps <= CANCELLED * longest or self.eps == 0.0
+
     def _verdict(self) -> str:
         """What was asked of `certify` and is not so."""
         asked, step = self.meta.get("asked_eps"), self.meta.get("descent_step")
@@ -179,6 +187,8 @@ class GoldsteinCertificate(LaidOut):
             fall = self.meta.get("descent_fall")
             by = f" by {fall:.3g}" if isinstance(fall, float) else ""
             along = np.array2string(self.descent, threshold=6, edgeitems=2, precision=3)
+            if not missed and self.is_short:
+                return f"not a minimum: f falls along {along}{by} in a step of {step:.3g}"
             within = self.meta.get("asked_delta")
             within = within if isinstance(within, float) else self.delta
             return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,15 +14,17 @@ from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.verifying import LaidOut, Qualified, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
-from goldstein.checker.verification import Label, Verification
+from goldstein.checker.verification import Verification
 from goldstein.errors import InputError
 from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.oracles import Oracle, as_oracle
 from goldstein.storage.codec import array, as_number, record
 
 Rows = NDArray[np.int64]
+
+#: What the claim of an infeasible problem is about, in place of the user's function.
+VIOLATION = "violation of the constraints"
 
 #: Multipliers that a summary spells out.
 LISTED = 6
@@ -90,11 +92,6 @@ class KKTCertificate(Qualified, NoProofFile, LaidOut):
     normal: Vector = array("d")
     multipliers: Vector = array("m")
     qualification: float
-    label: Label = "conditional"
-    meta: dict[str, Any] = field(default_factory=dict)
-    layout: Layout = field(default_factory=list)
-    digest: str = ""
-    own_layout: bool = field(default=False, compare=False)
 
     def verify(
         self,
@@ -172,10 +169,13 @@ class KKTCertificate(Qualified, NoProofFile, LaidOut):
 
     def summary(self) -> str:
         """A few words for people; what is not so comes first."""
+        met = f"violation {self.feasibility:.3g}" if self.feasibility else "feasible"
+        if self.meta.get("function") == VIOLATION:
+            met = f"about the {VIOLATION}, not about fun"
         parts = [
             f"({self.eps:.3g}, {self.delta:.3g})-Goldstein-KKT, {self.label} (fun, jac and "
             "constraints are believed)",
-            f"violation {self.feasibility:.3g}" if self.feasibility else "feasible",
+            met,
             "multipliers " + (listed(self.multipliers, self.meta.get("active")) or "none"),
         ]
         on_bounds, slack = int(np.count_nonzero(self.normal)), self.meta.get("slack")

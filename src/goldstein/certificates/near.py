@@ -18,19 +18,20 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from goldstein.certificates.verifying import derived
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.near import combined_upper, show, unusable
+from goldstein.checker.near import bound, combined_upper, farthest, unusable
 from goldstein.checker.rationals import (
+    fraction_upper,
     nearest_float,
     sqrt_upper,
-    squared_distance,
     to_fractions,
 )
 from goldstein.checker.sides import Limits, Pause, Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
-from goldstein.errors import InputError, InputTypeError
+from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.storage.codec import Stored, array, closed, real_numbers, record, text
 
@@ -116,7 +117,7 @@ class NearCertificate(AtPivot):
     ----------
     x : ndarray, shape (d,)
     exact_pivot : tuple of Fraction
-        The pivot y, |y - x| <= delta.
+        The pivot y, |y - x| <= delta; or the centre of a box that contains it.
     delta, eps : float
         Both rounded up.
     directions : ndarray, shape (k, d)
@@ -129,6 +130,13 @@ class NearCertificate(AtPivot):
         How far each of them is from the exact one, at most.
     label : str
     meta : dict
+    radii : ndarray, shape (d,), or None
+        Where the pivot lies on kinks of irrational functions it is not rational itself: it lies in
+        the box of these radii, within delta of x as a whole.
+    switches : ndarray of int, shape (s, 3), or None
+        The kinks that meet in it: number of a node, of an entry of its argument, and of the
+        breakpoint, or of the entry that it is tied with. As many of the first as there are positive
+        radii are solved for.
 
     Examples
     --------
@@ -154,6 +162,8 @@ class NearCertificate(AtPivot):
     errors: Vector = array("k")
     label: Label = "certified"
     meta: dict[str, Any] = field(default_factory=dict)
+    radii: Vector | None = array("d", default=None)
+    switches: Any = array("s three", dtype=np.int64, default=None)
 
     @classmethod
     def prove(
@@ -164,11 +174,13 @@ class NearCertificate(AtPivot):
         directions: Any,
         weights: Any,
         meta: dict[str, Any] | None = None,
-        pause: Pause | None = None,
+        pause: Pause = lambda: None,
+        box: tuple[Any, Any] | None = None,
     ) -> NearCertificate:
         """Derive eps and delta from the function, and state them.
 
-        A `pause` is called between the steps of a long proof, and may raise.
+        A `pause` is called between the steps of a long proof, and may raise. A `box` is a pair of
+        `radii` and `switches`.
 
         Raises
         ------
@@ -188,8 +200,8 @@ class NearCertificate(AtPivot):
             raise InputError(f"{fault}: x, directions and weights must be usable numbers.")
         if not shares.all():
             vectors, shares = vectors[shares > 0], shares[shares > 0]
-        limits = point_at(program_of(fun), exact, len(vectors)).limits(vectors, pause)
-        return cls.from_limits(point, exact, vectors, shares, limits, meta)
+        limits = point_at(program_of(fun), exact, len(vectors), box).limits(vectors, pause)
+        return cls.from_limits(point, exact, vectors, shares, limits, meta, box)
 
     @classmethod
     def from_limits(
@@ -200,19 +212,31 @@ class NearCertificate(AtPivot):
         weights: Vector,
         limits: Limits,
         meta: dict[str, Any] | None = None,
+        box: tuple[Any, Any] | None = None,
     ) -> NearCertificate:
         """State what limits of gradients that are already known show."""
-        shown = show(limits, weights, CHANGE_OF_MACHINE)
+        exact, mid, rad = limits
+        if not np.isfinite(mid).all():
+            raise NotCertifiableError(
+                "a gradient at the pivot is beyond the range of float64; rescale the data."
+            )
+        errors = rad.max(axis=1)
+        if exact is not None:
+            rows = zip(mid.tolist(), exact, strict=True)
+            gaps = (max(abs(Fraction(f) - g) for f, g in zip(row, limit)) for row, limit in rows)
+            errors = np.array([fraction_upper(gap) for gap in gaps])
         return cls(
             x=x,
             exact_pivot=pivot,
-            delta=sqrt_upper(squared_distance(pivot, x)),
-            eps=shown.eps,
+            delta=sqrt_upper(farthest(pivot, x, box)),
+            eps=bound(limits, weights, CHANGE_OF_MACHINE),
             directions=directions,
             weights=weights,
-            gradients=shown.gradients,
-            errors=shown.errors,
+            gradients=mid,
+            errors=errors,
             meta=dict(meta or {}),
+            radii=None if box is None else box[0],
+            switches=None if box is None else box[1],
         )
 
     def verify(self, fun: Described) -> Verification:
@@ -227,7 +251,7 @@ class NearCertificate(AtPivot):
         -------
         Verification
         """
-        return near.check(self, program_of(fun))
+        return near.check(self, program_of(derived(fun, None, (), self.x, [self.x.size])[0]))
 
     def reduce(self) -> NearCertificate:
         """Return an equivalent certificate with at most d + 1 directions (Caratheodory).
@@ -267,12 +291,15 @@ class NearCertificate(AtPivot):
         """
         from goldstein.certificates.export import export_proof
 
+        if self.radii is not None:
+            raise NotCertifiableError(
+                "the pivot is known by a box only, and proof files have rational pivots."
+            )
         evidence = {
             "pivot": self.exact_pivot, "directions": self.directions, "weights": self.weights
         }  # fmt: skip
-        return export_proof(
-            path, fun, kind="near", eps=self.eps, delta=self.delta, x=self.x, evidence=evidence
-        )
+        claim = {"kind": self.kind, "eps": self.eps, "delta": self.delta}
+        return export_proof(path, fun, self.x, claim, evidence)
 
     def summary(self) -> str:
         """One line for people."""

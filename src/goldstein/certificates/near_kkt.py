@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.export import NoProofFile
+from goldstein.certificates.export import export_proof, texts, written_nodes
 from goldstein.certificates.near import (
     CHANGE_OF_MACHINE,
     AtPivot,
@@ -20,6 +21,7 @@ from goldstein.certificates.near import (
     program_of,
     written_pivot,
 )  # fmt: skip
+from goldstein.certificates.separating import separating
 from goldstein.certificates.verifying import WithMultipliers
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
@@ -28,7 +30,6 @@ from goldstein.checker.rationals import sqrt_upper, squared_distance
 from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import GoldsteinError
-from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.storage.codec import array, record, text
 
@@ -36,7 +37,7 @@ Rows = NDArray[np.int64]
 
 
 @record
-class NearKKTCertificate(WithMultipliers, NoProofFile, AtPivot):
+class NearKKTCertificate(WithMultipliers, AtPivot):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and
@@ -120,12 +121,44 @@ class NearKKTCertificate(WithMultipliers, NoProofFile, AtPivot):
         """
         try:
             program = program_of(fun)
-            problem = exact_problem(self.x, bounds, constraints, shortest_weights)
+            problem = exact_problem(self.x, bounds, constraints, separating)
         except GoldsteinError as failure:
             found = Verification(eps=math.inf, delta=math.inf, label="conditional")
             found.add("problem", False, f"function, bounds or constraints do not fit: {failure}")
             return found
         return near.check(self, program, problem, seed_from(seed))
+
+    def export(
+        self, path: str | Path, fun: Described, *, bounds: Any = None, constraints: Any = ()
+    ) -> Path:
+        """Write certificate, function and limits to one file that `goldstein-check` decides.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .json is added if there is none; one that ends in .gz is compressed.
+        fun, bounds, constraints
+            What the certificate is about, as in `minimize`.
+        """
+        problem = exact_problem(self.x, bounds, constraints, separating)
+        _, along = problem.separation(self, 0, problem.readings(self)[0])
+        limits, box = problem.system, problem.box
+        parts = [
+            {
+                "function": written_nodes(part),
+                **texts({"lower": limits.lower[i], "upper": limits.upper[i]}),
+            }
+            for i, part in enumerate(problem.parts)
+        ]
+        rows = zip(self.constraint_index, self.constraint_weights, self.constraint_directions)
+        evidence = {
+            "pivot": self.exact_pivot, "directions": self.directions, "weights": self.weights,
+            "normal": self.normal, "separation": along,
+            "rows": [{"constraint": int(i), "weight": w, "direction": v} for i, w, v in rows],
+        }  # fmt: skip
+        claim = {"kind": self.kind, "eps": self.eps, "delta": self.delta}
+        given = {"bounds": texts({"lower": box.lower, "upper": box.upper}), "constraints": parts}
+        return export_proof(path, fun, self.x, claim, evidence, **given)
 
     def summary(self) -> str:
         """One line for people."""
@@ -150,7 +183,6 @@ def prove_near_kkt(
     weights: Vector,
     rows: list[tuple[int, Vector, float]],
     normal: Vector,
-    meta: dict[str, Any],
 ) -> NearKKTCertificate:
     """Derive eps and delta, and state them; `rows` are (component, direction, signed weight).
 
@@ -167,7 +199,7 @@ def prove_near_kkt(
         "constraint_directions": np.array([v for _, v, _ in rows]).reshape(-1, x.size),
         "constraint_index": np.array([i for i, _, _ in rows], dtype=np.int64),
         "constraint_weights": np.array([w for _, _, w in rows]),
-        "normal": normal, "multipliers": multipliers, "meta": dict(meta),
+        "normal": normal, "multipliers": multipliers,
         "delta": sqrt_upper(squared_distance(tuple(pivot), x)),
     }  # fmt: skip
     used = weights > 0
@@ -175,6 +207,3 @@ def prove_near_kkt(
     plain = NearKKTCertificate(**claim, eps=0.0)
     eps = problem.residual(plain, limits, weights[used], CHANGE_OF_MACHINE)
     return NearKKTCertificate(**claim, eps=eps)
-
-
-__all__: Sequence[str] = ["NearKKTCertificate", "prove_near_kkt"]

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from goldstein.certificates.export import NoProofFile
+from goldstein.certificates.export import export_proof, proved_eps, texts, written
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.verifying import LaidOut, in_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.fenchel import fenchel_gap, term_share
-from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import combination_norm_upper, norms_upper, up
-from goldstein.checker.verification import Label, Verification
+from goldstein.checker.verification import Verification
 from goldstein.errors import InputTypeError
 from goldstein.numerics.hull import SOLVED
 from goldstein.oracles import Oracle
@@ -38,7 +37,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
 
 
 @record
-class PlusCertificate(NoProofFile, LaidOut):
+class PlusCertificate(LaidOut):
     """Proof that x is (eps, delta)-stationary for f + h.
 
     Some convex combination of gradients of f at points within `delta` of `x`, plus a subgradient
@@ -79,11 +78,6 @@ class PlusCertificate(NoProofFile, LaidOut):
     weights: Vector = array("k")
     subgradient: Vector = array("d")
     term: Term = text(lambda term: term.to_record(), term_from_record)
-    label: Label = "conditional"
-    meta: dict[str, Any] = field(default_factory=dict)
-    layout: Layout = field(default_factory=list)
-    digest: str = ""
-    own_layout: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.term, Term):
@@ -150,6 +144,48 @@ class PlusCertificate(NoProofFile, LaidOut):
         return verified(
             self, fun, jac, args, like=like, seed=seed, check_values=check_values, plus=record
         )
+
+    def export(self, path: str | Path, fun: Any) -> Path:
+        """Write certificate, function and term to one file that `goldstein-check` decides.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .json is added if there is none; one that ends in .gz is compressed.
+        fun : Expression
+            f alone.
+        """
+        term = self._written_term()
+        gap, away = fenchel_gap(self.term.to_record(), self.x, self.subgradient)
+        share = up(gap / (self.delta - away)) if gap else 0.0
+        own = proved_eps(fun, self, max(0.0, self.eps - share), self.subgradient)
+        claim = {"kind": self.kind, "eps": max(self.eps, up(own + share)), "delta": self.delta}
+        evidence = {
+            "points": self.points, "weights": self.weights, "subgradient": self.subgradient
+        }  # fmt: skip
+        return export_proof(path, fun, self.x, claim, evidence, term=term)
+
+    def _written_term(self) -> dict[str, Any]:
+        """The term as docs/proof_files.md has it."""
+        record, d = self.term.to_record(), self.x.size
+        if record["name"] == "nuclear":
+            raise InputTypeError(
+                "proof files know the terms l1, box, group_l2 and simplex; singular values, of "
+                "which gs.prox.nuclear is made, cannot be bounded by rationals alone."
+            )
+
+        def each(name: str, default: float, size: int) -> Any:
+            values = np.broadcast_to(np.asarray(record.get(name, default), dtype=float), (size,))
+            return texts(values)
+
+        if record["name"] == "simplex":
+            return {"name": "simplex", "total": written(float(record["total"]))}
+        if record["name"] == "group_l2":
+            groups = [[int(i) for i in group] for group in record["groups"]]
+            weight = each("weight", 1.0, len(groups))
+            return {"name": "group_l2", "groups": groups, "weight": weight}
+        sides = {"weight": 0.0, "lower": -math.inf, "upper": math.inf}
+        return {"name": "l1_box", **{name: each(name, at, d) for name, at in sides.items()}}
 
     def summary(self) -> str:
         """One line for people."""

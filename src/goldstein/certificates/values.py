@@ -10,7 +10,7 @@ by the fundamental theorem of calculus along e_i and Fubini. So differences *wit
 the other coordinates* are unbiased for a subgradient, where plain differences are not. A sample is
 the vector of these for fresh z, averaged over the points y_j with their weights; its entries lie
 within the slopes of f along the coordinates. Limits for the means of the entries
-(`goldstein.numerics.betting`, and McDiarmid's for the whole vector) bound the distance of the
+(`certificates.confidence`, and McDiarmid's for the whole vector) bound the distance of the
 Goldstein set from 0 with confidence.
 """
 
@@ -19,28 +19,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.confidence import sampling_slack
+from goldstein.certificates.confidence import mean_limits, sampling_slack
 from goldstein.certificates.export import NoProofFile
 from goldstein.certificates.quantisation import DIGITS, Many, quantum_of
 from goldstein.certificates.verifying import LaidOut, layout_of
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import Box, as_box
-from goldstein.checker.layout import Layout, is_vector
+from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.sampled import check_layout
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
-from goldstein.numerics.betting import mean_limits
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.function import as_values
-from goldstein.oracles.structure import Structure
 from goldstein.oracles.workers import Workers, mapped
 from goldstein.storage.codec import array, record
 
@@ -119,11 +117,7 @@ class ValuesCertificate(NoProofFile, LaidOut):
     grain: float
     lower: Vector = array("d", finite=False)
     upper: Vector = array("d", finite=False)
-    label: Label = "estimated"
-    meta: dict[str, Any] = field(default_factory=dict)
-    layout: Layout = field(default_factory=list)
-    digest: str = ""
-    own_layout: bool = field(default=False, compare=False)
+    label: Label = field(default="estimated", kw_only=True)
 
     def __post_init__(self) -> None:
         if isinstance(self.samples, bool) or not isinstance(self.samples, int | np.integer):
@@ -170,7 +164,7 @@ class ValuesCertificate(NoProofFile, LaidOut):
             `eps` is the bound that the fresh samples give at this confidence.
         """
         layout = layout_of(self, like)
-        oracle = as_values(fun, args, None if is_vector(layout) else Structure(layout))
+        oracle = as_values(fun, args, layout)
         with mapped(workers) as ask:
             return check_values(self, CountedOracle(oracle), bounds, seed_from(seed), layout, ask)
 
@@ -285,20 +279,6 @@ def rounding_of(widths: Vector, largest_value: float, grain: float) -> float:
     return up(norm_upper(blur / widths[free])) if free.any() else 0.0
 
 
-class Source(Protocol):
-    """What samples are drawn from."""
-
-    @property
-    def cost(self) -> int:
-        """Values per sample."""
-
-    def draw(self, samples: int, rng: np.random.Generator) -> Draws:
-        """Draw samples; `steepest` and `largest_value` are bounds of their terms, summed."""
-
-    def grain(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
-        """Return the size of the steps in which values change, beyond what slopes allow."""
-
-
 @dataclass(frozen=True)
 class OfFunction:
     """Samples of the differences of one function."""
@@ -306,14 +286,12 @@ class OfFunction:
     values_at: Many
     places: Places
 
-    @property
-    def cost(self) -> int:
-        return self.places.cost
-
     def draw(self, samples: int, rng: np.random.Generator) -> Draws:
+        """Draw samples; `steepest` and `largest_value` are bounds of their terms, summed."""
         return draw_differences(self.values_at, self.places, samples, rng)
 
-    def grain(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
+    def quantum(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
+        """Return the size of the steps in which values change, beyond what slopes allow."""
         used = self.places.weights > 0
         points, widths = self.places.points[used], self.places.widths
         return quantum_of(self.values_at, points, widths, slopes, delta, box, rng)
@@ -334,13 +312,13 @@ def check_values(
 
 
 def check_fresh(
-    found: Verification, cert: ValuesCertificate, box: Box, source: Source, seed: int
+    found: Verification, cert: ValuesCertificate, box: Box, source: OfFunction, seed: int
 ) -> Vector | None:
     """Decide whether samples drawn afresh support the claim; return their mean."""
     rng = stream(seed, 0, "fresh differences")
     try:
         draws = source.draw(cert.samples, rng)
-        grain = source.grain(cert.delta, cert.slopes, box, rng)
+        grain = source.quantum(cert.delta, cert.slopes, box, rng)
     except GoldsteinError as failure:
         found.add("values", False, f"a function could not be evaluated: {failure}")
         return None
@@ -360,8 +338,7 @@ def check_fresh(
         found.eps <= cert.eps,
         f"fresh samples give {found.eps:.6g}, claimed {cert.eps:.6g}",
     )
-    mean: Vector = draws.vectors.mean(axis=0)
-    return mean
+    return draws.vectors.mean(axis=0)
 
 
 def plain_checks(found: Verification, cert: ValuesCertificate, box: Box, cost: int) -> bool:

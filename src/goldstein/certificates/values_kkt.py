@@ -49,6 +49,8 @@ from numpy.typing import NDArray
 from goldstein.certificates.quantisation import Many, quantum_of
 from goldstein.certificates.values import (
     Draws,
+    OfFunction,
+    Places,
     ValuesCertificate,
     check_fresh,
     differences_at,
@@ -56,36 +58,23 @@ from goldstein.certificates.values import (
 )
 from goldstein.certificates.verifying import Qualified
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.blackbox.qualification import LESS, PAIRS, qualification
 from goldstein.checker.constrained.box import Box, as_box
-from goldstein.checker.constrained.multipliers import (
-    DEGENERATE,
-    LESS,
-    PAIRS,
-    check_signs,
-    qualification,
-)  # fmt: skip
+from goldstein.checker.constrained.multipliers import DEGENERATE, check_signs
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.constraints import System, Values, as_system
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
+from goldstein.oracles.problem import System, Values, as_system
 from goldstein.oracles.workers import Workers, mapped
 from goldstein.storage.codec import array, record
 
 Rows = NDArray[np.int64]
-
-
-def _none() -> Vector:
-    return np.zeros(0)
-
-
-def _no_index() -> Rows:
-    return np.zeros(0, dtype=np.int64)
 
 
 @record
@@ -137,14 +126,14 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     kind: ClassVar[str] = "values-kkt"
     _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
-    constraint_weights: Vector = array("r", default_factory=_none)
-    constraint_index: Rows = array("r", np.int64, default_factory=_no_index)
-    point_index: Rows = array("r", np.int64, default_factory=_no_index)
-    multipliers: Vector = array("m", default_factory=_none)
-    witnesses: Matrix = array("t d", default_factory=lambda: np.zeros((0, 0)))
-    witness_index: Rows = array("t", np.int64, default_factory=_no_index)
-    feasibility: float = 0.0
-    qualification: float = 1.0
+    constraint_weights: Vector = array("r")
+    constraint_index: Rows = array("r", np.int64)
+    point_index: Rows = array("r", np.int64)
+    multipliers: Vector = array("m")
+    witnesses: Matrix = array("t d")
+    witness_index: Rows = array("t", np.int64)
+    feasibility: float
+    qualification: float
 
     def verify(  # type: ignore[override]  # of points that are vectors
         self,
@@ -184,12 +173,9 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
 
 
 @dataclass(frozen=True)
-class Multiples:
+class Multiples(Places):
     """Where differences are taken, of f with these weights and of constraints with those."""
 
-    points: Matrix
-    weights: Vector
-    widths: Vector
     constraint_weights: Vector
     constraint_index: Rows
     point_index: Rows
@@ -212,20 +198,14 @@ class Multiples:
 
 
 @dataclass(frozen=True)
-class OfMultiples:
-    """Samples V of the module."""
+class OfMultiples(OfFunction):
+    """Samples V of the module; f and the constraints are asked at a point once."""
 
-    values_at: Many
+    places: Multiples
     system: System
-    multiples: Multiples
-
-    @property
-    def cost(self) -> int:
-        """Points per sample; f and the constraints are asked at a point once."""
-        return 2 * int((self.multiples.widths > 0).sum()) * len(self.multiples.points)
 
     def draw(self, samples: int, rng: np.random.Generator) -> Draws:
-        m = self.multiples
+        m = self.places
         free = m.widths > 0
         vectors, steepest, largest = np.zeros((samples, m.widths.size)), 0.0 * m.widths, 0.0
         for j, point in enumerate(m.points):
@@ -244,8 +224,8 @@ class OfMultiples:
 
     def _terms(self, j: int) -> tuple[Callable[[Matrix], Matrix], Vector]:
         """Return the functions that count at point j, as columns, and their weights."""
-        index, weights = self.multiples.on(j)
-        of_f = float(self.multiples.weights[j])
+        index, weights = self.places.on(j)
+        of_f = float(self.places.weights[j])
 
         def asked(points: Matrix) -> Matrix:
             columns = [self.values_at(points)[:, None]] if of_f else []
@@ -255,9 +235,9 @@ class OfMultiples:
 
         return asked, np.concatenate([[of_f], weights]) if of_f else weights
 
-    def grain(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
+    def quantum(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
         """Return the steps of f, and of each constraint times its multiplier."""
-        m, system = self.multiples, self.system
+        m, system = self.places, self.system
         where = m.points[m.weights > 0]
         total = quantum_of(self.values_at, where, m.widths, slopes, delta, box, rng)
         for i, weight in enumerate(np.abs(m.multipliers(system.size)).tolist()):
@@ -326,7 +306,7 @@ def check_values_kkt(
         if not _check_constraints(found, cert, system):
             return found
         source = OfMultiples(
-            lambda points: oracle.values_at(points, workers), system, Multiples.of(cert)
+            lambda points: oracle.values_at(points, workers), Multiples.of(cert), system
         )
         mean = check_fresh(found, cert, box, source, seed)
         if found.ok and mean is not None:

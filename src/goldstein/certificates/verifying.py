@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,14 +15,15 @@ from goldstein.checker.constrained.box import as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.constrained.multipliers import DEGENERATE
 from goldstein.checker.function import Asked
-from goldstein.checker.layout import Layout, is_layout, is_vector, shown, taken_apart
+from goldstein.checker.layout import Layout, is_vector, shown, taken_apart
 from goldstein.checker.rounding import up
-from goldstein.checker.verification import Verification
+from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, OutOfCalls, UnresolvedError
 from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from
-from goldstein.storage.codec import Stored
+from goldstein.oracles import Oracle, as_oracle
+from goldstein.storage.codec import Stored, is_layout
 
 #: Checks in a row that a claim has to pass before it is stated, and how many are tried.
 CHECKS, TRIES = 3, 9
@@ -31,12 +32,16 @@ CHECKS, TRIES = 3, 9
 C = TypeVar("C", bound=Any)
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LaidOut(Stored, PlottedCertificate):
     """A claim about a function of points in some layout, part of the claim."""
 
-    layout: Layout
+    label: Label = "conditional"
+    meta: dict[str, Any] = field(default_factory=dict)
+    layout: Layout = field(default_factory=list)
+    digest: str = ""
     #: The layout is that of the user's own point, and need not be asked for again.
-    own_layout: bool
+    own_layout: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.layout:
@@ -92,6 +97,13 @@ def layout_of(certificate: Any, like: Any) -> Layout:
     return certificate.layout if certificate.own_layout else [certificate.x.size]
 
 
+def derived(fun: Any, jac: Any, args: Any, x: Vector, layout: Layout) -> tuple[Any, ...]:
+    """Return what was given, or the expression that code without a gradient computes."""
+    if jac is None and callable(fun) and not isinstance(fun, Oracle):
+        return (as_oracle(fun, None, args, None if is_vector(layout) else layout, x),)
+    return fun, jac, args, layout
+
+
 def verified(
     certificate: Any,
     fun: Any,
@@ -106,7 +118,8 @@ def verified(
 ) -> Verification:
     """Decide a claim that rests on gradients near x; `limits` are bounds and constraints."""
     layout = layout_of(certificate, like)
-    x, f = np.nan_to_num(certificate.x), sampled.asked(fun, jac, args, layout)
+    x = np.nan_to_num(certificate.x)
+    f = sampled.asked(*derived(fun, jac, args, x, layout))
     try:
         box = as_box(limits.get("bounds"), x.size)
         system = None
@@ -170,7 +183,7 @@ def confirmed(
         found = checked(claim, oracle, box, system, seed + 2 + k, check_values)
         passed = passed + 1 if found.ok else 0
         if passed == CHECKS:
-            return claim  # type: ignore[no-any-return]
+            return claim
         if found.ok:
             continue
         if oracle.calls >= oracle.limit:

@@ -1,4 +1,4 @@
-"""Arrays of exact rationals, with the operations that nodes need.
+"""Arrays with the operations that nodes need: of exact rationals, and of what stays constant.
 
 One positive denominator serves a whole array: sums and products are those of Python's integers.
 `goldstein.checker.enclosed.arrays` has the same operations for intervals.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,10 @@ from goldstein.checker.rationals import common_denominator
 
 #: Longer numbers are not multiplied, in bits: nested squares double them with every step.
 MAX_BITS = 2**19
+
+#: What is known of an entry near a point: 0: nothing; CONSTANT: it does not change; ZERO: nor is it
+#: anything but 0.
+CONSTANT, ZERO = 1, 2
 
 #: Denominators beyond this many bits are reduced, where there is something to reduce.
 _LONG = 512
@@ -66,6 +70,15 @@ class Exact:
         rows = enumerate(self.top.reshape(-1, columns).tolist())
         tops = ((r * columns, row, max(row)) for r, row in rows)
         return [[start + j for j, a in enumerate(row) if a == top] for start, row, top in tops]
+
+    def ordered(self, columns: int, matters: Any = None) -> list[list[int]]:
+        """Return the places of each row of a table in ascending order, equal ones together."""
+        found: list[list[int]] = []
+        for r, row in enumerate(self.top.reshape(-1, columns).tolist()):
+            order = sorted(range(columns), key=row.__getitem__)
+            groups = groupby(order, key=row.__getitem__)
+            found += [[r * columns + j for j in same] for _, same in groups]
+        return found
 
     def __getitem__(self, index: Any) -> Exact:
         return Exact(self.top[index], self.den)
@@ -121,17 +134,75 @@ class Exact:
         return Exact(tops.reshape(self.top.shape), shared)
 
     def apply(self, function: Any) -> Exact:
-        """A smooth function of a rational is irrational as a rule; so are norms, and the rest."""
-        raise Irrational(function.name)
+        """A smooth function of a rational is irrational as a rule; so are roots."""
+        function.require_domain(self)
+        found = [function.exact(q) for q in self.fractions]
+        if any(value is None for value in found):
+            raise Irrational(function.name)
+        return Exact.of(found).reshape(*self.top.shape)
 
     def root(self) -> Exact:
         raise Irrational("norm2")
 
-    def powers(self, node: Any) -> tuple[Exact, Exact]:
-        raise Irrational(node.name)
 
-    def replaced(self, places: slice, row: Any) -> Exact:
-        raise Irrational("norm2")
+class Still:
+    """Which entries of a node are constant near a point, those of its arguments being known."""
+
+    longest: int | None = None
+
+    def __init__(self, level: NDArray[np.int8]) -> None:
+        self.level = level
+
+    @classmethod
+    def of(cls, values: Sequence[Any] | NDArray[Any]) -> Still:
+        return cls(np.where(np.asarray(values) == 0, ZERO, CONSTANT).astype(np.int8))
+
+    def __getitem__(self, index: Any) -> Still:
+        return Still(self.level[index])
+
+    def reshape(self, *shape: int) -> Still:
+        return Still(self.level.reshape(*shape))
+
+    def __add__(self, other: Still) -> Still:
+        return Still(np.minimum(self.level, other.level))
+
+    def sum(self, axis: int) -> Still:
+        return Still(self.level.min(axis=axis))
+
+    def __mul__(self, other: Still) -> Still:
+        return self._product(other, np.multiply)
+
+    def __matmul__(self, other: Still) -> Still:
+        return self._product(other, np.matmul)
+
+    def _product(self, other: Still, product: Any) -> Still:
+        """0 times whatever moves is constant."""
+
+        def some(left: int, right: int) -> Any:
+            """Is there a product of two factors that are both below these levels?"""
+            below = self.level < left, other.level < right
+            return product(*(mask.astype(np.float64) for mask in below)) > 0
+
+        moves = some(CONSTANT, ZERO) | some(ZERO, CONSTANT)
+        level = np.where(some(ZERO, ZERO), CONSTANT, ZERO)
+        return Still(np.where(moves, 0, level).astype(np.int8))
+
+    def linear(self, node: Any) -> Still:
+        level = np.full(node.size, ZERO if node.rational else 0, dtype=np.int8)
+        if node.rational:
+            np.minimum.at(level, node.owners, self.level[node.rows.indices])
+        return Still(level)
+
+    def apply(self, function: Any) -> Still:
+        return Still(np.minimum(self.level, ZERO if function.keeps_zero else CONSTANT))
+
+    def reciprocal(self) -> Still:
+        return Still(np.minimum(self.level, CONSTANT))
+
+    def powers(self, node: Any) -> tuple[Still, Still]:
+        return self.reciprocal(), Still.of([0] * node.size)
+
+    log, root = reciprocal, lambda self: self
 
 
 def _objects(integers: list[int]) -> NDArray[Any]:
@@ -157,6 +228,3 @@ def exact_combination(weights: Sequence[Any], rows: Sequence[Sequence[Any]]) -> 
     """
     table = Exact.of(list(chain(*rows))).reshape(len(rows), -1)
     return (Exact.of(weights) @ table).fractions
-
-
-__all__ = ["Exact", "exact_combination"]

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker import layout as layouts
 from goldstein.checker.arrays import Vector
 from goldstein.checker.errors import GoldsteinError, InputError, InputTypeError
-from goldstein.checker.layout import Layout
+from goldstein.checker.layout import Layout, flattened, put_together
 
 
 class BlackBox:
@@ -27,50 +26,38 @@ class BlackBox:
     """
 
     def __init__(
-        self, fun: Any, jac: Callable[..., Any] | bool, args: Sequence[Any] = (),
-        layout: Layout | None = None,
-    ) -> None:  # fmt: skip
+        self, fun: Any, jac: Any, args: Sequence[Any] = (), layout: Layout | None = None
+    ) -> None:
         self.fun, self.jac, self.args, self.layout = fun, jac, tuple(args), layout
         # One call answers both questions at a point: the pair is kept as a whole.
         self._last: tuple[bytes, tuple[Any, Any]] = b"", (None, None)
 
-    @property
-    def name(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
-
-    def _point(self, x: Vector) -> Any:
-        return x if self.layout is None else layouts.put_together(self.layout, x)
+    def _call(self, function: Any, x: Vector) -> Any:
+        return function(x if self.layout is None else put_together(self.layout, x), *self.args)
 
     def _both(self, x: Vector) -> tuple[Any, Any]:
-        key = x.tobytes()
+        key = x.tobytes()  # before anybody writes into x
         if self._last[0] != key:
-            answer = self.fun(self._point(x), *self.args)
+            answer = self._call(self.fun, x)
             if not (isinstance(answer, tuple | list) and len(answer) == 2):
                 raise InputTypeError(
-                    f"jac=True says that {self.name} returns a pair (value, gradient), but it "
+                    "jac=True says that the function returns a pair (value, gradient), but it "
                     f"returned {type(answer).__name__}; return both, or pass jac=your_gradient."
                 )
             # A buffer that the user's code reuses must not change under us.
-            self._last = key, (answer[0], _copied(self._flat(answer[1])))
+            self._last = key, (answer[0], np.array(self._flat(answer[1])))
         return self._last[1]
 
     def _flat(self, gradient: Any) -> Any:
         if self.layout is None:
             return gradient
-        return layouts.flattened(gradient, self.layout, "the gradient")
+        return flattened(gradient, self.layout, "the gradient")
 
     def value(self, x: Vector) -> Any:
-        return self._both(x)[0] if self.jac is True else self.fun(self._point(x), *self.args)
+        return self._both(x)[0] if self.jac is True else self._call(self.fun, x)
 
     def gradient(self, y: Vector) -> Any:
-        if self.jac is True:
-            return _copied(self._both(y)[1])
-        assert callable(self.jac)
-        return self._flat(self.jac(self._point(y), *self.args))
-
-
-def _copied(gradient: Any) -> Any:
-    return gradient.copy() if isinstance(gradient, np.ndarray) else gradient
+        return self._both(y)[1] if self.jac is True else self._flat(self._call(self.jac, y))
 
 
 class Asked:
@@ -107,6 +94,3 @@ class Asked:
     def smallest_ball(self, x: Vector) -> float:
         """Return the radius below which single precision does not tell points from x."""
         return 100 * 2.0**-24 * max(1.0, float(np.abs(x).max(initial=0.0))) if self.coarse else 0.0
-
-
-__all__ = ["Asked", "BlackBox"]

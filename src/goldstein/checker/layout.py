@@ -7,14 +7,13 @@ and ["dict", [key, ...], ...] hold parts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.errors import InputError, InputTypeError
-from goldstein.checker.exact_floats import exact_floats
+from goldstein.checker.rationals import exact_floats
 
 Layout = list[Any]
 
@@ -30,25 +29,24 @@ def taken_apart(point: Any, name: str, exact: bool = False) -> tuple[Layout, lis
            [3., 4.]]))
     """
     if isinstance(point, dict):
-        keys = list(point)
-        if not all(isinstance(key, str) for key in keys):
-            raise InputTypeError(f"the keys of {name} must be strings, got {keys!r}.")
-        head, entries = ["dict", keys], [(f"{name}[{key!r}]", point[key]) for key in keys]
+        head, entries = ["dict", list(point)], point
+        if not all(isinstance(key, str) for key in point):
+            raise InputTypeError(f"the keys of {name} must be strings, got {list(point)!r}.")
     elif isinstance(point, list | tuple) and any(map(_is_part, point)):
         head = ["list" if isinstance(point, list) else "tuple"]
-        entries = [(f"{name}[{i}]", entry) for i, entry in enumerate(point)]
+        entries = dict(enumerate(point))
     else:
         array = _as_array(point, name)
         if exact:
             exact_floats(point, name, finite=False)
         return list(array.shape), [array]
-    parts = [taken_apart(entry, label, exact) for label, entry in entries]
+    parts = [taken_apart(part, f"{name}[{key!r}]", exact) for key, part in entries.items()]
     return [*head, *(layout for layout, _ in parts)], [a for _, arrays in parts for a in arrays]
 
 
 def flattened(point: Any, layout: Layout, name: str) -> Vector:
-    """Return the numbers of a point that must be laid out like this."""
-    found, arrays = taken_apart(point, name)
+    """Return the numbers of a point that must be laid out like this, keys in any order."""
+    found, arrays = taken_apart(_in_order(point, layout), name)
     if found != layout:
         raise InputTypeError(
             f"{name} has the layout {shown(found)}, expected {shown(layout)}, that of the point."
@@ -56,38 +54,36 @@ def flattened(point: Any, layout: Layout, name: str) -> Vector:
     return np.concatenate([array.ravel() for array in arrays])
 
 
+def _in_order(point: Any, layout: Layout) -> Any:
+    """Return a point with its keys in the order of the layout, as far as they are the same."""
+    if isinstance(point, dict) and layout[:1] == ["dict"] and set(layout[1]) == set(point):
+        return {key: _in_order(point[key], part) for key, part in zip(layout[1], layout[2:])}
+    if isinstance(point, list | tuple) and layout[:1] in (["list"], ["tuple"]):
+        return type(point)(_in_order(part, spec) for part, spec in zip(point, layout[1:]))
+    return point
+
+
 def put_together(layout: Layout, flat: Vector) -> Any:
     """Return the point with these numbers."""
-    sizes = list(_sizes(layout))
     if flat.shape != (size_of(layout),):
         raise InputError(f"got {flat.size} numbers for a point of {size_of(layout)}.")
-    return _built(layout, iter(np.split(flat, np.cumsum(sizes)[:-1])))
+    if _is_array(layout):
+        return flat.reshape(layout)
+    ends = np.cumsum([size_of(part) for part in _parts(layout)])
+    parts = list(map(put_together, _parts(layout), np.split(flat, ends[:-1])))
+    if layout[0] == "dict":
+        return dict(zip(layout[1], parts))
+    return tuple(parts) if layout[0] == "tuple" else parts
 
 
 def size_of(layout: Layout) -> int:
     """Return how many numbers a point has."""
-    return sum(_sizes(layout))
+    return math.prod(layout) if _is_array(layout) else sum(map(size_of, _parts(layout)))
 
 
 def is_vector(layout: Layout) -> bool:
     """Is the point a vector as it is?"""
     return len(layout) == 1 and not isinstance(layout[0], str)
-
-
-def is_layout(data: Any, depth: int = 0) -> bool:
-    """Is this plain data a layout?"""
-    if not isinstance(data, list) or depth > 50:
-        return False
-    if _is_array(data):
-        return all(type(n) is int and n >= 0 for n in data)
-    if data[0] == "dict":
-        keys = data[1] if len(data) > 1 and isinstance(data[1], list) else [None]
-        named = all(isinstance(key, str) for key in keys)
-        if not (named and len(set(keys)) == len(keys) == len(data) - 2):
-            return False
-    return data[0] in ("dict", "list", "tuple") and all(
-        is_layout(p, depth + 1) for p in _parts(data)
-    )
 
 
 def shown(layout: Layout) -> str:
@@ -124,23 +120,3 @@ def _is_array(layout: Layout) -> bool:
 
 def _parts(layout: Layout) -> list[Layout]:
     return list(layout[2:] if layout[0] == "dict" else layout[1:])
-
-
-def _sizes(layout: Layout) -> Iterator[int]:
-    if _is_array(layout):
-        yield math.prod(layout)
-    else:
-        for part in _parts(layout):
-            yield from _sizes(part)
-
-
-def _built(layout: Layout, pieces: Iterator[Vector]) -> Any:
-    if _is_array(layout):
-        return next(pieces).reshape(layout)
-    parts = [_built(part, pieces) for part in _parts(layout)]
-    if layout[0] == "dict":
-        return dict(zip(layout[1], parts))
-    return tuple(parts) if layout[0] == "tuple" else parts
-
-
-__all__ = ["Layout", "flattened", "is_layout", "is_vector", "put_together", "shown", "taken_apart"]

@@ -10,28 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.errors import GoldsteinError, NotCertifiableError
+from goldstein.checker.errors import GoldsteinError
 from goldstein.checker.exact import exact_combination
-from goldstein.checker.rationals import fraction_upper, sqrt_upper, squared_distance, squared_norm
+from goldstein.checker.rationals import sqrt_upper, squared_distance, squared_norm, to_fractions
 from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
 from goldstein.checker.sides import Limits, Program, point_at
 from goldstein.checker.verification import Verification
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What directions show at a pivot: a bound, limits of gradients in float64, their errors."""
-
-    eps: float
-    gradients: Matrix
-    errors: Vector
 
 
 def unusable(x: Vector, vectors: Matrix, weights: Vector) -> str:
@@ -45,20 +35,13 @@ def unusable(x: Vector, vectors: Matrix, weights: Vector) -> str:
     return "" if math.isfinite(total) else "the sum of the weights is beyond float64; scale them"
 
 
-def show(limits: Limits, weights: Vector, allowance: int = 1) -> Shown:
-    """Derive the bound; radii of enclosures count `allowance` times."""
-    exact, mid, rad = limits
-    if exact is None:
-        spread = max(norm_upper(r) for r in rad)
-        eps = up(combination_norm_upper(_of_size_one(weights), mid) + allowance * spread)
-        return Shown(eps, mid, rad.max(axis=1))
-    if not np.isfinite(mid).all():
-        raise NotCertifiableError(
-            "a gradient at the pivot is beyond the range of float64; rescale the data."
-        )
-    rows = zip(mid.tolist(), exact, strict=True)
-    errors = [max(abs(Fraction(f) - g) for f, g in zip(row, limit)) for row, limit in rows]
-    return Shown(combined_upper(weights, exact), mid, np.array([fraction_upper(e) for e in errors]))
+def bound(limits: Limits, weights: Vector, allowance: int = 1) -> float:
+    """Return an upper bound of |sum a_j g_j| / sum a_j; radii count `allowance` times."""
+    if limits.exact is not None:
+        return combined_upper(weights, limits.exact)
+    spread = max(norm_upper(r) for r in limits.rad)
+    weights = np.ldexp(weights, -math.frexp(weights.max())[1])  # any other weights are as good
+    return up(combination_norm_upper(weights, limits.mid) + allowance * spread)
 
 
 def combined_upper(weights: Vector, limits: Sequence[Sequence[Fraction]]) -> float:
@@ -68,6 +51,20 @@ def combined_upper(weights: Vector, limits: Sequence[Sequence[Fraction]]) -> flo
     shares = [Fraction(float(a)) for a in weights]
     total = sum(shares, Fraction(0))
     return sqrt_upper(squared_norm(exact_combination(shares, limits)) / (total * total))
+
+
+def boxed(cert: Any) -> tuple[Any, Any] | None:
+    """Return the radii and switches of a pivot that is known by a box (`enclosed.roots`)."""
+    radii = getattr(cert, "radii", None)
+    return None if radii is None else (radii, cert.switches)
+
+
+def farthest(pivot: Sequence[Fraction], x: Vector, box: tuple[Any, Any] | None) -> Fraction:
+    """Return the square of the distance of x from the farthest point of a box; exactly."""
+    if box is None:
+        return squared_distance(pivot, x)
+    entries = zip(pivot, to_fractions(x), to_fractions(box[0]), strict=True)
+    return squared_norm([abs(c - a) + r for c, a, r in entries])
 
 
 def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Verification:
@@ -84,7 +81,11 @@ def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Ve
     fits = program.dim == cert.x.size == len(cert.exact_pivot)
     if not found.add("dimension", fits, f"{cert.x.size}, the function has {program.dim}"):
         return found
-    square = squared_distance(cert.exact_pivot, cert.x)
+    box = boxed(cert)
+    if box and not (np.isfinite(box[0]) & (box[0] >= 0)).all():
+        found.add("box", False, "a radius is not a finite number >= 0")
+        return found
+    square = farthest(cert.exact_pivot, cert.x, box)
     found.delta = sqrt_upper(square)
     inside = math.isinf(cert.delta) or square <= Fraction(cert.delta) ** 2
     found.add("ball", inside, f"pivot at distance {found.delta:.6g}, claimed {cert.delta:.6g}")
@@ -94,10 +95,10 @@ def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Ve
             problem.check_place(found, cert)
         if not found.ok:
             return found
-        point = point_at(program, cert.exact_pivot, int(used.sum()))
+        point = point_at(program, cert.exact_pivot, int(used.sum()), box)
         limits, weights = point.limits(cert.directions[used]), cert.weights[used]
         if problem is None:
-            found.eps = show(limits, weights).eps
+            found.eps = bound(limits, weights)
         else:
             found.eps = problem.residual(cert, limits, weights)
             problem.check_qualification(found, cert, seed)
@@ -114,13 +115,3 @@ def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Ve
     supported = cert.label in ("certified", "conditional", "estimated")
     found.add("label", supported, f"claimed {cert.label}, this check proves {found.label}")
     return found
-
-
-def _of_size_one(weights: Vector) -> Vector:
-    """Scale weights by a power of two, where none of them loses a digit by it."""
-    exponent = math.frexp(float(weights.max()))[1]
-    scaled = np.ldexp(weights, -exponent)
-    return scaled if np.array_equal(np.ldexp(scaled, exponent), weights) else weights
-
-
-__all__ = ["Shown", "check", "combined_upper", "show", "unusable"]

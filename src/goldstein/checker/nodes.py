@@ -1,14 +1,14 @@
-"""The language of functions: nine kinds of nodes, and the meaning of each.
+"""The language of functions: ten kinds of nodes, and the meaning of each.
 
 A function is a list of nodes. Each computes a vector from the vectors of earlier ones; the first is
 the variable, the last has one entry. The numbers are exact (`Exact`), or enclosed where a function
 is irrational or large (`goldstein.checker.enclosed`). Every kind says the same few things:
 
-* `forward`: its value; of series in t, its series (enclosures: up to the first power of t);
-* `backward`: the derivatives in its arguments, the one in itself being given;
-* `constant`: which entries do not change near a point.
+* `forward`: its value; of series in t, its series (enclosures: up to the first power of t); of what
+  stays constant near a point (`Still`), which of its entries do;
+* `backward`: the derivatives in its arguments, the one in itself being given.
 
-Three kinds have pieces. `decide` returns the piece of every entry at a point, and the entries that
+Four kinds have pieces. `decide` returns the piece of every entry at a point, and the entries that
 are exactly on a breakpoint: which side they go to depends on the direction in which the point is
 left (`goldstein.checker.sides`).
 """
@@ -19,24 +19,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.checker.arrays import Indices, Vector
-from goldstein.checker.errors import InputError, NotCertifiableError
-from goldstein.checker.exact import Exact
+from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
+from goldstein.checker.exact import Exact, Still
 
 #: An array of exact numbers, or of enclosures.
 Array = Any
 #: Coefficients of 1, t, t^2, ... along a line.
 Series = list[Array]
-#: 0: may change near the point; CONSTANT: does not; ZERO: is 0 and stays 0.
-Constancy = NDArray[np.int8]
-CONSTANT, ZERO = 1, 2
 Coefficients = tuple[tuple[Fraction, ...], ...]
 
 #: Polynomials of a higher degree are refused: their coefficients grow without bounds.
@@ -81,10 +77,28 @@ class Node:
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         raise NotImplementedError
 
-    def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        """Say what is constant; `loose` are the entries that are left on a breakpoint."""
-        least: Constancy = np.minimum.reduce(args)
-        return least
+    def still(self, args: Sequence[Still], piece: Any, loose: dict[int, list[int]]) -> Still:
+        """Say what is constant; a row that is left on a breakpoint only if all its places are."""
+        answer: Still = self.forward([[arg] for arg in args], piece)[0]
+        for row, places in loose.items():
+            answer.level[row] = min(answer.level[row], args[0].level[places].min())
+        return answer
+
+
+class Kinked(Node):
+    """One with kinks: rows of its argument are tied, and leave the tie with a direction.
+
+    `decide` returns the pieces at a point, and the rows that are exactly on a breakpoint; `leave`
+    the piece beside a tie, and the places that stay tied: of the coefficients of t, t^2, ... of a
+    row the first one other than 0 decides.
+    """
+
+    decide: Callable[..., tuple[Any, dict[int, Any]]]
+    leave: Callable[..., tuple[Any, list[int]]]
+
+    def tied(self, ties: dict[int, Any]) -> dict[int, list[int]]:
+        """Return the places of tied rows in the argument."""
+        return ties
 
 
 class Variable(Node):
@@ -165,14 +179,6 @@ class Affine(Node):
     def _divided(self, c: Array) -> Array:
         return c if self.divisor is None else c * type(c).of(self.divisor).reciprocal()
 
-    def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        if not self.rational:
-            return np.zeros(self.size, dtype=np.int8)
-        still, zero = np.ones((2, self.size), bool)
-        for answer, level in ((still, CONSTANT), (zero, ZERO)):
-            answer[self.owners[args[0][self.rows.indices] < level]] = False
-        return _constancy(still, zero & (self.offset is None or self.offset == 0))
-
 
 class Add(Node):
     """The sum of the arguments."""
@@ -230,17 +236,9 @@ class Product(Node):
         table = g.reshape(self.batch, *self.shape)
         return [(table @ right.swapped).reshape(-1), (left.swapped @ table).reshape(-1)]
 
-    def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        def never(left: Any, right: Any) -> Any:
-            """Is there no product in which both factors are marked?"""
-            return self._times(left.astype(np.float64), right.astype(np.float64)) == 0
-
-        (a, b), (p, q) = ([arg < c for arg in args] for c in (CONSTANT, ZERO))
-        return _constancy(never(a, q) & never(p, b), never(p, q))
-
 
 @dataclass(frozen=True, eq=False)
-class Piecewise(Node):
+class Piecewise(Kinked):
     """A continuous function of one number, a polynomial between breakpoints, entry by entry.
 
     `breakpoints` ascend; `pieces` are coefficients by ascending power, all of one length, one piece
@@ -274,10 +272,15 @@ class Piecewise(Node):
         return tuple(slope or (Fraction(0),) for slope in slopes)
 
     @cached_property
+    def beside(self) -> list[tuple[Fraction, Fraction]]:
+        """The derivatives on both sides of each breakpoint."""
+        steps = zip(self.breakpoints, pairwise(self.slopes))
+        return [(_at(left, t), _at(right, t)) for t, (left, right) in steps]
+
+    @cached_property
     def jumps(self) -> list[Fraction]:
         """By how much the derivative jumps at each breakpoint; 0 is no kink."""
-        steps = zip(self.breakpoints, pairwise(self.slopes))
-        return [_at(right, t) - _at(left, t) for t, (left, right) in steps]
+        return [right - left for left, right in self.beside]
 
     def decide(self, u: Array) -> tuple[Indices, dict[int, int]]:
         piece, ties = np.zeros(self.size, dtype=np.intp), {}
@@ -287,6 +290,14 @@ class Piecewise(Node):
             ties.update(dict.fromkeys(np.flatnonzero(signs == 0).tolist(), k))
         return piece, ties
 
+    def tied(self, ties: dict[int, int]) -> dict[int, list[int]]:
+        return {i: [i] for i in ties}
+
+    def leave(self, piece: Any, places: list[int], path: Series) -> tuple[Any, list[int]]:
+        signs = (int(c.signs()[0]) for c in path)
+        sign = next(filter(None, signs), 0)
+        return piece + (sign > 0), [] if sign else places
+
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         return _horner(self.pieces, args[0], piece)
 
@@ -294,16 +305,6 @@ class Piecewise(Node):
         if self.flat:
             return [g * type(g).of([slope[0] for slope in self.slopes])[piece]]
         return [g * _horner(self.slopes, [args[0]], piece)[0]]
-
-    def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        strictly = np.ones(self.size, bool)
-        strictly[list(loose)] = False
-        flat, zero = (
-            np.array([not any(p[k:]) for p in self.pieces])[piece] & strictly for k in (1, 0)
-        )
-        keeps_zero = _at(self.pieces[sum(t < 0 for t in self.breakpoints)], Fraction(0)) == 0
-        (arg,) = args
-        return _constancy((arg >= CONSTANT) | flat, ((arg == ZERO) & keeps_zero) | zero)
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,13 +316,12 @@ class Smooth(Node):
 
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         u, *more = args[0]
+        if more and u.longest is None:  # exact series are polynomials, all of them
+            raise Irrational(self.function.name)
         return [u.apply(self.function), *(self.backward(c, [u], piece)[0] for c in more[:1])]
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         return [g * self.function.slope_of(args[0])]
-
-    def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        return np.minimum(args[0], ZERO if self.function.keeps_zero else CONSTANT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,27 +351,20 @@ class Rowwise(Node):
     def value(self, u: Array) -> Array:
         raise NotImplementedError
 
-    def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        least: Constancy = self.rows(args[0]).min(axis=1)
-        return least
-
 
 class LogSumExp(Rowwise):
     """log(exp(u_1) + ... + exp(u_k)) of each row."""
 
     def value(self, u: Array) -> Array:
         powers, top = u.powers(self)
-        return self.rows(powers).sum(axis=1).apply(u.functions["log"]) + top
+        return self.rows(powers).sum(axis=1).log() + top
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         powers, _ = args[0].powers(self)
         return [powers * self.along(g * self.rows(powers).sum(axis=1).reciprocal())]
 
-    def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        return np.minimum(super().constant(args, piece, loose), CONSTANT)
 
-
-class Norm2(Rowwise):
+class Norm2(Rowwise, Kinked):
     """The Euclidean norm of each row; its kink is the origin.
 
     A piece holds, by row, the directions in which rows leave the origin.
@@ -379,7 +372,14 @@ class Norm2(Rowwise):
 
     def decide(self, u: Array) -> tuple[dict[int, Any], dict[int, list[int]]]:
         zero = np.flatnonzero(~self.rows(u.signs()).any(axis=1)).tolist()
-        return {}, {row: list(range(row * self.columns, (row + 1) * self.columns)) for row in zero}
+        spans = ((row * self.columns, (row + 1) * self.columns) for row in zero)
+        # Where a row stays at the origin, nothing depends on its direction.
+        way = Exact.of([1] + [0] * (self.columns - 1))
+        return dict.fromkeys(zero, way), {row: list(range(*span)) for row, span in zip(zero, spans)}
+
+    def leave(self, piece: Any, places: list[int], path: Series) -> tuple[Any, list[int]]:
+        way = next((c for c in path if c.signs().any()), None)
+        return (piece, places) if way is None else (way, [])
 
     def value(self, u: Array) -> Array:
         return self.rows(u * u).sum(axis=1).root()
@@ -391,7 +391,7 @@ class Norm2(Rowwise):
         return [u * self.along(g * self.value(u).reciprocal())]
 
 
-class Max(Rowwise):
+class Max(Rowwise, Kinked):
     """The largest entry of each row. A piece is the place of the entry that is the largest."""
 
     flat = rational = True
@@ -401,17 +401,80 @@ class Max(Rowwise):
         piece = np.array([places[0] for places in tied], dtype=np.intp)
         return piece, {row: places for row, places in enumerate(tied) if len(places) > 1}
 
+    def leave(self, piece: Any, places: list[int], path: Series) -> tuple[Any, list[int]]:
+        best = list(range(len(places)))
+        for c in path:
+            best = [best[j] for j in c[best].largest(len(best))[0]]
+        winner, *same = (places[j] for j in best)
+        return winner, [winner, *same] if same else []
+
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         return [c[piece] for c in args[0]]
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         return [g.scattered(piece, self.sizes[0])]
 
-    def constant(self, args: Sequence[Constancy], piece: Any, loose: Any) -> Constancy:
-        answer: Constancy = args[0][piece]
-        for row, tied in loose.items():
-            answer[row] = args[0][tied].min()
-        return answer
+
+@dataclass(frozen=True, eq=False)
+class Order(Kinked):
+    """Combinations, `weights` by row, of the entries of each row of a table in ascending order.
+
+    A piece has chains of places in ascending order, each by its first place in that order; equal
+    entries whose order matters are one chain.
+    """
+
+    columns: int
+    weights: Any
+    flat = True
+
+    def fits(self) -> bool:
+        n = self.columns
+        if n < 1 or len(self.sizes) != 1 or self.sizes[0] % n or self.weights.ndim != 2:
+            return False
+        rows = self.sizes[0] // n
+        return self.weights.shape[1] == n and self.size == rows * len(self.weights)
+
+    def matters(self, start: int, length: int) -> bool:
+        """Does the order of so many entries from a place on, numbered over all rows, matter?"""
+        some = self.weights[:, start % self.columns :][:, :length]
+        return length > 1 and bool((some != some[:, :1]).any())
+
+    def decide(self, u: Array) -> tuple[dict[int, Any], dict[int, list[int]]]:
+        chains = u.ordered(self.columns, self.matters)
+        starts = accumulate(map(len, chains), initial=0)
+        piece = {start: (start, chain) for start, chain in zip(starts, chains)}
+        return piece, {at: chain for at, chain in piece.values() if self.matters(at, len(chain))}
+
+    def leave(self, piece: Any, places: list[int], path: Series) -> tuple[Any, list[int]]:
+        start, chains = piece[0], [list(range(len(places)))]
+        found, stay = list[int](), list[int]()
+        for c in path:
+            chains = [[some[j] for j in same] for some in chains
+                      for same in c[some].ordered(len(some))]  # fmt: skip
+        for some in chains:
+            if self.matters(start + len(found), len(some)):
+                stay += [places[j] for j in some]
+            found += [places[j] for j in some]
+        return (start, found), stay
+
+    def order(self, piece: dict[int, Any]) -> Indices:
+        """Return the places of all entries, row by row in ascending order."""
+        return np.array([place for _, chain in piece.values() for place in chain], dtype=np.intp)
+
+    def _weights(self, kind: Any) -> Array:
+        return kind.of(self.weights.ravel()).reshape(*self.weights.shape)
+
+    def forward(self, args: Sequence[Series], piece: Any) -> Series:
+        order, turned = self.order(piece), self._weights(type(args[0][0])).swapped
+        return [(c[order].reshape(-1, self.columns) @ turned).reshape(-1) for c in args[0]]
+
+    def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
+        table = g.reshape(-1, len(self.weights)) @ self._weights(type(g))
+        return [table.reshape(-1).scattered(self.order(piece), self.sizes[0])]
+
+    def still(self, args: Sequence[Still], piece: Any, loose: dict[int, list[int]]) -> Still:
+        least = args[0].level.reshape(-1, self.columns).min(axis=1)
+        return Still(np.repeat(least, len(self.weights)))
 
 
 # --- series, polynomials ---------------------------------------------------------------------
@@ -447,7 +510,3 @@ def _horner(table: Coefficients, u: Series, piece: Indices) -> Series:
 
 def _at(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:
     return sum((c * t**k for k, c in enumerate(coefficients)), Fraction(0))
-
-
-def _constancy(constant: Any, zero: Any) -> Constancy:
-    return np.where(constant, np.where(zero, ZERO, CONSTANT), 0).astype(np.int8)

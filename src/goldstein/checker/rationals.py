@@ -1,6 +1,7 @@
-"""Exact numbers: rationals, vectors of them; roundings in a known direction.
+"""Numbers, taken exactly or refused: rationals, vectors of them; roundings in a known direction.
 
-Stored float64 numbers are exact rationals.
+Claims are about the real numbers that stored float64 data are. What a user gives must therefore be
+exactly such a number; where it is not, an error says so, and nothing is rounded.
 """
 
 from __future__ import annotations
@@ -13,32 +14,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.errors import InputError
+from goldstein.checker.arrays import Vector
+from goldstein.checker.errors import InputError, InputTypeError
 
-Rational = Fraction | float | int
-RationalVector = Sequence[Rational] | NDArray[Any]
+RationalVector = Sequence[Any] | NDArray[Any]
+
+#: Integers below are float64 numbers, all of them.
+_ALL_FLOATS = 2**53
 
 
-def to_fraction(value: Any) -> Fraction:
+def to_fraction(value: Any, what: str = "a number") -> Fraction:
     """Return a finite number as an exact Fraction.
 
     Examples
     --------
-    >>> to_fraction(0.5)
-    Fraction(1, 2)
+    >>> to_fraction(0.5), to_fraction(np.float32(0.1))
+    (Fraction(1, 2), Fraction(13421773, 134217728))
     """
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, np.integer):
-        return Fraction(int(value))
-    if hasattr(value, "p") and hasattr(value, "q"):  # a rational of python-flint
-        return Fraction(int(value.p), int(value.q))
+    if isinstance(value, np.integer | np.bool_):  # these lack the method
+        value = int(value)
     try:
         return Fraction(*value.as_integer_ratio())
-    except (AttributeError, OverflowError, ValueError):
-        raise InputError(
-            f"got {value!r}, expected a finite number; exact arithmetic needs one."
-        ) from None
+    except AttributeError:
+        kind = type(value).__name__
+        raise InputTypeError(f"{what} must be a real number, got {kind} {value!r:.40}.") from None
+    except (OverflowError, ValueError):
+        raise InputError(f"{what} is {value}, expected a finite number.") from None
 
 
 def to_fractions(values: RationalVector) -> list[Fraction]:
@@ -64,14 +65,72 @@ def common_denominator(values: RationalVector) -> tuple[list[int], int]:
     entries = values.tolist() if isinstance(values, np.ndarray) else values
     try:
         ratios = [value.as_integer_ratio() for value in entries]
-    except AttributeError:  # NumPy's integers lack the method
-        return common_denominator(to_fractions(entries))
-    except (OverflowError, ValueError):
-        raise InputError(
-            "got a NaN or an infinity, expected finite numbers; exact arithmetic needs them."
-        ) from None
+    except (
+        AttributeError,
+        OverflowError,
+        ValueError,
+    ):  # NumPy's integers; or it says what is wrong
+        ratios = [value.as_integer_ratio() for value in to_fractions(entries)]
     denominator = math.lcm(*(ratio[1] for ratio in ratios))
     return [top * (denominator // bottom) for top, bottom in ratios], denominator
+
+
+def exact_floats(data: Any, what: str = "a constant", *, finite: bool = True) -> Vector:
+    """Return numbers as a float64 array, every one of them exactly, or refuse them.
+
+    Truth values count as 0 and 1, as in NumPy.
+
+    Examples
+    --------
+    >>> exact_floats(np.array([200], dtype=np.uint8))
+    array([200.])
+    >>> exact_floats(2**53 + 1)
+    Traceback (most recent call last):
+        ...
+    goldstein.errors.InputError: a constant is 9007199254740993, which is not a float64 number...
+    """
+    try:
+        array = np.asarray(data)
+    except Exception as failure:  # whatever a foreign class raises
+        raise InputTypeError(f"{what} is not an array of numbers: {failure}") from failure
+    kind = array.dtype.kind
+    if isinstance(data, np.ma.MaskedArray) or kind not in "biufO":
+        name = "masked" if isinstance(data, np.ma.MaskedArray) else array.dtype.name
+        raise InputTypeError(f"{what} holds {name} entries, expected real numbers.")
+    one_by_one = kind == "O" or array.dtype.itemsize > 8
+    floats: Vector = array if one_by_one else array.astype(np.float64, copy=False)
+    # Integers may have more digits; where they stand next to floats NumPy has rounded them.
+    if not (one_by_one or (kind == "f" and isinstance(data, np.ndarray))):
+        one_by_one = not (np.abs(floats) < _ALL_FLOATS).all()
+    if one_by_one:
+        entries = np.asarray(data, dtype=object)
+        exact = [_exact_float(entry, what, finite) for entry in entries.ravel().tolist()]
+        floats = np.array(exact, dtype=np.float64).reshape(entries.shape)
+    if finite and not np.isfinite(floats).all():
+        raise InputError(f"{what} has a NaN or an infinity; every entry must be finite.")
+    return floats
+
+
+def _exact_float(value: Any, what: str, finite: bool) -> float:
+    if not finite and isinstance(value, float | np.floating) and not np.isfinite(value):
+        return float(value)
+    exact = to_fraction(value, what)
+    near = nearest_float(exact)
+    if near != exact:
+        raise InputError(
+            f"{what} is {exact}, which is not a float64 number (the nearest is {near!r}), and "
+            "proofs are about exact numbers; give float(...) of it if the nearest will do. In "
+            "expressions dividing by integers and Fractions is exact: w / 3."
+        )
+    return near
+
+
+def exact_sparse(data: Any, what: str) -> Any:
+    """Return a sparse matrix with float64 entries, every one of them exactly, or refuse it."""
+    plain = data if hasattr(data, "indptr") else data.tocoo()
+    exact_floats(plain.data, what)
+    # Duplicates are added up, which must not happen in a short integer type.
+    return plain.astype(np.float64, copy=False)
 
 
 def nearest_float(value: Any) -> float:
@@ -96,11 +155,8 @@ def fraction_upper(value: Fraction) -> float:
     >>> fraction_upper(Fraction(1, 10)), fraction_upper(Fraction(1, 3)) > 1 / 3
     (0.1, True)
     """
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -float(np.finfo(np.float64).max)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    nearest = nearest_float(value)  # compared exactly
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)
 
 
 def sqrt_upper(value: Fraction) -> float:
@@ -111,8 +167,6 @@ def sqrt_upper(value: Fraction) -> float:
     >>> sqrt_upper(Fraction(9, 4)), Fraction(sqrt_upper(Fraction(2))) ** 2 >= 2
     (1.5, True)
     """
-    if value < 0:
-        raise InputError(f"got {float(value)}, expected a nonnegative number under the root.")
     # r = floor(root 2^shift) carries at least 64 bits.
     shift = max(0, 70 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
     top = value.numerator << (2 * shift)

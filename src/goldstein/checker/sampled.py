@@ -24,6 +24,7 @@ import numpy as np
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.blackbox.differences import Differences
 from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, has_room, resample
+from goldstein.checker.blackbox.qualification import check_qualification
 from goldstein.checker.constrained import multipliers
 from goldstein.checker.constrained.box import Box, best_normal
 from goldstein.checker.enclosed.arrays import Enclosure
@@ -276,7 +277,7 @@ def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> 
         if found.ok:
             step = _check_gradients(found, Rows(cert, problem), share, seed, check_values)
         if found.ok and problem.system is not None:
-            multipliers.check_qualification(found, cert, problem, step, seed)
+            check_qualification(found, cert, problem, step, seed)
     except KinkError as kink:
         found.add("gradients", False, f"a function has a kink at a stored point: {kink}")
     except GoldsteinError as failure:
@@ -356,7 +357,7 @@ def _check_term(found: Verification, cert: Any, problem: Problem) -> float:
 
 def _check_gradients(
     found: Verification, rows: Rows, share: float, seed: int, check_values: bool
-) -> float:
+) -> Vector | float:
     """Ask for the gradients again: at the stored points, and at perturbed ones.
 
     Return what the functions resolve.
@@ -401,16 +402,17 @@ def _check_gradients(
     return step
 
 
-def _check_values(found: Verification, rows: Rows, seed: int) -> float:
+def _check_values(found: Verification, rows: Rows, seed: int) -> Vector | float:
     """Compare values with the gradients of every function; return what all of them resolve."""
-    cert, problem, step = rows.cert, rows.problem, 0.0
+    cert, problem = rows.cert, rows.problem
+    step: Vector | float = 0.0
     for i in sorted(set(rows.owners.tolist())):
         f = problem.function(i)
         if not f.has_value:
             continue
         try:
             looked = Differences(f, cert.x, cert.delta, problem.box, seed)
-            step = max(step, looked.resolution(rows.heaviest(i)))
+            step = np.maximum(step, looked.resolution(rows.heaviest(i)))
         except ContradictedError:
             name = "f" if i == OBJECTIVE else problem.system.name(i)
             found.add("values", False, f"differences of values contradict the gradients of {name}; "
@@ -419,8 +421,9 @@ def _check_values(found: Verification, rows: Rows, seed: int) -> float:
         except GoldsteinError as failure:
             found.add("resolution", False, str(failure))
             return step
-    if step:
-        found.add("values", True, f"differences of values agree, and resolve steps of {step:.2g}")
+    if np.any(step):
+        said = f"differences of values agree, and resolve steps of {np.max(step):.2g}"
+        found.add("values", True, said)
     return step
 
 

@@ -8,7 +8,7 @@ that stays constant near y (or beside it) may sit on a kink for good: the kink i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
@@ -20,18 +20,9 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix
 from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
-from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import (
-    Array,
-    Constancy,
-    Max,
-    Node,
-    Norm2,
-    Piecewise,
-    Series,
-    Variable,
-)  # fmt: skip
-from goldstein.checker.rationals import nearest_float, to_fractions
+from goldstein.checker.exact import Exact, Still
+from goldstein.checker.nodes import Array, Kinked, Max, Node, Order, Piecewise, Series, Variable
+from goldstein.checker.rationals import nearest_float, to_fraction
 
 Numbers = Sequence[Any] | NDArray[Any]
 Pause = Callable[[], None]
@@ -57,6 +48,13 @@ class Limits(NamedTuple):
     rad: Matrix
 
 
+def exact_limits(rows: Iterable[list[Fraction]]) -> Limits:
+    """Return limits that are known exactly."""
+    exact = list(rows)
+    mid = np.array([[nearest_float(g) for g in row] for row in exact])
+    return Limits(exact, mid, np.zeros_like(mid))
+
+
 class Program:
     """A function: nodes in order of evaluation, the first its variable, the last one number."""
 
@@ -70,6 +68,8 @@ class Program:
             raise InputError("a function must have one number as its value.")
         self.dim = self.nodes[0].size
         self.last = len(self.nodes) - 1
+        #: Multiplications of one gradient, about.
+        self.work = sum(node.work for node in self.nodes)
 
     @cached_property
     def affine(self) -> list[bool]:
@@ -79,15 +79,9 @@ class Program:
             answer.append(node.affine and all(answer[a] for a in node.of))
         return answer
 
-    @cached_property
-    def work(self) -> int:
-        """Multiplications of one gradient, about."""
-        return sum(node.work for node in self.nodes)
-
     def is_small(self, gradients: int = 1) -> bool:
         """Are exact numbers affordable for so many gradients?"""
-        work = self.work
-        return work <= RATIONAL_WORK and work * gradients <= 10 * RATIONAL_WORK
+        return self.work <= RATIONAL_WORK and self.work * gradients <= 10 * RATIONAL_WORK
 
     def ancestors(self, k: int) -> list[int]:
         """Return a node and all it depends on, in order."""
@@ -117,7 +111,6 @@ class Program:
                 args = [None if node.flat else value(a) for a in node.of]
                 for a, part in zip(node.of, node.backward(found[b], args, pieces.get(b))):
                     found[a] = found[a] + part if a in found else part
-        found.setdefault(0, type(start).of([0] * self.dim))
         return found
 
 
@@ -133,12 +126,16 @@ class Point:
         self.program, self.y = program, finite_numbers(y, program.dim, "point")
         self.pieces: dict[int, Any] = {}
         self.ties: dict[int, Any] = {}
-        self.values: dict[int, Series] = {0: [self.enclosed(self.y)]}
+        self.values: dict[int, Series] = {0: [self.start()]}
         for k, node in enumerate(program.nodes):
-            if isinstance(node, Piecewise | Max | Norm2):
+            if isinstance(node, Kinked):
                 self.pieces[k], ties = node.decide(self.view(node.of[0]))
                 if ties:
                     self.ties[k] = ties
+
+    def start(self) -> Array:
+        """Return the point in its arithmetic."""
+        return self.enclosed(self.y)
 
     def enclosed(self, vector: Any) -> Array:
         """Return a vector in the arithmetic of this point."""
@@ -169,17 +166,13 @@ class Point:
         found = self.program.pull_back(k, start, side.pieces, self.value)[0]
         return bool(found.top.any())
 
-    def limits(self, directions: Matrix, pause: Pause | None = None) -> Limits:
+    def limits(self, directions: Matrix | Sequence[Numbers], pause: Pause = lambda: None) -> Limits:
         """Return the limits of gradients along directions, each a subgradient at the point.
 
         Raises `NotCertifiableError` where a direction stays on a kink. `pause` is called between
         the steps, and may raise.
         """
-        exact = []
-        for v in directions:
-            exact.append(Side(self, v, pause).gradient().fractions)
-        mid = np.array([[nearest_float(g) for g in row] for row in exact])
-        return Limits(exact, mid, np.zeros_like(mid))
+        return exact_limits(Side(self, v, pause).gradient().fractions for v in directions)
 
 
 class Side:
@@ -190,36 +183,27 @@ class Side:
     Attributes
     ----------
     loose : dict
-        For each node the entries that are left on their breakpoints.
+        For each node the rows that are left on a kink, and their places in the argument.
     felt : set
         The nodes that v takes to one side.
     """
 
     def __init__(
-        self,
-        point: Point,
-        v: Numbers | None,
-        pause: Pause | None = None,
+        self, point: Point, v: Numbers | None, pause: Pause = lambda: None,
         nodes: Sequence[int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
+        pause()
         self.point, self.program = point, point.program
         self.v = None if v is None else finite_numbers(v, self.program.dim, "direction")
-        self.pause = pause or (lambda: None)
-        self.pieces, self.loose = dict(point.pieces), dict(point.ties)
-        self.series: dict[int, Series] = {}
-        self.felt: set[int] = set()
-        self._constant: dict[int, Constancy] = {0: np.zeros(self.program.dim, dtype=np.int8)}
-        self.pause()
+        self.pieces, self.series, self.felt = dict(point.pieces), dict[int, Series](), set[int]()
+        nodes_of: Any = self.program.nodes
+        self.loose = {k: nodes_of[k].tied(ties) for k, ties in point.ties.items()}
+        self._still = {0: Still(np.zeros(self.program.dim, dtype=np.int8))}
         for k in point.ties if nodes is None else nodes:
-            node = self.program.nodes[k]
-            if isinstance(node, Piecewise):
-                self._piecewise(k, node)
-            else:
-                self._rowwise(k, node)
+            self._leave(k)
 
     def gradient(self) -> Array:
         """Return the limit of the gradients, in the arithmetic of the point."""
-        self.pause()
         return self.cotangents()[0]
 
     def cotangents(self) -> dict[int, Array]:
@@ -227,66 +211,24 @@ class Side:
         start, point = self.point.enclosed(np.ones(1)), self.point
         return self.program.pull_back(self.program.last, start, self.pieces, point.value)
 
-    def _path(self, k: int, places: list[int]) -> Series:
-        return [] if self.v is None or not places else self.point.path(self, k, places)
-
-    def _piecewise(self, k: int, node: Piecewise) -> None:
-        (arg,) = node.of
-        ties: dict[int, int] = self.loose[k]
-        moving = self._moving(arg, sorted(ties))
-        kinks = [i for i in moving if node.jumps[ties[i]]]
-        signs = np.zeros(len(moving), dtype=np.intp)
-        for c in self._path(arg, moving):
-            signs = np.where(signs == 0, c.signs(), signs)
-        left = {i for i, sign in zip(moving, signs.tolist()) if sign}
-        if left:
-            self.felt.add(k)
-        # On a smooth breakpoint either piece has the right derivative.
-        self._require_constant(arg, [i for i in kinks if i not in left])
-        piece = self.pieces[k].copy()
-        piece[moving] += signs > 0
-        self.pieces[k] = piece
-        self.loose[k] = {i: level for i, level in ties.items() if i not in left}
-
-    def _rowwise(self, k: int, node: Node) -> None:
-        """Leave the ties of a maximum, or the origin of a norm."""
-        (arg,) = node.of
-        rows: dict[int, list[int]] = self.loose[k]
+    def _leave(self, k: int) -> None:
+        """Decide to which side of its kinks v takes a node."""
+        node: Any = self.program.nodes[k]
+        (arg,), rows, piece, end = node.of, self.loose[k], self.pieces[k].copy(), 0
         moving = {row: places for row, places in rows.items() if self._moving(arg, places)}
-        path = self._path(arg, list(chain(*moving.values())))
-        piece, ends = self.pieces[k].copy(), 0
-        self.loose[k] = {row: places for row, places in rows.items() if row not in moving}
+        places = list(chain(*moving.values()))
+        path = self.point.path(self, arg, places) if places and self.v is not None else []
+        self.pieces[k], self.loose[k] = piece, {r: at for r, at in rows.items() if r not in moving}
         for row, places in moving.items():
-            start, ends = ends, ends + len(places)
-            some = [c[start:ends] for c in path]
-            if isinstance(node, Max):
-                piece[row] = self._largest(k, arg, row, places, some)
-            else:
-                piece[row] = self._direction(k, arg, row, places, some)
-        if isinstance(node, Norm2):  # nothing depends on these
-            piece |= {row: self.point.enclosed(_first(node.columns)) for row in self.loose[k]}
-        self.pieces[k] = piece
-
-    def _largest(self, k: int, arg: int, row: int, tied: list[int], path: Series) -> int:
-        best = list(range(len(tied)))
-        for c in path:
-            best = [best[j] for j in c[best].largest(len(best))[0]] if len(best) > 1 else best
-        winner, *same = (tied[j] for j in best)
-        if same and not (self.program.affine[arg] and self._agree(arg, winner, same)):
-            self._require_constant(arg, tied)
-            self.loose[k][row] = tied
-        elif len(best) < len(tied):
-            self.felt.add(k)
-        return winner
-
-    def _direction(self, k: int, arg: int, row: int, places: list[int], path: Series) -> Any:
-        for c in path:
-            if c.signs().any():
+            start, end = end, end + len(places)
+            piece[row], stay = node.leave(piece[row], places, [c[start:end] for c in path])
+            if len(stay) < len(places):
                 self.felt.add(k)
-                return c
-        self._require_constant(arg, places)
-        self.loose[k][row] = places
-        return self.point.enclosed(_first(len(places)))
+            if stay and not (isinstance(node, Max | Order) and self._agree(arg, stay)):
+                # On a smooth breakpoint either piece has the right derivative.
+                if not isinstance(node, Piecewise) or node.jumps[self.point.ties[k][row]]:
+                    self._require_constant(arg, places)
+                self.loose[k][row] = places
 
     def _moving(self, k: int, places: list[int]) -> list[int]:
         """Leave out the entries that are proved to be constant here, by their structure."""
@@ -295,9 +237,10 @@ class Side:
         constant = self.constant(k)
         return [i for i in places if not constant[i]]
 
-    def _agree(self, k: int, one: int, others: Sequence[int]) -> bool:
-        """Are these affine entries, which have one value at y, one function?"""
-        return not any(self.point.moves(self, k, {one: 1, other: -1}) for other in others)
+    def _agree(self, k: int, places: Sequence[int]) -> bool:
+        """Are these entries, which have one value at y, one affine function?"""
+        pairs = ({places[0]: 1, other: -1} for other in places[1:])
+        return self.program.affine[k] and not any(self.point.moves(self, k, p) for p in pairs)
 
     def _require_constant(self, k: int, places: list[int]) -> None:
         """Refuse unless the entries are constant here: affine, with derivative 0."""
@@ -310,42 +253,36 @@ class Side:
                 f"{what} a kink: it does not show a point of differentiability."
             )
 
-    def constant(self, k: int) -> Constancy:
+    def constant(self, k: int) -> NDArray[np.int8]:
         """Return which entries of a node are proved to be constant here, and which to be 0."""
-        for b in [] if k in self._constant else self.program.ancestors(k):
-            if b not in self._constant:
-                node = self.program.nodes[b]
-                args, loose = [self._constant[a] for a in node.of], self.loose.get(b, {})
-                self._constant[b] = node.constant(args, self.pieces.get(b), loose)
-        return self._constant[k]
-
-
-def _first(size: int) -> list[int]:
-    return [1, *[0] * (size - 1)]
+        for b in [] if k in self._still else self.program.ancestors(k):
+            if b not in self._still:
+                args = [self._still[a] for a in self.program.nodes[b].of]
+                piece, loose = self.pieces.get(b), self.loose.get(b, {})
+                self._still[b] = self.program.nodes[b].still(args, piece, loose)
+        return self._still[k].level
 
 
 def finite_numbers(values: Numbers, size: int, name: str) -> Any:
     """Return a vector of float64 numbers, or of Fractions where some are none; all finite."""
     if len(values) != size:
         raise InputError(f"got a {name} of length {len(values)}, expected {size}.")
-    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1:
-        if not np.isfinite(values).all():
-            raise InputError(f"the {name} has a NaN or an infinity; expected finite numbers.")
-        return values.copy()
-    exact = to_fractions(values)
+    plain = isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1
+    if plain and np.isfinite(values).all():
+        return np.array(values)
+    exact = [to_fraction(value, f"an entry of the {name}") for value in values]
     floats = np.array([nearest_float(q) for q in exact])
-    same = np.isfinite(floats).all() and all(map(Fraction.__eq__, exact, floats.tolist()))
-    return floats if same else exact
+    return floats if all(map(Fraction.__eq__, exact, floats.tolist())) else exact
 
 
-def point_at(program: Program, y: Numbers, gradients: int = 1) -> Point:
-    """Return what holds at a point; exactly, unless the function is irrational or large."""
-    if program.is_small(gradients) and all(node.rational for node in program.nodes):
+def point_at(program: Program, y: Numbers, gradients: int = 1, box: Any = None) -> Point:
+    """Return what holds at a point; exactly, unless the function is irrational or large.
+
+    With a box, radii and switches, it is a point of it that lies on kinks (`enclosed.roots`).
+    """
+    if box is None and program.is_small(gradients) and all(node.rational for node in program.nodes):
         with suppress(Irrational):  # a number of too many digits
             return Point(program, y)
     from goldstein.checker.enclosed.point import EnclosedPoint
 
-    return EnclosedPoint(program, y)
-
-
-__all__ = ["Limits", "Pause", "Point", "Program", "Side", "finite_numbers", "point_at"]
+    return EnclosedPoint(program, y, box)

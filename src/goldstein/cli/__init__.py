@@ -17,5 +17,8 @@ def main() -> None:
             raise
         sys.stderr.write(f"error: the command line needs {missing.name}; {install_hint('cli')}\n")
         raise SystemExit(2) from None
+    except KeyboardInterrupt:  # the packages take a second to load
+        sys.stderr.write("interrupted\n")
+        raise SystemExit(130) from None
     with whole_process():
         app(prog_name="goldstein")

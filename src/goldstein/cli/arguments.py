@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +13,14 @@ from goldstein.reductions.stationarity import stationarity_names
 from goldstein.solvers import REGISTRY
 
 
-def complete_name(incomplete: str) -> list[str]:
-    """The built-in problems."""
-    return [name for name in problems.names("all") if name.startswith(incomplete)]
+def _completion(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what offers the names that begin as what has been typed."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
+
+
+complete_name = _completion(lambda: problems.names("all"))
+complete_method = _completion(lambda: sorted(REGISTRY))
+complete_stationarity = _completion(stationarity_names)
 
 
 def complete_problem(incomplete: str) -> list[str]:
@@ -23,16 +29,6 @@ def complete_problem(incomplete: str) -> list[str]:
     files = sorted(path.name for path in Path(folder + slash or ".").glob("*.py"))
     found = [folder + slash + name for name in files if name.startswith(beginning)]
     return complete_name(incomplete) + found
-
-
-def complete_method(incomplete: str) -> list[str]:
-    """The methods of `minimize`."""
-    return [name for name in sorted(REGISTRY) if name.startswith(incomplete)]
-
-
-def complete_stationarity(incomplete: str) -> list[str]:
-    """The kinds of stationarity."""
-    return [kind for kind in stationarity_names() if kind.startswith(incomplete)]
 
 
 Problem = Annotated[
@@ -53,7 +49,7 @@ CertificateOrRun = Annotated[
 ]
 Size = Annotated[int | None, typer.Option("--d", help="Size of a built-in problem.")]
 Stationarity = Annotated[
-    str, typer.Option(help="goldstein or near.", autocompletion=complete_stationarity)
+    str, typer.Option(help="goldstein, near or minimum.", autocompletion=complete_stationarity)
 ]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 MaxCalls = Annotated[int | None, typer.Option(help="Limit on values plus gradients.")]

@@ -8,11 +8,12 @@ import math
 import os
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from goldstein.cli.problem import is_file, split
+from goldstein.cli.problem import Chosen, is_file, split
 from goldstein.errors import InputError
 from goldstein.result import Result
+from goldstein.storage import records
 from goldstein.storage.files import in_use
 from goldstein.storage.records import CERTIFICATE, HISTORY, RESULT, write_run
 
@@ -161,3 +162,22 @@ def _require_free(folder: Path) -> None:
         what = what if RESULT in there else "a run that was cut short"
         choices = "continue it with --resume, replace it with --force"
     raise InputError(f"--out {folder} holds {what} already; {choices}, or name another folder.")
+
+
+if TYPE_CHECKING:
+    from goldstein.reporting.subject import Subject
+
+
+def subject_of(
+    result: Result, request: dict[str, Any], chosen: Chosen | None, remark: str = ""
+) -> Subject:
+    """Return the run with the command that verifies it."""
+    from goldstein.reporting.subject import Subject
+
+    words = ["goldstein", "verify", records.CERTIFICATE, str(request["problem"])]
+    if request.get("d") is not None:
+        words += ["--d", str(request["d"])]
+    fun, limits = (None, {}) if chosen is None else (chosen.oracle, chosen.limits)
+    return Subject(
+        result, str(request["problem"]), fun, limits, command=shlex.join(words), remark=remark
+    )

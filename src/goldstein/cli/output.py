@@ -15,7 +15,8 @@ from goldstein.certificates import Verification
 from goldstein.cli.streams import answers
 from goldstein.storage.records import plain
 
-NOT_CERTIFIED = 1
+#: Exit codes beside 0.
+NOT_CERTIFIED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def print_json(data: Any) -> None:

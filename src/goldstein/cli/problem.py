@@ -17,10 +17,10 @@ import numpy as np
 import goldstein
 from goldstein import problems
 from goldstein.checker.arrays import Vector
-from goldstein.errors import InputError
+from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle, as_oracle
-from goldstein.oracles.constraints import given
+from goldstein.oracles.problem import given
 
 FUNCTIONS = (
     "problem", "f", "F", "fun", "func", "function", "objective", "loss", "cost", "oracle", "pair",
@@ -213,7 +213,7 @@ def choose(text: str, d: int | None = None, x: Vector | None = None) -> Chosen:
     call = file.call_of(thing)
     where, start = _start(file, thing) if x is None else ("", x)
     if call is not None:
-        oracle, gradient = as_oracle(call.fun, call.jac, call.args), ""
+        oracle, gradient = as_oracle(call.fun, call.jac, call.args, like=_vector(start)), ""
         where = "gradient and start of its own call of minimize"
     else:
         oracle, gradient = _as_oracle(thing, name, file, start)
@@ -275,12 +275,19 @@ def _as_oracle(thing: Any, name: str, file: UserFile, x: Any) -> tuple[Oracle, s
     gradient, jac = file.gradient_of(name, thing)
     if pair or (pair is None and jac is None):
         return as_oracle(thing, True), ""
+    if jac is None and x is not None:
+        with contextlib.suppress(InputTypeError):
+            return as_oracle(thing, like=_vector(x)), "gradient derived from its code"
     if jac is None:
         raise InputError(
             f"{file.path} has no gradient of {name}: let {name} return (value, gradient), or put "
             f"its gradient beside it, called {', '.join(GRADIENTS[:3])} or {name}_grad."
         )
     return as_oracle(thing, jac), f"gradient {gradient}"
+
+
+def _vector(x: Any) -> Vector | None:
+    return None if x is None else np.ravel(np.asarray(x, dtype=np.float64))
 
 
 def _returns_pair(fun: Any, x: Any) -> bool | None:

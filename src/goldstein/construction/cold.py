@@ -14,7 +14,7 @@ from goldstein.certificates.verifying import CHECKS, confirmed
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.rounding import distance_upper, norms_upper
-from goldstein.construction.goldstein_claim import FINE, UNSEEN, Stating, looks_beside
+from goldstein.construction.goldstein_claim import FINE, UNSEEN, Construction
 from goldstein.errors import InputError, OutOfCalls, UnresolvedError
 from goldstein.numerics.ball import smallest_delta
 from goldstein.oracles import CountedOracle
@@ -45,7 +45,7 @@ def gathered(
 ) -> Enrichment:
     """Gather gradients around x; some calls are kept back to look beside those that matter."""
     left = int(min(oracle.limit - oracle.calls, 2.0**62))
-    with oracle.reserved(min(looks_beside(x, radius) * (x.size + 1) + 40, left // 2)):
+    with oracle.reserved(min(x.size + 41, left // 2)):
         # Gradients without visible gain before the search gives up.
         patience = max(30, min(x.size, 400))
         enrich(oracle, x, radius, eps, seed, found, patience=patience, deadline=deadline)
@@ -71,7 +71,8 @@ def certificate_from(
     best: GoldsteinCertificate | None = None
     seed = int(meta["seed"])
     refused: UnresolvedError | None = None
-    goal, resolution = eps, 0.0
+    goal = eps
+    resolution: Vector | float = 0.0
     # Calls that are kept back to check the claim in the end.
     keep = min(CHECKS * (8 * x.size + 40), (oracle.limit - oracle.calls) // 3) if confirm else 0
 
@@ -86,11 +87,11 @@ def certificate_from(
             break
         inside = [distance_upper(y, x) <= delta for y in found.points]
         points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
-        stating = Stating(oracle, x, delta, points, gradients, seed)
+        built = Construction(oracle, x, delta, points, gradients, seed)
         left = oracle.limit - oracle.calls
         try:
             if check_gradient:  # of these points: others may have been next to a kink
-                known = stating.rests_on()
+                known = built.rests_on()
                 resolution = required_resolution(oracle, x, delta, seed, known)
         except OutOfCalls:
             if left >= MANY_CALLS:
@@ -101,35 +102,35 @@ def certificate_from(
             # What is proved of a smaller ball is true of this one, and f may be smooth there.
             delta, found, refused = delta / SMALLER, Enrichment(), unresolved
             continue
-        stating.resolution = resolution
+        built.place.resolution = resolution
         with oracle.reserved(kept()):
-            claim = stating.claim(eps, *remarks(found, meta))
+            claim = built.claim(eps, *remarks(found, meta))
         if claim is not None and (best is None or claim.eps < best.eps):
             best = claim
         if best is not None and best.eps <= eps:
             break
         # What is stated allows for more than what was found: then more has to be found.
-        if 0.0 < stating.bound() <= goal:
-            goal = min(goal, stating.bound()) / CLOSER
-        elif not stating.unsteady:
+        if 0.0 < (bound := built.best()[0]) <= goal:
+            goal = min(goal, bound) / CLOSER
+        elif not built.unsteady:
             break
         if time.perf_counter() > deadline:
             break
-        steady = [j for j in range(len(points)) if j not in stating.unsteady]
-        found.points = [points[j] for j in steady] + [y for y, _ in stating.asked]
-        found.gradients = [gradients[j] for j in steady] + [g for _, g in stating.asked]
+        found.points, found.gradients = built.steady()
     if best is None:
         raise InputError(
             f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
             "raise max_calls or delta."
         )
-    if confirm and resolution > FINE * delta:
+    if confirm and np.max(resolution) > FINE * delta:
         try:
             stated = confirmed(best, oracle, as_box(None, x.size), None, seed, True)
         except OutOfCalls:
             stated = None
-        longest = UNSEEN * max(norms_upper(best.gradients))
-        best = stated or replace(best, eps=max(best.eps, longest), digest="")
+        proved = UNSEEN * max(norms_upper(best.gradients))
+        if stated is not None:  # the next check may see more than those few have
+            proved = min(2.0 * stated.eps, eps if stated.eps <= eps else math.inf)
+        best = replace(best, eps=max(best.eps, proved), digest="")
     return best
 
 

@@ -1,4 +1,4 @@
-"""Which claim to state: one that holds a hair beside its points too, on any machine.
+"""Construction of Goldstein claims that hold next to their points too, on any machine.
 
 Nothing here is trusted. A claim stated too boldly is refused by `verify`; the margins below are
 chosen so that this does not happen.
@@ -7,16 +7,14 @@ chosen so that this does not happen.
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from goldstein.certificates.goldstein import GoldsteinCertificate, of_sum_one, strongest_claim
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.certificates.goldstein import GoldsteinCertificate, of_sum_one
+from goldstein.checker.arrays import Indices, Mask, Matrix, Vector
 from goldstein.checker.blackbox.differences import NOISE, RESOLVED
-from goldstein.checker.blackbox.perturbed import ROUNDS, SAME, Neighbourhood, resample
+from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, resample
 from goldstein.checker.blackbox.perturbed import radius as perturbation
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.rounding import (
@@ -34,10 +32,9 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 from goldstein.oracles.agreement import STRICTLY
 
-Rows = NDArray[np.intp]
-
-#: The bound that is stated allows for so many times the change that was seen a hair away.
-MARGIN = 8.0
+#: The bound that is stated allows for so many times the change that was seen next to points, and
+#: for a combination that is longer by this part, by curvature alone.
+MARGIN, CURVED = 8.0, 2.0**-9
 
 #: What a gradient may be longer by next to a point where nobody has looked.
 UNSEEN = 1.01
@@ -45,62 +42,50 @@ UNSEEN = 1.01
 #: Entries of gradients that change by more than this part of their length jump.
 JUMP = 2.0**-10
 
-#: Points are dropped whose gradients change by this part of the largest change or more.
-UNSTEADY = 1e-3
+#: One looks this many perturbation radii away, at most this part of the ball, and no less than so
+#: many: a check that moves points by one must not meet what was not met here.
+RADII, FARTHEST, LEAST = 256.0, 2.0**-12, 4.0
 
-#: One looks this many hairs away, at most this part of the ball: a check that displaces by one hair
-#: must not meet what was not met here, a sliver between two kinks say.
-HAIRS, FARTHEST = 256.0, 2.0**-6
+#: Where a first look is not enough, a claim is checked as others will: in so many draws, with this
+#: part of the bound, and once more with other ones.
+DRAWS, SPARE = 2, 0.9
 
-#: Where a hair is more than this part of the ball, points are often within a hair of a kink: there
-#: one looks more often.
-COARSE, COARSE_LOOKS = 2.0**-16, 3
+#: Where a perturbation radius is more than this part of the ball, points are now and then within
+#: one of a kink.
+FINE = 2.0**-18
 
-#: Where it is less, but more than this, a point may still be in a sliver between two kinks: there
-#: one looks nearer by as well, this many hairs away.
-FINE, NEAR_LOOKS, NEAR_HAIRS = 2.0**-24, 2, 2.0
+#: And where what f resolves is more than this part of it, a claim is checked whole.
+COARSE = 2.0**-16
 
-#: Who drops a point and tries the next may end with a lucky one: every drop calls for one more near
-#: look beside the points that follow, up to this many.
-MORE_LOOKS = 3
+#: A claim that is better than it has to be is stated with this much room.
+ROOMY = 1.25
 
-#: Beside so few points one look comes first: where it changes nothing, it is all that is needed.
+#: How often points next to kinks are replaced.
+ATTEMPTS = 4
+
+#: A check may find f to be coarser than whoever states the claim: by this factor.
+MORE = 2.0
+
+#: Beside so few points one look comes first in many variables, too: where it changes nothing, it is
+#: all that is needed.
 FEW = 4
-
-#: The same of who states one claim after the other: from this one on, whenever their number has
-#: doubled, this many more near looks.
-MANY_CLAIMS, LOOKS_MORE = 16, 2
 
 #: A ball is stated to be this much larger than what f resolves: a check that finds a coarser step
 #: must find one that is short against the ball.
 ROOM = 16.0 / (STRICTLY * RESOLVED)
 
-#: How often unsteady points are dropped.
-ATTEMPTS = 4
-
-
-def looks_beside(x: Vector, delta: float) -> int:
-    """How often a claim about x looks beside each of its points, if none of them is dropped."""
-    return sum(_looks(float(perturbation(x, delta).max()), delta))
-
-
-def _looks(width: float, delta: float) -> tuple[int, int]:
-    """Return how often one looks far and how often near by, where a hair is so wide."""
-    far = COARSE_LOOKS if width > COARSE * delta else 1
-    return far, NEAR_LOOKS if FINE * delta < width <= COARSE * delta else 0
-
 
 def heaviest(claim: Any) -> list[tuple[Vector, Vector]]:
     """Return the points of a claim with their gradients, those on which it rests most first."""
-    return _by_share(claim.points, claim.gradients, claim.weights)
+    return by_share(claim.points, claim.gradients, claim.weights)
 
 
-def _by_share(points: Matrix, gradients: Matrix, weights: Vector) -> list[tuple[Vector, Vector]]:
+def by_share(points: Matrix, gradients: Matrix, weights: Vector) -> list[tuple[Vector, Vector]]:
     order = np.argsort(-weights * norms_upper(gradients), kind="stable")
     return [(points[j], gradients[j]) for j in order if weights[j] > 0]
 
 
-def taken(rows: Matrix, used: Rows | list[int]) -> Matrix:
+def taken(rows: Matrix, used: Indices | list[int]) -> Matrix:
     """Return these rows; all of them without a copy."""
     return rows if len(used) == len(rows) else rows[used]
 
@@ -112,33 +97,20 @@ def distances(points: Matrix, x: Vector) -> list[float]:
     return [distance_upper(y, x) for y in points]
 
 
-def _brought_forward(rows: Matrix, used: Rows) -> Matrix:
-    """Return these rows without a copy: they change places with the first ones."""
-    for place, row in enumerate(used.tolist()):
-        if place != row:
-            rows[[place, row]] = rows[[row, place]]
-    return rows[: len(used)]
-
-
-def differ(weights: Vector, rows: Matrix, others: Matrix, allowed: float) -> bool:
-    """Do gradients asked for again differ by more than is allowed: by more than rounding explains?
-
-    That is a part of their mean length and, where they nearly vanish, a part of the bound.
-    """
-    gap = math.fsum(w * n for w, n in zip(weights.tolist(), distances_upper(rows, others)))
-    return not gap <= allowed < math.inf
-
-
 def drift(weights: Vector, rows: Matrix, others: Matrix) -> float:
     """Return what gradients change by next to their points, in entries that do not jump.
 
     Their combination may have changed less by luck, and on another machine it changes again: what
     cancels in the user's own code is rounded there in another way.
     """
-    changes = np.abs(others - rows)
-    lengths = np.array(norms_upper(rows))[:, None]
-    smooth = np.where(changes <= JUMP * lengths, changes, 0.0)
+    smooth = np.where(_jumps(rows, others), 0.0, others - rows)
     return math.fsum((weights * norms_upper(smooth)).tolist())
+
+
+def _jumps(rows: Matrix, others: Matrix) -> Mask:
+    """Which entries change by more than curvature explains?"""
+    jumps: Mask = np.abs(others - rows) > JUMP * np.array(norms_upper(rows))[:, None]
+    return jumps
 
 
 def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
@@ -151,47 +123,21 @@ def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
     return mean, rounding_slack(weights.size, mean) + SOLVED * longest
 
 
-class _Remembering:
-    """Asks an oracle, and keeps one of the answers: beside a point a gradient says if it is noise.
+class Construction:
+    """A claim that rests on points with gradients near x, and what is known next to them.
 
     Parameters
     ----------
     oracle : Oracle
-    which : int
-        The number of the answer, counted from 0.
-    """
-
-    def __init__(self, oracle: Oracle, which: int) -> None:
-        self._oracle, self._left = oracle, which
-        self.answer: Vector | None = None
-
-    def gradient(self, y: Vector) -> Vector:
-        g = self._oracle.gradient(y)
-        if self._left == 0:
-            self.answer = g
-        self._left -= 1
-        return g
-
-
-class Stating:
-    """Points with gradients near x, and what is known of the gradients a hair beside them.
-
-    Parameters
-    ----------
-    oracle : Oracle
-        Asked beside points where nothing is known yet, until its deadline if it has one.
+        Asked next to points where nothing is known yet, until its deadline if it has one.
     x : ndarray
     delta : float
         The radius that was asked for.
     points, gradients : ndarray, shape (k, d)
     seed : int
         Seed of the displacements.
-    number : int
-        Of this claim, among those that one run has tried.
-    draws : int
-        Draws beside every point in many variables; all that they find has to fit into memory.
-    resolution : float
-        Steps that the function resolves.
+    resolution : float or ndarray, shape (d,)
+        Steps that the function resolves; a check displaces points by no less.
     """
 
     def __init__(
@@ -202,75 +148,49 @@ class Stating:
         points: Matrix,
         gradients: Matrix,
         seed: int,
-        number: int = 1,
-        draws: int = ROUNDS,
-        resolution: float = 0.0,
+        resolution: Vector | float = 0.0,
     ) -> None:
-        self.oracle, self.x, self.delta = oracle, x, delta
-        #: What the function resolves; a check displaces points by no less.
+        self.oracle, self.x, self.delta, self.seed = oracle, x, delta, seed
         self.place = Neighbourhood(x, delta, as_box(None, x.size), resolution)
         self.points, self.gradients = points, gradients
-        self.seed, self._number, self._draws = seed, number, draws
-        # For each point the gradients found beside it, or None where a kink was met.
-        self._neighbours: dict[int, Matrix | None] = {}
-        self._told: dict[int, float] = {}
-        # For sets of gradients a bound of their shortest vector, and its weights.
-        self._optimal: dict[bytes, tuple[float, Vector]] = {}
-        #: Points whose gradients changed so much that a claim cannot rest on them.
-        self.unsteady: set[int] = set()
-        #: Whether the claim was looked at beside its points.
+        self.rng = stream(seed, len(points), "claim")
+        # Gradients that are known next to points, and how far away.
+        self._told: dict[int, tuple[Vector, float]] = {}
+        self._optimal: tuple[float, Vector] | None = None
+        #: Whether the claim was looked at next to its points.
         self.looked = True
-        #: Points that were asked for beside others, with their gradients.
-        self.asked: list[tuple[Vector, Vector]] = []
-
-    @cached_property
-    def rng(self) -> np.random.Generator:
-        """Where displacements are drawn from."""
-        return stream(self.seed, len(self.points), "stating")
+        # What was found beside points; None where that is a kink.
+        self._beside: dict[int, Matrix | None] = {}
+        #: Rows next to which gradients jump: points within a few perturbation radii of a kink.
+        self.unsteady: set[int] = set()
 
     @property
-    def hairs(self) -> Matrix:
-        """How far the points are displaced, entry by entry."""
-        return perturbation(self.points, self.delta, self.resolution)
+    def radii(self) -> Matrix:
+        """How far a check displaces the points, entry by entry."""
+        return perturbation(self.points, self.delta, self.place.resolution)
 
-    @property
-    def resolution(self) -> float:
-        """What the function resolves; a check displaces points by no less."""
-        return self.place.resolution
-
-    @resolution.setter
-    def resolution(self, step: float) -> None:
-        self.place.resolution = step
-        # Another check may have to displace by many times as much.
-        wide = 0.5 * HAIRS if step else 1.0
-        near = [j for j, away in self._told.items() if away < wide * norm_upper(self.hairs[j])]
-        self._forget_told(near)
-
-    @property
-    def _width(self) -> float:
-        return float(perturbation(self.x, self.delta, self.resolution).max())
-
-    @property
-    def _looks(self) -> int:
-        return _looks(self._width, self.delta)[0]
-
-    def bound(self) -> float:
-        """Return a bound of the shortest vector of all gradients, a hair beside them or not."""
-        return self._best(np.arange(len(self.points)))[0]
+    def best(self, weights: Vector | None = None) -> tuple[float, Vector]:
+        """Return a bound of the shortest vector of all gradients, and its weights (or these)."""
+        if self._optimal is None or self._optimal[1].size != len(self.points):
+            self._optimal = best_bound(self.gradients, None, self._deadline)
+        if weights is not None:
+            given = combination_norm_upper(weights, self.gradients)
+            if given <= self._optimal[0]:
+                self._optimal = given, weights
+        return self._optimal
 
     def rests_on(self) -> list[tuple[Vector, Vector]]:
         """Return the points a claim would rest on, with their gradients; the heaviest first."""
-        weights = self._best(np.arange(len(self.points)))[1]
-        return _by_share(self.points, self.gradients, weights)
+        return by_share(self.points, self.gradients, self.best()[1])
+
+    def steady(self) -> tuple[list[Vector], list[Vector]]:
+        """Return points that no kink was found next to, and their gradients."""
+        kept = [j for j in range(len(self.points)) if j not in self.unsteady]
+        return list(self.points[kept]), list(self.gradients[kept])
 
     def tell(self, j: int, gradient: Vector, away: float) -> None:
-        """Say what the gradient is at another point, so far away from point j: a hair or more.
-
-        It saves a call where it hardly differs; where it does, the function is asked nearer by.
-        """
-        if self._looks == 1:
-            self._neighbours[j] = gradient[None]
-            self._told[j] = away
+        """Say what the gradient is so far away from point j: that may save a call."""
+        self._told[j] = gradient, away
 
     def claim(
         self,
@@ -279,252 +199,216 @@ class Stating:
         descent: Vector | None = None,
         weights: Vector | None = None,
     ) -> GoldsteinCertificate | None:
-        """Return the strongest claim that survives, or None where no gradient is steady.
+        """Return a claim that survives its check, or None where next to points kinks are met.
 
         The search for a better one ends at a bound of `enough`. `weights` are tried first.
         """
-        if self.x.size >= MANY_VARIABLES:
-            return self._claim_for_many(enough, meta, descent, weights)
-        hint = weights
-        best: tuple[float, float, Rows, Vector] | None = None
-        pool = np.arange(len(self.points))
-        for _ in range(2 * ATTEMPTS):
-            bound, weights = self._best(pool)
-            if (
-                hint is not None
-                and (given := combination_norm_upper(hint, self.gradients)) <= bound
-            ):
-                bound, weights = given, hint
-            hint = None
-            used = pool
-            if not (positive := weights > 0).all():
-                used, weights = pool[positive], weights[positive]
-            weights = of_sum_one(weights)
-            try:
-                self._look([j for j in used.tolist() if j not in self._neighbours])
-            except OutOfCalls:
-                # No call is left to look beside more points: those looked at have to do.
-                pool = np.intersect1d(pool, list(self._neighbours))
-                if pool.size == 0:
-                    return self.unseen(meta)
-                continue
-            steady = np.array([self._neighbours[j] is not None for j in used.tolist()])
-            if steady.all():
-                stated, mean = self._survives(used, weights, bound)
-                if stated < (math.inf if best is None else best[0]):
-                    best = stated, mean, used, weights
-                if best is not None and stated <= max(enough, 1.5 * bound):
-                    break
-                if not self._told.keys().isdisjoint(used.tolist()):
-                    self._forget_told(used.tolist())
-                    continue
-                changes = self._changes(used)
-                steady = changes < UNSTEADY * changes.max(initial=0.0)
-            self.unsteady.update(used[~steady].tolist())
-            pool = np.setdiff1d(pool, used[~steady])
-            if pool.size == 0:
+        eps = math.inf
+        try:
+            rows = np.arange(len(self.points))
+            shares = self.best(weights)[1]
+            if self.x.size < MANY_VARIABLES:
+                eps, rows, weights = self._steadiest(rows, shares, enough)
+            else:
+                rows, weights = self._brought_forward(shares)
+                eps = self._next_to(rows, weights) if rows.size <= FEW else math.inf
+            bound, slack = self._scale(rows, weights)
+            if eps > max(enough, 1.5 * bound):
+                eps = min(eps, self._as_checked(rows, weights, bound, slack, enough))
+            elif self.unsteady or self._width > FINE * self.delta:  # it may have been luck
+                eps = max(eps, self._as_checked(rows, weights, bound, slack, enough))
+        except (OutOfCalls, OutOfTime):
+            if math.isinf(eps):
+                return self.unseen(meta)
+        if math.isinf(eps) or weights is None:
+            return None
+        if eps <= enough:  # no more than was asked for has to survive
+            eps = min(enough, ROOMY * eps)
+        self._require_determinism(eps, rows, weights)
+        return self._stated(eps, rows, weights, meta, descent)
+
+    def _steadiest(
+        self, pool: Indices, shares: Vector, enough: float
+    ) -> tuple[float, Indices, Vector]:
+        """Look next to points; those next to kinks are replaced by what was found beside them."""
+        best, goal = (math.inf, pool, shares), math.inf
+        for _ in range(ATTEMPTS):
+            rows, weights = pool[shares > 0], of_sum_one(shares[shares > 0])
+            bound = combination_norm_upper(weights, self.gradients[rows])
+            goal = min(goal, max(enough, 1.5 * bound))
+            if bound > goal:
                 break
-        if best is None:
-            return None
-        self._require_determinism(*best)
-        return self._stated(best[0], *best[2:], meta, descent)
+            try:
+                eps = self._next_to(rows, weights)
+            except OutOfCalls:
+                if math.isinf(best[0]):
+                    raise
+                break
+            steady = self.unsteady.isdisjoint(rows.tolist())
+            if math.isinf(best[0]) or (steady and eps < best[0]):
+                best = eps if steady else math.inf, rows, weights
+            if eps > goal and self._told:  # nearer by it may be less
+                self._told.clear()
+                continue
+            if steady:
+                break
+            pool = np.setdiff1d(np.arange(len(self.points)), list(self.unsteady))
+            if not pool.size:
+                break
+            shares = best_bound(self.gradients[pool])[1]
+        return best
 
-    def _best(self, rows: Rows) -> tuple[float, Vector]:
-        """Return a bound of the shortest vector and its weights; the problem is solved once."""
-        key = rows.tobytes()
-        if key not in self._optimal:
-            self._optimal[key] = best_bound(self._rows(rows))
-        return self._optimal[key]
+    def _brought_forward(self, weights: Vector) -> tuple[Indices, Vector]:
+        """Rows with weight change places with the first ones, so that nothing is copied."""
+        rows = np.flatnonzero(weights > 0)
+        for place, row in enumerate(rows.tolist()):
+            for several in (self.points, self.gradients) if place != row else ():
+                several[[place, row]] = several[[row, place]]
+        return np.arange(rows.size), of_sum_one(weights[rows])
 
-    def _rows(self, rows: Rows) -> Matrix:
-        """Return these gradients."""
-        return taken(self.gradients, rows)
+    def _taken(self, rows: Indices) -> tuple[Matrix, Matrix]:
+        """Return points and gradients of rows; in many variables they are the first ones."""
+        if self.x.size >= MANY_VARIABLES:
+            return self.points[: rows.size], self.gradients[: rows.size]
+        return self.points[rows], self.gradients[rows]
 
-    def _claim_for_many(
-        self,
-        enough: float,
-        meta: dict[str, Any] | None,
-        descent: Vector | None,
-        weights: Vector | None,
-    ) -> GoldsteinCertificate | None:
-        """The same in many variables, where hardly a point is far from all kinks.
+    def _scale(self, rows: Indices, weights: Vector) -> tuple[float, float]:
+        """Return the bound of a combination, and what rounding may add to it."""
+        gradients = self._taken(rows)[1]
+        mean, slack = scale_of(weights, gradients)
+        slack += SAME * mean if self.x.size >= MANY_VARIABLES else 0.0
+        return combination_norm_upper(weights, gradients), slack
 
-        To drop those that are not would leave none. But beside a point only one or two of the many
-        coordinates meet a kink, and others the next time, so among the gradients of a few draws the
-        combination is found again: that is what a check does, and what is done here.
+    def _next_to(self, rows: Indices, weights: Vector) -> float:
+        """Return what one look next to every point supports, with room; inf where a kink was met.
+
+        What was told of the neighbourhood of all of them saves the calls.
         """
-        try:
-            bound, weights = best_bound(self.gradients, weights, self._deadline)
-        except OutOfTime:
-            return self.unseen(meta)
-        used, weights = np.flatnonzero(weights > 0), weights[weights > 0]
-        weights = weights / weights.sum()
-        rows, points = _brought_forward(self.gradients, used), _brought_forward(self.points, used)
-        self._optimal.clear()  # rows have changed places
-        mean, slack = scale_of(weights, rows)
-        slack += SAME * mean
-        asked = _Remembering(self.oracle, int(weights.argmax()))
-        try:
-            goal = max(enough, bound + slack)
-            found = math.inf
-            if len(points) <= FEW:
-                found = self._beside_all(asked, points, weights)
-            if not found <= goal:
-                seed = int(self.rng.integers(2**32))
-                found = resample(
-                    lambda _, y: asked.gradient(y), self.place, points,
-                    np.zeros(len(points), dtype=np.intp), weights, self._bound, goal, seed,
-                    self._draws,
-                )  # fmt: skip
-        except OutOfCalls:
-            return self.unseen(meta)
-        if math.isinf(found):
-            return None
-        found = max(found, bound)
-        stated = up(found + MARGIN * (found - bound) + slack)
-        if found + slack <= enough:
-            stated = min(stated, enough)
-        heaviest = int(weights.argmax())
-        if asked.answer is None or self._is_other(asked.answer, heaviest, stated):
-            self._require_same(stated, heaviest)
-        longest = max(norm_upper(perturbation(y, self.delta, self.resolution)) for y in points)
-        radius = self._with_room(max(distances(points, self.x)), longest)
-        return GoldsteinCertificate(
-            self.x, radius, max(stated, bound), points, rows, weights, meta=dict(meta or {}),
-            descent=descent,
+        gradients = self._taken(rows)[1]
+        bound, slack = self._scale(rows, weights)
+        part, names = 1.0, rows.tolist()
+        if all(j in self._told for j in names) and self._is_far(rows):
+            looks = np.array([[self._told[j][0] for j in names]])
+        else:
+            part = self._look([j for j in names if j not in self._beside])
+            known = [self._beside[j] for j in names]
+            if any(found is None for found in known):
+                return math.inf
+            looks = np.swapaxes(np.array(known), 0, 1)
+            for others in looks:
+                self.unsteady.update(rows[_jumps(gradients, others).any(axis=1)].tolist())
+        found = [best_bound(others, weights, self._deadline)[0] for others in looks]
+        change = max(abs(other - bound) for other in found)
+        bent, longest = max(drift(weights, gradients, some) for some in looks), max(bound, *found)
+        total = longest + MARGIN * change + part * bent + slack + CURVED * longest * (bent > 0.0)
+        return up(total) if total else 0.0
+
+    def _is_far(self, rows: Indices) -> bool:
+        """Are gradients known far enough away for a check that displaces by more than here?"""
+        if self._width > FINE * self.delta:
+            return False
+        wide = 0.5 * RADII if np.any(self.place.resolution) else 1.0
+        lengths = norms_upper(self.radii[rows])
+        return all(self._told[j][1] >= wide * away for j, away in zip(rows.tolist(), lengths))
+
+    def _look(self, names: list[int]) -> float:
+        """Ask for gradients beside these points; return which part of a change a check sees.
+
+        Of two opposite places one is beyond a kink that is nearer than they are.
+        """
+        far = min(max(LEAST, FARTHEST * self.delta / self._width), RADII)
+        ways = (1.0, -1.0) if self._width > FINE * self.delta else (1.0,)
+        places = []
+        for y in self.points[names]:
+            step = self.place.perturbed(self.rng, y, far) - y
+            places += [self.place.inside(y + sign * step) for sign in ways]
+        answers = list(self.oracle.gradients_at(np.array(places))) if names else []
+        for k, j in enumerate(names):
+            found = answers[len(ways) * k : len(ways) * (k + 1)]
+            kink = any(g is None for g in found)
+            self._beside[j] = None if kink else np.array(found)
+            self.unsteady.update([j] if kink else [])
+        if self.x.size < MANY_VARIABLES:
+            seen = [(y, g) for y, g in zip(places, answers) if g is not None]
+            self.points = np.array([*self.points, *(y for y, _ in seen)])
+            self.gradients = np.array([*self.gradients, *(g for _, g in seen)])
+        return max(2.0 / RADII, 1.0 / far)
+
+    @property
+    def _width(self) -> float:
+        return float(perturbation(self.x, self.delta, self.place.resolution).max())
+
+    def _as_checked(
+        self, rows: Indices, weights: Vector, bound: float, slack: float, enough: float
+    ) -> float:
+        """Return what a check will find, twice; inf where it meets kinks only."""
+        goal, near = max(SPARE * enough, bound + slack), bound
+        for _ in range(2):
+            near = max(near, self._resampled(rows, weights, goal))
+            if near > goal:
+                break
+        stated = up(near + MARGIN * (near - bound) + slack)
+        return min(stated, enough) if near + slack <= SPARE * enough else stated
+
+    def _resampled(self, rows: Indices, weights: Vector, goal: float) -> float:
+        """Return the bound that a check finds at perturbed points, with better weights there."""
+        wide = Neighbourhood(self.x, self.delta, self.place.box, MORE * self.place.resolution)
+        return resample(
+            lambda _, y: self.oracle.gradient(y), wide, self._taken(rows)[0],
+            np.zeros(rows.size, dtype=np.intp), weights,
+            lambda some, _, known: best_bound(some, known, self._deadline), goal,
+            int(self.rng.integers(2**32)), DRAWS,
         )  # fmt: skip
-
-    def _beside_all(self, oracle: _Remembering, points: Matrix, weights: Vector) -> float:
-        """Return the bound a hair beside all points; inf where a kink was met.
-
-        The points themselves are twins of those displaced ones, and their bound is known.
-        """
-        try:
-            rows = [oracle.gradient(self.place.perturbed(self.rng, y)) for y in points]
-        except KinkError:
-            return math.inf
-        return best_bound(np.array(rows), weights, self._deadline)[0]
 
     @property
     def _deadline(self) -> float:
         return getattr(self.oracle, "deadline", math.inf)
 
-    def _bound(self, rows: Matrix, _: Rows, weights: Vector | None) -> tuple[float, Vector]:
-        return best_bound(rows, weights, self._deadline)
-
     def unseen(self, meta: dict[str, Any] | None) -> GoldsteinCertificate:
-        """No call is left to look beside a point: drawn at random, one is hardly on a kink.
+        """No call is left to look next to a point: drawn at random, one is hardly on a kink.
 
         The first will do; the one with the shortest gradient might be short for lying in a sliver.
         What is next to it may be as long as anything in the ball.
         """
         self.looked = False
-        left = np.setdiff1d(np.arange(len(self.points)), list(self.unsteady))
-        first = left[:1] if left.size else np.zeros(1, dtype=np.intp)
         eps = UNSEEN * max(norms_upper(self.gradients))
-        return self._stated(eps, first, np.ones(1), meta)
+        return self._stated(eps, np.zeros(1, dtype=np.intp), np.ones(1), meta)
 
     def _stated(
         self,
         eps: float,
-        used: Rows,
+        rows: Indices,
         weights: Vector,
         meta: dict[str, Any] | None,
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
-        points = taken(self.points, used)
-        claim = strongest_claim(self.x, points, self._rows(used), weights, *self._best(used))
-        delta = self._with_room(claim["delta"], max(norms_upper(taken(self.hairs, used))))
-        claim.update(eps=max(claim["eps"], eps), delta=delta)
-        return GoldsteinCertificate(**claim, meta=dict(meta or {}), descent=descent)
+        points, gradients = self._taken(rows)
+        reach = max(distances(points, self.x))
+        step = self.place.resolution
+        # Displacements need room too, where all points are next to x; so do differences.
+        room = 4.0 * max(norm_upper(perturbation(y, self.delta, step)) for y in points)
+        delta = min(self.delta, up(max(reach + room, ROOM * float(np.max(step)))))
+        if not np.any(step) and self.oracle.has_value:  # nobody has looked
+            delta = self.delta
+        return GoldsteinCertificate(
+            self.x, max(reach, delta), eps, points, gradients, weights, meta=dict(meta or {}),
+            descent=descent,
+        )  # fmt: skip
 
-    def _with_room(self, radius: float, hair: float) -> float:
-        """The displacements need room too, where all points are next to x; so do differences."""
-        if not self.resolution and self.oracle.has_value:  # nobody has looked
-            return max(radius, self.delta)
-        room = max(radius + 4.0 * hair, ROOM * self.resolution)
-        return max(radius, min(self.delta, up(room)))
-
-    def _require_determinism(self, eps: float, mean: float, used: Rows, weights: Vector) -> None:
+    def _require_determinism(self, eps: float, rows: Indices, weights: Vector) -> None:
         """Noise would make any claim come true: the hull of random vectors contains 0.
 
-        Gradients that hardly change a hair away cannot be noise; otherwise one is asked for again.
+        A gradient that hardly changes beside its point is no noise; otherwise it is asked again.
         """
-        # What was told beside a point is forgotten where nearer looks were wanted, which may have
-        # found no call left.
-        seen = self._neighbours.keys() >= set(used.tolist())
-        if not seen or any(
-            differ(weights, self._rows(used), others, SAME * mean + NOISE * eps)
-            for others in self._beside(used)
-        ):
-            self._require_same(eps, int(used[weights.argmax()]))
-
-    def _require_same(self, eps: float, heaviest: int) -> None:
+        heaviest = int(weights.argmax())
+        y, g = (several[heaviest] for several in self._taken(rows))
+        allowed = SAME * norm_upper(g) + NOISE * eps
+        known = self._beside.get(int(rows[heaviest]))
+        if known is not None and norm_upper(known[0] - g) <= allowed:
+            return
         try:
-            again = self.oracle.gradient(self.points[heaviest].copy())
+            gap = norm_upper(self.oracle.gradient(y.copy()) - g)
         except (OutOfCalls, KinkError):  # nothing more is to be had; `verify` will ask
             return
-        if self._is_other(again, heaviest, eps):
-            gap = norm_upper(again - self.gradients[heaviest])
+        if not gap <= allowed:
             raise NotDeterministicError(self.oracle.name, gap)
-
-    def _is_other(self, gradient: Vector, row: int, eps: float) -> bool:
-        allowed = SAME * norm_upper(gradient) + NOISE * eps
-        return differ(np.ones(1), gradient[None], self.gradients[row][None], allowed)
-
-    def _forget_told(self, rows: list[int]) -> None:
-        for j in rows:
-            if self._told.pop(j, None) is not None:
-                del self._neighbours[j]
-
-    def _changes(self, rows: Rows) -> Vector:
-        """Return how much each gradient changes a hair away, where no kink was met."""
-        here = self._rows(rows)
-        changes: Vector = np.max([norms_upper(here - others) for others in self._beside(rows)], 0)
-        return changes
-
-    def _look(self, rows: list[int]) -> None:
-        """Ask for gradients beside these points, for all of them at once."""
-        if not rows:
-            return
-        looks, near = _looks(self._width, self.delta)
-        near += LOOKS_MORE * (self._number // MANY_CLAIMS).bit_length()
-        near += min(len(self.unsteady), MORE_LOOKS)
-        far = min(max(1.0, FARTHEST * self.delta / self._width), HAIRS)
-        hairs = [far] * looks + [min(far, NEAR_HAIRS)] * near
-        places = [
-            self.place.perturbed(self.rng, self.points[j], far) for j in rows for far in hairs
-        ]
-        answers = self.oracle.gradients_at(np.array(places))
-        for j in rows:
-            found: list[Vector] = []
-            for z, gradient in zip(places[: len(hairs)], answers):
-                if gradient is not None:
-                    self.asked.append((z, gradient))
-                    found.append(gradient)
-            del places[: len(hairs)]
-            self._neighbours[j] = np.array(found) if len(found) == len(hairs) else None
-
-    def _beside(self, rows: Rows) -> list[Matrix]:
-        """Return the gradients beside these points, one matrix for each look."""
-        known = [found for j in rows.tolist() if (found := self._neighbours[j]) is not None]
-        if all(len(others) == 1 for others in known):
-            return [np.concatenate(known)]
-        return [
-            np.array([others[min(k, len(others) - 1)] for others in known])
-            for k in range(max(map(len, known)))
-        ]
-
-    def _survives(self, used: Rows, weights: Vector, bound: float) -> tuple[float, float]:
-        """Return a bound that holds beside the points as well, with room to spare.
-
-        And the mean length of the gradients.
-        """
-        others = [best_bound(rows, weights)[0] for rows in self._beside(used)]
-        change = max(abs(other - bound) for other in others)
-        mean, slack = scale_of(weights, self._rows(used))
-        # A check displaces by one hair; here one has looked many of them away.
-        part = 2.0 / HAIRS if self._told.keys().isdisjoint(used.tolist()) else 1.0
-        slack += part * max(drift(weights, self._rows(used), rows) for rows in self._beside(used))
-        total = max(bound, *others) + MARGIN * change + slack
-        return 0.0 if total <= 0.0 else up(total), mean

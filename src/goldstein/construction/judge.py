@@ -17,7 +17,13 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.checker.constrained.box import as_box
 from goldstein.construction.cold import certificate_from
-from goldstein.construction.goldstein_claim import FINE, Stating, distances, heaviest, taken
+from goldstein.construction.goldstein_claim import (
+    COARSE,
+    Construction,
+    distances,
+    heaviest,
+    taken,
+)
 from goldstein.errors import (
     BallTooSmallError,
     InputError,
@@ -39,8 +45,9 @@ from goldstein.solvers.loop import LONG, Outcome
 #: Points a solver queried at unperturbed places are displaced by this part of delta.
 JITTER = 1e-3
 
-#: The others too, by a hair: that they were drawn at random is only what the solver says.
-HAIR = 2.0**-30
+#: The others too, by a little: that they were drawn at random is only what the solver says; and by
+#: so many times what f resolves.
+LEAST, WIDE = 2.0**-30, 32.0
 
 #: And by no less than this part of the point: many times what `verify` displaces by, or a point
 #: so close to a kink would fail there every second time.
@@ -61,11 +68,7 @@ _NOTHING_TO_SAY = (
 QUICK = 0.05
 
 #: From this rejection on, at every power of two, the judge looks for itself.
-AFRESH = 16
-
-#: Draws beside every point of a claim in many variables: a check makes more of them if need be, but
-#: within `max_memory` there is room for these.
-DRAWS_FOR_MANY = 2
+AFRESH = 4
 
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
@@ -91,7 +94,7 @@ class Judge:
         self.meta = meta
         self.check_gradient = check_gradient
         #: Steps that f was found to resolve.
-        self.resolution = 0.0
+        self.resolution: Vector | float = 0.0
         self._looked: set[bytes] = set()
         self.trials = 0
 
@@ -100,39 +103,39 @@ class Judge:
     ) -> tuple[GoldsteinCertificate | None, tuple[Matrix, Matrix] | None]:
         if self.request.delta < smallest_delta(evidence.x):
             raise BallTooSmallError
-        stating, fresh = self._ask_again(evidence)
+        built, fresh = self._ask_again(evidence)
         eps = self.request.eps
         certificate = None
-        if stating is not None and stating.bound() <= eps:
-            certificate = self._claimed(stating)
+        if built is not None and built.best()[0] <= eps:
+            certificate = self._claimed(built)
         if certificate is None or certificate.eps > eps:
-            certificate = self._now_and_then(evidence.x)
+            certificate = self._now_and_then(evidence.x, *fresh)
         if certificate is None or certificate.eps > eps:
             return None, fresh
         return certificate, None
 
     def asked_again(self, evidence: Evidence) -> tuple[Any, Any]:
         """Return the evidence with fresh gradients where these still cancel; claim nothing."""
-        stating, fresh = self._ask_again(evidence)
-        if stating is None or stating.bound() > self.request.eps:
+        built, fresh = self._ask_again(evidence)
+        if built is None or built.best()[0] > self.request.eps:
             return None, fresh
         return replace(evidence, points=fresh[0], gradients=fresh[1]), None
 
-    def _claimed(self, stating: Stating) -> GoldsteinCertificate | None:
+    def _claimed(self, built: Construction) -> GoldsteinCertificate | None:
         """State a claim, after a look at how fine f is, and at what the claim rests on."""
         try:
-            stating.resolution = self.look(stating.x, stating.rests_on())
-            certificate = stating.claim(self.request.eps, self.meta)
+            built.place.resolution = self.look(built.x, built.rests_on())
+            certificate = built.claim(self.request.eps, self.meta)
             if certificate is not None and certificate.eps <= self.request.eps:
-                self.look(stating.x, heaviest(certificate))
+                self.look(built.x, heaviest(certificate))
                 certificate = self._confirmed(certificate)
         except OutOfCalls:  # nobody knows whether more would hold
-            certificate = stating.unseen(self.meta)
-        return self._as_seen(stating, certificate)
+            certificate = built.unseen(self.meta)
+        return self._as_seen(built, certificate)
 
     def _confirmed(self, certificate: GoldsteinCertificate) -> GoldsteinCertificate | None:
         """Where displacements are not tiny, check the claim as others will."""
-        fine = self.resolution <= 8.0 * FINE * self.request.delta
+        fine = np.max(self.resolution) <= COARSE * self.request.delta
         if fine or self.oracle.plain.is_written or certificate.x.size >= MANY_VARIABLES:
             return certificate
         box = as_box(None, certificate.x.size)
@@ -144,22 +147,24 @@ class Judge:
             raise BallTooSmallError(str(failure)) from None
 
     def _as_seen(
-        self, stating: Stating, claim: GoldsteinCertificate | None
+        self, built: Construction, claim: GoldsteinCertificate | None
     ) -> GoldsteinCertificate | None:
         """What nobody has looked at is no success: it rests on what a solver says."""
         met = claim is not None and claim.eps <= self.request.eps
-        return None if met and not stating.looked else claim
+        return None if met and not built.looked else claim
 
-    def _now_and_then(self, x: Vector) -> GoldsteinCertificate | None:
-        """After many a rejection, look at the point without what the solver knows of it.
+    def _now_and_then(
+        self, x: Vector, points: Matrix, gradients: Matrix
+    ) -> GoldsteinCertificate | None:
+        """After some rejections, go on from the displaced points without the solver.
 
         On a sharp minimum the solver's points crowd at the kinks, where no claim survives, and it
         may bring them again and again; others, drawn afresh, certify the point in a few calls.
         """
         again = self.trials >= AFRESH and self.trials & (self.trials - 1) == 0
-        return self._afresh(x) if again else None
+        return self._afresh(x, Enrichment(list(points), list(gradients))) if again else None
 
-    def _afresh(self, x: Vector) -> GoldsteinCertificate | None:
+    def _afresh(self, x: Vector, found: Enrichment) -> GoldsteinCertificate | None:
         if x.size >= MANY_VARIABLES:
             return None  # hundreds of gradients more than `max_memory` allows for
         request, left = self.request, self.oracle.limit - self.oracle.calls
@@ -170,7 +175,7 @@ class Judge:
             self.oracle.reserved(keep),
         ):
             meta = {"seed": request.seed, **self.meta}
-            return certificate_from(Enrichment(), x, request.delta, request.eps, self.oracle, meta)
+            return certificate_from(found, x, request.delta, request.eps, self.oracle, meta)
         return None
 
     def suspect(self, state: State) -> None:
@@ -196,7 +201,7 @@ class Judge:
         if noise > max(rounding, self.request.eps * self.request.delta / 8):
             raise NotDeterministicError(self.oracle.name, noise, "values")
 
-    def look(self, x: Vector, known: list[tuple[Vector, Vector]]) -> float:
+    def look(self, x: Vector, known: list[tuple[Vector, Vector]]) -> Vector | float:
         """Return what f resolves near x; refuse gradients that values contradict.
 
         What was looked at before is not asked again.
@@ -209,7 +214,7 @@ class Judge:
             found = required_resolution(self.oracle, x, request.delta, request.seed, new)
         except UnresolvedError as failure:
             raise BallTooSmallError(str(failure)) from None
-        self.resolution = max(self.resolution, found)
+        self.resolution = np.maximum(self.resolution, found)
         self._looked.update(y.tobytes() for y, _ in new[:HEAVY])
         return self.resolution
 
@@ -241,15 +246,15 @@ class Judge:
                 return None
             points, gradients = np.array(found.points), np.array(found.gradients)
             found.points, found.gradients = [], []
-            stating = self._state(state.x, points, gradients)
+            built = self._state(state.x, points, gradients)
             claim = None
-            if stating is not None:
+            if built is not None:
                 try:
-                    claim = self._claimed(stating)
+                    claim = self._claimed(built)
                 except BallTooSmallError:  # the run has ended for another reason
-                    claim = self._as_seen(stating, stating.unseen(self.meta))
+                    return None
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
-                claim = _better(claim, self._afresh(state.x))
+                claim = _better(claim, self._afresh(state.x, Enrichment()))
             return claim
         return None
 
@@ -270,7 +275,7 @@ class Judge:
                 found.gradients = list(taken(evidence.gradients, safe))
         return found
 
-    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating | None:
+    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Construction | None:
         inside = [distance <= self.request.delta for distance in distances(points, x)]
         if not any(inside):
             return None
@@ -278,12 +283,12 @@ class Judge:
             points, gradients = points[inside], gradients[inside]
         return self._state_inside(x, points, gradients)
 
-    def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Stating:
+    def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Construction:
         request = self.request
         self.oracle.require_visible(x, request.delta)
-        return Stating(
-            self.oracle, x, request.delta, points, gradients, request.seed, max(1, self.trials),
-            DRAWS_FOR_MANY, self.resolution,
+        return Construction(
+            self.oracle, x, request.delta, points, gradients, request.seed,
+            self.resolution,
         )  # fmt: skip
 
     def _displaced(self, evidence: Evidence) -> tuple[list[int], Matrix, Matrix]:
@@ -294,7 +299,9 @@ class Judge:
         """
         x, delta = evidence.x, self.request.delta
         rng = stream(self.request.seed, self.trials, "judge")
-        shares = [HAIR if safe else JITTER for safe in evidence.perturbed.tolist()]
+        # A point that a check may move across a kink is moved before.
+        least = max(LEAST, min(JITTER, WIDE * float(np.max(self.resolution)) / delta))
+        shares = [least if safe else JITTER for safe in evidence.perturbed.tolist()]
         wanted = list(range(len(shares)))
         points, gradients = evidence.points, np.empty(evidence.points.shape)
         many = x.size >= MANY_VARIABLES
@@ -320,21 +327,21 @@ class Judge:
         asked.sort()
         return asked, taken(points, asked), taken(gradients, asked)
 
-    def _ask_again(self, evidence: Evidence) -> tuple[Stating | None, tuple[Matrix, Matrix]]:
+    def _ask_again(self, evidence: Evidence) -> tuple[Construction | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         asked, points, gradients = self._displaced(evidence)
         fresh = points, gradients
         if not asked:
             return None, fresh
-        stating = self._state_inside(evidence.x, *fresh)
+        built = self._state_inside(evidence.x, *fresh)
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
             ways = points - taken(evidence.points, asked)
             squares = np.vecdot(ways, ways)
-            far = squares >= np.vecdot(stating.hairs, stating.hairs)
+            far = squares >= np.vecdot(built.radii, built.radii)
             for j in far.nonzero()[0].tolist():
-                stating.tell(j, evidence.gradients[asked[j]], math.sqrt(squares[j]))
-        return stating, fresh
+                built.tell(j, evidence.gradients[asked[j]], math.sqrt(squares[j]))
+        return built, fresh
 
 
 def _better(

@@ -18,8 +18,8 @@ import numpy as np
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
+from goldstein.checker.blackbox.qualification import CLOSE, qualification
 from goldstein.checker.constrained.box import best_normal
-from goldstein.checker.constrained.multipliers import CLOSE, qualification
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
@@ -83,7 +83,7 @@ class Around:
 
     def __init__(self, problem: Problem, x: Vector, delta: float, seed: int) -> None:
         self.problem, self.x, self.delta, self.seed = problem, x, delta, seed
-        self.resolution = 0.0
+        self.resolution: Vector | float = 0.0
         self.place = Neighbourhood(x, delta, problem.box, self.resolution)
         self.checked = checked_of(problem)
         self.points: list[Vector] = []
@@ -307,7 +307,7 @@ class Around:
         ------
         UnresolvedError
         """
-        if self.resolution:
+        if np.any(self.resolution):
             return
         order = np.argsort(-found.weights, kind="stable")
         known = [(self.points[j], self.gradients[j]) for j in order if found.weights[j] > 0]
@@ -345,7 +345,10 @@ class Around:
         q = qualification(claim, self.checked, heavy, rng, reach, CENTRE_PAIRS)
         certificate = KKTCertificate(
             x=x,
-            delta=max(widest, min(self.delta, up(max(widest + room, ROOM * self.resolution)))),
+            delta=max(
+                widest,
+                min(self.delta, up(max(widest + room, ROOM * float(np.max(self.resolution))))),
+            ),
             eps=0.0,
             feasibility=problem.constraints.violation(x),
             points=points,

@@ -8,27 +8,36 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.quantisation import Many
 from goldstein.certificates.values import (
     FEWEST,
     VISIBLE,
     OfFunction,
     Places,
-    Source,
     ValuesCertificate,
     draw_differences,
     left_by_normals,
     rounding_of,
     upper_bound,
 )
+from goldstein.certificates.values_kkt import (
+    Multiples,
+    OfMultiples,
+    Rows,
+    ValuesKKTCertificate,
+    measured_qualification,
+    reached,
+)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import Box
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.counted import Map
+from goldstein.oracles.differences import with_room
+from goldstein.oracles.problem import Problem, System
 
 #: Slopes are taken to be this much steeper than the steepest that was met along the coordinate,
 #: and than this part of the steepest along any.
@@ -68,12 +77,15 @@ class Statistics:
         A bound of the slopes, where the user knows one.
     seed : int
     workers : map-like
+    attempt : int
+        How many claims were tried before.
     """
 
     confidence: float
     lipschitz: float | None
     seed: int
     workers: Map
+    attempt: int = 0
 
 
 def places_around(
@@ -113,12 +125,12 @@ def _farthest(y: Vector, x: Vector, widths: Vector) -> float:
     return up(distance_upper(y, x) + up(norm_upper(widths)), OTHERWISE)
 
 
-def balanced(values_at: Many, places: Places, how: Statistics, attempt: int) -> Places:
+def balanced(values_at: Many, places: Places, how: Statistics) -> Places:
     """Return the boxes with weights for which the means of a few samples nearly cancel.
 
     Noisy values need wide boxes, whose means are not the gradients at their centres.
     """
-    rng = stream(how.seed, attempt, "balance")
+    rng = stream(how.seed, how.attempt, "balance")
     means = [
         draw_differences(values_at, Places(y[None], np.ones(1), places.widths), PILOT, rng)
         for y in places.points
@@ -130,9 +142,9 @@ def balanced(values_at: Many, places: Places, how: Statistics, attempt: int) -> 
     return Places(places.points[used], weights[used] / weights[used].sum(), places.widths)
 
 
-def promise(source: Source, x: Vector, box: Box, how: Statistics, attempt: int) -> float:
+def pilot_length(source: OfFunction, x: Vector, box: Box, how: Statistics) -> float:
     """Return about how short the mean of a few samples is, and how much they vary."""
-    seen = source.draw(PILOT, stream(how.seed, attempt, "promise")).vectors
+    seen = source.draw(PILOT, stream(how.seed, how.attempt, "promise")).vectors
     mean = seen.mean(axis=0)
     short = np.linalg.norm(left_by_normals(mean, mean, box, x))
     found = float(short + np.linalg.norm(seen.std(axis=0)))
@@ -147,7 +159,6 @@ def state_values(
     eps: float,
     box: Box,
     how: Statistics,
-    attempt: int,
     meta: dict[str, Any],
 ) -> ValuesCertificate | None:
     """Draw what `eps` needs, or what the budget allows, and state what is seen; or None.
@@ -155,7 +166,7 @@ def state_values(
     Points and weights must have been fixed before.
     """
     source = OfFunction(lambda points: oracle.values_at(points, how.workers), places)
-    seen = look(source, oracle, x, places.widths, delta, eps, box, how, attempt)
+    seen = look(source, oracle, x, delta, eps, box, how)
     if seen is None:
         return None
     return ValuesCertificate(
@@ -178,37 +189,35 @@ class Seen:
 
 
 def look(
-    source: Source,
+    source: OfFunction,
     oracle: CountedOracle,
     x: Vector,
-    widths: Vector,
     delta: float,
     eps: float,
     box: Box,
     how: Statistics,
-    attempt: int,
 ) -> Seen | None:
     """Draw samples, as many as `eps` needs or the budget of the oracle allows; None where too few.
 
     A run that tries several times and stops when it likes what it sees divides the probability of
     being wrong among its attempts: 6 / (pi k)^2 of it for attempt k.
     """
-    rng = stream(how.seed, attempt, "differences")
+    rng, cost = stream(how.seed, how.attempt, "differences"), source.places.cost
     spare = int(min(oracle.limit - oracle.calls, 2**53)) - SURVEY
-    if spare < (PILOT + FEWEST) * source.cost or source.cost == 0:
+    if spare < (PILOT + FEWEST) * cost or cost == 0:
         return None
     pilot = source.draw(PILOT, rng)
-    miss = (1.0 - how.confidence) * 6.0 / (math.pi * attempt) ** 2
+    miss = (1.0 - how.confidence) * 6.0 / (math.pi * how.attempt) ** 2
     slopes = _slopes(pilot.steepest, how.lipschitz, box)
-    grain = 4.0 * source.grain(delta, slopes, box, rng)
+    grain = 4.0 * source.quantum(delta, slopes, box, rng)
     needed = _needed(pilot.vectors.mean(axis=0), slopes, eps, miss)
-    samples = int(min(needed, (spare - PILOT * source.cost) // source.cost))
+    samples = int(min(needed, (spare - PILOT * cost) // cost))
     draws = source.draw(samples, rng)
     if not np.isfinite(draws.vectors).all():
         return None
     slopes = _slopes(np.maximum(pilot.steepest, draws.steepest), how.lipschitz, box)
     bound = upper_bound(draws.vectors, slopes, box, x, miss, spare=SPARE)
-    rounding = rounding_of(widths, 2.0 * draws.largest_value, grain)
+    rounding = rounding_of(source.places.widths, 2.0 * draws.largest_value, grain)
     eps = up(ROOM * bound + rounding, 8e-9)
     return Seen(eps, slopes, samples, draws.vectors.mean(axis=0), grain)
 
@@ -241,3 +250,95 @@ def _needed(mean: Vector, slopes: Vector, eps: float, miss: float) -> float:
         return DEFAULT
     count = max(1, int((slopes > 0).sum()))
     return max(USUAL, math.ceil(1.5 * size * math.log(2.0 * count / miss) / left))
+
+
+#: Pairs of points beside x that are looked at: more than a check will.
+CENTRE_PAIRS = 6
+
+
+def multiples_around(hint: KKTCertificate, box: Box, delta: float, most: float, blur: float) -> (
+    Multiples
+):  # fmt: skip
+    """Return boxes around the points of a hint, with its weights; the hint is not believed."""
+    used = np.flatnonzero(hint.constraint_weights)
+    both = np.concatenate([hint.points[hint.weights > 0], hint.constraint_points[used]])
+    points, owner = np.unique(both, axis=0, return_inverse=True)
+    owner = owner.ravel()
+    convex = hint.weights[hint.weights > 0]
+    weights = np.bincount(owner[: convex.size], convex, minlength=len(points))
+    # All of them are kept, so all have a weight here.
+    placed = places_around(hint.x, points, np.ones(len(points)), delta, box, most, blur)
+    return Multiples(
+        placed.points, weights / math.fsum(weights.tolist()), placed.widths,
+        hint.constraint_weights[used], hint.constraint_index[used], owner[convex.size :],
+    )  # fmt: skip
+
+
+def source_of(
+    oracle: CountedOracle, system: System, multiples: Multiples, how: Statistics
+) -> OfMultiples:
+    """Return what samples are drawn from."""
+    return OfMultiples(lambda points: oracle.values_at(points, how.workers), multiples, system)
+
+
+def state_values_kkt(
+    oracle: CountedOracle,
+    problem: Problem,
+    hint: KKTCertificate,
+    multiples: Multiples,
+    delta: float,
+    eps: float,
+    how: Statistics,
+    meta: dict[str, Any],
+) -> ValuesKKTCertificate | None:
+    """Draw what `eps` needs, or what the budget allows, and state what is seen; or None.
+
+    All but the samples must have been fixed before; of the hint only its witnesses are used, whose
+    values are looked up.
+    """
+    system, box, x = problem.constraints, problem.box, hint.x
+    witnesses, index = _witnesses(hint, system, multiples)
+    if witnesses is None:
+        return None
+    source = source_of(oracle, system, multiples, how)
+    seen = look(source, oracle, x, delta, eps, box, how)
+    if seen is None:
+        return None
+    rng = stream(how.seed, how.attempt, "centre")
+    q = measured_qualification(system, box, multiples, x, delta, seen.mean, rng, pairs=CENTRE_PAIRS)
+    return ValuesKKTCertificate(
+        points=multiples.points,
+        weights=multiples.weights,
+        **{**claimed(x, multiples, box, how, seen), "delta": delta},
+        constraint_weights=multiples.constraint_weights,
+        constraint_index=multiples.constraint_index,
+        point_index=multiples.point_index,
+        multipliers=multiples.multipliers(system.size),
+        witnesses=witnesses,
+        witness_index=index,
+        feasibility=system.violation(x),
+        qualification=q,
+        meta={**meta, "slopes": "observed"},
+    )
+
+
+def _witnesses(
+    hint: KKTCertificate, system: System, multiples: Multiples
+) -> tuple[Vector | None, Rows]:
+    """Return stored points that reach the limits of constraints with a multiplier; None if none."""
+    here = system.values(hint.x).copy()
+    points: list[Vector] = []
+    index: list[int] = []
+    multipliers = multiples.multipliers(system.size)
+    for i in np.flatnonzero(multipliers).tolist():
+        if reached(system, i, multipliers[i], here, []):
+            continue
+        mine = list(hint.constraint_points[hint.constraint_index == i])
+        several = [*mine, *hint.points]
+        if not reached(system, i, multipliers[i], here, several):
+            return None, np.zeros(0, dtype=np.int64)
+        kept = [z for z in several if reached(system, i, multipliers[i], here, [z])][:1]
+        for z in kept or several:
+            points.append(z)
+            index.append(i)
+    return np.array(points).reshape(-1, hint.x.size), np.array(index, dtype=np.int64)

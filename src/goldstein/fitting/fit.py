@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates import GoldsteinCertificate, MinimumCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
+from goldstein.construction.minimum import prove_minimum
 from goldstein.errors import GoldsteinError, InputError
-from goldstein.reductions.near import attempt_near
+from goldstein.reductions.stationarity import attempt_near
 from goldstein.storage.archive import Arrays
 from goldstein.storage.folder import NO_STORE, Form, Store
 from goldstein.storage.records import certificate_from_parts, certificate_parts
@@ -24,6 +25,9 @@ GRACE, KEPT_GRACE = 2.0, 60.0
 
 #: What `meta["near"]` says where no near certificate was asked for.
 NOT_ASKED = "not asked for"
+
+#: A minimum is looked for in models of at most this many multiplications.
+MINIMUM_WORK = 20_000
 
 #: Values asked for again differ by no more than this part.
 SAME = 1e-9
@@ -99,6 +103,8 @@ class Fit:
         What shows Goldstein stationarity; a near certificate is the stronger claim.
     near : NearCertificate or None
     iterations : int
+    minimum : MinimumCertificate or None
+        How much lower the objective can be nearby, where that was proved; it is not kept.
     """
 
     x: Vector
@@ -106,6 +112,7 @@ class Fit:
     goldstein: GoldsteinCertificate | NearCertificate
     near: NearCertificate | None
     iterations: int
+    minimum: MinimumCertificate | None = None
 
     def holds(self, model: Any) -> bool:
         """Whether the model itself confirms it: a checkpoint is not believed."""
@@ -155,9 +162,26 @@ FIT = Form("fit", _write, _read)
 
 def whole_fit(options: Options, model: Any, fit: Callable[[], Fit]) -> Fit:
     """Return the fit of a model that is kept, if it was made under these limits; else make it."""
-    return options.kept.part(
+    found = options.kept.part(
         "whole", FIT, fit, options.limits, holds=lambda found: found.holds(model)
     )
+    return replace(found, minimum=minimum_of(model, found) if options.near else None)
+
+
+def minimum_of(model: Any, fit: Fit) -> MinimumCertificate | None:
+    """Return a proof that the fit is a minimum, where the model is small and one is found."""
+    if not hasattr(model, "program"):  # rows in chunks are never in one place
+        return None
+    try:
+        program = model.program()
+        if program.work > MINIMUM_WORK:
+            return None
+        pivot = fit.x.tolist() if fit.near is None else fit.near.exact_pivot
+        deadline = time.perf_counter() + GRACE
+        found = prove_minimum(program, fit.x, pivot, deadline)
+    except GoldsteinError:
+        return None
+    return found if found is not None and found.growth >= 0 else None
 
 
 def noted(certificate: Any, near: str) -> Any:

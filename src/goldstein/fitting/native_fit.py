@@ -17,7 +17,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.fitting.fit import NOT_ASKED, Fit, Options, near_or_note
 from goldstein.models.margin_problem import Smoothing
-from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.models.margin_svm import MulticlassMargin
 from goldstein.numerics.streams import is_state
 from goldstein.result import Result
 from goldstein.storage.archive import Arrays

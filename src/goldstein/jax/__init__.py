@@ -10,11 +10,11 @@ except ImportError as missing:
 
     raise missing_extra("goldstein.jax", "JAX and optax", "jax") from missing
 
-from goldstein.jax.data_oracle import DataOracle, certify
 from goldstein.jax.optimizers import AdamO2NCState, O2NCState, PSINGDState, adam_o2nc, o2nc, psingd
-from goldstein.jax.oracle import JaxOracle, oracle
+from goldstein.jax.oracle import DataOracle, JaxOracle, certify, oracle
+from goldstein.jax.tracing import trace
 
 __all__ = [
     "AdamO2NCState", "DataOracle", "JaxOracle", "O2NCState", "PSINGDState", "adam_o2nc",
-    "certify", "o2nc", "oracle", "psingd",
+    "certify", "o2nc", "oracle", "psingd", "trace",
 ]  # fmt: skip

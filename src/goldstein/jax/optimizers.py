@@ -71,39 +71,34 @@ def o2nc(
     >>> bool(jnp.abs(state.center(x)).max() < 0.1)
     True
     """
-    if not radius > 0.0:
-        raise InputError(f"radius = {radius} must be positive.")
-    if isinstance(window, bool) or not window >= 1:
-        raise InputError(f"window = {window} must be a positive integer.")
-    if gradient_scale is not None and not gradient_scale > 0.0:
-        raise InputError(f"gradient_scale = {gradient_scale} must be positive, or None.")
+    _require(radius > 0.0, f"radius = {radius} must be positive.")
+    whole = window >= 1 and not isinstance(window, bool) if _is_known(window) else window >= 1
+    _require(whole, f"window = {window} must be a positive integer.")
+    scaled = gradient_scale is None or gradient_scale > 0.0
+    _require(scaled, f"gradient_scale = {gradient_scale} must be positive, or None.")
 
     def init(params: Any) -> O2NCState:
         return O2NCState(key=_key(seed), direction=zeros(params), **_zeros("owed", "square_sum"))
 
-    def update(
-        gradients: Any, state: O2NCState, params: Any = None, **extra: Any
-    ) -> tuple[Any, O2NCState]:
-        _require(params, "o2nc")
+    def update(gradients: Any, state: O2NCState, params: Any) -> tuple[Any, O2NCState]:
         square = global_norm(gradients) ** 2
         kept = jnp.where(state.step % window == 0, 0.0, 1.0) if restart else 1.0 - 1.0 / window
         square_sum = kept * state.square_sum + square
         if gradient_scale is not None:
-            gain = jnp.asarray(1.0 / (gradient_scale * math.sqrt(window)))
+            root = math.sqrt(window) if _is_known(window) else jnp.sqrt(window)
+            gain = jnp.asarray(1.0 / (gradient_scale * root))
         else:
             safe = jnp.where(square_sum > 0.0, square_sum, 1.0)
             gain = jnp.where(square_sum > 0.0, 1.0 / jnp.sqrt(safe), 0.0)
         direction = combine(1.0, state.direction, -gain, gradients)
         direction = scale(1.0 / jnp.maximum(1.0, global_norm(direction)), direction)
         longest = rate_of(learning_rate, state.step) * radius
-        position = jax.random.uniform(_draw(state))
-        updates = combine(state.owed, state.direction, position * longest, direction)
-        owed = jnp.asarray((1.0 - position) * longest).astype(state.owed.dtype)
+        updates, owed = _half_way(state, _draw(state), (state.direction, direction), longest, 1.0)
         return updates, O2NCState(
             state.step + 1, direction, owed, square_sum.astype(state.square_sum.dtype), state.key
         )
 
-    return optax.GradientTransformationExtraArgs(init, update)
+    return _optimizer("o2nc", init, update)
 
 
 #: Weight of the past in the measured scale of the gradients.
@@ -163,21 +158,16 @@ def psingd(
     >>> bool(jnp.abs(state.center(x)).max() < 0.1)
     True
     """
-    if not 0.0 <= averaging < 1.0:
-        raise InputError(f"averaging = {averaging} must lie in [0, 1).")
+    inside = (averaging >= 0.0) & (averaging < 1.0)
+    _require(inside, f"averaging = {averaging} must lie in [0, 1).")
     for name, number in (("slope", slope), ("offset", offset)):
-        if number is not None and not number > 0.0:
-            raise InputError(f"{name} = {number} must be positive.")
-    if not perturbation >= 0.0:
-        raise InputError(f"perturbation = {perturbation} must be zero or more.")
+        _require(number is None or number > 0.0, f"{name} = {number} must be positive.")
+    _require(perturbation >= 0.0, f"perturbation = {perturbation} must be zero or more.")
 
     def init(params: Any) -> PSINGDState:
         return PSINGDState(key=_key(seed), average=zeros(params), **_zeros("owed", "square_mean"))
 
-    def update(
-        gradients: Any, state: PSINGDState, params: Any = None, **extra: Any
-    ) -> tuple[Any, PSINGDState]:
-        _require(params, "psingd")
+    def update(gradients: Any, state: PSINGDState, params: Any) -> tuple[Any, PSINGDState]:
         first = state.step == 0
         weight = jnp.where(first, 0.0, averaging)
         average = combine(weight, state.average, 1.0 - weight, gradients)
@@ -189,18 +179,16 @@ def psingd(
         rate = rate_of(learning_rate, state.step)
         gain = rate * jnp.where(total > 0.0, 1.0 / jnp.where(total > 0.0, total, 1.0), 0.0)
 
-        key = _draw(state)
-        position = jax.random.uniform(jax.random.fold_in(key, 0))
-        updates = combine(-state.owed, state.average, -position * gain, average)
-        if perturbation > 0.0:
-            noise = _sphere_shadow(jax.random.fold_in(key, 1), gradients)
+        draw, more = (jax.random.fold_in(_draw(state), k) for k in (0, 1))
+        updates, owed = _half_way(state, draw, (state.average, average), gain, -1.0)
+        if not _is_known(perturbation) or perturbation > 0.0:
+            noise = _sphere_shadow(more, gradients)
             updates = combine(1.0, updates, rate * perturbation / slope, noise)
-        owed = ((1.0 - position) * gain).astype(state.owed.dtype)
         return updates, PSINGDState(
             state.step + 1, average, owed, square_mean.astype(state.square_mean.dtype), state.key
         )
 
-    return optax.GradientTransformationExtraArgs(init, update)
+    return _optimizer("psingd", init, update)
 
 
 def _sphere_shadow(key: jax.Array, like: Any) -> Any:
@@ -274,8 +262,7 @@ def adam_o2nc(
     >>> bool(jnp.abs(state.center(x)).max() < 0.1)
     True
     """
-    # optax.inject_hyperparams hands over traced numbers, which cannot be looked at.
-    if not any(isinstance(number, jax.core.Tracer) for number in (b1, b2, kappa, foresight)):
+    if _is_known(b1, b2, kappa, foresight):
         window_of(float(b1))  # refuses what is no weight
         regret_constant(float(kappa), float(foresight))
         if b2 is not None and not b1**2 * (1.0 - 1e-6) <= b2 < 1.0:
@@ -289,10 +276,7 @@ def adam_o2nc(
         rest = {name: zeros(params) for name in ("average", "square", "direction")}
         return AdamO2NCState(key=_key(seed), **rest, **_zeros("owed"))
 
-    def update(
-        gradients: Any, state: AdamO2NCState, params: Any = None, **extra: Any
-    ) -> tuple[Any, AdamO2NCState]:
-        _require(params, "adam_o2nc")
+    def update(gradients: Any, state: AdamO2NCState, params: Any) -> tuple[Any, AdamO2NCState]:
         # `average` is (1 - b1) S and `square` is ((1 - b1) / kappa)^2 V: see the PyTorch version.
         average = combine(b1, state.average, 1.0 - b1, gradients)
         fresh = ((1.0 - b1) / kappa) ** 2
@@ -300,16 +284,14 @@ def adam_o2nc(
         expected = combine(1.0, average, (1.0 - b1) * foresight, gradients)
         direction = jax.tree.map(_clipped_ratio, expected, square)
         longest = rate_of(learning_rate, state.step)
-        position = jax.random.uniform(_draw(state))
-        updates = combine(-state.owed, state.direction, -position * longest, direction)
+        updates, owed = _half_way(state, _draw(state), (state.direction, direction), longest, -1.0)
         # The decay acts on the iterate, which is the query point and what is owed.
         shrinking = -longest * weight_decay
         updates = combine(1.0, updates, shrinking, state.center(params))
         updates = jax.tree.map(lambda u, p: u.astype(p.dtype), updates, params)
-        owed = jnp.asarray((1.0 - position) * longest).astype(state.owed.dtype)
         return updates, AdamO2NCState(state.step + 1, average, square, direction, owed, state.key)
 
-    return optax.GradientTransformationExtraArgs(init, update)
+    return _optimizer("adam_o2nc", init, update)
 
 
 def _clipped_ratio(average: Any, square: Any) -> Any:
@@ -358,6 +340,38 @@ def _zeros(*names: str) -> dict[str, Any]:
     return {"step": jnp.zeros((), jnp.int32), **numbers}
 
 
-def _require(params: Any, name: str) -> None:
-    if params is None:
-        raise InputTypeError(f"{name} needs params: call update(gradients, state, params).")
+def _half_way(state: Any, key: Any, steps: tuple[Any, Any], longest: Any, sign: float) -> Any:
+    """Finish the last step, and go a random part of the next one; the rest of it is owed."""
+    position = jax.random.uniform(key)
+    updates = combine(sign * state.owed, steps[0], sign * position * longest, steps[1])
+    return updates, jnp.asarray((1.0 - position) * longest).astype(state.owed.dtype)
+
+
+def _optimizer(name: str, init: Any, step: Any) -> optax.GradientTransformationExtraArgs:
+    """Return the optax pair of a beginning and a step, for real parameters only."""
+
+    def begin(params: Any) -> Any:
+        for leaf in jax.tree.leaves(params):
+            if jnp.issubdtype(jnp.asarray(leaf).dtype, jnp.complexfloating):
+                raise InputTypeError(
+                    f"{name}: a parameter is complex, expected real ones; pass its real and "
+                    "imaginary parts, or optax.contrib.split_real_and_imaginary."
+                )
+        return init(params)
+
+    def update(gradients: Any, state: Any, params: Any = None, **extra: Any) -> tuple[Any, Any]:
+        if params is None:
+            raise InputTypeError(f"{name} needs params: call update(gradients, state, params).")
+        return step(gradients, state, params)
+
+    return optax.GradientTransformationExtraArgs(begin, update)
+
+
+def _is_known(*numbers: Any) -> bool:
+    """Whether numbers can be looked at: optax.inject_hyperparams hands over traced ones."""
+    return not any(isinstance(number, jax.core.Tracer) for number in numbers)
+
+
+def _require(allowed: Any, words: str) -> None:
+    if _is_known(allowed) and not allowed:
+        raise InputError(words)

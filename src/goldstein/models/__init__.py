@@ -1,7 +1,6 @@
 """Objectives as data: each model is an Expression with a start point."""
 
-from goldstein.models.margin_svm import MarginSVM, margin_svm
-from goldstein.models.multiclass_margin import MulticlassMargin, multiclass_margin
+from goldstein.models.margin_svm import MarginSVM, MulticlassMargin, margin_svm, multiclass_margin
 from goldstein.models.networks import ReLUOneLayer, ReLUTwoLayer, relu_one_layer, relu_two_layer
 
 __all__ = [

@@ -18,8 +18,7 @@ _FLOOR = 1e4 * 2.0**-53
 
 def size_of(x: Vector) -> float:
     """Return the size of the largest entry."""
-    size: float = abs(x.item(np.abs(x).argmax()))
-    return size
+    return abs(x.item(np.abs(x).argmax()))
 
 
 def smallest_delta(x: Vector) -> float:

@@ -98,8 +98,7 @@ class ElementSystem:
 
     def gather(self, v: Vector) -> Matrix:
         """Return v[I_k] for all elements, in columns."""
-        taken: Matrix = np.append(v, 0.0)[self.indices]
-        return taken
+        return np.append(v, 0.0)[self.indices]
 
     def scatter(self, parts: Matrix) -> Vector:
         """Return the sum of vectors of the elements."""
@@ -325,14 +324,12 @@ def _cholesky(matrix: Matrix) -> Matrix | None:
 
 def combined(slopes: Cube, weights: Matrix) -> Matrix:
     """Return combinations of the pieces, element by element: (p, m, K) and (p, K) to (m, K)."""
-    answer: Matrix = np.einsum("pmk,pk->mk", slopes, weights)
-    return answer
+    return np.einsum("pmk,pk->mk", slopes, weights)
 
 
 def along(slopes: Cube, own: Matrix) -> Matrix:
     """Return inner products, element by element: (p, m, K) and (m, K) to (p, K)."""
-    answer: Matrix = np.einsum("pmk,mk->pk", slopes, own)
-    return answer
+    return np.einsum("pmk,mk->pk", slopes, own)
 
 
 def _room(numbers: Matrix, change: Matrix) -> float:

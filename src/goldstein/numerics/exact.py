@@ -7,17 +7,52 @@ linear algebra faster: both routes return the same rationals.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
+from scipy import linalg, sparse
 
+from goldstein.checker.arrays import Matrix
 from goldstein.checker.enclosed.arrays import flint
-from goldstein.checker.rationals import RationalVector, common_denominator, to_fractions
+from goldstein.checker.rationals import (
+    RationalVector,
+    common_denominator,
+    exact_dot,
+    sqrt_upper,
+    squared_distance,
+    to_fractions,
+)
 from goldstein.errors import InputError
-from goldstein.numerics.components import connected
+
+
+def connected(sets: Sequence[Iterable[int]]) -> list[list[int]]:
+    """Group the indices of sets that share members, directly or through others.
+
+    Examples
+    --------
+    >>> connected([{0, 1}, {5}, {1, 2}, {2, 7}])
+    [[0, 2, 3], [1]]
+    """
+    parent = list(range(len(sets)))
+
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]  # halve the path for the next caller
+            index = parent[index]
+        return index
+
+    owner: dict[int, int] = {}
+    for index, members in enumerate(sets):
+        for member in members:
+            parent[root(index)] = root(owner.setdefault(member, index))
+    groups: dict[int, list[int]] = {}
+    for index in range(len(sets)):
+        groups.setdefault(root(index), []).append(index)
+    return list(groups.values())
+
 
 #: Called between the steps of a long computation, with the seconds that the next step may take. It
 #: may raise, and so end the computation.
@@ -139,7 +174,7 @@ def _project_group(
         # As many equations as variables: one point, whichever is nearest.
         moves = _solve(picked, residual, pause)
         return [start + move for start, move in zip(base, moves, strict=True)]
-    multipliers = _solve_gram(picked, residual, pause)
+    multipliers = _solve(picked, residual, pause, gram=True)
     moved, scale = common_denominator(multipliers)
     # One fraction per coordinate: reducing long ones is what takes the time.
     point = []
@@ -215,30 +250,24 @@ def _independent_by_elimination(rows: list[list[int]], pause: Pause = _go_on) ->
     return chosen
 
 
-def _solve_gram(rows: list[list[int]], right: list[Fraction], pause: Pause) -> list[Fraction]:
-    """Solve `(R R^T) w = right` for independent integer rows R."""
+def _solve(
+    rows: list[list[int]], right: list[Fraction], pause: Pause, gram: bool = False
+) -> list[Fraction]:
+    """Solve `R w = right`, or `(R R^T) w = right`, for independent integer rows R."""
     if not rows:
         return []
     tops, bottom = common_denominator(right)
     module = flint()
     if module is not None and len(rows) >= _FLINT_MIN_ROWS:
-        pause(2.0 * _FLINT_SECONDS * len(rows) ** 3)
+        pause((1.0 + gram) * _FLINT_SECONDS * len(rows) ** 3)
         matrix = module.fmpz_mat(rows)
-        solved = (matrix * matrix.transpose()).solve(module.fmpz_mat([[top] for top in tops]))
-        return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
-    gram = [[integer_dot(a, b) for b in rows] for a in rows]
-    return [entry / bottom for entry in _solve_by_elimination(gram, tops, pause)]
-
-
-def _solve(rows: list[list[int]], right: list[Fraction], pause: Pause) -> list[Fraction]:
-    """Solve `R w = right` for a square matrix R of independent integer rows."""
-    tops, bottom = common_denominator(right)
-    module = flint()
-    if module is None or len(rows) < _FLINT_MIN_ROWS:
-        return [entry / bottom for entry in _solve_by_elimination(rows, tops, pause)]
-    pause(_FLINT_SECONDS * len(rows) ** 3)
-    solved = module.fmpz_mat(rows).solve(module.fmpz_mat([[top] for top in tops]))
-    return [Fraction(int(entry.p), int(entry.q)) / bottom for (entry,) in solved.tolist()]
+        matrix = matrix * matrix.transpose() if gram else matrix
+        found = matrix.solve(module.fmpz_mat([[top] for top in tops])).tolist()
+        solved = [Fraction(int(entry.p), int(entry.q)) for (entry,) in found]
+    else:
+        square = [[integer_dot(a, b) for b in rows] for a in rows] if gram else rows
+        solved = _solve_by_elimination(square, tops, pause)
+    return [entry / bottom for entry in solved]
 
 
 def _solve_by_elimination(
@@ -268,8 +297,85 @@ def _solve_by_elimination(
     return [Fraction(top, determinant) for top in tops]
 
 
-__all__ = [
-    "exact_rank",
-    "independent_rows",
-    "project_exact",
-]
+#: Rows whose triangular factor falls off by more than this count as dependent.
+CONDITION = 1e-10
+
+#: Columns among which those that move are chosen, per row.
+CANDIDATES = 4
+
+
+def point_on(
+    rows: Matrix,
+    levels: Sequence[Fraction],
+    base: RationalVector,
+    reach: float,
+    *,
+    exact_rows: Sequence[Sequence[Any]] | None = None,
+    pause: Pause | None = None,
+) -> list[Fraction] | None:
+    """Return a point next to `base` with `rows @ point = levels`, exactly.
+
+    As many variables are moved as there are rows: the others stay floats, and exact arithmetic with
+    them is cheap. Where that leads too far, or rows depend on each other, all of them are.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (k, n)
+    levels : sequence of Fraction, length k
+    base : sequence of length n
+        Floats or Fractions.
+    reach : float
+        How far the point may be from `base` when few variables are moved.
+    exact_rows : sequence of rows, optional
+        The rows as Fractions where floats only approximate them.
+    pause : callable, optional
+        As in `project_exact`.
+
+    Returns
+    -------
+    list of Fraction, or None
+        None when no point satisfies the equations.
+
+    Examples
+    --------
+    >>> point_on(np.array([[0.1, 1.0]]), [Fraction(1)], np.array([1.0, 0.9]), 0.1)[0]
+    Fraction(1, 1)
+    """
+    matrix: Any = rows if exact_rows is None else exact_rows
+    point = to_fractions(base)
+    if not len(rows):
+        return point
+    columns = _independent_columns(rows)
+    if columns is not None:
+        others = np.setdiff1d(np.arange(len(point)), columns)
+        rest = [
+            level - exact_dot(_taken(row, others), _taken(base, others))
+            for row, level in zip(matrix, levels, strict=True)
+        ]
+        here = _taken(base, columns)
+        part = rows[:, columns] if exact_rows is None else [_taken(r, columns) for r in matrix]
+        moved = project_exact(part, rest, here, pause)
+        if moved is not None and sqrt_upper(squared_distance(moved, here)) <= reach:
+            for column, entry in zip(columns.tolist(), moved, strict=True):
+                point[column] = entry
+            return point
+    return project_exact(matrix, levels, base, pause)
+
+
+def _taken(vector: Any, places: NDArray[np.intp]) -> Any:
+    return vector[places] if isinstance(vector, np.ndarray) else [vector[k] for k in places]
+
+
+def _independent_columns(rows: Matrix) -> NDArray[np.intp] | None:
+    """Return as many columns as there are rows, well conditioned, or None if there are none."""
+    count, size = rows.shape
+    if count > size:
+        return None
+    candidates = np.arange(size)
+    if CANDIDATES * count < size:
+        # Among the longest columns there are good ones; all of them would be a copy of the rows.
+        candidates = np.argpartition(np.einsum("ij,ij->j", rows, rows), -CANDIDATES * count)
+        candidates = candidates[-CANDIDATES * count :]
+    triangle, order = linalg.qr(rows[:, candidates], mode="r", pivoting=True, check_finite=False)
+    heads = np.abs(np.diag(triangle))
+    return np.sort(candidates[order[:count]]) if heads[-1] > CONDITION * heads[0] else None

@@ -7,11 +7,6 @@ from goldstein.oracles.function import FunctionOracle, as_oracle
 from goldstein.oracles.separable import PartiallySeparable
 
 __all__ = [
-    "CountedOracle",
-    "FiniteSum",
-    "FunctionOracle",
-    "Oracle",
-    "PartiallySeparable",
-    "SampleStream",
+    "CountedOracle", "FiniteSum", "FunctionOracle", "Oracle", "PartiallySeparable", "SampleStream",
     "as_oracle",
-]
+]  # fmt: skip

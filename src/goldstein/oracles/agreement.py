@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, HEAVY, Differences
@@ -21,23 +24,45 @@ from goldstein.oracles.counted import CountedOracle
 #: What is stated rests on steps that are shorter than a check wants them.
 STRICTLY = COARSEST / 4.0
 
-#: Where f resolves no less than this part of delta a look may have been lucky, and one looks again.
-FINE, TIMES = 2.0**-7, 4
-
 #: Nothing is stated where points have to be displaced by more than this part of delta.
-COARSE = 2.0**-3
+COARSE = 2.0**-7
+
+#: Where f resolves no less than this part of delta a look may have been lucky.
+FINE = 2.0**-10
+
+#: From this many variables on memory is worth saving.
+FEW = 1000
 
 Known = list[tuple[Vector, Vector]]
 
 
 class _Trials:
-    """A counted function at points that may be outside its domain."""
+    """A counted function at points that may be outside its domain; around one x, each once."""
 
-    def __init__(self, oracle: CountedOracle) -> None:
-        self.value, self.gradient = oracle.trial_value, oracle.gradient
-        self.known_value = oracle.known_value
+    def __init__(self, oracle: CountedOracle, x: Vector) -> None:
+        here = x.tobytes()
+        if oracle.looked is None or oracle.looked[0] != here:
+            oracle.looked = here, {}
+        self._told = oracle.looked[1]
+        self._oracle, self.known_value = oracle, oracle.known_value
         self.size = abs(oracle.last_value) if oracle.values else None
         self.coarse = oracle.coarse
+
+    def value(self, y: Vector) -> float:
+        return float(self._once(self._oracle.trial_value, y))
+
+    def gradient(self, y: Vector) -> Vector:
+        found: Vector = self._once(self._oracle.gradient, y)
+        return found
+
+    def _once(self, ask: Callable[[Vector], Any], y: Vector) -> Any:
+        key = ask.__name__, y.tobytes()
+        if key in self._told:
+            return self._told[key]
+        found = ask(y)
+        if y.size < FEW:
+            self._told[key] = found
+        return found
 
 
 def _differences(
@@ -46,7 +71,7 @@ def _differences(
     """None where there is nothing to compare, or no need: gradients of a formula are enclosed."""
     if not (oracle.has_value and oracle.has_gradient) or _is_enclosed(oracle.plain):
         return None
-    return Differences(_Trials(oracle), x, delta, box or as_box(None, x.size), seed)
+    return Differences(_Trials(oracle, x), x, delta, box or as_box(None, x.size), seed)
 
 
 def _is_enclosed(f: Any) -> bool:
@@ -59,31 +84,29 @@ def _is_enclosed(f: Any) -> bool:
 
 def resolution_of(
     oracle: CountedOracle, x: Vector, delta: float, seed: int, known: Known, box: Box | None = None
-) -> float:
-    """Return a step that f resolves near x, as a claim with these gradients needs it; 0: unknown.
+) -> Vector | float:
+    """Return steps that f resolves near x, for each coordinate; 0 where nothing is known.
 
     Raises
     ------
     ContradictedError, UnresolvedError
     """
-    found = coarsest = 0.0
-    for again in range(TIMES):
-        looked = _differences(oracle, x, delta, seed + again, box)
-        if looked is None:
-            return 0.0
-        found = max(found, looked.resolution(known, STRICTLY, HEAVY))
-        if found <= FINE * delta:
-            break
+    looked = _differences(oracle, x, delta, seed, box)
+    if looked is None:
+        return 0.0
+    found = looked.resolution(known, STRICTLY, HEAVY)
+    if not looked.clear or found.max() > FINE * delta:
         # With longer steps a check may see what shorter ones do not show.
-        coarsest = max(coarsest, looked.resolution(known))
-    if max(found, coarsest) > COARSE * delta:
+        again = Differences(looked.f, x, delta, looked.box, seed + 1)
+        found = np.maximum(found, again.resolution(known))
+    if found.max() > COARSE * delta:
         raise UnresolvedError(STRICTLY * delta)
     return found
 
 
 def required_resolution(
     oracle: CountedOracle, x: Vector, delta: float, seed: int, known: Known
-) -> float:
+) -> Vector | float:
     """Return the same; where values contradict gradients, say who is to blame.
 
     Raises

@@ -34,6 +34,10 @@ class Oracle(ABC):
     #: False when `gradient` cannot be asked, because only noisy samples of it exist.
     has_gradient: bool = True
 
+    def __repr__(self) -> str:
+        size = "any number of" if self.dim is None else self.dim
+        return f"<{type(self).__name__} {self.name}, {size} variables>"
+
     @abstractmethod
     def value(self, x: Vector) -> float:
         """Return f(x)."""
@@ -71,18 +75,25 @@ class Oracle(ABC):
         return type(self).__name__
 
 
-class Wrapper(Oracle):
-    """An oracle that answers for another one, whose description it has."""
+class Derived(Oracle):
+    """A function that is made of another one, and goes by its name."""
 
     def __init__(self, inner: Oracle) -> None:
         self.inner = inner
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+
+class Wrapper(Derived):
+    """An oracle that answers for another one, whose description it has."""
+
+    def __init__(self, inner: Oracle) -> None:
+        super().__init__(inner)
         for trait in ("knows_kinks", "dim", "has_value", "has_gradient"):
             setattr(self, trait, getattr(inner, trait))
 
     @property
     def plain(self) -> Oracle:
         return self.inner.plain
-
-    @property
-    def name(self) -> str:
-        return self.inner.name

@@ -99,7 +99,7 @@ class Trees:
         return total % 2**64
 
 
-class KeptBatches:
+class BatchCache:
     """Copies of batches, joined to larger ones, as long as they are not too large for that.
 
     Parameters

@@ -9,16 +9,16 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.long_sum import LongSum
+from goldstein.numerics.streams import stream
 from goldstein.oracles.base import Oracle
-from goldstein.oracles.batches import KeptBatches, Trees
-from goldstein.oracles.mean_inspection import inspect_mean, uneven
+from goldstein.oracles.batches import JOINED_NUMBERS, BatchCache, Trees
 
 Reduction = Literal["mean", "sum"]
 Progress = bool | Callable[[int, int], None]
@@ -35,7 +35,7 @@ class DataMean(Oracle):
     """The mean loss over all samples of a data set; a pass over the data per call.
 
     Before the first answer two passes find out whether there is such a function
-    (`goldstein.oracles.mean_inspection`). Data that are small enough are read in these passes only
+    (`goldstein.oracles.data_mean`). Data that are small enough are read in these passes only
     (`goldstein.oracles.batches`). Subclasses say how a batch is evaluated.
 
     Parameters
@@ -229,7 +229,7 @@ class DataMean(Oracle):
             self._inspected = True
 
     def _inspect(self) -> None:
-        kept = KeptBatches(self.trees, self.computed)
+        kept = BatchCache(self.trees, self.computed)
         inspect_mean(self, kept.add)
         self._kept = kept.all()
 
@@ -255,3 +255,235 @@ def _line() -> Callable[[int, int], None]:
             sys.stderr.flush()
 
     return write
+
+
+if TYPE_CHECKING:
+    from goldstein.oracles.data_mean import DataMean
+
+#: Losses that differ by less than this, relative to their size, differ by rounding.
+ROUNDING = 1e-10
+
+#: Losses below this are rounding errors of larger terms.
+TINY = 1e-14
+
+NOISE = (
+    "For a function that is known through noisy gradients only, see goldstein.FiniteSum, "
+    "minimize with grad(x, rng), and goldstein.confidence_bound."
+)
+
+
+def inspect_mean(subject: DataMean, keep: Callable[[Any], None]) -> None:
+    """Raise an error that names the cause unless there is one mean over all samples.
+
+    The loss of a batch must be the mean (or the sum) of the losses of its parts, and so must
+    that of parts of two batches together, or the answer depends on the batches; the same batch
+    must have the same loss when asked again; and the two passes must give the same, in whatever
+    order. The second pass therefore groups the samples in another way than the first. Where the
+    two totals differ, or nothing can be said, every batch is compared with its own parts to
+    find the cause.
+
+    Parameters
+    ----------
+    subject : DataMean
+    keep : callable
+        Gets the batches of the first pass.
+    """
+    subject.move(_somewhere(subject.start))
+    first = _Tally()
+    for batch in subject.batches():
+        loss = subject.loss(batch)
+        if first.samples == 0:
+            if not math.isfinite(loss):
+                subject.move(subject.start)
+                loss = subject.loss(batch)
+            _ask_again(subject, batch, loss)
+        first.add(subject.terms(batch, loss))
+        keep(batch)
+    if not first.agrees(_regrouped(subject)):
+        _find_cause(subject)
+
+
+def _regrouped(subject: DataMean) -> _Tally:
+    """Visit all samples again, in groups that begin and end in the middle of batches."""
+    tally = _Tally()
+    group: list[Any] = []
+
+    def add_group(together: bool = True) -> None:
+        joined = subject.trees.joined(group) if together and len(group) > 1 else None
+        for part in group if joined is None else [joined]:
+            tally.add(subject.terms(part, subject.loss(part)))
+        group.clear()
+
+    count = 0
+    try:
+        for batch in subject.batches():
+            count += 1
+            # Copies, since loaders may refill their memory.
+            first, *rest = (subject.trees.joined([part]) for part in subject.trees.halves(batch))
+            group.append(first)
+            if len(group) > 1 and sum(map(subject.computed, group)) > JOINED_NUMBERS:
+                add_group()
+            group += rest
+        add_group(together=count > 1)  # two halves of one batch would be that batch
+    except Exception:
+        tally.sums[:] = math.nan  # the cause is looked for batch by batch
+    return tally
+
+
+def _find_cause(subject: DataMean) -> None:
+    """Compare every batch with its halves and its neighbours, then two passes over all."""
+    first, second = _Tally(), _Tally()
+    objection: InputError | None = None
+    end: tuple[Any, float] | None = None
+    for batch in subject.batches():
+        if objection is not None:
+            raise objection
+        loss = subject.loss(batch)
+        try:
+            end = _examined(subject, batch, loss, end)
+        except InputError as found:
+            # One batch alone may be any function of its samples.
+            if end is not None or subject.shared:
+                raise
+            objection = found
+        first.add(subject.terms(batch, loss))
+    for batch in subject.batches():
+        second.add(subject.terms(batch, subject.loss(batch)))
+    if first.finite and second.finite and not first.agrees(second):
+        raise _changed(subject, first, second)
+
+
+def _examined(
+    subject: DataMean, batch: Any, loss: float, before: tuple[Any, float] | None
+) -> tuple[Any, float]:
+    """Compare a batch with its halves, and with the end of the one before; return its own end."""
+    parts = subject.trees.halves(batch)
+    losses = [_loss_of_part(subject, part) for part in parts] if len(parts) > 1 else [loss]
+    _compare(subject, batch, loss, parts, losses)
+    if before is not None:
+        pair = [before[0], parts[0]]
+        both = subject.trees.joined(pair)
+        if both is not None:
+            _compare(subject, both, _loss_of_part(subject, both), pair, [before[1], losses[0]])
+    # A copy, since loaders may refill their memory.
+    return subject.trees.joined(parts[-1:]), losses[-1]
+
+
+def uneven(samples: float, before: float) -> InputError:
+    """Return the error for passes of different length."""
+    return InputError(
+        f"data yielded {samples:.0f} samples in one pass"
+        + (f" and {before:.0f} in another" if before else "")
+        + "; it must give all samples every time it is iterated."
+    )
+
+
+def _somewhere(start: Vector) -> Vector:
+    """Return a point at which losses do not vanish, as they may at trained parameters."""
+    size = float(np.sqrt(np.mean(start**2))) or 1.0
+    return start + 0.1 * size * stream(0, 0, "mean inspection").standard_normal(start.size)
+
+
+def _ask_again(subject: DataMean, batch: Any, loss: float) -> None:
+    again = subject.loss(batch)
+    if math.isfinite(loss) and not _same(loss, again, abs(loss) + abs(again)):
+        raise InputError(
+            f"{subject.name} is not deterministic: the loss of one batch is {loss:.6g}, and "
+            f"{again:.6g} when asked again. Something draws random numbers (dropout that is "
+            "always on, augmentation inside the model, noise); switch it off. " + NOISE
+        )
+
+
+def _loss_of_part(subject: DataMean, part: Any) -> float:
+    try:
+        return subject.loss(part)
+    except Exception as failure:
+        raise InputError(
+            f"the loss of {subject.trees.samples(part)} samples, parts of one batch or of two, "
+            f"raised {type(failure).__name__}: {failure}. What is certified is the mean over all "
+            "samples, so batches of any size must work; or give all data as one batch."
+        ) from failure
+
+
+def _compare(
+    subject: DataMean, whole: Any, loss: float, parts: list[Any], losses: list[float]
+) -> None:
+    """Raise what is wrong if the losses of the parts do not add up to that of the whole."""
+    if len(parts) < 2 or not all(map(math.isfinite, [loss, *losses])):
+        return  # a part in which nothing counts has the mean 0 / 0
+    total = subject.factor(whole) * loss
+    terms = [subject.factor(part) * value for part, value in zip(parts, losses, strict=True)]
+    if _same(total, sum(terms), abs(total) + sum(map(abs, terms))):
+        return
+    _ask_again(subject, whole, loss)
+    sizes = [subject.trees.samples(part) for part in parts]
+    shown = (
+        f"{sum(sizes)} samples have the loss {loss:.6g}, {sizes[0]} of them {losses[0]:.6g} "
+        f"and the other {sizes[1]} {losses[1]:.6g}"
+    )
+    other, found = "sum", sum(losses)
+    if subject.reduction == "sum":
+        other, found = "mean", float(np.average(losses, weights=sizes))
+    if _same(loss, found, abs(loss) + abs(found)):
+        raise InputError(
+            f"the loss of a batch is the {other} over its samples, expected the "
+            f"{subject.reduction}: {shown}. Pass reduction={other!r}, or a loss that is the "
+            f"{subject.reduction}."
+        )
+    raise InputError(
+        f"the loss of a batch is not the {subject.reduction} over its samples: {shown}. "
+        f"{subject.why_not_mean(whole, parts)} What is certified is the mean over all samples and "
+        "must not depend on the batches: use a loss that is the sum over the samples of a batch "
+        "and pass reduction='sum', or give all data as one batch."
+    )
+
+
+def _changed(subject: DataMean, first: _Tally, second: _Tally) -> InputError:
+    if first.samples != second.samples:
+        return uneven(second.samples, first.samples)
+    once, twice = (sum(map(subject.trees.fingerprint, subject.batches())) % 2**64 for _ in range(2))
+    shown = f"two passes at the same parameters give {first.mean:.6g} and {second.mean:.6g}"
+    if once != twice:
+        return InputError(
+            f"{subject.name} is not deterministic: {shown}, because data gave other samples in the "
+            "second pass. A loader that shuffles must not drop the last batch; sampling with "
+            "weights or with replacement and random augmentation must be switched off: every "
+            "pass must visit the same samples, in any order. " + NOISE
+        )
+    return InputError(
+        f"{subject.name} is not deterministic: {shown}, with the same samples. Something draws "
+        "random numbers, or remembers earlier batches. " + NOISE
+    )
+
+
+class _Tally:
+    """The sums of a pass."""
+
+    def __init__(self) -> None:
+        self.sums = np.zeros(3)
+        self.size = 0.0
+
+    def add(self, terms: Vector) -> None:
+        self.sums += terms
+        self.size += abs(float(terms[0]))
+
+    @property
+    def mean(self) -> float:
+        return float(self.sums[0] / self.sums[1])
+
+    @property
+    def samples(self) -> float:
+        return float(self.sums[2])
+
+    @property
+    def finite(self) -> bool:
+        """False where there is nothing to compare; whoever asks there is told so."""
+        return bool(np.isfinite(self.sums).all())
+
+    def agrees(self, other: _Tally) -> bool:
+        sizes = (self.size + other.size, float(self.sums[1]), 0.0)
+        return all(map(_same, self.sums.tolist(), other.sums.tolist(), sizes))
+
+
+def _same(one: float, other: float, size: float) -> bool:
+    return abs(one - other) <= ROUNDING * size + TINY

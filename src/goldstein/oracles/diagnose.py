@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Vector
+from goldstein.display import InNotebooks
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles.base import Oracle
@@ -21,7 +22,7 @@ _STEPS = (6e-6, 1e-7, 1e-4)
 
 
 @dataclass(frozen=True)
-class GradientCheck:
+class GradientCheck(InNotebooks):
     """What `check_gradient` found.
 
     Attributes

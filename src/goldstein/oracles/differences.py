@@ -16,10 +16,24 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import UNIT
-from goldstein.numerics.room import with_room
 from goldstein.numerics.streams import stream
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle, Map
+
+
+def with_room(point: Vector, lower: Vector, upper: Vector, room: Vector) -> Vector:
+    """Return the nearest point from which one can go this far along all coordinates at once.
+
+    There is room for rounding, too, where there is room at all.
+
+    Examples
+    --------
+    >>> with_room(np.array([0.0]), np.array([0.0]), np.array([1.0]), np.array([0.1])).round(6)
+    array([0.1])
+    """
+    spare = np.where(room > 0, room * (1 + 1e-9) + 2.0**-50 * np.abs(point), 0.0)
+    return np.minimum(np.maximum(point, lower + spare), np.maximum(upper - spare, lower))
+
 
 #: Steps without noise, relative to max(1, |x_i|): forward, and central.
 FORWARD, CENTRAL = 2.0**-26, 1e-7
@@ -118,8 +132,7 @@ class Stencil:
         clear = math.sqrt(2.0 * d) * self.noise**0.75 / BLURRED_IN_METRIC
         # Axis by axis: to shorten the steps themselves would bury in noise what is steep.
         axes, lengths, _ = np.linalg.svd(clear / (self._steep_in_metric or 1.0) * factor)
-        basis: Matrix = ((axes * np.clip(lengths, FORWARD * size, LONG * size)) @ turned).T
-        return basis
+        return ((axes * np.clip(lengths, FORWARD * size, LONG * size)) @ turned).T
 
     def step(self, y: Vector) -> Vector:
         """Return the steps at y along each coordinate."""
@@ -131,8 +144,7 @@ class Stencil:
 
     def limited(self, step: Vector) -> Vector:
         """Return steps that leave room between the bounds."""
-        limited: Vector = np.minimum(step, ROOM * (self.upper - self.lower))
-        return limited
+        return np.minimum(step, ROOM * (self.upper - self.lower))
 
     def inside(self, y: Vector, room: Vector) -> Vector:
         """Return the point nearest to y with this room to the bounds, and room for rounding."""

@@ -89,8 +89,7 @@ class FiniteSum(Oracle):
 
     def value(self, x: Vector) -> float:
         if self._value is not None:
-            answer: float = self._value(x)
-            return answer
+            return self._value(x)
         if self._value_i is None:
             raise InputTypeError(
                 "this FiniteSum knows gradients only; pass value_i=... to ask for values."
@@ -128,8 +127,7 @@ class FiniteSum(Oracle):
                     f"{(indices.size, x.size)}: one gradient per row. Without vectorized=True the "
                     "indices come one by one."
                 )
-            summed: Vector = rows.sum(axis=0)
-            return summed
+            return rows.sum(axis=0)
         total = np.zeros(x.size)
         for i in indices:
             row = np.asarray(self._grad_i(x.copy(), int(i)), dtype=np.float64)
@@ -182,8 +180,7 @@ class SampleStream(Oracle):
                 f"{self.name} is a stream of gradients and knows no values; pass value=... "
                 "to ask for values."
             )
-        answer: float = self._value(x)
-        return answer
+        return self._value(x)
 
     def gradient(self, y: Vector) -> Vector:
         raise InputTypeError(

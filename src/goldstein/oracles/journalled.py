@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.oracles.answers import BadAnswer, as_gradient, as_value
 from goldstein.oracles.base import Oracle, Wrapper
-from goldstein.storage.journal import Journal
+from goldstein.oracles.counted import BadAnswer, as_gradient, as_value, is_coarse
+from goldstein.storage.journal import Fits, Journal, Question
 
 
 class _Useless(Exception):
@@ -36,28 +36,24 @@ class JournalOracle(Wrapper):
         self.journal = journal
 
     def value(self, x: Vector) -> float:
-        try:
-            return float(self.journal.asked("value", x, self._value, _is_value)[0])
-        except _Useless as answer:
-            return answer.raw  # type: ignore[no-any-return]
+        return self._asked("value", x, self._value, _is_value)
 
     def gradient(self, y: Vector) -> Vector:
-        try:
-            return self.journal.asked(
-                "gradient", y, lambda z: _checked(self.inner.gradient(z), z.shape), of_size(y.size)
-            )
-        except _Useless as answer:
-            return answer.raw  # type: ignore[no-any-return]
+        return self._asked("gradient", y, lambda z: _checked(self.inner.gradient(z), z.shape))
 
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
         draw = repr(rng.bit_generator.state).encode()
+        asked = lambda z: _checked(self.inner.sample(z, rng), z.shape)  # noqa: E731
+        return self._asked("sample", x, asked, more=draw)
+
+    def _asked(
+        self, what: str, x: Vector, question: Question, fits: Fits | None = None, more: bytes = b""
+    ) -> Any:
         try:
-            return self.journal.asked(
-                "sample", x, lambda z: _checked(self.inner.sample(z, rng), z.shape),
-                of_size(x.size), draw,
-            )  # fmt: skip
-        except _Useless as answer:
-            return answer.raw  # type: ignore[no-any-return]
+            answer = self.journal.asked(what, x, question, fits or of_size(x.size), more)
+        except _Useless as useless:
+            return useless.raw
+        return float(answer[0]) if what == "value" else answer
 
     def _value(self, x: Vector) -> NDArray[np.float64]:
         raw = self.inner.value(x)
@@ -87,5 +83,4 @@ def _checked(raw: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     except BadAnswer:
         raise _Useless(raw) from None
     dtype = getattr(raw, "dtype", None)
-    coarse = isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
-    return answer.astype(dtype) if coarse else answer
+    return answer.astype(dtype) if is_coarse(dtype) else answer

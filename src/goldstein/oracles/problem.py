@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,213 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import Box, as_box
+from goldstein.checker.constrained.limits import Group, Limits, as_groups
+from goldstein.checker.layout import Layout
 from goldstein.errors import GoldsteinError, InputTypeError, KinkError, OracleError
 from goldstein.oracles.base import Oracle
-from goldstein.oracles.constraints import System, as_system, given, system_identity
-from goldstein.oracles.counted import CountedOracle
-from goldstein.oracles.differences import Stencil
+from goldstein.oracles.counted import Attempt, CountedOracle, Map
+from goldstein.oracles.differences import Stencil, slopes_along
+from goldstein.oracles.journalled import of_size
+from goldstein.storage.journal import Journal
+
+#: Numbers remembered of points asked for lately, and points in any case.
+REMEMBERED, AT_LEAST = 100_000, 16
+
+
+class Comparison:
+    """What `F <= 1`, `F >= 0` or `F == 0` say of an Expression: a constraint for `minimize`.
+
+    Parameters
+    ----------
+    parts : sequence of Oracle
+        One for each component.
+    lb, ub : float or ndarray
+    """
+
+    def __init__(self, parts: Sequence[Oracle], lb: Any, ub: Any) -> None:
+        self.parts, self.lb, self.ub = tuple(parts), lb, ub
+        self.jac = self._rows
+
+    def fun(self, x: Vector) -> Vector:
+        return np.array([part.value(x) for part in self.parts])
+
+    def _rows(self, x: Vector) -> Matrix:
+        return np.array([part.gradient(x) for part in self.parts])
+
+    def __bool__(self) -> bool:
+        raise InputTypeError(
+            "a comparison of an expression is a constraint, neither true nor false; two-sided "
+            "limits are two comparisons: constraints=[F >= 0, F <= 1]."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{len(self.parts)} constraints, {self.lb} <= F(x) <= {self.ub}>"
+
+
+@dataclass(eq=False)
+class JournalledGroup(Group):
+    """A constraint whose answers are kept in a journal, under its number."""
+
+    journal: Journal | None = None
+    number: int = 0
+
+    def values(self, x: Vector) -> Vector:
+        assert self.journal is not None
+        what = f"values of constraint {self.number}"
+        return self.journal.asked(what, x, super().values, self._can_be_values)
+
+    def _can_be_values(self, stored: Vector | None) -> bool:
+        promised = self.size or (0 if stored is None else stored.size)
+        return stored is not None and of_size(promised)(stored)
+
+    def rows(self, x: Vector) -> Matrix:
+        assert self.journal is not None
+        what = f"Jacobian of constraint {self.number}"
+        fits = of_size(self.size * x.size)
+        return self.journal.asked(what, x, super().rows, fits).reshape(self.size, x.size)
+
+
+class System(Limits):
+    """All constraints together, each evaluated once per point."""
+
+    def __init__(
+        self, groups: Sequence[Group], x: Vector, stencil: Stencil | None = None, workers: Map = map
+    ) -> None:
+        self._stencil, self._workers = stencil, workers
+        for group in groups:
+            if group.jac is None and stencil is None:
+                raise InputTypeError(
+                    f"{group.name} has no gradient. Pass jac=the function that returns its "
+                    "Jacobian, shape (components, variables), or jac=True if fun returns both; "
+                    "methods 'auto' and 'values' take differences of its values, and what they "
+                    "claim is then statistical."
+                )
+        super().__init__(groups, x)
+        #: Points at which values and Jacobians were asked for.
+        self.nfev = self.njev = 0
+        self._known: dict[bytes, Vector] = {}
+        self._rows_at: tuple[bytes, Matrix] = (b"", np.zeros((1, 0)))
+
+    def values(self, x: Vector) -> Vector:
+        key = x.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            self.nfev += 1
+            found = self._known[key] = Values(self.groups)(x)
+            if len(self._known) > max(AT_LEAST, REMEMBERED // (self.size + x.size)):
+                del self._known[next(iter(self._known))]
+        return found
+
+    def rows(self, x: Vector) -> Matrix:
+        """Return the Jacobian, shape (m, d)."""
+        key = x.tobytes()
+        if self._rows_at[0] != key:
+            self.njev += 1
+            differenced = self._differenced(x)
+            parts = [
+                next(differenced) if group.jac is None else group.rows(x) for group in self.groups
+            ]
+            self._rows_at = key, np.concatenate([np.zeros((0, x.size)), *parts])
+        return self._rows_at[1]
+
+    def many_values(self, points: Matrix, which: Sequence[Group] | None = None) -> Matrix:
+        """Return the values of all constraints, or of some, at many points: one row for each."""
+        asked = Values(self.groups if which is None else which)
+        keys = [y.tobytes() for y in points]
+        found = {key: self._known.get(key) if which is None else None for key in keys}
+        fresh = {key: y for key, y in zip(keys, points) if found[key] is None}
+        self.nfev += len(fresh)
+        answers = self._workers(Attempt(asked), list(fresh.values()))
+        for key, answer in zip(fresh, answers):
+            if isinstance(answer, Exception):
+                raise answer
+            found[key] = answer
+        return np.array([found[key] for key in keys]).reshape(len(points), -1)
+
+    def _differenced(self, x: Vector) -> Iterator[Matrix]:
+        """Give the Jacobians, from differences, of the constraints of which there are values."""
+        blind = [group for group in self.groups if group.jac is None]
+        if not blind:
+            return
+        assert self._stencil is not None
+        place, steps = self._stencil.at(x)
+        ahead, behind = place + steps, place - steps
+        if self._stencil.central:
+            both = self.many_values(np.vstack([ahead, behind]), blind)
+            rises, steps = both[: len(steps)] - both[len(steps) :], ahead - behind
+        else:
+            sizes = np.concatenate([np.full(g.size, g.jac is None) for g in self.groups])
+            here = self.values(place)[sizes]
+            rises, steps = self.many_values(ahead, blind) - here, ahead - place
+        slopes = slopes_along(steps, rises)
+        yield from np.split(slopes, np.cumsum([group.size for group in blind])[:-1])
+
+    def violation(self, x: Vector) -> float:
+        """Return the largest violation at x; 0 where all constraints hold."""
+        return float(np.abs(self.excess(self.values(x))).max(initial=0.0))
+
+
+class Values:
+    """The values of several constraints at a point, as one question for a worker."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = groups
+
+    def __call__(self, x: Vector) -> Vector:
+        return np.concatenate([np.zeros(0), *(group.values(x) for group in self.groups)])
+
+
+def as_system(
+    constraints: Any,
+    x: Vector,
+    journal: Journal | None = None,
+    stencil: Stencil | None = None,
+    workers: Map = map,
+    layout: Layout | None = None,
+) -> System:
+    """Read constraints as SciPy takes them; they are asked once, at x, for their sizes.
+
+    Their answers are kept in the journal, if there is one; matrices answer at once. With a stencil
+    there may be constraints without a gradient. Functions are called with points in this layout.
+    """
+    if isinstance(constraints, System):
+        return constraints
+    groups = as_groups(constraints, x.size, layout)
+    if journal is not None:
+        groups = [
+            group if group.linear else JournalledGroup(**vars(group), journal=journal, number=k)
+            for k, group in enumerate(groups)
+        ]
+    return System(groups, x, stencil, workers)
+
+
+def lacks_gradient(constraints: Any) -> bool:
+    """Whether there is a constraint of which only values are given."""
+    if isinstance(constraints, System) or not given(constraints):
+        return False
+    # The number of variables matters for matrices only, and these have gradients.
+    several = constraints if isinstance(constraints, list | tuple) else [constraints]
+    groups = as_groups([one for one in several if not hasattr(one, "A")], 0)
+    return any(group.jac is None for group in groups)
+
+
+def system_identity(constraints: Any, dim: int) -> list[Any]:
+    """Describe constraints, without asking them, for a checkpoint."""
+    return [[group.name, _digest_of_numbers(group)] for group in as_groups(constraints, dim)]
+
+
+def _digest_of_numbers(group: Group) -> str:
+    limits = [np.asarray(side, dtype=object).tolist() for side in (group.lower, group.upper)]
+    matrix = np.array(group.parts).tobytes() if group.linear else b""
+    return hashlib.blake2b(repr(limits).encode() + matrix, digest_size=8).hexdigest()
+
+
+def given(constraints: Any) -> bool:
+    """Whether there are any: None and an empty list mean none."""
+    return constraints is not None and not (
+        isinstance(constraints, list | tuple) and not constraints
+    )
+
 
 if TYPE_CHECKING:
     from goldstein.prox.term import Term

@@ -126,14 +126,12 @@ class PartiallySeparable(Oracle):
 
     def element_values(self, x: Vector) -> Vector:
         """Return f_k(x[I_k]) for all k; asked again about the last point, nothing is computed."""
-        answers: Vector = self._elements("value", x, np.zeros(self.elements))
-        return answers
+        return self._elements("value", x, np.zeros(self.elements))
 
     def element_gradients(self, y: Vector) -> Matrix:
         """Return the gradients of the elements, one per row, as wide as `indices`."""
         width = max(group.indices.shape[1] for group in self._groups)
-        answers: Matrix = self._elements("gradient", y, np.zeros((self.elements, width)))
-        return answers
+        return self._elements("gradient", y, np.zeros((self.elements, width)))
 
     def _elements(self, what: str, x: Vector, answers: Any) -> Any:
         known = self._known.get(what)

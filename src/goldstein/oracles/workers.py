@@ -110,27 +110,4 @@ def _mark(item: Any) -> bytes:
     return hashlib.blake2b(np.asarray(item).tobytes(), digest_size=8).digest()
 
 
-class Attempt:
-    """A function whose exceptions are answers, so that one of many does not cost the others.
-
-    An array among the answers is a copy: many are read after all were given, and a function may
-    write each into the same place.
-
-    Examples
-    --------
-    >>> Attempt(float)("one")
-    ValueError("could not convert string to float: 'one'")
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def __call__(self, item: Any) -> Any:
-        try:
-            answer = self.function(item)
-            return answer.copy() if isinstance(answer, np.ndarray) else answer
-        except Exception as failure:
-            return failure
-
-
-__all__ = ["Attempt", "Mapped", "Workers", "check_workers", "mapped"]
+__all__ = ["Mapped", "Workers", "check_workers", "mapped"]

@@ -11,7 +11,6 @@ except ImportError as missing:
     raise missing_extra("goldstein.parallel", "joblib and threadpoolctl", "parallel") from missing
 
 from goldstein.parallel.gathering import Failure
-from goldstein.parallel.multistart import MultiStart, StationaryPoint, multistart
-from goldstein.parallel.sweep import Sweep, sweep
+from goldstein.parallel.multistart import MultiStart, StationaryPoint, Sweep, multistart, sweep
 
 __all__ = ["Failure", "MultiStart", "StationaryPoint", "Sweep", "multistart", "sweep"]

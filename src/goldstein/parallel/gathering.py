@@ -17,16 +17,16 @@ from goldstein.api.starts import start_seed
 from goldstein.certificates.plus import bounded_term
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
+from goldstein.checker.layout import Layout, is_vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.constraints import given, lacks_gradient
 from goldstein.oracles.differences import Differences, Stencil
-from goldstein.oracles.function import values_of
-from goldstein.oracles.structure import Structure
+from goldstein.oracles.function import flat_point, values_of
+from goldstein.oracles.problem import given, lacks_gradient
 from goldstein.parallel.pool import TRIES, Done, Pool, Trouble, guarded
 from goldstein.prox.term import Term
-from goldstein.reductions.functions import Folded, Violation
+from goldstein.reductions.functions import Reflected, Violation
 from goldstein.result import Result, Status
 from goldstein.solvers.base import CTRL_C
 from goldstein.storage.codec import limits_for
@@ -281,13 +281,17 @@ class Searches:
 
 
 def asked_oracle(
-    fun: Any, jac: Any, options: dict[str, Any], structure: Structure | None = None
+    fun: Any,
+    jac: Any,
+    options: dict[str, Any],
+    layout: Layout | None = None,
+    like: Vector | None = None,
 ) -> Oracle:
     """Return the function of a task as an oracle, which may have values only."""
     args = options.get("args", ())
     if _blind(jac, options):
-        return values_of(fun, jac, args, structure)
-    return as_oracle(fun, jac, args, structure)
+        return values_of(fun, jac, args, layout)
+    return as_oracle(fun, jac, args, layout, like)
 
 
 def _blind(jac: Any, options: dict[str, Any]) -> bool:
@@ -301,15 +305,15 @@ def confirm(
     result: Result, fun: Any, jac: Any, options: dict[str, Any], start: Any, seed: int
 ) -> Result:
     """Ask the function itself whether a stored result is about it; believe nothing else."""
-    structure, x = _flat(result.x)
-    oracle = asked_oracle(fun, jac, options, structure)
+    layout, x = _flat(result.x)
+    oracle = asked_oracle(fun, jac, options, layout, x)
     if options.get("plus") is not None and options.get("stationarity", "goldstein") != "goldstein":
         # As `minimize` does: stronger claims are about f + h, written as one.
         term = bounded_term(options["plus"], options.get("bounds"), x.size)
         whole, box = term.added_to(oracle)
         written = {**options, "plus": None, "bounds": box, "args": ()}
         return confirm(result, whole, None, written, start, seed)
-    fits = structure == _flat(start)[0] and _agrees_with_itself(result, options, x)
+    fits = layout == _flat(start)[0] and _agrees_with_itself(result, options, x)
     if fits and oracle.has_value:
         fits = same_value(result.fun, total_value(oracle, options)(x))
     if fits and result.certificate is not None:
@@ -383,8 +387,8 @@ def _asked_eps(oracle: Oracle, options: dict[str, Any], start: Any, seed: int) -
     if not oracle.has_gradient:
         stencil = Stencil(box.lower, box.upper, seed)
         slopes = Differences(CountedOracle(oracle), stencil)
-    folded = CountedOracle(Folded(slopes, box))
-    return float(options["rel_eps"]) * first_length(folded, box.clip(x), options["delta"], seed)
+    reflected = CountedOracle(Reflected(slopes, box))
+    return float(options["rel_eps"]) * first_length(reflected, box.clip(x), options["delta"], seed)
 
 
 def _reached(result: Result, options: dict[str, Any], eps: float) -> bool:
@@ -409,9 +413,9 @@ def total_value(oracle: Oracle, options: dict[str, Any]) -> Callable[[Vector], f
     return value
 
 
-def _flat(point: Any) -> tuple[Structure | None, Vector]:
-    structure, x = Structure.of(point, "x")
-    return (None if structure.is_vector else structure), x
+def _flat(point: Any) -> tuple[Layout | None, Vector]:
+    layout, x = flat_point(point, "x")
+    return (None if is_vector(layout) else layout), x
 
 
 def _wants_to_stop(on_result: OnResult, index: int, result: Result) -> bool:

@@ -13,8 +13,15 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import largest, largest_modulus
-from goldstein.problems.polynomials import Polynomial, SparsePolynomials, penalised
+from goldstein.problems.forms import (
+    Polynomial,
+    SparsePolynomials,
+    largest,
+    largest_modulus,
+    penalised,
+    plane_pair,
+    top,
+)
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import family
 from goldstein.problems.test06 import WONG_START, wong_3_polynomials
@@ -27,30 +34,17 @@ def _linear(rows: Any, low: Any, high: Any = np.inf) -> dict[str, Any]:
     return {"constraints": LinearConstraint(np.atleast_2d(rows), low, high)}
 
 
-def _waves() -> Objective:
+def _waves(a: float, b: float) -> Any:
     """max{x1^2 + x2^2 + x1 x2 - 1, sin x1, -cos x2}."""
-
-    def pieces(x: Vector) -> Vector:
-        return np.array([x[0] ** 2 + x[1] ** 2 + x[0] * x[1] - 1, np.sin(x[0]), -np.cos(x[1])])
-
-    def row(x: Vector, i: int) -> Vector:
-        rows = ((2 * x[0] + x[1], 2 * x[1] + x[0]), (np.cos(x[0]), 0.0), (0.0, np.sin(x[1])))
-        return np.array(rows[i])
-
-    return largest(pieces, row)
+    values = (a**2 + b**2 + a * b - 1, np.sin(a), -np.cos(b))
+    return top(values, ((2 * a + b, 2 * b + a), (np.cos(a), 0.0), (0.0, np.sin(b))))
 
 
-def _growths() -> Objective:
+def _growths(a: float, b: float) -> Any:
     """max{-exp(x1 - x2), sinh(x1 - 1) - 1, -log x2 - 1}."""
-
-    def pieces(x: Vector) -> Vector:
-        return np.array([-np.exp(x[0] - x[1]), np.sinh(x[0] - 1) - 1, -np.log(x[1]) - 1])
-
-    def row(x: Vector, i: int) -> Vector:
-        e = np.exp(x[0] - x[1])
-        return np.array(((-e, e), (np.cosh(x[0] - 1), 0.0), (0.0, -1 / x[1]))[i])
-
-    return largest(pieces, row)
+    e = np.exp(a - b)
+    values = (-e, np.sinh(a - 1) - 1, -np.log(b) - 1)
+    return top(values, ((-e, e), (np.cosh(a - 1), 0.0), (0.0, -1 / b)))
 
 
 #: The logarithm needs a positive variable: a bound that is not active says so.
@@ -68,7 +62,8 @@ def _madsen(
 
     @problem(2, f"{formula} s.t. {limit}", f"MAD{number}", name=f"mad_{number}", best=best)
     def build() -> Instance:
-        return Instance(x0, objective(), limits={**bounds, **_linear(row, low)})
+        limits = {**bounds, **_linear(row, low)}
+        return Instance(x0, plane_pair(objective), limits=limits)
 
 
 _madsen(1, _WAVES, "x1+x2 >= 1/2", -0.38965952, [1.0, 2.0], [1.0, 1.0], 0.5)

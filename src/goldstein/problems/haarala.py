@@ -181,18 +181,15 @@ def chained_mifflin_2(d: int = 50) -> Instance:
 
 
 @problem(
-    ANY, "max{sum c_i, sum -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1", "9", reference=0.0
-)
-def chained_crescent_1(d: int = 50) -> Instance:
+    ANY, "max{sum c_i, sum -c_i+2x_{i+1}}, c_i = x_i^2+(x_{i+1}-1)^2+x_{i+1}-1", "9", reference=0.0,
+    start=lambda d: _alternating(d, -1.5, 2.0), size=50,
+)  # fmt: skip
+def chained_crescent_1(x: Vector) -> Any:
     """sum x_{i+1} + |sum x_i^2+(x_{i+1}-1)^2-1|: one curved kink. Minimiser: 0."""
-
-    def both(x: Vector) -> Any:
-        shifted = x[1:] - 1.0
-        q = float(x[:-1] @ x[:-1] + shifted @ shifted) - (x.size - 1)
-        s = 2.0 * sign(q)
-        return float(np.sum(x[1:])) + abs(q), _chain(s * x[:-1], s * shifted + 1.0)
-
-    return Instance(_alternating(d, -1.5, 2.0), together(both))
+    shifted = x[1:] - 1.0
+    q = float(x[:-1] @ x[:-1] + shifted @ shifted) - (x.size - 1)
+    s = 2.0 * sign(q)
+    return float(np.sum(x[1:])) + abs(q), _chain(s * x[:-1], s * shifted + 1.0)
 
 
 @problem(

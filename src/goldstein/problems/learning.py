@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.data import bundled, shipped, standardised
-from goldstein.problems.forms import signs, together
+from goldstein.problems.forms import bundled, shipped, signs, standardised, together
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import family
 
@@ -150,12 +150,11 @@ def relu_two_layer_diabetes() -> Instance:
 @problem(
     18, "mean_i |sum_{j<=3} a_j relu(w_j'x_i)-y_i|, n = 60",
     "teacher and student ReLU regression, own instance; cf. Safran, Shamir (2018), ICML, PMLR 80",
-    reference=8.73144149574993e-17, note="spurious local minima exist",
+    reference=8.73144149574993e-17, note="spurious local minima exist", seed=55,
 )  # fmt: skip
-def relu_teacher(seed: int = 55) -> Instance:
+def relu_teacher(rng: Generator) -> Instance:
     """Mean absolute error against a planted network of the same shape."""
     inputs, units, n = 5, 3, 60
-    rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, inputs))
     W = rng.standard_normal((units, inputs)) / np.sqrt(inputs)
     a = np.array([1.0, -1.0, 1.0])
@@ -243,7 +242,7 @@ def _network(X: Vector, sizes: tuple[int, ...], loss: _Loss, decay: float) -> Ob
     return together(both)
 
 
-def _he_start(sizes: tuple[int, ...], rng: np.random.Generator) -> Vector:
+def _he_start(sizes: tuple[int, ...], rng: Generator) -> Vector:
     """He's initialisation, with small biases."""
     parts = []
     for inputs, outputs in pairwise(sizes):
@@ -254,22 +253,20 @@ def _he_start(sizes: tuple[int, ...], rng: np.random.Generator) -> Vector:
 
 @few_rows(
     31, "mean absolute error of a 4-5-1 ReLU net on 12 rows+5e-4|x|^2",
-    "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2", best=0.012531321488503605,
+    "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2", best=0.012531321488503605, seed=321,
 )  # fmt: skip
-def relu_few_rows_absolute(seed: int = 321) -> Instance:
+def relu_few_rows_absolute(rng: Generator) -> Instance:
     """Absolute loss; at the end most rows are fitted exactly."""
-    rng = np.random.default_rng(seed)
     X, y, sizes = rng.standard_normal((12, 4)), rng.standard_normal(12), (4, 5, 1)
     return Instance(_he_start(sizes, rng), _network(X, sizes, _absolute(y), 1e-3))
 
 
 @few_rows(
     49, "mean logistic loss of a 6-6-1 ReLU net on 20 rows+5e-3|x|^2",
-    "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2", best=0.1554754968473439,
+    "cf. Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5.2", best=0.1554754968473439, seed=322,
 )  # fmt: skip
-def relu_few_rows_logistic(seed: int = 322) -> Instance:
+def relu_few_rows_logistic(rng: Generator) -> Instance:
     """A smooth loss: only the units have kinks."""
-    rng = np.random.default_rng(seed)
     X, y, sizes = rng.standard_normal((20, 6)), signs(rng.standard_normal(20)), (6, 6, 1)
     loss = _logistic(y)
     return Instance(_he_start(sizes, rng), _network(X, sizes, loss, 1e-2))
@@ -277,11 +274,10 @@ def relu_few_rows_logistic(seed: int = 322) -> Instance:
 
 @few_rows(
     37, "mean absolute error of a 2-4-4-1 ReLU net on 15 rows+5e-4|x|^2",
-    "cf. Gebken, Ulbrich (2026), arXiv:2603.23236", best=0.008797310798999002,
+    "cf. Gebken, Ulbrich (2026), arXiv:2603.23236", best=0.008797310798999002, seed=323,
 )  # fmt: skip
-def relu_deep_few_rows(seed: int = 323) -> Instance:
+def relu_deep_few_rows(rng: Generator) -> Instance:
     """Two hidden layers."""
-    rng = np.random.default_rng(seed)
     X, sizes = rng.uniform(-1.0, 1.0, (15, 2)), (2, 4, 4, 1)
     y = np.sin(3.0 * X[:, 0]) * X[:, 1]
     return Instance(_he_start(sizes, rng), _network(X, sizes, _absolute(y), 1e-3))
@@ -289,11 +285,10 @@ def relu_deep_few_rows(seed: int = 323) -> Instance:
 
 @few_rows(
     61, "mean hinge loss of a 8-6-1 ReLU net on 24 rows+5e-3|x|^2",
-    "cf. Laurent, von Brecht (2018), ICML, PMLR 80", best=0.06523604943581825,
+    "cf. Laurent, von Brecht (2018), ICML, PMLR 80", best=0.06523604943581825, seed=324,
 )  # fmt: skip
-def relu_few_rows_hinge(seed: int = 324) -> Instance:
+def relu_few_rows_hinge(rng: Generator) -> Instance:
     """Kinks in the loss and in the units."""
-    rng = np.random.default_rng(seed)
     X, y, sizes = rng.standard_normal((24, 8)), signs(rng.standard_normal(24)), (8, 6, 1)
     loss = _Loss(lambda h: np.maximum(0.0, 1.0 - y * h), lambda h: np.where(y * h < 1.0, -y, 0.0))
     return Instance(_he_start(sizes, rng), _network(X, sizes, loss, 1e-2))
@@ -301,11 +296,10 @@ def relu_few_rows_hinge(seed: int = 324) -> Instance:
 
 @few_rows(
     24, "mean_i |max_{j<=3} (a_j't_i+c_j)-max_{j<=3} (b_j't_i+e_j)-y_i|+5e-4|x|^2, 30 rows",
-    "Cui, Pang, Sen (2018), SIAM J. Optim. 28(4), 3344-3374", best=0.05150067683894201,
+    "Cui, Pang, Sen (2018), SIAM J. Optim. 28(4), 3344-3374", best=0.05150067683894201, seed=325,
 )  # fmt: skip
-def piecewise_affine_regression(seed: int = 325) -> Instance:
+def piecewise_affine_regression(rng: Generator) -> Instance:
     """A difference of two maxima of affine functions, fitted with absolute loss."""
-    rng = np.random.default_rng(seed)
     T = np.column_stack([rng.standard_normal((30, 3)), np.ones(30)])
     rows = np.arange(30)
     truth = rng.standard_normal((2, 3, 4))

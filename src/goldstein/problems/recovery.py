@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems.forms import signs, sum_of_moduli, together
@@ -56,12 +57,11 @@ def phase_retrieval(d: int = 20, seed: int = 31) -> Instance:
 @problem(
     AnyDimension(4, 2), "mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 4d equations, 10% corrupted",
     "Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21, own seed", best=None,
-    kind="planted", reference=0.12753174947854498,
+    kind="planted", reference=0.12753174947854498, seed=33, size=20,
 )  # fmt: skip
-def blind_deconvolution(d: int = 20, seed: int = 33) -> Instance:
+def blind_deconvolution(d: int, rng: Generator) -> Instance:
     """Two unknown factors, some measurements grossly wrong."""
     half, m = d // 2, 4 * d
-    rng = np.random.default_rng(seed)
     A, B = rng.standard_normal((m, half)), rng.standard_normal((m, half))
     u, v = _unit(rng.standard_normal(half)), _unit(rng.standard_normal(half))
     y = (A @ u) * (B @ v)
@@ -103,12 +103,11 @@ def quadratic_sensing(d: int = 20, seed: int = 35) -> Instance:
     27, "mean_ij |uv'-M|, u of length 15, v of length 12",
     "Charisopoulos, Davis, Diaz, Drusvyatskiy (2021), Found. Comput. Math. 21, own instance",
     best=None, kind="planted", reference=0.5762070872358309,
-    note="the planted factors minimise globally with high probability",
+    note="the planted factors minimise globally with high probability", seed=38,
 )  # fmt: skip
-def robust_pca(seed: int = 38) -> Instance:
+def robust_pca(rng: Generator) -> Instance:
     """A rank-one matrix with 10% gross errors."""
     m, n = 15, 12
-    rng = np.random.default_rng(seed)
     u, v = rng.standard_normal(m), rng.standard_normal(n)
     gross = 5.0 * rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.1)
     matrix = np.outer(u, v) + gross
@@ -127,12 +126,11 @@ def robust_pca(seed: int = 38) -> Instance:
     AnyDimension(2), "mean_i |z_i'q|/|q|, 400 samples",
     "Bai, Jiang, Sun (2019), ICLR, Subgradient descent learns orthogonal dictionaries, own seed",
     best=None, kind="planted", reference=0.21701076527298452,
-    note="every dictionary column is a local minimiser; undefined at 0",
+    note="every dictionary column is a local minimiser; undefined at 0", seed=39, size=15,
 )  # fmt: skip
-def dictionary_learning(d: int = 15, seed: int = 39) -> Instance:
+def dictionary_learning(d: int, rng: Generator) -> Instance:
     """One column of an orthogonal dictionary, in scale-invariant form."""
     samples = 400
-    rng = np.random.default_rng(seed)
     codes = rng.standard_normal((d, samples)) * (rng.random((d, samples)) < 0.3)
     dictionary = np.linalg.qr(rng.standard_normal((d, d)))[0]
     data = (dictionary @ codes).T
@@ -154,17 +152,16 @@ CHARISOPOULOS = (
 LI = "Li, Zhu, So, Vidal (2020), SIAM J. Optim. 30(1), 660-686"
 
 
-def _corrupted(b: Vector, share: float, size: float, rng: np.random.Generator) -> Vector:
+def _corrupted(b: Vector, share: float, size: float, rng: Generator) -> Vector:
     """Replace this share of the measurements by noise."""
     gross = rng.random(b.shape) < share
     return np.asarray(np.where(gross, size * rng.standard_normal(b.shape), b))
 
 
-@sensing(30, "mean_i |<A_i, UU'>-b_i|, U of size 15 x 2, 150 measurements", LI)
-def matrix_sensing(seed: int = 301) -> Instance:
+@sensing(30, "mean_i |<A_i, UU'>-b_i|, U of size 15 x 2, 150 measurements", LI, seed=301)
+def matrix_sensing(rng: Generator) -> Instance:
     """A positive semidefinite matrix of rank two; x is U, row by row."""
     n, rank, m = 15, 2, 150
-    rng = np.random.default_rng(seed)
     A = rng.standard_normal((m, n, n))
     A += A.transpose(0, 2, 1)
     truth = rng.standard_normal((n, rank)) / np.sqrt(n)
@@ -185,12 +182,11 @@ def matrix_sensing(seed: int = 301) -> Instance:
 @sensing(
     66,
     "mean_i |<A_i, UV'>-b_i|, U of size 12 x 3, V of size 10 x 3, 300 measurements, 10% corrupted",
-    LI, best=None, kind="planted",
+    LI, best=None, kind="planted", seed=302,
 )  # fmt: skip
-def matrix_sensing_rectangular(seed: int = 302) -> Instance:
+def matrix_sensing_rectangular(rng: Generator) -> Instance:
     """A matrix of rank three, some measurements grossly wrong; x is U, then V."""
     p, q, rank, m = 12, 10, 3, 300
-    rng = np.random.default_rng(seed)
     A = rng.standard_normal((m, p, q))
     flat = A.reshape(m, -1)
     truth = rng.standard_normal(rank * (p + q)) / np.sqrt(rank)
@@ -213,12 +209,11 @@ def matrix_sensing_rectangular(seed: int = 302) -> Instance:
 
 @sensing(
     100, "mean_i |(a_i'u)(b_i'v)-y_i|, x = (u,v), 800 equations, 20% corrupted", CHARISOPOULOS,
-    best=None, kind="planted",
+    best=None, kind="planted", seed=303,
 )  # fmt: skip
-def bilinear_sensing(seed: int = 303) -> Instance:
+def bilinear_sensing(rng: Generator) -> Instance:
     """Two factors from many bilinear equations."""
     half, m = 50, 800
-    rng = np.random.default_rng(seed)
     A, B = rng.standard_normal((m, half)), rng.standard_normal((m, half))
     truth = rng.standard_normal(2 * half) / np.sqrt(half)
     y = _corrupted((A @ truth[:half]) * (B @ truth[half:]), 0.2, 3.0, rng)
@@ -230,12 +225,11 @@ def bilinear_sensing(seed: int = 303) -> Instance:
 
 @sensing(
     60, "mean_i |(a_i'x)^2-b_i|, 360 equations, 10% corrupted",
-    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529", best=None, kind="planted",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529", best=None, kind="planted", seed=304,
 )  # fmt: skip
-def phase_retrieval_corrupted(seed: int = 304) -> Instance:
+def phase_retrieval_corrupted(rng: Generator) -> Instance:
     """Real phase retrieval with gross errors, from a start that knows half of the solution."""
     d, m = 60, 360
-    rng = np.random.default_rng(seed)
     A = rng.standard_normal((m, d))
     truth = rng.standard_normal(d) / np.sqrt(d)
     b = np.abs(_corrupted((A @ truth) ** 2, 0.1, 5.0, rng))
@@ -246,12 +240,11 @@ def phase_retrieval_corrupted(seed: int = 304) -> Instance:
 
 @sensing(
     40, "mean_i | |a_i^H z|^2-b_i |, z complex of length 20, x = (Re z, Im z), 240 equations",
-    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529", note="minimisers form a circle",
+    "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529", note="minimisers form a circle", seed=305,
 )  # fmt: skip
-def complex_phase_retrieval(seed: int = 305) -> Instance:
+def complex_phase_retrieval(rng: Generator) -> Instance:
     """Phase retrieval over the complex numbers."""
     n, m = 20, 240
-    rng = np.random.default_rng(seed)
     real, imaginary = rng.standard_normal((2, m, n)) / np.sqrt(2.0)
     first = np.hstack([real, imaginary])
     second = np.hstack([-imaginary, real])
@@ -267,12 +260,11 @@ def complex_phase_retrieval(seed: int = 305) -> Instance:
 
 @sensing(
     25, "mean_i |x'A_i x-b_i|, 125 indefinite matrices",
-    "Davis, Drusvyatskiy, Paquette (2020), IMA J. Numer. Anal. 40(4), 2652-2695",
+    "Davis, Drusvyatskiy, Paquette (2020), IMA J. Numer. Anal. 40(4), 2652-2695", seed=306,
 )  # fmt: skip
-def quadratic_measurements(seed: int = 306) -> Instance:
+def quadratic_measurements(rng: Generator) -> Instance:
     """A vector from values of indefinite quadratic forms."""
     d, m = 25, 125
-    rng = np.random.default_rng(seed)
     A = rng.standard_normal((m, d, d))
     A += A.transpose(0, 2, 1)
     truth = rng.standard_normal(d) / np.sqrt(d)
@@ -306,12 +298,11 @@ def _factorisation(matrix: Vector, seen: Vector, rank: int) -> Objective:
 
 @sensing(
     80, "mean_ij |UV'-M|, U and V of size 20 x 2, 10% of M corrupted", CHARISOPOULOS, best=None,
-    kind="planted",
+    kind="planted", seed=307,
 )  # fmt: skip
-def robust_pca_rank_2(seed: int = 307) -> Instance:
+def robust_pca_rank_2(rng: Generator) -> Instance:
     """A matrix of rank two with gross errors."""
     n, rank = 20, 2
-    rng = np.random.default_rng(seed)
     truth = rng.standard_normal(2 * n * rank)
     clean = truth[: n * rank].reshape(n, rank) @ truth[n * rank :].reshape(n, rank).T
     matrix = _corrupted(clean, 0.1, 8.0, rng)
@@ -323,12 +314,11 @@ def robust_pca_rank_2(seed: int = 307) -> Instance:
 @sensing(
     64, "mean over 60% of all (i,j) of |UV'-M|, U of size 18 x 2, V of size 14 x 2", CHARISOPOULOS,
     best=0.17833626118152318, kind="best-found",
-    note="the planted factors are not quite the minimum",
+    note="the planted factors are not quite the minimum", seed=308,
 )  # fmt: skip
-def matrix_completion(seed: int = 308) -> Instance:
+def matrix_completion(rng: Generator) -> Instance:
     """The rest of a matrix of rank two from some of its entries, 5% of them wrong."""
     p, q, rank = 18, 14, 2
-    rng = np.random.default_rng(seed)
     truth = rng.standard_normal((p + q) * rank)
     clean = truth[: p * rank].reshape(p, rank) @ truth[p * rank :].reshape(q, rank).T
     matrix = _corrupted(clean, 0.05, 5.0, rng)

@@ -125,17 +125,22 @@ def family(family: str, source: str = "{}", **common: Any) -> Callable[..., Deco
 
     def problem(
         dims: int | AnyDimension, formula: str, citation: str = "", *, start: Any = None,
-        size: int = 0, name: str = "", **own: Any,
+        size: int = 0, seed: int | None = None, name: str = "", **own: Any,
     ) -> Decorator:  # fmt: skip
         """Add a problem under the builder's name, or `name`.
 
         With a `start` it is the function itself, a pair (value, gradient): of few numbers, or of a
-        vector of the usual `size`, where the start is a number or a function of d.
+        vector of the usual `size`, where the start is a number or a function of d. With a `seed`
+        it is drawn: the builder is given a generator, and before it d where there is a `size`.
         """
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             key = name or function.__name__
-            builder = function if start is None else _builder(function, start, size)
+            builder = function
+            if seed is not None:
+                builder = _drawn(function, size, seed)
+            elif start is not None:
+                builder = _builder(function, start, size)
             facts = {"family": family, "citation": source.format(citation), **common, **own}
             DEFINITIONS[key] = Definition(
                 name=key, builder=builder, dims=dims, formula=formula, **facts
@@ -155,6 +160,12 @@ def _builder(both: Callable[..., Any], start: Any, size: int) -> Builder:
         return Instance(start(d) if callable(start) else np.full(d, start), together(both))
 
     return build
+
+
+def _drawn(draw: Builder, size: int, usual: int) -> Builder:
+    if not size:
+        return lambda seed=usual: draw(np.random.default_rng(seed))
+    return lambda d=size, seed=usual: draw(d, np.random.default_rng(seed))
 
 
 def names(kind: str = "unconstrained") -> list[str]:

@@ -5,16 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import added, signs, sum_of_moduli, sum_of_positive_parts, together
+from goldstein.problems.forms import (
+    added,
+    signs,
+    sum_of_moduli,
+    sum_of_positive_parts,
+    together,
+    weighted_modulus,
+)
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import family
 
 problem = family("statistics", "{}, own instance", kind="best-found")
 
 
-def _heavy(rng: np.random.Generator, n: int, d: int) -> tuple[Vector, Vector]:
+def _heavy(rng: Generator, n: int, d: int) -> tuple[Vector, Vector]:
     """A linear model with an intercept and heavy tails."""
     A = np.column_stack([np.ones(n), rng.standard_normal((n, d - 1))])
     return A, A @ rng.standard_normal(d) + rng.standard_t(2.0, n)
@@ -23,11 +31,11 @@ def _heavy(rng: np.random.Generator, n: int, d: int) -> tuple[Vector, Vector]:
 @problem(
     30, "mean_i |a_i'x-b_i|, n = 150",
     "Bloomfield, Steiger (1983), Least Absolute Deviations, Birkhauser", convex=True,
-    best=1.0846005644730705,
+    best=1.0846005644730705, seed=381,
 )  # fmt: skip
-def absolute_deviations(seed: int = 381) -> Instance:
+def absolute_deviations(rng: Generator) -> Instance:
     """Linear regression with absolute loss: the minimum is a vertex with d exact rows."""
-    A, b = _heavy(np.random.default_rng(seed), 150, 30)
+    A, b = _heavy(rng, 150, 30)
     n = b.size
     objective = sum_of_moduli(lambda x: (A @ x - b) / n, lambda _, s: (s @ A) / n)
     return Instance(np.zeros(30), objective)
@@ -53,11 +61,10 @@ def quantile_regression(seed: int = 382) -> Instance:
 @problem(
     16, "mean_i min_{j<=8} |p_i-c_j|_1, 90 points of the plane",
     "Bradley, Mangasarian, Street (1997), Adv. Neural Inf. Process. Syst. 9",
-    best=1.324301242023593, note="many local minima",
+    best=1.324301242023593, note="many local minima", seed=383,
 )  # fmt: skip
-def k_median(seed: int = 383) -> Instance:
+def k_median(rng: Generator) -> Instance:
     """Eight medians; x is the centres, row by row."""
-    rng = np.random.default_rng(seed)
     centres = 5.0 * rng.standard_normal((8, 2))
     P = (centres[:, None] + rng.standard_normal((8, 12, 2))).reshape(-1, 2)[:90]
 
@@ -74,11 +81,10 @@ def k_median(seed: int = 383) -> Instance:
 @problem(
     30, "mean_i min_{j<=10} |p_i-c_j|, 150 points of space",
     "Bagirov, Karmitsa, Taheri (2020), Partitional Clustering via Nonsmooth Optimization, Springer",
-    best=0.41776832704560213, note="many local minima",
+    best=0.41776832704560213, note="many local minima", seed=384,
 )  # fmt: skip
-def multisource_weber(seed: int = 384) -> Instance:
+def multisource_weber(rng: Generator) -> Instance:
     """Ten sites that serve 150 customers."""
-    rng = np.random.default_rng(seed)
     P = rng.uniform(-1.0, 1.0, (150, 3))
     rows = np.arange(150)
 
@@ -122,11 +128,10 @@ def conditional_value_at_risk(seed: int = 385) -> Instance:
 
 @problem(
     15, "mean over pairs of max{0, 1-(a_i-b_j)'x}+0.005|x|^2, 20 x 15 pairs",
-    "Joachims (2002), Proc. KDD, 133-142", convex=True, best=0.10899029134911598,
+    "Joachims (2002), Proc. KDD, 133-142", convex=True, best=0.10899029134911598, seed=386,
 )  # fmt: skip
-def ranking(seed: int = 386) -> Instance:
+def ranking(rng: Generator) -> Instance:
     """A hinge for every pair that should be ordered."""
-    rng = np.random.default_rng(seed)
     upper, lower = rng.standard_normal((20, 15)) + 0.4, rng.standard_normal((15, 15))
     D = (upper[:, None] - lower).reshape(300, 15)
     hinge = sum_of_positive_parts(lambda x: (1.0 - D @ x) / 300.0, lambda _, s: -(s @ D) / 300.0)
@@ -134,7 +139,7 @@ def ranking(seed: int = 386) -> Instance:
     return Instance(np.zeros(15), added(hinge, ridge))
 
 
-def _affine_matrices(rng: np.random.Generator, d: int, n: int) -> tuple[Vector, Vector]:
+def _affine_matrices(rng: Generator, d: int, n: int) -> tuple[Vector, Vector]:
     """A_0 and A_1, ..., A_d, symmetric."""
     A = rng.standard_normal((d + 1, n, n))
     A += A.transpose(0, 2, 1)
@@ -194,3 +199,191 @@ def nuclear_norm_regression(seed: int = 389) -> Instance:
         return float(value), np.asarray(r @ A / n + 0.2 * (U @ V).ravel())
 
     return Instance(rng.standard_normal(p * q), together(both))
+
+
+nearly_smooth = family("nearly smooth", "{}, own instance", kind="best-found")
+
+
+def _squares(A: Vector, b: Vector, scale: float = 1.0) -> Objective:
+    """scale |Ax - b|^2 / 2."""
+
+    def both(x: Vector) -> Any:
+        r = A @ x - b
+        return 0.5 * scale * float(r @ r), np.asarray(scale * (r @ A))
+
+    return together(both)
+
+
+def _jumps(weight: float) -> Objective:
+    """weight sum_i |x_{i+1} - x_i|."""
+    return sum_of_moduli(
+        lambda x: weight * np.diff(x), lambda _, s: weight * (np.append(0.0, s) - np.append(s, 0.0))
+    )
+
+
+def _sparse(rng: Generator, d: int, count: int) -> Vector:
+    """A vector with this many nonzero entries."""
+    x = np.zeros(d)
+    x[rng.choice(d, count, replace=False)] = 2.0 * rng.standard_normal(count)
+    return x
+
+
+@nearly_smooth(
+    50, "mean_i log(1+exp(-y_i a_i'x))+0.02|x|_1, n = 200",
+    "Koh, Kim, Boyd (2007), J. Mach. Learn. Res. 8, 1519-1555", convex=True,
+    best=0.3632095896522388, seed=361,
+)  # fmt: skip
+def l1_logistic(rng: Generator) -> Instance:
+    """Logistic regression with a 1-norm."""
+    n, d = 200, 50
+    A = rng.standard_normal((n, d))
+    y = signs(A @ _sparse(rng, d, 8) + rng.standard_normal(n))
+    Z = y[:, None] * A
+
+    def both(x: Vector) -> Any:
+        u = Z @ x
+        return float(np.mean(np.logaddexp(0.0, -u))), np.asarray(-(1.0 / (1.0 + np.exp(u))) @ Z / n)
+
+    return Instance(np.full(d, 0.5), added(together(both), weighted_modulus(0.02)))
+
+
+@nearly_smooth(
+    200, "|x-b|^2/2+0.5 sum_i |x_{i+1}-x_i|", "Rudin, Osher, Fatemi (1992), Physica D 60, 259-268",
+    convex=True, best=24.430440580965872, seed=362,
+)  # fmt: skip
+def total_variation(rng: Generator) -> Instance:
+    """A noisy step function, denoised."""
+    d = 200
+    b = np.repeat([0.0, 2.0, -1.0, 1.0], 50) + 0.5 * rng.standard_normal(d)
+
+    return Instance(b.copy(), added(_squares(np.eye(d), b), _jumps(0.5)))
+
+
+@nearly_smooth(
+    60, "|Ax-b|^2/(2n)+0.05|x|_1+0.1 sum_i |x_{i+1}-x_i|, n = 80",
+    "Tibshirani, Saunders, Rosset, Zhu, Knight (2005), J. R. Stat. Soc. B 67, 91-108", convex=True,
+    best=1.085809023270071, seed=363,
+)  # fmt: skip
+def fused_lasso(rng: Generator) -> Instance:
+    """Coefficients that are sparse and piecewise constant."""
+    n, d = 80, 60
+    A = rng.standard_normal((n, d))
+    truth = np.repeat([0.0, 1.0, 0.0, -0.5, 0.0, 0.0], 10)
+    b = A @ truth + 0.5 * rng.standard_normal(n)
+    penalty = added(weighted_modulus(0.05), _jumps(0.1))
+    return Instance(rng.standard_normal(d), added(_squares(A, b, 1.0 / n), penalty))
+
+
+@nearly_smooth(
+    30, "|x|^2/20+mean_i max{0, 1-y_i a_i'x}, n = 120",
+    "Cortes, Vapnik (1995), Mach. Learn. 20, 273-297", convex=True, best=0.3210673720316909,
+)  # fmt: skip
+def hinge_svm(seed: int = 364) -> Instance:
+    """A support vector machine whose minimum lies on few kinks."""
+    n, d = 120, 30
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d))
+    Z = signs(A @ rng.standard_normal(d) + 2.0 * rng.standard_normal(n))[:, None] * A
+    hinge = sum_of_positive_parts(lambda x: (1.0 - Z @ x) / n, lambda _, s: -(s @ Z) / n)
+    return Instance(rng.standard_normal(d), added(_squares(np.eye(d), np.zeros(d), 0.1), hinge))
+
+
+@nearly_smooth(
+    20, "sum_i 10(x_{i+1}-x_i^2)^2+(1-x_i)^2, +20 sum_k max{0, |x_{4k..4k+3}|^2-2}",
+    "Han, Mangasarian (1979), Math. Program. 17, 251-269", best=8.781384748410966,
+)  # fmt: skip
+def penalised_rosenbrock() -> Instance:
+    """A smooth valley with five constraints in an exact penalty."""
+
+    def valley(x: Vector) -> tuple[float, Vector]:
+        gap, rest = x[1:] - x[:-1] ** 2, 1.0 - x[:-1]
+        g = np.zeros(20)
+        g[1:] += 20.0 * gap
+        g[:-1] -= 40.0 * gap * x[:-1] + 2.0 * rest
+        return float(10.0 * (gap @ gap) + rest @ rest), g
+
+    balls = sum_of_positive_parts(
+        lambda x: 20.0 * (np.sum(x.reshape(5, 4) ** 2, axis=1) - 2.0),
+        lambda x, s: 40.0 * np.repeat(s, 4) * x,
+    )
+    return Instance(np.tile([-1.2, 1.0], 10), added(together(valley), balls))
+
+
+@nearly_smooth(
+    40, "x'Qx/2+c'x+5 sum_{i<=12} max{0, a_i'x-b_i}",
+    "Han, Mangasarian (1979), Math. Program. 17, 251-269", convex=True, best=-146.71753393963687,
+)  # fmt: skip
+def penalised_quadratic(seed: int = 366) -> Instance:
+    """A quadratic program in an exact penalty, condition number 1000."""
+    d, m = 40, 12
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    Q = (turn * np.logspace(-2.0, 1.0, d)) @ turn.T
+    c, A, b = rng.standard_normal(d), rng.standard_normal((m, d)), rng.uniform(0.0, 1.0, m)
+
+    def both(x: Vector) -> Any:
+        image = Q @ x
+        return float(0.5 * (x @ image) + c @ x), image + c
+
+    limits = sum_of_positive_parts(lambda x: 5.0 * (A @ x - b), lambda _, s: 5.0 * (s @ A))
+    return Instance(np.ones(d), added(together(both), limits))
+
+
+@nearly_smooth(
+    50, "|Ax-b|^2/(2n)+0.3 sum_g |x_g|, n = 100, ten groups of five",
+    "Yuan, Lin (2006), J. R. Stat. Soc. B 68, 49-67", convex=True, best=1.8415114499634768,
+)  # fmt: skip
+def group_lasso(seed: int = 367) -> Instance:
+    """Kinks only where a whole group vanishes."""
+    n, d = 100, 50
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d))
+    truth = np.where(np.arange(d) < 15, rng.standard_normal(d), 0.0)
+    b = A @ truth + 0.5 * rng.standard_normal(n)
+
+    def groups(x: Vector) -> tuple[float, Vector]:
+        parts = x.reshape(10, 5)
+        lengths = np.sqrt(np.sum(parts**2, axis=1))
+        directions = parts / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+        return 0.3 * float(np.sum(lengths)), 0.3 * directions.ravel()
+
+    return Instance(rng.standard_normal(d), added(_squares(A, b, 1.0 / n), together(groups)))
+
+
+@nearly_smooth(
+    80, "|Ax-b|^2/(2n)+sum_i p(min{|x_i|, 0.6}), p(t) = 0.2t-t^2/6, n = 100",
+    "Zhang (2010), Ann. Statist. 38(2), 894-942", best=0.459451777023863, note="local minima exist",
+)  # fmt: skip
+def minimax_concave_regression(seed: int = 368) -> Instance:
+    """A nonconvex penalty with a kink at 0 only."""
+    n, d, lam, gamma = 100, 80, 0.2, 3.0
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, d))
+    b = A @ _sparse(rng, d, 10) + 0.3 * rng.standard_normal(n)
+
+    def penalty(x: Vector) -> tuple[float, Vector]:
+        t = np.abs(x)
+        inside = t < gamma * lam
+        value = np.where(inside, lam * t - t * t / (2.0 * gamma), 0.5 * gamma * lam * lam)
+        return float(np.sum(value)), np.asarray(np.where(inside, lam - t / gamma, 0.0) * signs(x))
+
+    return Instance(np.zeros(d) + 0.1, added(_squares(A, b, 1.0 / n), together(penalty)))
+
+
+@nearly_smooth(
+    60, "|Ax-b|^2/(2n)+0.1(|x|_1-|x|), n = 50",
+    "Yin, Lou, He, Xin (2015), SIAM J. Sci. Comput. 37(1), A536-A563", best=0.5212397496291787,
+    note="a difference of convex functions", seed=369,
+)  # fmt: skip
+def l1_minus_l2(rng: Generator) -> Instance:
+    """Fewer rows than unknowns, a penalty that prefers sparse vectors."""
+    n, d = 50, 60
+    A = rng.standard_normal((n, d))
+    b = A @ _sparse(rng, d, 6)
+
+    def length(x: Vector) -> tuple[float, Vector]:
+        norm = np.sqrt(x @ x)
+        return -0.1 * float(norm), np.asarray(-0.1 * x / (norm if norm > 0.0 else 1.0))
+
+    penalty = added(weighted_modulus(0.1), together(length))
+    return Instance(rng.standard_normal(d), added(_squares(A, b, 1.0 / n), penalty))

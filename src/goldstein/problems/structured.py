@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,119 @@ def ferrier_1(d: int = 10) -> Instance:
 def ferrier_4(d: int = 10) -> Instance:
     """The same with a quadratic. Minimiser 0."""
     return _ferrier(d, 1.0)
+
+
+chebyshev = family(
+    "chebyshev-rosenbrock",
+    "Gurbuzbalaban, Overton (2012), Nonlinear Anal. 75, 1282-1289 (functions by Nesterov)",
+)
+ANY = AnyDimension(2)
+#: The sum of a term of neighbours, what x_i loses and x_{i+1} gains in the gradient.
+Tail = Callable[[Vector, Vector], tuple[Any, Vector, Vector]]
+
+
+def _instance(d: int, head: Callable[[float], tuple[float, float]], tail: Tail) -> Instance:
+    """head(x1) + sum tail(x_i, x_{i+1}), from (-1, 1, ..., 1)."""
+
+    def both(x: Vector) -> Any:
+        first, slope = head(x[0])
+        rest, left, right = tail(x[:-1], x[1:])
+        g = np.zeros(x.size)
+        g[0] = slope
+        g[1:] += right
+        g[:-1] -= left
+        return first + rest, g
+
+    x0 = np.ones(d)
+    x0[0] = -1.0
+    return Instance(x0, together(both))
+
+
+def _parabola(t: float) -> tuple[float, float]:
+    return 0.25 * (t - 1.0) ** 2, 0.5 * (t - 1.0)
+
+
+@chebyshev(
+    ANY, "(x1-1)^2/4+sum_{i<d} (x_{i+1}-2x_i^2+1)^2", smooth=True,
+    reference=4.6407207939954835e-29, note="very long curved valley",
+)  # fmt: skip
+def nesterov_chebyshev_rosenbrock_smooth(d: int = 5) -> Instance:
+    """The smooth variant; unique minimiser at all ones."""
+
+    def tail(a: Vector, b: Vector) -> tuple[Any, Vector, Vector]:
+        r = b - 2.0 * a**2 + 1.0
+        return r @ r, 8.0 * r * a, 2.0 * r
+
+    return _instance(d, _parabola, tail)
+
+
+@chebyshev(
+    ANY, "(x1-1)^2/4+sum_{i<d} |x_{i+1}-2x_i^2+1|", reference=2.2193366726374907e-08,
+    note="one stationary point; x0 lies on every kink",
+)  # fmt: skip
+def nesterov_chebyshev_rosenbrock_1(d: int = 3) -> Instance:
+    """First nonsmooth variant: regular, one stationary point."""
+
+    def tail(a: Vector, b: Vector) -> tuple[Any, Vector, Vector]:
+        r = b - 2.0 * a**2 + 1.0
+        return np.sum(np.abs(r)), 4.0 * signs(r) * a, signs(r)
+
+    return _instance(d, _parabola, tail)
+
+
+@chebyshev(
+    ANY, "|x1-1|/4+sum_{i<d} |x_{i+1}-2|x_i|+1|", reference=2.7755575615628914e-17,
+    note="2^(d-1) Clarke stationary points, one minimiser",
+)  # fmt: skip
+def nesterov_chebyshev_rosenbrock_2(d: int = 3) -> Instance:
+    """Second nonsmooth variant: many Clarke stationary points that are no minimisers."""
+
+    def tail(a: Vector, b: Vector) -> tuple[Any, Vector, Vector]:
+        r = b - 2.0 * np.abs(a) + 1.0
+        return np.sum(np.abs(r)), 2.0 * signs(r) * signs(a), signs(r)
+
+    return _instance(d, lambda t: (0.25 * abs(t - 1.0), 0.25 * sign(t - 1.0)), tail)
+
+
+counterexample = family("counterexamples")
+
+
+def _positive(name: str, delta: float) -> float:
+    if not (math.isfinite(delta) and delta > 0.0):
+        raise InputError(f"{name}: delta = {delta!r} is not possible; use a number > 0.")
+    return float(delta)
+
+
+@counterexample(
+    2, "max{2x1, -2x1, x2}", "Tian, Zhou, So (2022), ICML, PMLR 162, Prop. 2.7", convex=True,
+    reference=0.0,
+    note="(0, 2 delta) is (0, delta)-Goldstein stationary; every Clarke subgradient in its"
+    " delta-ball has norm at least 2/sqrt(5)",
+)  # fmt: skip
+def convex_polyhedron(delta: float = 0.5) -> Instance:
+    """Even a convex polyhedral function separates the two notions, at x0 = (0, 2 delta)."""
+    delta = _positive("convex_polyhedron", delta)
+
+    def both(a: float, b: float) -> Any:
+        return (2.0 * abs(a), (2.0 * sign(a), 0.0)) if 2.0 * abs(a) >= b else (b, (0.0, 1.0))
+
+    return Instance([0.0, 2.0 * delta], plane_pair(both))
+
+
+@counterexample(
+    2, "(2 delta+x1) sin(pi x2/(2 delta))",
+    "Kornowski, Shamir (2022), J. Mach. Learn. Res. 23(314), Prop. 21", smooth=True, bounded=False,
+    best=None, kind="none",
+    note="0 is (0, delta)-Goldstein stationary: the gradients at (0, delta) and (0, -delta)"
+    " cancel; the gradient has norm at least 1 on the delta-ball",
+)  # fmt: skip
+def kornowski_shamir(delta: float = 0.5) -> Instance:
+    """A smooth function that separates the two notions at x0 = 0; for certificates only."""
+    delta = _positive("kornowski_shamir", delta)
+    rate = math.pi / (2.0 * delta)
+
+    def both(a: float, b: float) -> Any:
+        sine, along = math.sin(rate * b), 2.0 * delta + a
+        return along * sine, (sine, rate * along * math.cos(rate * b))
+
+    return Instance([0.0, 0.0], plane_pair(both))

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import largest, largest_modulus
-from goldstein.problems.polynomials import (
+from goldstein.problems.forms import (
     Polynomial,
     SparsePolynomials,
     Term,
+    largest,
+    largest_modulus,
     penalised,
     rosen_suzuki_polynomials,
+    top,
 )
 from goldstein.problems.problem import Instance
 from goldstein.problems.registry import family
@@ -23,45 +25,32 @@ problem = family("test06", "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST06 no.
 
 @problem(
     2, "max{x1+r+q, -x1+r+q, x1-r+q}/2, r = 10x1/(x1+0.1), q = 2x2^2", "2 (Watson, Fletcher)",
-    reference=9.616638343378792e-36, note="pole at x1 = -0.1",
+    reference=9.616638343378792e-36, note="pole at x1 = -0.1", start=[3.0, 1.0],
 )  # fmt: skip
-def wf() -> Instance:
+def wf(a: float, b: float) -> Any:
     """Minimiser 0."""
-    mix = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
-
-    def pieces(x: Vector) -> Any:
-        a, b = x.tolist()
-        return 0.5 * (mix @ np.array([a, 10.0 * a / (a + 0.1)])) + b * b
-
-    def row(x: Vector, i: int) -> Any:
-        a, b = x.tolist()
-        return 0.5 * (mix[i, 0] + mix[i, 1] / (a + 0.1) ** 2), 2.0 * b
-
-    return Instance([3.0, 1.0], largest(pieces, row))
+    r, slope = 10.0 * a / (a + 0.1), 1.0 / (a + 0.1) ** 2
+    signs = ((1.0, 1.0), (-1.0, 1.0), (1.0, -1.0))
+    values = [0.5 * (s * a + t * r) + b * b for s, t in signs]
+    return top(values, [(0.5 * (s + t * slope), 2.0 * b) for s, t in signs])
 
 
 @problem(
     3, "max{s+x3^2-1, s+(x3-2)^2, x1+x2+x3-1, x1+x2-x3+1, 2x1^3+6x2^2+2(5x3-x1+1)^2, x1^2-9x3}, s ="
     " x1^2+x2^2", "4", best=3.5997192998262393, kind="literature", reference=3.5997192998262393,
+    start=[1.0, 1.0, 1.0],
 )  # fmt: skip
-def evd52() -> Instance:
+def evd52(a: float, b: float, c: float) -> Any:
     """Quadratics, planes and a cubic."""
-
-    def pieces(x: Vector) -> Any:
-        a, b, c = x.tolist()
-        s, w = a * a + b * b, 5.0 * c - a + 1.0
-        cubic = 2.0 * a**3 + 6.0 * b * b + 2.0 * w * w
-        planes = (a + b + c - 1.0, a + b - c + 1.0)
-        return s + c * c - 1.0, s + (c - 2.0) ** 2, *planes, cubic, a * a - 9.0 * c
-
-    def row(x: Vector, i: int) -> Any:
-        a, b, c = x.tolist()
-        w = 5.0 * c - a + 1.0
-        round_rows = ((2.0 * a, 2.0 * b, 2.0 * c), (2.0 * a, 2.0 * b, 2.0 * c - 4.0))
-        cubic = (6.0 * a * a - 4.0 * w, 12.0 * b, 20.0 * w)
-        return (*round_rows, (1.0, 1.0, 1.0), (1.0, 1.0, -1.0), cubic, (2.0 * a, 0.0, -9.0))[i]
-
-    return Instance(np.ones(3), largest(pieces, row))
+    s, w = a * a + b * b, 5.0 * c - a + 1.0
+    cubic, slope = 2.0 * a**3 + 6.0 * b * b + 2.0 * w * w, 6.0 * a * a - 4.0 * w
+    pieces = (
+        (s + c * c - 1.0, (2.0 * a, 2.0 * b, 2.0 * c)),
+        (s + (c - 2.0) ** 2, (2.0 * a, 2.0 * b, 2.0 * c - 4.0)),
+        (a + b + c - 1.0, (1.0, 1.0, 1.0)), (a + b - c + 1.0, (1.0, 1.0, -1.0)),
+        (cubic, (slope, 12.0 * b, 20.0 * w)), (a * a - 9.0 * c, (2.0 * a, 0.0, -9.0)),
+    )  # fmt: skip
+    return top(*zip(*pieces))
 
 
 @problem(

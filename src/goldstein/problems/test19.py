@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import largest, plane_pair, sign, sum_of_moduli, together
+from goldstein.problems.forms import (
+    largest,
+    penalised,
+    rosen_suzuki_polynomials,
+    sign,
+    sum_of_moduli,
+    together,
+    top,
+)
 from goldstein.problems.haarala import chained_lq_objective, max_square, ramp_start
-from goldstein.problems.polynomials import penalised, rosen_suzuki_polynomials
-from goldstein.problems.problem import Instance, Objective
+from goldstein.problems.problem import Instance
 from goldstein.problems.registry import AnyDimension, family
 from goldstein.problems.test06 import EL_ATTAR_START, el_attar_fit
 
@@ -36,19 +43,16 @@ def crescent(a: float, b: float) -> Any:
 
 def cb3_pair(a: float, b: float) -> tuple[float, tuple[float, float]]:
     """Return the largest of the three CB3 pieces and its gradient."""
-    pieces = (a**4 + b * b, (2.0 - a) ** 2 + (2.0 - b) ** 2, 2.0 * math.exp(b - a))
-    top = max(pieces)
-    rows = ((4.0 * a**3, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-top, top))
-    return top, rows[pieces.index(top)]
+    growth = 2.0 * math.exp(b - a)
+    pieces = (a**4 + b * b, (2.0 - a) ** 2 + (2.0 - b) ** 2, growth)
+    return top(pieces, ((4.0 * a**3, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-growth, growth)))
 
 
-@problem(
+#: Minimiser (1, 1), where all three pieces meet.
+problem(
     2, "max{x1^4+x2^2, (2-x1)^2+(2-x2)^2, 2exp(x2-x1)}", "4 (Charalambous, Bandler)", convex=True,
-    best=2.0, reference=2.0,
-)  # fmt: skip
-def cb3() -> Instance:
-    """Minimiser (1, 1), where all three pieces meet."""
-    return Instance([2.0, 2.0], plane_pair(cb3_pair))
+    best=2.0, reference=2.0, start=[2.0, 2.0], name="cb3",
+)(cb3_pair)  # fmt: skip
 
 
 @problem(
@@ -214,18 +218,14 @@ def maxq_20() -> Instance:
 
 @problem(
     AnyDimension(2), "d max_i x_i - sum x_i", "22", convex=True, reference=1.4240865171932562e-15,
-    note="every constant vector is a minimiser",
+    note="every constant vector is a minimiser", size=50,
+    start=lambda d: np.arange(1.0, d + 1.0) - 0.5 * (d + 1.0),
 )  # fmt: skip
-def goffin(d: int = 50) -> Instance:
+def goffin(x: Vector) -> Any:
     """Goffin's polyhedral function."""
-
-    def gradient(x: Vector) -> Vector:
-        g = np.full(x.size, -1.0)
-        g[int(np.argmax(x))] += x.size
-        return g
-
-    objective = Objective(lambda x: float(x.size * x.max() - np.sum(x)), gradient)
-    return Instance(np.arange(1.0, d + 1.0) - 0.5 * (d + 1.0), objective)
+    g = np.full(x.size, -1.0)
+    g[int(np.argmax(x))] += x.size
+    return x.size * x.max() - np.sum(x), g
 
 
 @problem(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from goldstein.prox.box import box
 from goldstein.prox.groups import group_l2
-from goldstein.prox.l1 import l1
 from goldstein.prox.nuclear import nuclear
+from goldstein.prox.separable import box, l1
 from goldstein.prox.simplex import simplex
 from goldstein.prox.term import Term
 

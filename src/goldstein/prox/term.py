@@ -147,7 +147,7 @@ def term_from_record(record: Any) -> Term:
     if not isinstance(record, dict) or record.get("name") not in names:
         raise InputError(f"a term must be one of {', '.join(names)}; got {str(record)[:80]}.")
     parameters = {key: value for key, value in record.items() if key != "name"}
-    where = "goldstein.prox.l1_box" if record["name"] == "l1_box" else "goldstein.prox"
+    where = "goldstein.prox.separable" if record["name"] == "l1_box" else "goldstein.prox"
     make = getattr(importlib.import_module(where), record["name"])
     try:
         term: Term = make(**parameters)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import OutOfCalls
@@ -47,6 +48,8 @@ class Options:
     #: Of values only: central differences; f itself has a gradient, its constraints have none.
     central: bool = False
     exact: bool = False
+    #: What the user declares: f - curvature/2 |x|^2 is convex.
+    curvature: float | None = None
 
 
 USUAL = Options()
@@ -176,10 +179,14 @@ class Reduced(CountedOracle):
 
 
 class Reduction(ABC):
-    """One way to search. Subclasses say how a stage goes; the loop over stages is here."""
+    """One way to search. Subclasses say how a stage goes; the loop over stages is here.
+
+    `accepts` says which problems it is for, `apply` where a search begins, `invert` what an answer
+    of the search is worth, `claim` what can be said of a point without a search.
+    """
 
     #: Stages at most, and calls kept back for the value of the answer.
-    stages, kept_back = 1, 1
+    stages, reserve = 1, 1
 
     def __init__(self, run: Run) -> None:
         self.run, self.problem, self.request = run, run.problem, run.request
@@ -187,7 +194,7 @@ class Reduction(ABC):
 
     def search(self, start: Vector) -> Answer:
         """Search until the claim is proved, or a limit is met."""
-        self.stop.x = self.nearest(start)
+        self.stop.x = self.apply(start)
         try:
             return self._through_stages(self.stop.x)
         except OutOfCalls:
@@ -219,7 +226,12 @@ class Reduction(ABC):
         assert self.stop.x is not None
         return self.stop.x
 
-    def nearest(self, start: Vector) -> Vector:
+    @classmethod
+    def accepts(cls, problem: Problem, options: Options) -> bool:
+        """Return whether this is the way for a problem."""
+        return False
+
+    def apply(self, start: Vector) -> Vector:
         """Return the point of the problem that is nearest to a start."""
         return self.problem.box.clip(start)
 
@@ -235,14 +247,39 @@ class Reduction(ABC):
         """Return what is known of x when nothing more is searched."""
         return Answer(x, status)
 
-    def settled(self, answer: Answer) -> Answer:
+    def invert(self, answer: Answer) -> Answer:
         """Return the answer of a run with what is proved of it in the end."""
         return answer
 
     @abstractmethod
-    def state(self, x: Vector) -> Any:
+    def claim(self, x: Vector) -> Any:
         """Return what can be claimed of a point as it is."""
 
     def hint(self, x: Vector) -> Any:
         """Return a claim about x that a stronger one may come from, or None."""
-        return self.state(x)
+        return self.claim(x)
+
+
+#: Modules of the library's own reductions, loaded one by one until one of them accepts.
+_OWN = ("plain", "penalty", "feasible", "prox_term", "values_only")
+
+_known: list[type[Reduction]] = []
+
+R = TypeVar("R", bound=type[Reduction])
+
+
+def register_reduction(kind: R) -> R:
+    """Let it be asked about problems, before those that came earlier (a decorator)."""
+    _known.insert(0, kind)
+    return kind
+
+
+def reduction_for(problem: Problem, options: Options) -> type[Reduction]:
+    """Return the reduction that accepts a problem."""
+    for module in (None, *_OWN):
+        if module is not None:
+            importlib.import_module(f"goldstein.reductions.{module}")
+        for kind in _known:
+            if kind.accepts(problem, options):
+                return kind
+    raise NotImplementedError(f"no way to search on {problem}")

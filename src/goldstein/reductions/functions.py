@@ -17,15 +17,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from goldstein.certificates.kkt import VIOLATION
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import Box
 from goldstein.errors import BallTooSmallError, KinkError
 from goldstein.oracles import Oracle
-from goldstein.oracles.constraints import System, as_system
+from goldstein.oracles.base import Derived
 from goldstein.oracles.differences import Stencil
-from goldstein.oracles.problem import Problem
-from goldstein.reductions.chart import Chart
-from goldstein.reductions.coordinates import Coordinates
+from goldstein.oracles.problem import Problem, System, as_system
+from goldstein.reductions.coordinates import Chart, Coordinates
 
 #: Gradients of f that are kept.
 REMEMBERED = 1000
@@ -236,7 +236,7 @@ class Violation(Oracle):
     """
 
     #: What certificates call it.
-    title = "violation of the constraints"
+    title = VIOLATION
 
     def __init__(self, constraints: object, x: object) -> None:
         point = np.array(x, dtype=np.float64)
@@ -250,19 +250,15 @@ class Violation(Oracle):
 
     def gradient(self, y: Vector) -> Vector:
         signs = np.sign(self.system.excess(self.system.values(y)))
-        found: Vector = signs @ self.system.rows(y)
-        return found
+        return signs @ self.system.rows(y)
 
 
-class Folded(Oracle):
+class Reflected(Derived):
     """One function inside a box, continued beyond it by reflection: it may be asked anywhere."""
 
     def __init__(self, inner: Oracle, box: Box) -> None:
-        self.inner, self.box, self.dim = inner, box, box.lower.size
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
+        super().__init__(inner)
+        self.box, self.dim = box, box.lower.size
 
     def value(self, x: Vector) -> float:
         return self.inner.value(self.box.reflect(x))
@@ -292,5 +288,4 @@ class Component(Oracle):
         return float(self.weights @ self.system.values(x))
 
     def gradient(self, y: Vector) -> Vector:
-        found: Vector = self.weights @ self.system.rows(y)
-        return found
+        return self.weights @ self.system.rows(y)

@@ -13,7 +13,8 @@ from goldstein.construction.cold import certificate_from, hint_around
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, NotCertifiableError, OutOfCalls
 from goldstein.oracles.diagnose import check_gradient
-from goldstein.reductions.base import Answer, Reduction
+from goldstein.oracles.problem import Problem
+from goldstein.reductions.base import Answer, Options, Reduction, register_reduction
 from goldstein.result import Status
 from goldstein.solvers.continuation import Continuation
 from goldstein.solvers.gather import Enrichment
@@ -23,10 +24,15 @@ from goldstein.solvers.loop import ENDINGS, Outcome
 LAST_WORD = 0.1
 
 
+@register_reduction
 class Plain(Reduction):
     """One run of a solver on f."""
 
-    kept_back = 0
+    reserve = 0
+
+    @classmethod
+    def accepts(cls, problem: Problem, options: Options) -> bool:
+        return not problem.limited and problem.term is None and problem.stencil is None
 
     def begin(self, x: Vector) -> Vector:
         run, f = self.run, self.problem.f
@@ -67,7 +73,7 @@ class Plain(Reduction):
         detail = self._blame(x) if status is Status.WRONG_GRADIENT else ""
         return Answer(x, status, certificate, detail, outcome.state.fx)
 
-    def settled(self, answer: Answer) -> Answer:
+    def invert(self, answer: Answer) -> Answer:
         """Let exact gradients overrule those in float64, where the function has them."""
         certificate, f = answer.certificate, self.problem.f.plain
         if answer.status is not Status.VERIFIED or not f.is_written:
@@ -83,7 +89,7 @@ class Plain(Reduction):
             return check_gradient(self.problem.f, x=x, points=3).message
         return ""
 
-    def state(self, x: Vector) -> Any:
+    def claim(self, x: Vector) -> Any:
         request, f = self.request, self.problem.f
         meta = {**self.run.meta, "asked_delta": request.delta}
         found = certificate_from(

@@ -8,6 +8,8 @@ plus the exact subgradients of h. Where it does not agree, the structure was not
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,23 +20,92 @@ from goldstein.certificates.plus import PlusCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
-from goldstein.construction.goldstein_claim import Stating, heaviest
+from goldstein.construction.goldstein_claim import Construction, heaviest
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, KinkError, OutOfCalls
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull_problems import shortest_sum
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.base import Derived, Wrapper
 from goldstein.oracles.problem import Problem
-from goldstein.oracles.tilted import Tilted
-from goldstein.prox.term import Chart
-from goldstein.reductions.base import Answer, Reduction, Run
-from goldstein.reductions.forward_backward import forward_backward
+from goldstein.prox.term import Chart, Term
+from goldstein.reductions.base import Answer, Options, Reduction, Run, register_reduction
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
 from goldstein.solvers import Request
 from goldstein.solvers.gather import Enrichment, enrich
 from goldstein.solvers.loop import ENDINGS
+
+#: Steps at most; and steps without a change of structure after which it is taken for found.
+MOST, SETTLED = 300, 15
+
+#: A move this small against delta that does not fit a parabola, although its step is so much
+#: smaller than one that did, shows a kink of f.
+KINK, SMALLER = 0.1, 2.0**-6
+
+#: Before the first step that did: this part of a step as long as x.
+UNKNOWN = 2.0**-20
+
+
+def forward_backward(
+    f: CountedOracle,
+    term: Term,
+    x: Vector,
+    eps: float,
+    delta: float,
+    better: Callable[[Vector], object],
+) -> tuple[Vector, bool]:
+    """Return a better point, and whether f looked smooth on the way, where `better` is told more.
+
+    For a norm the steps end when the structure is found; in a set they go on, and f is asked in it.
+    """
+    in_set = term.limits(x.size) is not None
+    best = x
+    total = f.value(x) + term.value(x)
+    ahead, momentum, step, good = x, 1.0, 0.0, 0.0
+    pattern, since = term.structure(x), 0
+    for _ in range(MOST):
+        try:
+            here, g = f.value(ahead), f.gradient(ahead)
+        except KinkError:  # f is not smooth where h leads
+            return best, False
+        length = float(np.linalg.norm(g))
+        step = step * 1.3 if step else (1.0 + float(np.linalg.norm(x))) / max(length, 1e-300)
+        good = good or UNKNOWN * step
+        while True:
+            z = term.prox(ahead - step * g, step)
+            move = z - ahead
+            far = float(np.linalg.norm(move))
+            there = f.trial_value(z)
+            rounding = 2.0**-48 * (abs(here) + abs(there)) if math.isfinite(there) else 0.0
+            if there <= here + float(g @ move) + far**2 / (2.0 * step) + rounding:
+                break
+            if far <= KINK * delta and step <= SMALLER * good:
+                return best, False
+            step *= 0.5
+        good = step
+        new = there + term.value(z)
+        if new > total and momentum > 1.0:
+            ahead, momentum = best, 1.0  # too fast: begin again
+            continue
+        if new >= total and far <= eps * step:
+            return best, True
+        faster = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+        ahead = z + (momentum - 1.0) / faster * (z - best)
+        if in_set:
+            ahead = term.prox(ahead, 0.0)
+        momentum = faster
+        if new <= total:
+            best, total = z, new
+            better(best)
+        now = term.structure(z)
+        since = since + 1 if now == pattern else 0
+        pattern = now
+        if far <= 0.1 * eps * step or (since >= SETTLED and not in_set):
+            break
+    return best, True
+
 
 #: By how much targets shrink from stage to stage.
 SHRINK = 0.25
@@ -64,27 +135,55 @@ class _Ended(Exception):
         self.status = status
 
 
-class _OnChart(Oracle):
+class Tilted(Wrapper):
+    """f(x) + <slope, x>: the kinks are those of f.
+
+    Examples
+    --------
+    >>> from goldstein.oracles import FunctionOracle
+    >>> tilted = Tilted(FunctionOracle(lambda x: abs(x).sum(), np.sign), np.array([0.5, 0.0]))
+    >>> tilted.gradient(np.array([1.0, -1.0]))
+    array([ 1.5, -1. ])
+    """
+
+    def __init__(self, inner: Oracle, slope: Vector) -> None:
+        super().__init__(inner)
+        self.slope = slope
+
+    @property
+    def plain(self) -> Oracle:
+        return self
+
+    def value(self, x: Vector) -> float:
+        return float(self.inner.value(x) + self.slope @ x)
+
+    def gradient(self, y: Vector) -> Vector:
+        return self.inner.gradient(y) + self.slope
+
+
+class _OnChart(Derived):
     """f + h in the coordinates of a structure."""
 
     def __init__(self, f: CountedOracle, chart: Chart) -> None:
-        self.f, self.chart = f, chart
-
-    @property
-    def name(self) -> str:
-        return self.f.name
+        super().__init__(f)
+        self.chart = chart
 
     def value(self, x: Vector) -> float:
-        return self.f.value(self.chart.point(x)) + self.chart.value(x)
+        return self.inner.value(self.chart.point(x)) + self.chart.value(x)
 
     def gradient(self, y: Vector) -> Vector:
-        return self.chart.pull(self.f.gradient(self.chart.point(y)), y) + self.chart.slope(y)
+        return self.chart.pull(self.inner.gradient(self.chart.point(y)), y) + self.chart.slope(y)
 
 
+@register_reduction
 class ProxTerm(Reduction):
     """Structure and search take turns; the claim is about f plus subgradients of the term."""
 
     stages = 10
+
+    @classmethod
+    def accepts(cls, problem: Problem, options: Options) -> bool:
+        return problem.term is not None
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
@@ -105,7 +204,7 @@ class ProxTerm(Reduction):
     def x(self, x: Vector) -> None:
         self.stop.x = x
 
-    def nearest(self, start: Vector) -> Vector:
+    def apply(self, start: Vector) -> Vector:
         return self.term.prox(start, 0.0)
 
     def stage(self, x: Vector, stage: int) -> Vector | Answer:
@@ -136,7 +235,7 @@ class ProxTerm(Reduction):
                 status = ENDINGS[type(ending)]
         return Answer(x, status, self.certificate)
 
-    def state(self, x: Vector) -> PlusCertificate:
+    def claim(self, x: Vector) -> PlusCertificate:
         """State how stationary a point is, without moving it."""
         if not np.isfinite(self.term.value(x)):
             raise InputError(
@@ -294,17 +393,19 @@ class ProxTerm(Reduction):
         share = term_share(term.to_record(), x, v, request.delta, weights, rows)
         if request.eps > 0 and not share < request.eps:
             return None
-        stating = Stating(
+        built = Construction(
             CountedOracle(Tilted(self.f, v)), x, request.delta, np.array(points), rows, request.seed
         )
         if length <= enough or request.eps == 0.0:
-            known = [(y, g - v) for y, g in stating.rests_on()]
-            stating.resolution = self._judge.look(x, known)
-        tilted = stating.claim(max(request.eps - 2.0 * share, 0.0), self.run.meta, weights=weights)
+            known = [(y, g - v) for y, g in built.rests_on()]
+            built.place.resolution = self._judge.look(x, known)
+        tilted = built.claim(max(request.eps - 2.0 * share, 0.0), self.run.meta, weights=weights)
         if tilted is None:
             return None
         own = {y.tobytes(): g for y, g in zip(points, gradients)}
-        kept: Matrix = np.array([own[y.tobytes()] for y in tilted.points])
+        kept: Matrix = np.array(
+            [own.get(y.tobytes(), g - v) for y, g in zip(tilted.points, tilted.gradients)]
+        )
         return PlusCertificate.from_tilted(tilted, kept, v, term, request.delta)
 
     def _asked(

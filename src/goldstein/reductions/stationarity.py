@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from goldstein.certificates.kkt import KKTCertificate
+from goldstein.certificates.separating import separating
 from goldstein.checker.arrays import Vector
-from goldstein.errors import InputError
+from goldstein.errors import InputError, InputTypeError, NotCertifiableError
+from goldstein.numerics.ball import smallest_delta
 from goldstein.oracles.problem import Problem
+from goldstein.reductions.base import FINAL, Answer, Reduction, Run
+from goldstein.result import Status
 from goldstein.solvers import Request
 
 
@@ -43,7 +49,9 @@ class Stationarity:
         Makes a verified certificate of this kind of a weaker one; None where the weaker one itself
         is what is asked for.
     needs : frozenset of str
-        What it asks of a problem, in the words of `goldstein.api.compatibility`.
+        What it asks of a problem, in the words of `goldstein.api.inputs`.
+    reduction : type, optional
+        The search for it, where that is one of its own.
     """
 
     name: str
@@ -51,6 +59,7 @@ class Stationarity:
     targets: Targets | None = None
     strengthen: Strengthen | None = None
     needs: frozenset[str] = frozenset()
+    reduction: Any = None
 
 
 _KINDS: dict[str, Stationarity] = {}
@@ -68,7 +77,7 @@ def stationarity_names() -> list[str]:
     Examples
     --------
     >>> stationarity_names()
-    ['goldstein', 'near']
+    ['goldstein', 'minimum', 'near']
     """
     return sorted(_KINDS)
 
@@ -82,3 +91,221 @@ def stationarity_named(name: Any) -> Stationarity:
 
 
 register_stationarity(Stationarity("goldstein"))
+
+
+#: First target relative to the near one, and how the next follow from it.
+_FIRST_EPS, _FIRST_DELTA = 0.5, 0.25
+_NEXT_EPS, _NEXT_DELTA = 0.5, 0.1
+
+#: Targets that bring a proof about constraints no nearer, before one gives up.
+PATIENCE = 2
+
+#: The check that finds constraints whose gradients prove anything about f, that is nothing.
+_EMPTY = "qualification"
+
+
+def near_targets(eps: float, delta: float, smallest: float) -> Iterator[tuple[float, float]]:
+    """Yield targets (eps', delta'), down to the smallest radius float64 can sample.
+
+    Examples
+    --------
+    >>> next(near_targets(1e-3, 1e-2, 1e-9))
+    (0.0005, 0.0025)
+    """
+    e, d = _FIRST_EPS * eps, max(_FIRST_DELTA * delta, smallest)
+    while True:
+        yield e, d
+        if d <= smallest:
+            return
+        e, d = _NEXT_EPS * e, max(_NEXT_DELTA * d, smallest)
+
+
+class Stronger(Reduction):
+    """Searches for weaker claims at shrinking targets, until one can be made the stronger one.
+
+    The calculus can name a Goldstein target that is small enough for certain; moving the
+    certificate to a pivot usually succeeds long before, so larger targets are tried first.
+    """
+
+    def __init__(self, run: Run, weaker: type[Reduction], kind: Stationarity) -> None:
+        super().__init__(run)
+        assert kind.targets is not None
+        assert kind.strengthen is not None
+        self.weaker, self.strengthen, self.targets = weaker, kind.strengthen, kind.targets
+        self.reserve = weaker.reserve
+        self._verified: Answer | None = None
+        self._last: Answer | None = None
+        self._nearest, self._idle, self._why = math.inf, 0, ""
+
+    def begin(self, x: Vector) -> Vector:
+        request = self.request
+        self._aims = list(self.targets(request.eps, request.delta, smallest_delta(x)))
+        self.stages = len(self._aims)
+        return x
+
+    def _at(self, stage: int) -> Reduction:
+        run = self.run.aimed(*self._aims[stage], stage)
+        return self.weaker(replace(run, options=replace(run.options, go_on=False)))
+
+    def stage(self, x: Vector, stage: int) -> Vector | Answer:
+        search = self._at(stage)
+        answer = self._last = search.search(x)
+        settled = search.invert(answer)
+        if settled.status is Status.VERIFIED:
+            self._verified = settled
+        hint = answer.certificate if self.problem.feasible(answer.x) else None
+        if hint is not None and not self.stop.by:
+            found = self.strengthen(self.problem, hint, self.request, self.run.deadline)
+            if found.degenerate:
+                return replace(answer, status=Status.DEGENERATE)
+            proof = found.certificate
+            if proof is not None and proof.eps <= self.request.eps:
+                return replace(answer, status=Status.VERIFIED, certificate=proof, detail="")
+            self._why = answer.detail = found.note.removeprefix("not proved: ")
+            if self._gives_up(math.inf if proof is None else proof.eps):
+                return self._without_proof()
+        return answer.x if answer.status is Status.VERIFIED else self._without_proof()
+
+    def _gives_up(self, reached: float) -> bool:
+        """At a pivot that is not found exactly, smaller balls do not help."""
+        closer = reached < 0.5 * self._nearest
+        self._nearest, self._idle = (reached, 0) if closer else (self._nearest, self._idle + 1)
+        return bool(self.problem.constraints.size or self.problem.limited) and (
+            self._idle >= PATIENCE
+        )
+
+    def _without_proof(self) -> Answer:
+        """Return what was verified at a larger target: it is worth more than the last try."""
+        last, verified = self._last, self._verified
+        assert last is not None
+        if verified is None:
+            return last
+        status = last.status if last.status in FINAL else Status.NOT_VERIFIED
+        return replace(verified, status=status, detail=last.detail or self._why)
+
+    def ended(self, x: Vector, status: Status) -> Answer:
+        if self._last is None:
+            return Answer(x, status)
+        found = self._without_proof()
+        return replace(found, status=status) if status in FINAL else found
+
+    def claim(self, x: Vector) -> Any:
+        """Try the gradients at several radii as hints; return the best proof."""
+        self.begin(x)
+        best, note = None, "no gradient was found"
+        for stage in range(self.stages):
+            hint = self._at(stage).hint(x)
+            if hint is None:
+                break
+            found = self.strengthen(self.problem, hint, self.request, self.run.deadline)
+            note, proof = found.note, found.certificate
+            if (
+                proof is not None
+                and not found.degenerate
+                and (best is None or proof.eps < best.eps)
+            ):
+                best = proof
+            if best is not None and best.eps <= self.request.eps:
+                break
+        if best is None:
+            raise NotCertifiableError(
+                f"no pivot with a verified proof was found within {self.request.delta:g} of x "
+                f"({note.removeprefix('not proved: ')}); raise delta or max_calls, or ask for "
+                "stationarity='goldstein'."
+            )
+        return best
+
+
+def require_structure(problem: Problem, x: Vector) -> None:
+    """Refuse a black box: its kinks are unknown, so no pivot can be verified."""
+    if not problem.f.plain.is_written:
+        raise InputTypeError(
+            f"stationarity='near' needs a function whose kinks are known, got the black box "
+            f"{problem.f.name}; build it from goldstein.Variable and the atoms of goldstein, or "
+            "use goldstein.models."
+        )
+    if problem.limited:
+        from goldstein.checker.constrained.near import exact_problem
+
+        exact_problem(problem.box.clip(x), problem.box, problem.constraints, separating)
+
+
+def prove_near(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
+    """Return the best verified near certificate that is found from weaker evidence."""
+    if problem.limited:
+        return _attempt_near_kkt(problem, hint, request, deadline)
+    return attempt_near(
+        problem.f.plain, hint, request.eps, request.delta, request.seed, deadline=deadline
+    )
+
+
+def attempt_near(
+    oracle: Any,
+    hint: Any,
+    eps: float,
+    delta: float,
+    seed: int,
+    *,
+    deadline: float = math.inf,
+    max_work: int | None = None,
+) -> Attempt:
+    """Search for a near certificate, verify it, and say in a note how that ended.
+
+    Parameters
+    ----------
+    oracle : Expression
+    hint : GoldsteinCertificate
+        Where to look.
+    eps, delta : float
+        What to prove.
+    seed : int
+    deadline : float
+        When to stop, as `time.perf_counter()` tells the time.
+    max_work : int, optional
+        Steps after which to stop; see `goldstein.calculus.near_certificate`.
+    """
+    from goldstein.construction.near.pivot_proof import MAX_WORK, search_near
+
+    try:
+        found = search_near(
+            oracle, hint, delta, eps, seed=seed,
+            deadline=None if math.isinf(deadline) else deadline,
+            max_work=MAX_WORK if max_work is None else max_work,
+        )  # fmt: skip
+    except NotCertifiableError as why:
+        return Attempt(None, f"not proved: {why}")
+    return _verified(found, eps, oracle)
+
+
+def _attempt_near_kkt(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
+    from goldstein.construction.near.kkt_pivot_proof import search_near_kkt
+
+    if not isinstance(hint, KKTCertificate):
+        return Attempt(None, "not proved: there are no multipliers")
+    fun: Any = problem.f.plain
+    try:
+        found = search_near_kkt(
+            fun, problem.box, problem.constraints, hint, request.delta, request.eps,
+            seed=request.seed, deadline=None if math.isinf(deadline) else deadline,
+        )  # fmt: skip
+    except NotCertifiableError as why:
+        return Attempt(None, f"not proved: {why}")
+    limits = {"bounds": problem.box, "constraints": problem.constraints}
+    return _verified(found, request.eps, fun, **limits)
+
+
+def _verified(found: Any, eps: float, fun: Any, **limits: Any) -> Attempt:
+    """Believe what was found only after its own check."""
+    proof = found.certificate
+    if proof is None:
+        return Attempt(None, found.note)
+    failed = [check.name for check in proof.verify(fun, **limits).checks if not check.ok]
+    if not failed:
+        return Attempt(proof, found.note)
+    note = f"not proved: what was found did not pass its verification ({', '.join(failed)})"
+    return Attempt(None, note, failed == [_EMPTY] and proof.eps <= eps)
+
+
+register_stationarity(
+    Stationarity("near", require_structure, near_targets, prove_near, frozenset({"an expression"}))
+)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import KKTCertificate
-from goldstein.certificates.values import OfFunction, Source, ValuesCertificate
+from goldstein.certificates.values import OfFunction, ValuesCertificate
 from goldstein.certificates.values_kkt import ValuesKKTCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.construction.judge import Judge
@@ -19,11 +19,13 @@ from goldstein.construction.kkt_claim import Around
 from goldstein.construction.values_claim import (
     Statistics,
     balanced,
+    multiples_around,
+    pilot_length,
     places_around,
-    promise,
+    source_of,
     state_values,
+    state_values_kkt,
 )
-from goldstein.construction.values_kkt_claim import multiples_around, source_of, state_values_kkt
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.ball import LONGEST
 from goldstein.numerics.hull import min_norm_weights
@@ -31,7 +33,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.oracles.function import ValueOracle
 from goldstein.oracles.problem import Problem
-from goldstein.reductions.base import Answer, Reduction, Run
+from goldstein.reductions.base import Answer, Options, Reduction, Run, register_reduction
 from goldstein.reductions.functions import Violation
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
@@ -62,7 +64,7 @@ MOST_CLOSED_IN = 8
 
 #: How far the end of a noisy search may be from a minimum, as a part of the way it went: for a
 #: simplex, and for a population; and the most variables of a population.
-CLOSE, WAY, MOST_EVOLVED = 0.01, 0.015, 200
+CLOSE, SPREAD, MOST_EVOLVED = 0.01, 0.015, 200
 
 #: How often a population is doubled where only noise is left, if no claim is possible anyway.
 DOUBLINGS = 3
@@ -81,11 +83,16 @@ _FINER = (Status.NOT_VERIFIED, Status.STALLED)
 Hint = Evidence | KKTCertificate | None
 
 
+@register_reduction
 class ValuesOnly(Reduction):
     """Searches with differences, each four times finer than the one before, until a claim that
     rests on statistics of fresh values meets the request."""
 
-    stages, kept_back = 3, 0
+    stages, reserve = 3, 0
+
+    @classmethod
+    def accepts(cls, problem: Problem, options: Options) -> bool:
+        return problem.stencil is not None
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
@@ -99,10 +106,14 @@ class ValuesOnly(Reduction):
             self.values, self._stencil, run.workers, exact=run.options.exact
         )
         self._eps = getattr(solver, "search_eps", None) or 0.5 * request.eps
-        self._attempts = 0
         self._last: Answer | None = None
 
     def begin(self, x: Vector) -> Vector:
+        if self.box.fixed.all():
+            raise InputError(
+                "all variables are fixed by their bounds: there is no other point, and no "
+                "difference of values to take. Leave a variable free, or call fun."
+            )
         with suppress(OutOfCalls):
             self._differences.listen(x)
         return x
@@ -184,18 +195,18 @@ class ValuesOnly(Reduction):
             return True
         try:
             source = self._claim(evidence)[0]
-            seen = promise(source, found.x, self.box, self._how, self._attempts)
+            seen = pilot_length(source, found.x, self.box, self._how)
         except OutOfCalls:
             return True
         return seen > self.request.eps
 
     def _evolved(self, start: Vector, found: Answer) -> Answer:
         """Go on by ranks of values where differences of them say no more."""
-        x, noise, seed = found.x, self._stencil.noise, self.request.seed + self._attempts
+        x, noise, seed = found.x, self._stencil.noise, self.request.seed + self._how.attempt
         if x.size > MOST_EVOLVED:
             return found
-        way = float(np.linalg.norm(x - start)) / math.sqrt(x.size)
-        way = max(way, self._stencil.step(x).max())
+        travelled = float(np.linalg.norm(x - start)) / math.sqrt(x.size)
+        travelled = max(travelled, self._stencil.step(x).max())
 
         def values_at(points: Matrix) -> Vector:
             return self.values.values_at(points, self.run.workers)
@@ -208,9 +219,9 @@ class ValuesOnly(Reduction):
 
         place = x
         if x.size <= MOST_CLOSED_IN:
-            place = close_in(values_at, inside, place, CLOSE * way, noise, seed, late)
+            place = close_in(values_at, inside, place, CLOSE * travelled, noise, seed, late)
         doublings = DOUBLINGS if self._hopeless else 0
-        place = evolve(values_at, inside, place, WAY * way, noise, seed, late, doublings)
+        place = evolve(values_at, inside, place, SPREAD * travelled, noise, seed, late, doublings)
         fun = self._value(place)
         assert found.fun is not None
         return replace(found, x=place, fun=fun) if fun <= found.fun + noise else found
@@ -235,7 +246,7 @@ class ValuesOnly(Reduction):
         """Say how stationary the violation of the constraints is, where they cannot be met."""
         violation = ValueOracle(Violation(self.system, hint.x))
         counted = CountedOracle(violation, int(max(1, self.values.limit - self.values.calls)))
-        self._attempts += 1
+        self._how = replace(self._how, attempt=self._how.attempt + 1)
         most, used = 1.0 - self._reach / self.request.delta, hint.weights > 0
         places = places_around(
             hint.x, hint.points[used], hint.weights[used], self.request.delta, self.box, most
@@ -243,7 +254,7 @@ class ValuesOnly(Reduction):
         try:
             return state_values(
                 counted, hint.x, places, self.request.delta, self.request.eps, self.box,
-                replace(self._how, lipschitz=None), self._attempts,
+                replace(self._how, lipschitz=None),
                 {**self.run.meta, "function": Violation.title},
             )  # fmt: skip
         except OutOfCalls:
@@ -260,7 +271,7 @@ class ValuesOnly(Reduction):
         place = outcome.state.x.copy()
         return Answer(place, status, fun=self._value(place))
 
-    def state(self, x: Vector) -> ValuesCertificate:
+    def claim(self, x: Vector) -> ValuesCertificate:
         """Say what can be said of a point as it is."""
         if not self.box.contains(x):
             raise InputError("x is outside its bounds; clip it: np.clip(x, lower, upper).")
@@ -275,7 +286,7 @@ class ValuesOnly(Reduction):
 
     def _state(self, x: Vector, evidence: Hint) -> ValuesCertificate | None:
         """Return what fresh draws support at x; points and weights are fixed before."""
-        self._attempts += 1
+        self._how = replace(self._how, attempt=self._how.attempt + 1)
         try:
             return self._stated(x, evidence)
         except OutOfCalls:
@@ -293,7 +304,7 @@ class ValuesOnly(Reduction):
             if around is None or not np.array_equal(around.x, x):
                 continue
             source, state = self._claim(around)
-            seen = promise(source, x, self.box, self._how, self._attempts)
+            seen = pilot_length(source, x, self.box, self._how)
             if seen < shortest:
                 best, shortest = state, seen
             if seen <= ENOUGH * self.request.eps:
@@ -302,7 +313,7 @@ class ValuesOnly(Reduction):
 
     def _claim(
         self, around: Evidence | KKTCertificate
-    ) -> tuple[Source, Callable[[], ValuesCertificate | None]]:
+    ) -> tuple[OfFunction, Callable[[], ValuesCertificate | None]]:
         """Return what samples of a claim are drawn from, and how it is stated."""
         x, request, how = around.x, self.request, self._how
         most, blur = 1.0 - self._reach / request.delta, self._differences.blur(x)
@@ -312,7 +323,7 @@ class ValuesOnly(Reduction):
             hint, problem = around, self.problem
             multiples = multiples_around(hint, self.box, request.delta, most, blur)
             return source_of(self.values, self.system, multiples, how), lambda: state_values_kkt(
-                self.values, problem, hint, multiples, *last, how, self._attempts, self.run.meta
+                self.values, problem, hint, multiples, *last, how, self.run.meta
             )
         noisy = bool(self._stencil.noise) and not self.problem.limited
         weights = np.ones_like(around.weights) if noisy else around.weights
@@ -322,10 +333,10 @@ class ValuesOnly(Reduction):
             return self.values.values_at(points, how.workers)
 
         if noisy:
-            places = balanced(values_at, places, how, self._attempts)
+            places = balanced(values_at, places, how)
         source = OfFunction(values_at, places)
         return source, lambda: state_values(
-            self.values, x, places, *last, self.box, how, self._attempts, self.run.meta
+            self.values, x, places, *last, self.box, how, self.run.meta
         )
 
     def _around(self, x: Vector) -> Hint:

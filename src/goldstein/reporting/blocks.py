@@ -103,6 +103,11 @@ class Download(Block):
 
 
 @dataclass(frozen=True)
+class Proof(Download):
+    """A proof file that the page itself decides about."""
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of the page."""
 

@@ -71,6 +71,7 @@ def geometry_of(certificate: Any) -> Geometry:
     none = np.zeros((0, x.size))
     gradients = np.asarray(getattr(certificate, "gradients", none))
     weights = np.asarray(getattr(certificate, "weights", np.zeros(0)))
+    points = getattr(certificate, "points", none)
     mean = np.asarray(getattr(certificate, "mean", np.zeros(x.size)))
     if len(gradients) and weights.sum() > 0:
         mean = weights @ gradients / weights.sum()
@@ -86,7 +87,7 @@ def geometry_of(certificate: Any) -> Geometry:
     centre = seen(x) if exact else np.zeros(2)
     return Geometry(
         centre=centre, basis=basis, radius=float(certificate.delta),
-        points=centre + seen(np.asarray(getattr(certificate, "points", none)) - x),
+        points=centre + seen(np.asarray(none if points is None else points) - x),
         directions=seen(getattr(certificate, "directions", none)),
         pivot=None if pivot is None else centre + seen(pivot - x), gradients=seen(gradients),
         mean=seen(mean), pushes=[(name, seen(push)) for name, push in pushes], rest=seen(rest),

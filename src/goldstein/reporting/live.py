@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from goldstein.reporting.page import body, page
-from goldstein.reporting.palette import matplotlib_for
 from goldstein.reporting.subject import Subject
+from goldstein.reporting.svg import matplotlib_for
 from goldstein.result import Asked, History, Result, Status
 
 #: Seconds between two pictures, and how many times longer than drawing one takes.

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from goldstein.reporting.wording import claim_of, trust_of
-from goldstein.result import History, Result
+from goldstein.result import History, Result, shown
 
 
 def html_of(thing: Any) -> str:
@@ -20,6 +20,8 @@ def html_of(thing: Any) -> str:
         return _observations(thing.history)
     if hasattr(thing, "certificates"):
         return _table("stationarity curve", _pairs(thing), head=("delta", "eps"))
+    if not hasattr(thing, "label"):
+        return f"<pre>{escape(repr(thing))}</pre>"
     return _table(type(thing).__name__, _certificate_rows(thing))
 
 
@@ -27,6 +29,7 @@ def _result(result: Result) -> str:
     rows = [
         ("status", f"{result.status.name}: {result.message}"),
         ("f(x)", f"{result.fun:.12g}"),
+        ("x", shown(result.x)),
         *([] if result.violation is None else [("violation", f"{result.violation:.3g}")]),
         ("calls", f"{result.nfev} values + {result.ngev} gradients, {result.nit} steps"),
         ("run", f"{result.time:.3g} s, method {result.method}, seed {result.seed}"),

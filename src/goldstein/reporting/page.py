@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import goldstein
+from goldstein.errors import InputError
 from goldstein.extras import missing_extra
+from goldstein.oracles import Oracle, as_oracle
 from goldstein.reporting.blocks import number
 from goldstein.reporting.sections import sections_of
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.wording import claim_of, shortfall_of, trust_of
+from goldstein.result import Result, minimality
+from goldstein.storage.files import replacing
 
 
 def page(subject: Subject, live: str = "") -> str:
@@ -49,6 +55,8 @@ def _head(subject: Subject) -> dict[str, Any]:
         ("time", f"{result.time:.3g} s"),
         ("method", result.method if subject.running else f"{result.method}, seed {result.seed}"),
     ]
+    if not subject.running:
+        facts.append(("minimum", minimality(certificate)))
     if subject.asked is not None:
         facts.insert(1, ("asked for", f"eps {number(subject.asked[0])}, delta "
                                       f"{number(subject.asked[1])}"))  # fmt: skip
@@ -90,10 +98,17 @@ def _environment() -> Any:
         if missing.name not in ("jinja2", "markupsafe"):
             raise
         raise missing_extra("a report", "Jinja2", "report") from None
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("goldstein.reporting"), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
+    environment.globals["checker"] = _ours(checker_source())
+    return environment
+
+
+def checker_source() -> str:
+    """Return the script that decides proof files, as it stands in the page made for that alone."""
+    return _resource("check.html").split('<script id="checker">')[1].split("</script>")[0]
 
 
 def _ours(text: str) -> Any:
@@ -106,3 +121,54 @@ def _ours(text: str) -> Any:
 @cache
 def _resource(name: str) -> str:
     return files("goldstein.reporting").joinpath("templates", name).read_text("utf-8")
+
+
+_NO_FUNCTION = "Pass the function to report() for checks, level lines and the curve."
+
+
+def write_report(
+    result: Any,
+    path: str | Path,
+    fun: Any = None,
+    jac: Callable[..., Any] | bool | None = None,
+    limits: dict[str, Any] | None = None,
+    title: str = "",
+) -> Path:
+    """Write the page of a result, or of many starts (`best`, `points`, `failures`)."""
+    many = result if hasattr(result, "best") and hasattr(result, "points") else None
+    best: Result = result if many is None else result.best
+    if best is None:
+        raise InputError("no run has ended with a result: there is nothing to report.")
+    asked = best.asked
+    oracle, known = (None, {}) if asked is None else (asked.fun, asked.limits)
+    if fun is not None:
+        oracle, known = _oracle(best, fun, jac), {}
+    subject = Subject(
+        best, title or _title(best, oracle), oracle, limits or known,
+        remark="" if oracle is not None else _NO_FUNCTION, starts=many,
+    )  # fmt: skip
+    return write_page(subject, path)
+
+
+def write_page(subject: Subject, path: str | Path) -> Path:
+    """Write the page of a subject, all or nothing; the suffix .html is added if there is none."""
+    target = Path(path)
+    if not target.suffix:
+        target = target.with_suffix(".html")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent} is no folder; make it, or name another one.")
+    html = page(subject)
+    with replacing(target) as file:
+        file.write(html.encode())
+    return target
+
+
+def _oracle(result: Result, fun: Any, jac: Any) -> Oracle:
+    layout = getattr(result.certificate, "layout", [0])
+    return as_oracle(fun, jac, (), layout)
+
+
+def _title(result: Result, oracle: Oracle | None) -> str:
+    recorded = getattr(result.certificate, "meta", {}).get("function")
+    name = oracle.name if oracle is not None else recorded
+    return f"A run on {name}" if isinstance(name, str) and name != "<lambda>" else "A run"

@@ -8,9 +8,14 @@ import numpy as np
 
 from goldstein.errors import InputError
 from goldstein.reporting.geometry import geometry_of, grid_around, value_function
-from goldstein.reporting.palette import matplotlib_for
-from goldstein.reporting.pictures.certificate import draw_gradients, draw_multipliers, draw_points
+from goldstein.reporting.pictures.certificate import (
+    draw_gradients,
+    draw_lines,
+    draw_multipliers,
+    draw_points,
+)
 from goldstein.reporting.pictures.run import draw_course, draw_curve, draw_training
+from goldstein.reporting.svg import matplotlib_for
 from goldstein.result import History, Result
 
 #: Seconds that level lines may take.
@@ -33,6 +38,11 @@ def plot_certificate(certificate: Any, ax: Any = None, fun: Any = None, zoom: fl
     """Draw points and gradients; into one Axes the gradients only."""
     if not (np.isfinite(zoom) and zoom > 0):
         raise InputError(f"zoom must be a positive number of radii, got {zoom!r}.")
+    if certificate.kind in ("minimum", "refutation"):
+        if fun is None:
+            raise InputError("a picture of a minimum needs the function: plot(fun=...).")
+        (one,) = _axes(ax, 1)
+        return draw_lines(one, certificate, value_function(fun))
     axes = _axes(ax, 2, alone=1)
     if len(axes) == 2:
         geometry = geometry_of(certificate)
@@ -62,7 +72,10 @@ def plot_result(result: Result, ax: Any = None) -> Any:
 
 
 def _draw_second(axes: Any, certificate: Any) -> None:
-    if hasattr(certificate, "multipliers") and not hasattr(certificate, "gradients"):
+    if hasattr(certificate, "said"):
+        axes.set_axis_off()
+        axes.set_title(certificate.said(), fontsize="small")
+    elif hasattr(certificate, "multipliers") and not hasattr(certificate, "gradients"):
         draw_multipliers(axes, certificate)
     else:
         draw_gradients(axes, geometry_of(certificate), float(certificate.eps))

@@ -13,13 +13,12 @@ import numpy as np
 from goldstein.certificates import Verification
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
-from goldstein.checker.layout import is_vector
+from goldstein.checker.layout import is_vector, put_together
 from goldstein.errors import GoldsteinError
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.constraints import as_system
 from goldstein.oracles.differences import Stencil
-from goldstein.oracles.problem import Problem
-from goldstein.oracles.structure import Structure
+from goldstein.oracles.function import flat_point
+from goldstein.oracles.problem import Problem, as_system
 from goldstein.reporting.geometry import Geometry, geometry_of
 from goldstein.result import History, Result
 
@@ -76,7 +75,7 @@ class Subject:
         """The point as one vector."""
         if self.certificate is not None:
             return np.asarray(self.certificate.x)
-        return Structure.of(self.result.x, "x")[1]
+        return flat_point(self.result.x, "x")[1]
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -129,15 +128,14 @@ class Subject:
     def _like(self) -> dict[str, Any]:
         """The layout of the run, which the page shows, where it is not that of a vector."""
         layout = getattr(self.certificate, "layout", [0])
-        return {} if is_vector(layout) else {"like": Structure(layout).build(self.x)}
+        return {} if is_vector(layout) else {"like": put_together(layout, self.x)}
 
     def _callable(self, fun: Oracle) -> tuple[Any, ...]:
         """The function as the certificate wants it: one of matrices or dicts gets those."""
         layout = getattr(self.certificate, "layout", [0])
         if is_vector(layout):
             return (fun,)
-        structure = Structure(layout)
         return (
-            lambda point: fun.value(Structure.of(point, "x")[1]),
-            lambda point: structure.build(fun.gradient(Structure.of(point, "x")[1])),
+            lambda point: fun.value(flat_point(point, "x")[1]),
+            lambda point: put_together(layout, fun.gradient(flat_point(point, "x")[1])),
         )

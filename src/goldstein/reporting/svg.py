@@ -5,11 +5,49 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from goldstein.extras import missing_extra
 from goldstein.reporting.blocks import Figure
-from goldstein.reporting.palette import Palette, matplotlib_for
+
+
+@dataclass(frozen=True)
+class Palette:
+    """What is drawn in which colour; shapes and words say the same once more."""
+
+    point: str = "#0072b2"
+    gradient: str = "#d55e00"
+    shortest: str = "#009e73"
+    constraint: str = "#cc79a7"
+    other: str = "#e69f00"
+    ink: str = "black"
+    faint: str = "0.6"
+
+
+def matplotlib_for(what: str) -> Any:
+    """Return matplotlib, or say which extra it comes with."""
+    try:
+        import matplotlib
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise missing_extra(what, "matplotlib", "report") from None
+    return matplotlib
+
+
+def palette() -> Palette:
+    """Return our colours, or those of the style the user has chosen."""
+    mpl = matplotlib_for("a picture")
+    ink, faint = mpl.rcParams["text.color"], mpl.rcParams["grid.color"]
+    cycle = mpl.rcParams["axes.prop_cycle"].by_key().get("color", [])
+    usual = mpl.rcParamsDefault["axes.prop_cycle"].by_key()["color"]
+    if cycle == usual or len(cycle) < 5:
+        return Palette(ink=ink, faint=faint)
+    point, gradient, shortest, constraint, other = cycle[:5]
+    return Palette(point, gradient, shortest, constraint, other, ink, faint)
+
 
 #: Colours while drawing; in the page each becomes a variable of the style sheet.
 _INK, _FAINT, _PAPER = "#14213d", "#9a9fa8", "#fdfdfc"
@@ -34,9 +72,9 @@ _VARIABLES = {
 
 
 def figure(
-    draw: Callable[[Any], None], caption: str, size: tuple[float, float] = (4.4, 3.4)
+    draw: Callable[..., Any], caption: str, *given: Any, size: tuple[float, float] = (4.4, 3.4)
 ) -> Figure:
-    """Draw into an Axes and return the picture as part of a page."""
+    """Draw what is given into an Axes and return the picture as part of a page."""
     mpl = matplotlib_for("a report")
     from matplotlib.figure import Figure as Canvas
     from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -47,7 +85,7 @@ def figure(
         mpl.rcParams.update({**_STYLE, "svg.hashsalt": caption})
         canvas = Canvas(figsize=size, layout="constrained")
         axes = canvas.subplots()
-        draw(axes)
+        draw(axes, *given)
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":
                 axis.set_major_formatter(FuncFormatter(_power))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from goldstein.result import minimality
+
 _CLAIMS = {
     "goldstein": "some convex combination of gradients taken within delta = {delta:.3g} of x has "
     "length at most eps = {eps:.3g}: x is ({eps:.3g}, {delta:.3g})-Goldstein stationary",
@@ -20,6 +22,8 @@ _CLAIMS = {
     "of f and of the constraints within delta = {delta:.3g} of x cancel up to eps = {eps:.3g}, "
     "with multipliers of the right signs; no constraint is violated by more than "
     "{feasibility:.3g} at x",
+    "minimum": "{said}: nowhere there is f lower than at x by more than {gap:.3g}",
+    "refutation": "{said}",
     "near-kkt": "within delta = {delta:.3g} of x there is a point that satisfies all constraints "
     "exactly and is KKT up to eps = {eps:.3g}",
 }
@@ -51,6 +55,8 @@ def claim_of(certificate: Any) -> str:
     return words.format(
         eps=certificate.eps,
         delta=certificate.delta,
+        gap=getattr(certificate, "gap", 0.0),
+        said=minimality(certificate),
         feasibility=getattr(certificate, "feasibility", 0.0),
         confidence=getattr(certificate, "confidence", 1.0),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial, wraps
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,14 @@ from scipy.optimize import OptimizeResult, OptimizeWarning
 from goldstein.api.inputs import as_vector, is_number
 from goldstein.api.minimize import minimize
 from goldstein.api.options import method_options
+from goldstein.calculus.tracing import TraceError, traced_oracle
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.errors import InputError
+from goldstein.checker.constrained.box import as_box
+from goldstein.errors import InputError, OracleError
 from goldstein.numerics.ball import smallest_delta
-from goldstein.oracles.constraints import lacks_gradient
+from goldstein.numerics.streams import seed_from, stream
+from goldstein.oracles.problem import given, lacks_gradient
 from goldstein.result import Result, Status
 from goldstein.solvers.loop import takes_result
 
@@ -26,6 +31,18 @@ TOL = 1e-5
 #: Values alone: what is claimed of a point, unless the user says otherwise. A claim of 1e-5 would
 #: take a million values, a search of that accuracy takes hundreds.
 CLAIM = 0.1
+
+#: The accuracy that `tol=0` stands for.
+LEAST = 2.0**-52
+
+#: How a slope is measured: random directions, and the step relative to the point.
+DIRECTIONS, STEP = 3, 2.0**-17
+
+#: Options that go with values only.
+STATISTICAL = {"confidence", "search_eps", "workers"}
+
+#: SciPy's own words.
+FIXED = "All independent variables were fixed by bounds."
 
 #: What `res.status` is; 99 is SciPy's own for a callback that stops a run.
 _ORDER = """
@@ -44,6 +61,17 @@ _OWN = (
 _LIMITS = ("maxfev", "maxfun")
 
 
+def _has_values_only(fun: Any, args: Any, x0: Any, options: dict[str, Any]) -> bool:
+    """Are values asked for, or can no gradient be derived from the code?"""
+    if STATISTICAL & options.keys():
+        return True
+    try:
+        traced_oracle(fun, args, as_vector(x0, "x0", exact=False))
+    except TraceError:
+        return True
+    return False
+
+
 class Method:
     """A `method` for `scipy.optimize.minimize`, and for the local searches of its global methods.
 
@@ -57,11 +85,14 @@ class Method:
     -----
     Options: `eps` and `delta`, the question; `rng` (default 0: as repeatable as SciPy's methods);
     `method`, `stationarity`, `lipschitz`, `max_calls`, `max_time`, `progress`, `checkpoint` as
-    in `goldstein.minimize`; `maxfev` or `maxfun` for `max_calls`; `maxiter`, a limit on descent
-    steps; `disp`; and the options of the method, as `goldstein.minimize` takes them.
+    in `goldstein.minimize`; `maxfev` or `maxfun` for `max_calls`; `gtol` for `eps`; `maxiter`, a
+    limit on descent steps; `disp`; and the options of the method, as `goldstein.minimize` takes
+    them.
 
-    Without a gradient (jac=None, "2-point" or "3-point") the method is "values": the search goes
-    on to `tol`, and the statistical certificate claims 0.1 unless `eps` is given. `workers`
+    Without a gradient (jac=None, "2-point" or "3-point") it is derived from the code of `fun`;
+    where that cannot be done the method is "values": the search goes on to `tol`, and the
+    statistical certificate claims 0.1 of the slope at `x0` (0.1 where f is flat) unless `eps` is
+    given. `workers`
     evaluate differences in parallel. The same where a constraint has no gradient (SciPy's default:
     a `NonlinearConstraint` without `jac`); that of `fun` is used where there is one.
 
@@ -96,33 +127,43 @@ class Method:
         callback: Callable[..., Any] | None = None,
         **options: Any,
     ) -> OptimizeResult:
-        for name, given in (("hess", hess), ("hessp", hessp)):
-            if given is not None:
-                warnings.warn(
-                    f"Method goldstein does not use second derivatives ({name}).",
-                    RuntimeWarning,
-                    stacklevel=3,
-                )
+        for name in compress(("hess", "hessp"), (hess is not None, hessp is not None)):
+            said = f"Method goldstein does not use second derivatives ({name})."
+            warnings.warn(said, RuntimeWarning, stacklevel=3)
         options = {**self.options, **options}
-        if jac is None and "method" not in options:
+        if jac is None and "method" not in options and _has_values_only(fun, args, x0, options):
             options["method"] = "values"  # SciPy hands '2-point' and '3-point' over as None
         blind = options.get("method", "auto") == "auto" and lacks_gradient(constraints)
         task, rest = self._task(options, blind)
         start = as_vector(x0, "x0", exact=False)
-        _set_target(task, rest, start, blind)
+        if start.size == 1 and callable(jac):
+            jac = _with_one_entry(jac)
+        statistical = blind or task.get("method") == "values"
+        slope = partial(_slope, fun, start, args, bounds, task["rng"]) if statistical else None
+        asked = _set_target(task, rest, start, slope)
         watch = _Watch(callback, rest.pop("maxiter", None))
         shown = rest.pop("disp", False)
         if rest:
             names = ", ".join(map(str, rest))
             warnings.warn(f"Unknown solver options: {names}", OptimizeWarning, stacklevel=3)
-        found = minimize(
-            fun, start, jac, args=args, bounds=bounds, constraints=constraints,
-            callback=watch.adapted(), **task,
-        )  # fmt: skip
+        box = as_box(bounds, start.size)
+        if box.fixed.all() and not given(constraints):
+            return _unmoved(box.lower, fun(box.lower, *args), 0, FIXED)
+        if watch.most == 0:
+            return _unmoved(start, fun(start, *args), CODES[Status.OUT_OF_CALLS], watch.limit)
+        try:
+            found = minimize(
+                fun, start, jac, args=args, bounds=bounds, constraints=constraints,
+                callback=watch.adapted(), **task,
+            )  # fmt: skip
+        except OracleError as failure:
+            return _not_finite(failure, start)
         res = as_optimize_result(found)
+        res.nfev += asked
         if watch.exhausted:
-            res.status = CODES[Status.OUT_OF_CALLS]
-            res.message = f"the limit of maxiter = {watch.most} descent steps was reached"
+            res.status, res.message = CODES[Status.OUT_OF_CALLS], watch.limit
+        elif watch.raised:
+            res.message = "`callback` raised `StopIteration`."
         if shown:
             print(found)
         return res
@@ -160,6 +201,7 @@ def as_optimize_result(found: Result) -> OptimizeResult:
         res.update(
             multipliers=found.multipliers, bound_multipliers=found.bound_multipliers,
             maxcv=found.violation, constr_nfev=found.constr_nfev, constr_njev=found.constr_njev,
+            constr_violation=found.violation,
         )  # fmt: skip
     return res
 
@@ -172,22 +214,70 @@ def _combination(certificate: Any) -> Vector | None:
     return certificate.mean if type(certificate) is ValuesCertificate else None
 
 
-def _set_target(task: dict[str, Any], rest: dict[str, Any], start: Vector, blind: bool) -> None:
-    """Take eps and delta out of the options, or derive them from tol."""
+def _unmoved(x: Vector, value: Any, status: int, message: str) -> OptimizeResult:
+    """Return the result of a search that never began."""
+    return OptimizeResult(
+        x=x, fun=float(value[0] if isinstance(value, tuple) else value), nit=0, nfev=1, njev=0,
+        status=status, success=status == 0, message=message, certificate=None,
+    )  # fmt: skip
+
+
+def _not_finite(failure: OracleError, start: Vector) -> OptimizeResult:
+    """Tell a start that is not finite, as SciPy does; the user's own exceptions pass."""
+    if failure.__cause__ is not None:
+        raise failure.__cause__
+    if failure.value is None or failure.call > 1:
+        raise failure
+    return _unmoved(start, failure.value, CODES[Status.NOT_VERIFIED], str(failure))
+
+
+def _with_one_entry(jac: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a derivative in one variable as a vector: a number will do in SciPy."""
+
+    @wraps(jac)
+    def gradient(x: Vector, *args: Any) -> Any:
+        return np.atleast_1d(jac(x, *args))
+
+    return gradient
+
+
+def _slope(fun: Callable[..., Any], x: Vector, args: Any, bounds: Any, rng: Any) -> float:
+    """Return how steep f is at x, by differences along a few random directions."""
+    box, draw, found = as_box(bounds, x.size), stream(seed_from(rng), 0, "slope"), [0.0]
+    for _ in range(DIRECTIONS):
+        step = draw.standard_normal(x.size)
+        step *= STEP * max(1.0, float(np.linalg.norm(x))) / float(np.linalg.norm(step))
+        ahead, behind = box.clip(x + step), box.clip(x - step)
+        rise = abs(fun(ahead, *args) - fun(behind, *args)) / (np.linalg.norm(ahead - behind) or 1.0)
+        found.append(float(rise) if np.isfinite(rise) else 0.0)
+    return float(np.sqrt(x.size)) * max(found)
+
+
+def _set_target(
+    task: dict[str, Any], rest: dict[str, Any], start: Vector, slope: Callable[[], float] | None
+) -> int:
+    """Take eps and delta out of the options, or derive them from tol and, for values, the slope.
+
+    Return how many values that took.
+    """
     tol = rest.pop("tol", None)
-    if tol is not None and not (is_number(tol) and 0 < tol < np.inf):
-        raise InputError(f"tol must be a positive finite number, got {tol!r}.")
-    tol = TOL if tol is None else float(tol)
-    eps, delta = rest.pop("eps", None), rest.pop("delta", None)
+    if tol is not None and not (is_number(tol) and 0 <= tol < np.inf):
+        raise InputError(f"tol must be a finite number, zero or more, got {tol!r}.")
+    tol = TOL if tol is None else max(float(tol), LEAST)
+    gtol = rest.pop("gtol", None)
+    eps, delta = rest.pop("eps", gtol), rest.pop("delta", None)
     if delta is None:
         delta = max(tol * max(1.0, float(np.abs(start).max())), smallest_delta(start))
+    asked = 0
     if eps is None:
         eps = tol
-        if blind or task.get("method") == "values":
+        if slope is not None:
+            asked = 2 * DIRECTIONS
             # The search has the accuracy, the statistical claim what it can have.
             task["options"] = {"search_eps": tol, **(task["options"] or {})}
-            eps = max(tol, CLAIM)
+            eps = max(tol, CLAIM * max(1.0, slope()))
     task |= {"eps": eps, "delta": delta}
+    return asked
 
 
 class _Watch:
@@ -195,7 +285,8 @@ class _Watch:
 
     def __init__(self, callback: Callable[..., Any] | None, most: int | None) -> None:
         self.callback, self.most = callback, most
-        self.steps, self.exhausted = 0, False
+        self.steps, self.exhausted, self.raised = 0, False, False
+        self.limit = f"the limit of maxiter = {most} descent steps was reached"
         self.modern = callback is not None and takes_result(callback)
 
     def adapted(self) -> Callable[..., Any] | None:
@@ -206,9 +297,15 @@ class _Watch:
         answer = None
         if self.callback is not None:
             seen = OptimizeResult(vars(intermediate_result))
-            answer = (
-                self.callback(intermediate_result=seen) if self.modern else self.callback(seen.x)
-            )
+            try:
+                answer = (
+                    self.callback(intermediate_result=seen)
+                    if self.modern
+                    else self.callback(seen.x)
+                )
+            except StopIteration:
+                self.raised = True
+                raise
         if self.most is not None and self.steps >= self.most:
             self.exhausted = True
             raise StopIteration

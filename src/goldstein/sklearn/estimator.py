@@ -10,7 +10,7 @@ import math
 import numbers
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +33,10 @@ from goldstein.storage.folder import NO_STORE, Folder, Store, described, digest,
 
 #: Parameters that do not change what is fitted, or that parts remember themselves.
 _FREE = ("checkpoint", "max_calls", "max_time", "n_jobs", "random_state", "warm_start")
+
+
+#: Features whose spreads differ by more than this factor are worth a warning.
+UNEVEN = 100.0
 
 
 class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
@@ -107,33 +111,24 @@ def known_classes(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def positive(name: str, value: Any) -> float:
-    """Return a positive finite number or say what is wrong with it."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not 0.0 < float(value) < math.inf:
-        raise InputError(f"{name} must be a positive finite number, got {value!r}.")
-    return float(value)
+def _rule(*limits: tuple[Callable[[float], bool], str]) -> Callable[[str, Any], float]:
+    """Return what returns a number within limits, or says in their words what is wrong with it."""
+
+    def checked(name: str, value: Any) -> float:
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        for allowed, words in limits:
+            if not real or not allowed(float(value)):
+                raise InputError(f"{name} must {words}, got {value!r}.")
+        return float(value)
+
+    return checked
 
 
-def finite(name: str, value: Any) -> float:
-    """Return a finite number or say what is wrong with it."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not math.isfinite(value):
-        raise InputError(f"{name} must be a finite number, got {value!r}.")
-    return float(value)
-
-
-def nonnegative(name: str, value: Any) -> float:
-    """Return a finite number that is not negative."""
-    if finite(name, value) < 0:
-        raise InputError(f"{name} must not be negative, got {value!r}.")
-    return float(value)
-
-
-def fraction(name: str, value: Any) -> float:
-    """Return a number strictly between 0 and 1."""
-    if not 0.0 < positive(name, value) < 1.0:
-        raise InputError(f"{name} must be between 0 and 1, got {value!r}.")
-    return float(value)
+_POSITIVE = (lambda value: 0.0 < value < math.inf, "be a positive finite number")
+_FINITE = (math.isfinite, "be a finite number")
+positive, finite = _rule(_POSITIVE), _rule(_FINITE)
+nonnegative = _rule(_FINITE, (lambda value: value >= 0.0, "not be negative"))
+fraction = _rule(_POSITIVE, (lambda value: value < 1.0, "be between 0 and 1"))
 
 
 def at_least(name: str, value: Any, least: int) -> int:
@@ -178,6 +173,32 @@ def drop_weightless(X: Any, y: NDArray[Any], weights: Vector) -> tuple[Any, NDAr
     """Return the rows of positive weight: the others are as good as absent."""
     kept = weights > 0
     return (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
+
+
+#: Entries up to which a sparse matrix is written out to put equal rows together.
+WRITTEN_OUT = 2_000_000
+
+
+def merged_rows(X: Any, targets: NDArray[Any], weights: Vector) -> tuple[Any, NDArray[Any], Vector]:
+    """Return equal rows of one target once, with their weights added, in an order of their own.
+
+    A search on them ends at the same point to the last bit, whether a row is repeated or has a
+    weight, and however the rows are ordered. A large sparse matrix stays as it is.
+
+    Examples
+    --------
+    >>> X = np.array([[2.0], [1.0], [2.0]])
+    >>> merged_rows(X, np.array([0, 1, 0]), np.ones(3))
+    (array([[2.], [1.]]), array([0, 1]), array([2., 1.]))
+    """
+    if sparse.issparse(X):
+        if X.shape[0] * X.shape[1] > WRITTEN_OUT:
+            return X, targets, weights
+        X = X.toarray()
+    whole = np.column_stack([targets, X])
+    rows, group = np.unique(whole, axis=0, return_inverse=True)
+    together = np.bincount(group.ravel(), weights=weights, minlength=len(rows))
+    return rows[:, 1:].copy(), rows[:, 0].astype(targets.dtype), together.astype(np.float64)
 
 
 def unless_equal(weights: Vector) -> Vector | None:
@@ -268,6 +289,22 @@ def warn_unless_reached(estimator: Any, certificates: list[Any]) -> None:
             f"reached eps = {reached:.3g} at delta = {estimator.delta:g}, asked for "
             f"eps = {estimator.eps:g}; raise {limits}, eps or delta, or scale the features.",
             ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def warn_if_uneven(X: Any) -> None:
+    """Say so where features of very different spread share one penalty."""
+    if not isinstance(X, np.ndarray) or len(X) < 2:
+        return
+    spreads = X.std(axis=0)
+    spreads = spreads[spreads > 0.0]
+    if spreads.size and spreads.max() > UNEVEN * spreads.min():
+        warnings.warn(
+            f"the spreads of the features differ by a factor of {spreads.max() / spreads.min():.2g}"
+            ", and the penalty is the same for all: scale them first, as in make_pipeline("
+            "StandardScaler(), RhoMarginSVC()).",
+            UserWarning,
             stacklevel=3,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from dataclasses import KW_ONLY, dataclass
@@ -11,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -21,13 +23,11 @@ from goldstein.fitting.fit import Fit, Options, whole_fit
 from goldstein.fitting.margin_fit import fit_margin
 from goldstein.fitting.native_fit import fit_native
 from goldstein.models.margin_problem import labelled_rows
-from goldstein.models.margin_svm import MarginSVM
-from goldstein.models.multiclass_margin import MulticlassMargin
+from goldstein.models.margin_svm import MarginSVM, MulticlassMargin
 from goldstein.numerics.long_sum import exact_sum
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import ChunkedRows, is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator
-from goldstein.sklearn.rows import merged_rows, spread
 from goldstein.storage.folder import Store
 
 #: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
@@ -103,6 +103,11 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         One row for two classes, else one row per class.
     rho_, C_, shift_ : float
         The loss that was used.
+    minimum_ : MinimumCertificate or None
+        How much lower the mean objective can be near the fit, or anywhere; of several machines the
+        largest gap. None where no minimum was proved, and for large data.
+    gap_ : float or None
+        `minimum_.gap`.
     certificate_ : NearCertificate or GoldsteinCertificate
         The weakest over the machines, near where obtained; `certificate_.meta["near"]` says
         "proved", or why not.
@@ -201,7 +206,9 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         labels, weights, kept = self._labels_and_weights(y, weights)
         rows = X if kept.all() else X[kept]
         self._native = self._choose_native(rows)
-        merged = merged_rows(rows, labels, weights) if self._native else (rows, labels, weights)
+        merged = (
+            check.merged_rows(rows, labels, weights) if self._native else (rows, labels, weights)
+        )
         self._choose_loss(merged[0], merged[2])
         seed, starts = check.seed_of_fit(self), self._starts()
         data = {"X": rows, "y": labels, "weights": weights, "starts": starts}
@@ -220,6 +227,7 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
                     for k, (signs, start) in enumerate(zip(self._signs(labels), starts))
                 )  # fmt: skip
         self._store(list(fits), X, y, float(weights.sum()))
+        check.warn_if_uneven(X)
         return self
 
     def objective(
@@ -345,17 +353,20 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
             Z: Any = ChunkedRows(X, signs, self.fit_intercept)
         else:
             Z = labelled_rows(X, signs, intercept=self.fit_intercept)
-        return MarginSVM(Z, *self._constants(weights))
+        return MarginSVM(Z, **self._constants(weights))
 
     def _native_model(self, X: Any, labels: NDArray[np.intp], weights: Vector) -> MulticlassMargin:
         _require_memory(X)
-        return MulticlassMargin(X, labels, len(self.classes_), *self._constants(weights))
+        return MulticlassMargin(X, labels, len(self.classes_), **self._constants(weights))
 
-    def _constants(self, weights: Vector) -> tuple[Any, ...]:
+    def _constants(self, weights: Vector) -> dict[str, Any]:
         """Return what the mean objective is made of beside the rows, without rounding."""
         total = exact_sum(weights)
         lam = 1 / (Fraction(self.C_) * total)
-        return self.rho_, lam, weights, self.shift_, self.fit_intercept, total
+        return {
+            "rho": self.rho_, "lam": lam, "weights": weights, "shift": self.shift_,
+            "intercept": self.fit_intercept, "total": total,
+        }  # fmt: skip
 
     def _options(self, seed: int, start: Vector | None, kept: Store) -> Options:
         return Options(
@@ -387,6 +398,10 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
             [fit.goldstein for fit in fits if fit.near is None] or self.certificates_,
             key=lambda c: c.eps,
         )
+        minima = [fit.minimum for fit in fits]
+        known = [m for m in minima if m is not None]
+        self.minimum_ = max(known, key=lambda m: m.gap) if len(known) == len(fits) else None
+        self.gap_ = None if self.minimum_ is None else self.minimum_.gap
         self.outliers_ = self._own_margin(X, y) < self.shift_
         check.remember_parameters(self)
         check.warn_unless_reached(self, [fit.goldstein for fit in fits])
@@ -410,3 +425,36 @@ def _require_memory(X: Any) -> None:
         raise InputError(
             "multi_class='native' needs the rows in memory; use multi_class='ovr' for a Dask array."
         )
+
+
+#: Rows that are centred at a time.
+BLOCK = 4096
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def spread(X: Any, weights: Vector, *, centred: bool) -> float:
+    """Return the weighted mean of |x_i - c|^2, where c is the mean row, or 0 if not centred.
+
+    1 where that is 0 or not a number float64 can hold.
+
+    Examples
+    --------
+    >>> spread(np.array([[1.0, 0.0], [3.0, 0.0]]), np.ones(2), centred=True)
+    1.0
+    """
+    shares = weights / weights.sum()
+    centre = np.asarray(_computed(X.T @ shares)).ravel() if centred else np.zeros(X.shape[1])
+    if sparse.issparse(X):
+        total = float(X.power(2).T.dot(shares).sum() - centre @ centre)
+    elif is_dask_array(X):
+        total = float(_computed((((X - centre) ** 2).sum(axis=1) * shares).sum()))
+    else:
+        total = 0.0
+        for start in range(0, X.shape[0], BLOCK):
+            part = X[start : start + BLOCK] - centre
+            total += float(shares[start : start + BLOCK] @ np.einsum("ij,ij->i", part, part))
+    return total if 0.0 < total < math.inf else 1.0
+
+
+def _computed(answer: Any) -> Any:
+    return answer.compute() if is_dask_array(answer) else answer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,16 +16,28 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from goldstein.api import certify, minimize
+from goldstein.api.starts import search_from, uninterrupted
+from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
+from goldstein.fitting.fit import FIT, NOT_ASKED, Fit, Options, near_or_note, whole_fit
 from goldstein.models.losses import make_loss
-from goldstein.models.network_pass import Weights
-from goldstein.models.networks import network_outputs, relu_one_layer, relu_two_layer
+from goldstein.models.networks import (
+    ReLUNetwork,
+    Weights,
+    network_outputs,
+    relu_one_layer,
+    relu_two_layer,
+)
+from goldstein.oracles import Oracle
 from goldstein.sklearn import estimator as check
-from goldstein.sklearn.chunked import is_dask_array
-from goldstein.sklearn.chunked_network import ChunkedNetwork, chunked_outputs
+from goldstein.sklearn.chunked import ChunkedNetwork, chunked_outputs, is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator
-from goldstein.sklearn.network_fit import Network, Training, fit_network
+
+#: Standard deviation of a normal law in units of its median deviation.
+NORMAL = 1.4826
 
 
 @dataclass(eq=False, repr=False)
@@ -82,6 +95,10 @@ class _ReLUNet(ProvedEstimator):
         Hidden weights, biases last.
     output_coef_, output_intercept_
         Output weights and biases; there are no output biases when layers = 1.
+    minimum_ : MinimumCertificate or None
+        How much lower the mean objective can be near the fit; None where no minimum was proved.
+    gap_ : float or None
+        `minimum_.gap`.
     certificate_ : NearCertificate or GoldsteinCertificate
         Near where obtained; `certificate_.meta["near"]` says "proved", or why not.
     near_stationarity_ : (float, float) or None
@@ -230,6 +247,8 @@ class _ReLUNet(ProvedEstimator):
         self.objective_ = fit.value
         self.n_iter_ = max(fit.iterations, 1)
         self.certificate_ = fit.near or fit.goldstein
+        self.minimum_ = fit.minimum
+        self.gap_ = None if fit.minimum is None else fit.minimum.gap
         self.goldstein_stationarity_ = (fit.goldstein.eps, fit.goldstein.delta)
         self.near_stationarity_ = None if fit.near is None else (fit.near.eps, fit.near.delta)
         self._total, self._trained = total, train
@@ -256,6 +275,13 @@ class _ReLUNet(ProvedEstimator):
         X = self._checked_inputs(X)
         weights = Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
         return _network_outputs(X, weights)
+
+
+def _weighted_median(values: Vector, weights: Vector) -> float:
+    """Return the least value that half of the weight does not exceed."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reached, 0.5 * reached[-1])])
 
 
 def _joined(weights: Iterable[Any]) -> Vector:
@@ -299,10 +325,25 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
         answer: Vector = self._outputs(X) * self._spread + self._centre
         return answer
 
+    def _data(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Any, Vector]:
+        # A row that is repeated and one with a weight are the same, to the last bit.
+        X, y, weights = super()._data(X, y, sample_weight, reset=reset)
+        if self.early_stopping or is_dask_array(X):
+            return X, y, weights
+        merged = check.merged_rows(X, y, weights)
+        plain = len(merged[1]) == len(y) and (weights == weights[0]).all()
+        return (X, y, weights) if plain else merged
+
     def _learn_targets(self, y: NDArray[Any], weights: Vector) -> None:
         shares = check.unless_equal(weights)
         self._centre = float(np.average(y, weights=shares))
         self._spread = float(np.average((y - self._centre) ** 2, weights=shares)) ** 0.5 or 1.0
+        if self.loss != "squared":
+            # A few wild targets must not set the unit in which a residual counts as large.
+            parts = np.ones(len(y)) if shares is None else shares
+            centre = _weighted_median(y, parts)
+            typical = NORMAL * _weighted_median(np.abs(y - centre), parts)
+            self._centre, self._spread = centre, typical or self._spread
 
     def _targets(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], Vector | None]:
         return (y - self._centre) / self._spread, check.unless_equal(weights)
@@ -372,3 +413,119 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         self, outputs: Vector, target: NDArray[Any], weights: Vector | None
     ) -> float:
         return float(np.average(self._winners(outputs) == target, weights=weights))
+
+
+Network = ReLUNetwork | ChunkedNetwork
+
+
+@dataclass(frozen=True)
+class Training(Options):
+    """How to train: `score` is the validation score of parameters, with which it stops early."""
+
+    solver: str = "auto"
+    batch_size: int = 64
+    patience: int = 1
+    score: Callable[[Vector], float] | None = None
+
+
+class Batches(Oracle):
+    """A network's objective with noisy gradients from random batches."""
+
+    def __init__(self, model: ReLUNetwork, batch_size: int) -> None:
+        self.model = model
+        self.dim = model.dim
+        self.knows_kinks = True
+        self.samples = int(model.setting.X.shape[0])
+        self.batch_size = min(batch_size, self.samples)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def value(self, x: Vector) -> float:
+        return self.model.value(x)
+
+    def gradient(self, y: Vector) -> Vector:
+        return self.model.gradient(y)
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        rows = rng.choice(self.samples, self.batch_size, replace=False)
+        return self.model.sample_gradient(x, rows)
+
+
+def fit_network(model: Network, training: Training) -> Fit:
+    """Train from the start that is given, or from random ones, and keep the best."""
+    return whole_fit(training, model, lambda: _fit(model, training))
+
+
+def _fit(model: Network, training: Training) -> Fit:
+    begin = time.perf_counter()
+    kept, score = training.kept, training.score
+    if training.start is not None:
+        starts = [training.start]
+    else:
+        starts = [model.start(training.seed + k) for k in range(training.n_init)]
+
+    def train(k: int) -> Fit:
+        return kept.part(
+            f"start-{k}", FIT,
+            lambda: _train(model, training, starts[k], training.begin(begin), f"start-{k}"),
+            training.limits,
+            final=lambda fit: score is None and fit.goldstein.eps <= training.eps,
+            holds=lambda fit: fit.holds(model),
+        )  # fmt: skip
+
+    best = search_from(
+        range(len(starts)),
+        train,
+        (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.x)),
+    )
+    return best.concluded(*_near(model, best, training, training.begin(begin)))
+
+
+def _train(model: Network, training: Training, x0: Vector, begin: float, name: str) -> Fit:
+    watch = None if training.score is None else _Watch(training.score, training.patience, x0)
+    oracle: Oracle = model
+    if isinstance(model, ReLUNetwork) and training.solver != "auto":
+        oracle = Batches(model, training.batch_size)
+    asked: dict[str, Any] = {"eps": training.eps, "delta": training.delta, "rng": training.seed}
+    run = minimize(
+        oracle, x0, method=training.solver, max_calls=training.max_calls,
+        max_time=training.time_left(begin), callback=watch,
+        checkpoint=training.kept.journal(name), **asked,
+    )  # fmt: skip
+    result = uninterrupted(run)
+    theta, certificate = result.x, result.certificate
+    if watch is not None:
+        watch(theta)
+        if not np.array_equal(theta, watch.best):
+            theta, certificate = watch.best, None
+    if not isinstance(certificate, GoldsteinCertificate):
+        certificate = certify(model, theta, **asked)
+    return Fit(theta, model.value(theta), certificate, None, result.nit)
+
+
+class _Watch:
+    """A callback that remembers the best validation score and stops when it no longer rises."""
+
+    def __init__(self, score: Callable[[Vector], float], patience: int, x0: Vector) -> None:
+        self.score, self.patience = score, patience
+        self.best, self.best_score, self.since = x0.copy(), score(x0), 0
+
+    def __call__(self, x: Vector) -> bool:
+        here = self.score(x)
+        self.since += 1
+        if here > self.best_score:
+            self.best, self.best_score, self.since = x.copy(), here, 0
+        return self.since >= self.patience
+
+
+def _near(
+    model: Network, fit: Fit, training: Training, begin: float
+) -> tuple[NearCertificate | None, str]:
+    """Return a near certificate, or None, and why there is none."""
+    if training.near and not isinstance(model, ReLUNetwork):
+        return None, "not tried: the exact proof needs all rows in one place"
+    if training.near and isinstance(fit.goldstein, GoldsteinCertificate):
+        return near_or_note(model, fit.goldstein, training, training.proof_deadline(begin))
+    return None, NOT_ASKED

@@ -3,6 +3,7 @@
 from goldstein.solvers.auto import Auto
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.pingd import PINGD, BundlePINGD
+from goldstein.solvers.ralg import RAlgorithm
 from goldstein.solvers.stochastic import O2NC, PSINGD, AdamO2NC
 from goldstein.solvers.values import Values
 from goldstein.solvers.zeroth_order import ZerothOrder
@@ -14,6 +15,7 @@ REGISTRY: dict[str, type[Solver]] = {
         Auto,
         PINGD,
         BundlePINGD,
+        RAlgorithm,
         PSINGD,
         O2NC,
         AdamO2NC,
@@ -31,6 +33,7 @@ __all__ = [
     "Auto",
     "BundlePINGD",
     "Evidence",
+    "RAlgorithm",
     "Request",
     "Solver",
     "State",

@@ -1,11 +1,11 @@
-"""`auto`: a quasi-Newton search and Bundle-PINGD take turns over one shared bundle.
+"""`auto`: a portfolio of a quasi-Newton search and Bundle-PINGD over one shared bundle.
 
 In many variables a third search joins them (`coordinate_sweep`) for as long as it wins.
 
-The quasi-Newton half is fast and proves nothing. The bundle half is Algorithm 1 with the shortest
-vector of the hull: from wherever it stands it descends by a fixed amount or certifies, whatever the
-other half does. Neither half ever takes the other to a higher value, and the bundle half keeps at
-least a fixed share of the calls, so the finite-time bound holds up to that share.
+The quasi-Newton member is fast and proves nothing. The bundle member is Algorithm 1 with the
+shortest vector of the hull: from wherever it stands it descends by a fixed amount or certifies,
+whatever the other does. Neither ever takes the other to a higher value, and the bundle member keeps
+at least a fixed share of the calls, so the finite-time bound holds up to that share.
 
 Here is the memory of the search and its arithmetic; its decisions are in `logic`.
 """
@@ -13,7 +13,7 @@ Here is the memory of the search and its arithmetic; its decisions are in `logic
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,25 +34,26 @@ from goldstein.solvers.logic.portfolio import (
     BUNDLE,
     NEWTON,
     look_back,
-    open_turn,
+    open_slice,
     refuted,
+    reschedule,
     stalled,
-    take_turns,
 )
 from goldstein.solvers.memory import DEFAULT, ELEMENTS, GradientMemory, plan
 from goldstein.solvers.partitioned import PartitionedSearch
+from goldstein.solvers.placement import firm
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
 from goldstein.solvers.tuning import TUNING
 
-#: In many variables a proof that failed is tried again for an eps smaller by this factor, down to
-#: this part of the one that was asked for.
-LESS_EPS, LEAST_EPS = 0.9, 0.3
+#: A proof that failed is tried again for an eps smaller by this factor (in many variables by the
+#: second), down to this part of the one that was asked for.
+HALVED, LESS_EPS, LEAST_EPS = 0.5, 0.9, 0.3
 
 
 @dataclass(kw_only=True, slots=True)
 class AutoState(BallState):
-    """Both searches, and whose turn it is."""
+    """Both searches, and which one runs."""
 
     memory: GradientMemory
     newton: QuasiNewton
@@ -60,8 +61,11 @@ class AutoState(BallState):
     dim: int
     #: The start and its value.
     origin: tuple[Vector, float]
-    #: Radius of the ball the bundle half is working in.
+    #: Radius of the ball the bundle member is working in.
     working: float
+    #: Its last trial point, and f there.
+    tried: Vector = field(default_factory=lambda: np.zeros(0))
+    tried_value: float = math.inf
     #: The evidence is in the bundle.
     proved: bool = False
     #: Entries of the memory that were offered to the bundle, and the radius they were offered for.
@@ -69,16 +73,14 @@ class AutoState(BallState):
     gathered: float = 0.0
     #: Gradients at points that were not drawn at random have failed the judge.
     refuted: bool = False
-    #: The fast half, without its model, has ended.
-    settled: bool = False
-    #: There is a fast half; whose turn it is, when and where it began, and when it ends.
-    two_halves: bool = True
-    turn: int = NEWTON
-    turn_began: int = 0
-    turn_ends: int = 0
-    turn_value: float = math.inf
-    #: The fast half's share of the calls; how fast the halves lowered f in their turns.
-    share: float = TUNING.share
+    #: There is a quasi-Newton member; which one runs, when and where it began, and when it ends.
+    has_portfolio: bool = True
+    member: int = NEWTON
+    slice_began: int = 0
+    slice_ends: int = 0
+    slice_value: float = math.inf
+    #: The quasi-Newton member's share of the calls; how fast the members lowered f.
+    share: float = 0.5
     newton_rate: float = math.nan
     bundle_rate: float = math.nan
     #: The last value that counted in the theorem, and moves since then that do not.
@@ -150,6 +152,9 @@ class AutoState(BallState):
     def remember_found(self) -> None:
         self.memory.add(self.point, self.found, perturbed=True)
 
+    def learn(self, point: Vector, gradient: Vector) -> None:
+        self.memory.add(point, gradient, perturbed=True)
+
     def remember_fresh(self) -> None:
         """Believe what the judge was told."""
         assert self.rejected is not None
@@ -181,21 +186,22 @@ class AutoState(BallState):
     def return_to_centre(self) -> None:
         self.x = self.centre
 
+    def keep_tried(self) -> None:
+        self.tried = self.point
+
+    def was_tried(self) -> bool:
+        return np.array_equal(self.point, self.tried)
+
     def draw_first(self, radius: float) -> None:
         self.point = uniform_in_ball(self.rng, self.centre, radius)
 
-    # ---------------------------------------------------------------- the fast half
+    # ---------------------------------------------------------------- the quasi-Newton member
 
     def follow_newton(self) -> None:
         self.x = self.newton.x
 
     def restart_newton(self) -> None:
         self.newton.restart(self.x, self.fx)
-
-    def begin_plain(self) -> None:
-        """Let BFGS without a model begin at the start."""
-        self.newton = QuasiNewton(self.dim, self.rng, self.memory, model=False)
-        self.newton.restart(*self.origin)
 
 
 class Auto(Solver):
@@ -204,14 +210,14 @@ class Auto(Solver):
     Parameters
     ----------
     newton : bool
-        Switch the quasi-Newton half off to see Bundle-PINGD with a working radius alone.
+        Switch the quasi-Newton member off to see Bundle-PINGD with a working radius alone.
     capacity : int, optional
-        Gradients kept by the bundle half; default d + 2, at least 60 and at most 1000 (fewer
+        Gradients kept by the bundle member; default d + 2, at least 60 and at most 1000 (fewer
         above d = 2e4: what fits into `max_memory`).
     memory : int, optional
-        Gradients shared between the halves; default 4 min(d, 200) + 100, with the same limit.
+        Gradients shared between the members; default 4 min(d, 200) + 100, with the same limit.
     line : {"random", "bisection", "hybrid"}
-        Where the bundle half looks after a failed step; see `BundlePINGD`.
+        Where the bundle member looks after a failed step; see `BundlePINGD`.
     max_memory : int, optional
         Bytes that the arrays of the search may take, judging its evidence included; default 2e9.
         Fewer gradients are kept to stay below it.
@@ -280,8 +286,8 @@ class Auto(Solver):
             rng=rng,
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
             line=LINES.index(self.line),
-            two_halves=self.newton,
-            turn=NEWTON if self.newton else BUNDLE,
+            has_portfolio=self.newton,
+            member=NEWTON if self.newton else BUNDLE,
             short_of_memory=not budget.ample,
         )
         if self.sweep and d >= MANY_VARIABLES:
@@ -292,13 +298,13 @@ class Auto(Solver):
             allowed = int(ELEMENTS * (self.max_memory or DEFAULT))
             state.partitioned = PartitionedSearch.of(oracle, allowed, own)
         state.newton.restart(state.x, fx)
-        open_turn(state, oracle.calls)
+        open_slice(state, oracle.calls)
         return state
 
     def _quasi_newton(
         self, dim: int, rng: np.random.Generator, memory: GradientMemory
     ) -> QuasiNewton:
-        """The seam where a test sabotages the fast half."""
+        """The seam where a test sabotages the quasi-Newton member."""
         budget = plan(dim, self.max_memory)
         newton = QuasiNewton(dim, rng, memory, pairs=budget.pairs)
         newton.limited = newton.limited and budget.matrix
@@ -310,12 +316,12 @@ class Auto(Solver):
         if rejected:
             refuted(state, oracle.calls)
             state.rejected = None
-            if state.dim >= MANY_VARIABLES:
-                # The same gradients would be offered again: more of them give the judge room.
-                state.eps = max(LEAST_EPS * request.eps, LESS_EPS * state.eps)
+            # The same gradients would be offered again: shorter vectors give the judge room.
+            less = LESS_EPS if state.dim >= MANY_VARIABLES else HALVED
+            state.eps = min(state.eps, max(LEAST_EPS * request.eps, less * state.eps))
         if self._searches_structure(oracle, state, rejected):
             return
-        if state.turn == NEWTON:
+        if state.member == NEWTON:
             newton_member.prepare(state)
             try:
                 state.newton.step(oracle)
@@ -328,18 +334,19 @@ class Auto(Solver):
             first = bundle_member.begin(state)
             drive(oracle, state, first, bundle_member.told, bundle_member.kinked)
         if state.proved:
-            state.evidence = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
+            known = state.bundle.evidence(state.x, state.dim < MANY_VARIABLES)
+            state.evidence = firm(oracle, known, state, state.refuted, request.seed, state.learn)
             if state.short_of_memory:
                 state.bundle.release()
-        take_turns(state, oracle.calls)
+        reschedule(state, oracle.calls)
         look_back(state)
         if stalled(state, oracle.calls):
             state.status = Status.STALLED
 
     def _searches_structure(self, oracle: CountedOracle, state: AutoState, rejected: bool) -> bool:
-        """Let those that know the elements of a sum, or the coordinates, have their turn."""
+        """Let those that know the elements of a sum, or the coordinates, run."""
         partitioned = state.partitioned
-        if partitioned is not None and partitioned.takes_turn(oracle.calls):
+        if partitioned is not None and partitioned.is_due(oracle.calls):
             partitioned.step(oracle, state)
             look_back(state)
             return True
@@ -349,7 +356,7 @@ class Auto(Solver):
                 state.sides = None
             return True
         sweeps.stay(state, oracle.calls, rejected)
-        if sweeps.takes_turn(state, oracle.calls):
+        if sweeps.is_due(state, oracle.calls):
             assert state.sweep is not None
             state.midway = True
             if state.sweep.step(oracle) and sweeps.ended(state, oracle.calls):

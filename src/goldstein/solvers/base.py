@@ -90,7 +90,8 @@ class State:
     evidence : set when the solver believes to have met the request
     rejected : certificate layer's fresh (points, gradients) after evidence was turned down
     status : set when the solver gives up
-    earlier : f at x between a quarter and a half of the steps ago, where a solver keeps that
+    earlier : f at x between a quarter and a member of the steps ago, where a solver keeps that
+    doubts : how often evidence was offered that may not survive
     midway : what the solver is in the midst of shows in f at its end only
     violation : of the constraints at x, where there are any, for those who watch
     """
@@ -107,6 +108,7 @@ class State:
     notes: dict[str, Any] = field(default_factory=dict)
     violation: float | None = None
     earlier: float = -np.inf
+    doubts: int = 0
     midway: bool = False
 
 

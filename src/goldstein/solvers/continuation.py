@@ -38,13 +38,16 @@ MORE = 0.25
 #: Where f has shown that it is not convex, what a certificate says of the gap is not to be
 #: believed: the search gets this many calls to show what else there is.
 PATIENCE = 200
+#: Unless it is smaller by this factor: then there is nothing near that would be worth it.
+DOUBTED = 0.1
 #: A run may take this many times the calls of its first certificate, and that many more; called
 #: back, it may take that many more to certify what it has found.
 LONGEST, SHORTEST = 4, 1000
 #: A search looks as far as this part of the start's length, or of 1, at least.
 REACH = 0.1
-#: f is not convex, as seen from x, where this part of the gradients says so, and no fewer of them.
-ODD, LEAST_ODD = 0.04, 2
+#: f is not convex, as seen from the heaviest points of the support, where this part of the
+#: gradients says so on average, and no fewer of them.
+ODD, LEAST_ODD, SEEN_FROM = 0.035, 2, 8
 #: A gradient says so where the cosine between its change and the offset is below minus this.
 COSINE = 1e-3
 #: Numbers that are copied at a time.
@@ -87,15 +90,15 @@ class Continuation:
         if not first and self._finer == 1.0:
             return False  # it was called back to certify, and has
         self.held = Held(state.x.copy(), state.fx, certificate)
-        if not self._nonconvex and optimality_gap(certificate, self._start[0]) <= self._least(
-            state
-        ):
-            return False
         if first:
-            self._until, self._limit = EARLY, LONGEST * calls + SHORTEST
             self._nonconvex = self._has_come_down(state) and contradicts_convexity(
                 certificate, *self.solver.known(state)
             )
+        enough = self._least(state) * (DOUBTED if self._nonconvex else 1.0)
+        if optimality_gap(certificate, self._start[0]) <= enough:
+            return False
+        if first:
+            self._until, self._limit = EARLY, LONGEST * calls + SHORTEST
             if self._nonconvex:
                 self._until = calls + PATIENCE
         self._extend(state, calls)
@@ -169,14 +172,14 @@ def optimality_gap(certificate: Any, start: Vector) -> float:
 
 def contradicts_convexity(certificate: Any, points: Matrix, gradients: Matrix) -> bool:
     """Are there gradients that no convex f has, as seen from the support of the certificate?"""
-    support = int(np.argmax(certificate.weights))
-    y, g = certificate.points[support], certificate.gradients[support]
-    odd = 0
-    width = max(1, _AT_ONCE // y.size)
+    heaviest = np.argsort(-certificate.weights, kind="stable")[:SEEN_FROM].tolist()
+    odd = np.zeros(len(heaviest), dtype=int)
+    width = max(1, _AT_ONCE // certificate.x.size)
     for first in range(0, len(points), width):
-        offset = points[first : first + width] - y
-        change = gradients[first : first + width] - g
-        inner = np.einsum("ij,ij->i", offset, change)
-        squares = np.einsum("ij,ij->i", offset, offset) * np.einsum("ij,ij->i", change, change)
-        odd += int(np.count_nonzero(inner < -COSINE * np.sqrt(squares)))
-    return odd >= max(LEAST_ODD, ODD * len(points))
+        for place, j in enumerate(heaviest):
+            offset = points[first : first + width] - certificate.points[j]
+            change = gradients[first : first + width] - certificate.gradients[j]
+            inner = np.einsum("ij,ij->i", offset, change)
+            squares = np.einsum("ij,ij->i", offset, offset) * np.einsum("ij,ij->i", change, change)
+            odd[place] += np.count_nonzero(inner < -COSINE * np.sqrt(squares))
+    return bool(odd.mean() >= max(LEAST_ODD, ODD * len(points)))

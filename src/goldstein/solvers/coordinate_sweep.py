@@ -13,7 +13,7 @@ Gradients at opposite corners of small boxes around x show both sides of every v
 much its partial derivatives depend on the sides of the others (not at all for an l1 norm, in a
 chain of terms on those of its neighbours). If 0 lies between the two sides all the same, a few
 dozen gradients at chosen corners cancel (`side_expansion`), however many kinks there are. They are
-left to the half with the guarantee.
+left to the bundle member.
 """
 
 from __future__ import annotations

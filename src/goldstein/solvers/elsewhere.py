@@ -17,7 +17,7 @@ from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point
 
 #: Whatever the direction, every other point is drawn from the whole ball.
-WAYS = ("along", "anywhere", "nearer", "anywhere", "opposite", "anywhere")
+DIRECTIONS = ("along", "anywhere", "nearer", "anywhere", "opposite", "anywhere")
 
 #: Nearer places are looked at down to this part of the radius.
 NEAREST = 2.0**-10
@@ -47,14 +47,14 @@ def elsewhere(
     >>> bool(max(far) <= 0.1)
     True
     """
-    way = WAYS[turn % len(WAYS)]
-    if way == "along":
+    direction = DIRECTIONS[turn % len(DIRECTIONS)]
+    if direction == "along":
         y = support[rng.integers(len(support))]
         return _slid(rng, y, x, m, norm, radius)
-    if way == "anywhere":
+    if direction == "anywhere":
         return uniform_in_ball(rng, x, radius)
     nearer = radius * NEAREST ** rng.random()
-    if way == "nearer":
+    if direction == "nearer":
         return conic_point(rng, x, m, norm, nearer, ratio)
     y = 2.0 * x - support[rng.integers(len(support))]
     return _inside(uniform_in_ball(rng, y, 0.1 * nearer), x, radius)
@@ -64,11 +64,11 @@ def _slid(
     rng: np.random.Generator, y: Vector, x: Vector, m: Vector, norm: float, radius: float
 ) -> Vector:
     """Move y against m, to a random point of what the ball has of that line, and a bit beside."""
-    offset, way = y - x, -m / norm
-    along = float(offset @ way)
+    offset, along_m = y - x, -m / norm
+    along = float(offset @ along_m)
     inner = inner_radius(x, radius)
     left = math.sqrt(max(0.0, along * along + inner * inner - float(offset @ offset))) - along
-    z = y + rng.random() * max(left, 0.0) * way
+    z = y + rng.random() * max(left, 0.0) * along_m
     return _inside(uniform_in_ball(rng, z, 1e-3 * radius), x, radius)
 
 

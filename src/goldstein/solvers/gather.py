@@ -47,6 +47,12 @@ class Enrichment:
     descent_fall: float = 0.0
     kinks: int = 0
 
+    def saw(self, fall: float, along: Vector, radius: float, norm: float, ratio: float) -> None:
+        """Take note of a step, if f falls as much as the bound promises."""
+        if fall > 0.25 * radius * norm:
+            self.descent, self.descent_fall = along, fall
+            self.descent_step = radius * (1.0 - ratio / 8.0)
+
 
 def enrich(
     oracle: CountedOracle,
@@ -90,13 +96,9 @@ def enrich(
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
                 look = asked & (asked - 1) == 0 or since == patience - 1
                 if look and found.descent is None and oracle.has_value:
-                    if value_at_x is None:
-                        value_at_x = oracle.value(x)
-                    trial = trial_point(x, m, norm, radius, ratio)
-                    fall = value_at_x - oracle.value(trial)
-                    if fall > 0.25 * radius * norm:
-                        found.descent, found.descent_fall = -m / norm, fall
-                        found.descent_step = radius * (1.0 - ratio / 8.0)
+                    value_at_x = oracle.value(x) if value_at_x is None else value_at_x
+                    fall = value_at_x - oracle.value(trial_point(x, m, norm, radius, ratio))
+                    found.saw(fall, -m / norm, radius, norm, ratio)
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
                 stuck = old >= _STUCK or since >= max(_SLOW, x.size // 8)

@@ -24,6 +24,7 @@ from goldstein.errors import (
 )
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
+from goldstein.solvers.ask_tell import Answers
 from goldstein.solvers.base import VALUE_LIMIT, Evidence, Request, Solver, State
 from goldstein.solvers.continuation import Continuation
 from goldstein.solvers.logic.portfolio import IDLE_LIMIT
@@ -113,6 +114,8 @@ def run(
     status: Status | None = None
     try:
         oracle.deadline = watch.deadline
+        # Differences of noisy values are other ones each time.
+        oracle.answers = None if solver.on_values else Answers(x0.size)
         state = end.state = solver.start(oracle, x0, request)
         watch.record(state)
         if continuation is not None:
@@ -138,7 +141,7 @@ def run(
         failure.last_good = oracle.seen(end.state).x.copy() if end.history.calls else None
         raise
     finally:
-        oracle.deadline = math.inf
+        oracle.deadline, oracle.answers = math.inf, None
     end.status = status
     if continuation is not None and continuation.held is not None and status in _CUT_SHORT:
         end.certificate, end.status = continuation.answer(end.state), Status.VERIFIED

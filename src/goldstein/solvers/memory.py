@@ -13,8 +13,37 @@ import numpy as np
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.errors import InputError
-from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.solvers.tuning import TUNING
+
+
+class LipschitzGuard:
+    """Hold L and raise it whenever a gradient contradicts it.
+
+    A violation sets L to max(2 L, |g|). Seeing no violation does not prove L: then only the
+    probability statement of the theorem is lost, a certificate stays sound.
+
+    Examples
+    --------
+    >>> guard = LipschitzGuard(1.0)
+    >>> guard.observe(3.0), guard.value
+    (True, 3.0)
+    """
+
+    def __init__(self, given: float | None) -> None:
+        number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+        if given is not None and not (number and math.isfinite(given) and given > 0):
+            raise InputError(
+                f"lipschitz must be a positive number or None (estimate it), got {given!r}."
+            )
+        self.value = given or 0.0
+
+    def observe(self, gradient_norm: float) -> bool:
+        """Take note of |g|; return True when L had to be raised."""
+        if gradient_norm <= self.value:
+            return False
+        self.value = max(2.0 * self.value, gradient_norm)
+        return True
+
 
 #: Bytes that a search may use where the user does not say.
 DEFAULT = 2_000_000_000
@@ -50,11 +79,11 @@ class MemoryBudget:
     Attributes
     ----------
     bundle : int
-        Gradients of the half with the guarantee.
+        Gradients of the bundle member.
     points : float
         Points that these may rest on.
     memory : int
-        Gradients shared between the halves.
+        Gradients shared between the members.
     pairs : int
         Pairs of the limited metric, and linear pieces of its model, at most.
     matrix : bool
@@ -88,8 +117,8 @@ def plan(dim: int, max_memory: int | None) -> MemoryBudget:
     the search needs 64,800,000 at least, 81 vectors.
     """
     if max_memory is None and dim < ROOMY:
-        rows = max(TUNING.gather, 20_000_000 // dim)
-        bundle = max(TUNING.gather, min(dim + 2, 1000, rows))
+        rows = max(TUNING.small, 20_000_000 // dim)
+        bundle = max(TUNING.small, min(dim + 2, 1000, rows))
         memory = min(4 * min(dim, 200) + 100, rows)
         return MemoryBudget(bundle, 2 * max(bundle, rows), memory, TUNING.pairs, True, ample=True)
     allowed = DEFAULT if max_memory is None else max_memory

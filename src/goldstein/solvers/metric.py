@@ -56,12 +56,6 @@ class Metric(ABC):
     def combine(self, weights: Vector) -> tuple[Vector, float]:
         """Return H g and g'Hg for the combination g of the first rows."""
 
-    def keep(self) -> None:  # noqa: B027 (the latest pairs of a limited one tell how large it is)
-        """Keep H as it is, for later."""
-
-    def restore(self) -> None:  # noqa: B027
-        """Take up again the H that was kept."""
-
     def replaced(self, slot: int) -> None:
         """Take note that a row has been overwritten."""
         self._stale.add(slot)
@@ -98,7 +92,6 @@ class SmallMetric(Metric):
     def __init__(self, rows: Matrix) -> None:
         super().__init__(rows)
         self.factor: Matrix | None = None
-        self._kept: Matrix | None = None
         # J'g for the direction -H g that was returned last.
         self._behind: Vector = np.zeros(self.dim)
 
@@ -121,12 +114,6 @@ class SmallMetric(Metric):
     def scale(self, factor: float) -> None:
         if self.factor is not None:
             self.factor *= math.sqrt(factor)
-
-    def keep(self) -> None:
-        self._kept = None if self.factor is None else self.factor.copy(order="F")
-
-    def restore(self) -> None:
-        self.factor, self._kept = self._kept, None
 
     def columns(self, count: int) -> Matrix | None:
         assert self.factor is not None
@@ -168,7 +155,6 @@ class DenseMetric(GramMetric):
     def __init__(self, rows: Matrix) -> None:
         super().__init__(rows)
         self.matrix: Matrix | None = None
-        self._kept: Matrix | None = None
         # Columns H g_j, in the order in which BLAS works in place.
         self._images: Matrix = np.zeros((self.dim, len(rows)), order="F")
         self._products: Matrix = np.zeros((len(rows), len(rows)), order="F")
@@ -190,13 +176,6 @@ class DenseMetric(GramMetric):
             self.matrix *= factor
             self._images *= factor
             self._products *= factor
-
-    def keep(self) -> None:
-        self._kept = None if self.matrix is None else self.matrix.copy(order="F")
-
-    def restore(self) -> None:
-        self.matrix, self._kept = self._kept, None
-        self._all_stale = True
 
     def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
         if self.matrix is None:

@@ -12,7 +12,7 @@ Luksan and Vlcek (Technical report 916, Prague 2005) gave every element a variab
 own. Here every element has linear pieces of its own besides, so one evaluation of the sum teaches
 the model as much as K evaluations would teach a bundle of the sum, and a few dozen of them find a
 minimum with as many kinks as variables. In the end it places points on chosen sides of all kinks
-(`kink_sides`) and leaves their gradients to the half with the guarantee, which has to prove it.
+(`kink_sides`) and leaves their gradients to the bundle member, which has to prove it.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ class PartitionedSearch:
 
     Attributes
     ----------
-    active : it is its turn
+    active : it runs
     due : calls when the next run may begin
     runs : how many there have been
     """
@@ -393,8 +393,8 @@ class PartitionedSearch:
         system = ElementSystem(indices, terms.dim or 0)
         return cls(terms, system, pieces, rng) if system.is_narrow else None
 
-    def takes_turn(self, calls: int) -> bool:
-        """Is it the turn of this search?"""
+    def is_due(self, calls: int) -> bool:
+        """Is this search due?"""
         return self.bundle is not None or (self.runs < RUNS and calls >= self.due)
 
     def step(self, oracle: CountedOracle, s: Any) -> None:
@@ -541,7 +541,7 @@ class PartitionedSearch:
             s.moved = True
 
     def _end(self, oracle: CountedOracle, s: Any) -> None:
-        """Leave the rest to the half with the guarantee."""
+        """Leave the rest to the bundle member."""
         self._rest()
         leave_to_proof(s, oracle.calls, HELP * s.eps)
         self.due = oracle.calls + PAUSE

@@ -17,7 +17,6 @@ from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
 from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.ball_state import LINES, BallState, Line, check_line
@@ -37,6 +36,7 @@ from goldstein.solvers.logic.algorithm_one import (
     try_farther,
 )
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, VALUE
+from goldstein.solvers.memory import LipschitzGuard
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.schedules import (
     CHEAP_ROUND_FAILURE,

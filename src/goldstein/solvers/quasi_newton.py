@@ -31,6 +31,7 @@ class QuasiNewton:
     x, fx, g : current point, value and gradient (which is not `known` before the first step)
     moved : the last line search led down
     stuck : no descent was found from here
+    barren : not even along the gradient
     length : length of the last step
     null_steps : corrections of the model before a step is cut
     limited : its metric is, though there is room for a dense matrix
@@ -47,23 +48,20 @@ class QuasiNewton:
         memory: GradientMemory | None = None,
         *,
         dense_limit: int = TUNING.dense_limit,
-        model: bool = True,
         pairs: int = TUNING.pairs,
     ) -> None:
-        dense = dim <= dense_limit or not model
-        most = TUNING.planes if dense else pairs
+        dense = dim <= dense_limit
         self.dim = dim
-        self.capacity = min(dim + 10, most) if model else 1
-        self.has_model = model
+        self.capacity = min(dim + 10, TUNING.small if dense else pairs)
         self.limited = not dense
         self.steady = True
         # With very many kinks it is no gain to go beyond the step of the model.
-        self.extrapolates = model and dense
+        self.extrapolates = dense
         self.gradients: Matrix = np.zeros((self.capacity, dim))
         self.levels: Vector = np.zeros(self.capacity)
         self.pieces = 0
         self.metric: Metric
-        if dim <= min(TUNING.small_limit, dense_limit):
+        if dim <= min(TUNING.small, dense_limit):
             self.metric = SmallMetric(self.gradients)
         elif dense:
             self.metric = DenseMetric(self.gradients)
@@ -77,7 +75,7 @@ class QuasiNewton:
         self.g: Vector = np.zeros(0)
         self.known = False
         self.moved = False
-        self.stuck = False
+        self.stuck = self.barren = False
         self.scaled = False
         self.length = math.inf
         self.null_steps = TUNING.null_steps
@@ -100,13 +98,6 @@ class QuasiNewton:
         self.whole_fall = self.recent_fall = 0.0
         #: Line searches in a row whose model had to be corrected.
         self.corrected = 0
-        #: The first trial was too far; how often of late.
-        self.too_far = False
-        self.far_off = 0
-        #: The metric follows the gap, or has done so in vain; steps that went well; what they gain.
-        self.homing = self.came_back = False
-        self.good_steps = 0
-        self.gap_share = self.smooth_fall = self.smoother_fall = 0.0
         self.low, self.high = 0.0, math.inf
         self.best_trial, self.best_value, self.best_slot = 0.0, math.inf, -1
         self._best: Vector = self.x
@@ -119,8 +110,9 @@ class QuasiNewton:
         if self.pieces:
             self._step = x - self.x
             self.shift_pieces()
+        self.known = self.known and np.array_equal(x, self.x)
         self.x, self.fx = x, fx
-        self.known = self.stuck = False
+        self.stuck = self.barren = False
 
     def step(self, oracle: CountedOracle) -> bool:
         """Make one line search; return whether it led down."""
@@ -151,8 +143,11 @@ class QuasiNewton:
     def adopt_gradient(self) -> None:
         self.g = self.found
 
+    def recall_gradient(self) -> None:
+        self.found = self.g
+
     def note(self) -> None:
-        """Let the other half know of the gradient."""
+        """Let the other member know of the gradient."""
         assert self.memory is not None
         self.memory.add(self.point, self.found, perturbed=False)
 
@@ -209,11 +204,6 @@ class QuasiNewton:
         self._change = self.found - self.g
         return float(self._step.dot(self._change))
 
-    def measure_change_since(self, ratio: float) -> float:
-        """Return s'y where y is the change of the gradient since `ratio` times what it was."""
-        self._change = self.found - ratio * self.g
-        return float(self._step.dot(self._change))
-
     def change_counts(self) -> bool:
         return bool(self._change.dot(self._change) > 0.0)
 
@@ -230,12 +220,6 @@ class QuasiNewton:
 
     def scale_metric(self, factor: float) -> None:
         self.metric.scale(factor)
-
-    def keep_metric(self) -> None:
-        self.metric.keep()
-
-    def restore_metric(self) -> None:
-        self.metric.restore()
 
     def clear_model(self) -> None:
         self.metric.reset()

@@ -13,7 +13,7 @@ from goldstein.solvers.metric import SmallMetric
 #: Of a certificate, unless the user says otherwise.
 CONFIDENCE = 0.95
 
-#: Central differences are used once the half with the guarantee works in balls as small as this,
+#: Central differences are used once the bundle member works in balls as small as this,
 #: against the size of x.
 CLOSE = 1e-3
 

@@ -108,8 +108,7 @@ def _array(blob: bytes, what: str) -> NDArray[Any]:
     whole = math.prod(shape) * dtype.itemsize == len(blob) - stream.tell()
     _require(whole, f"{what} says shape {shape}, but holds another number of bytes.")
     stream.seek(0)
-    array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    return array
+    return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def write_record(path: str | Path, kind: str, arrays: Arrays, fields: dict[str, Any]) -> Path:

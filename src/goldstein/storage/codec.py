@@ -42,6 +42,21 @@ def as_number(name: str, value: Any) -> float:
         raise InputError(f"{name} is beyond the range of float64.") from None
 
 
+def is_layout(data: Any, depth: int = 0) -> bool:
+    """Is this plain data a layout, as `goldstein.checker.layout` has it?"""
+    if not isinstance(data, list) or depth > 50:
+        return False
+    if not (data and isinstance(data[0], str)):
+        return all(type(n) is int and n >= 0 for n in data)
+    parts = data[1:]
+    if data[0] == "dict":
+        keys, *parts = parts or [None]
+        named = isinstance(keys, list) and all(isinstance(key, str) for key in keys)
+        if not (named and len(set(keys)) == len(keys) == len(parts)):
+            return False
+    return data[0] in ("dict", "list", "tuple") and all(is_layout(p, depth + 1) for p in parts)
+
+
 @runtime_checkable
 class Certificate(Protocol):
     """A claim about a point, with its evidence.
@@ -90,6 +105,8 @@ _OWN = {
     "goldstein": ("goldstein", "GoldsteinCertificate"),
     "near": ("near", "NearCertificate"),
     "kkt": ("kkt", "KKTCertificate"),
+    "minimum": ("minimum", "MinimumCertificate"),
+    "refutation": ("minimum", "Refutation"),
     "plus": ("plus", "PlusCertificate"),
     "near-kkt": ("near_kkt", "NearKKTCertificate"),
     "values": ("values", "ValuesCertificate"),

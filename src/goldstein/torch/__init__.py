@@ -12,12 +12,11 @@ except ImportError as missing:
 
     raise missing_extra("goldstein.torch", "PyTorch", "torch") from missing
 
-from goldstein.torch.adam_o2nc import AdamO2NC
 from goldstein.torch.data_oracle import DataOracle, certify
-from goldstein.torch.o2nc import O2NC
-from goldstein.torch.oracle import TensorOracle, oracle
-from goldstein.torch.psingd import PSINGD
+from goldstein.torch.optimizers import O2NC, PSINGD, AdamO2NC
+from goldstein.torch.oracle import TensorOracle, constraint, oracle
 from goldstein.torch.replicas import DesynchronisedError, RankSum, check_replicas, sum_over_ranks
+from goldstein.torch.tracing import trace
 from goldstein.torch.watching import GoldsteinStopping, Monitor, Observation
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "O2NC", "PSINGD", "AdamO2NC", "DataOracle", "DesynchronisedError", "GoldsteinStopping",
     "LightningMonitor", "Monitor", "Observation", "RankSum", "TensorOracle", "TrainerMonitor",
-    "certify", "check_replicas", "oracle", "sum_over_ranks",
+    "certify", "check_replicas", "constraint", "oracle", "sum_over_ranks", "trace",
 ]  # fmt: skip
 
 #: Callbacks, each imported with the package it is for when it is asked for.

@@ -17,8 +17,7 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.numerics.long_sum import LongSum
-from goldstein.oracles.data_mean import DataMean, Progress, Reduction
-from goldstein.oracles.mean_inspection import ROUNDING
+from goldstein.oracles.data_mean import ROUNDING, DataMean, Progress, Reduction
 from goldstein.oracles.precision import require_float64
 from goldstein.torch import vectors
 from goldstein.torch.batches import TREES, Caller, as_double, divisor, require_batch

@@ -70,7 +70,7 @@ class CentredOptimizer(torch.optim.Optimizer):
     foreach_below = 65_536
 
     def __init__(
-        self, params: Any, lr: Any, seed: int, foreach: bool | None, **settings: Any
+        self, params: Any, lr: Any, seed: int, foreach: bool | None, maximize: bool, **settings: Any
     ) -> None:
         if isinstance(lr, torch.Tensor) and not settings.get("capturable"):
             lr = float(lr)
@@ -78,7 +78,8 @@ class CentredOptimizer(torch.optim.Optimizer):
             raise InputError(f"lr = {lr} must be a finite number, zero or more.")
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError(f"seed = {seed!r} must be a non-negative integer.")
-        common = {"lr": lr, "seed": seed, "foreach": foreach, "step": 0, "owed": 0.0}
+        common = {"lr": lr, "seed": seed, "foreach": foreach, "step": 0, "owed": 0.0,
+                  "maximize": maximize}  # fmt: skip
         super().__init__(params, {**common, **settings})
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -228,10 +229,13 @@ class CentredOptimizer(torch.optim.Optimizer):
                         "sparse gradients are not supported, the norm of the whole gradient is "
                         "needed; build the layer with sparse=False."
                     )
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
+            if group.get("maximize"):
+                gradients = [-g for g in gradients]
+            for param, gradient in zip(params, gradients, strict=True):
                 if not self.state[param]:
-                    self.state[param].update(self._begin(param, param.grad))
+                    self.state[param].update(self._begin(param, gradient))
             if params:
-                gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
                 yield Block(group, params, gradients, [self.state[p] for p in params])
 
     def _not_finite(self) -> InputError:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from scipy.optimize import NonlinearConstraint
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
@@ -68,6 +69,25 @@ class TensorOracle(Oracle):
         with torch.enable_grad(), self._at(leaves, "gradient") as (tensors, loss):
             return vectors.flatten(vectors.gradients(loss, tensors))
 
+    def flat(self, point: Any) -> Any:
+        """Return a point in the form in which `params` were given as a vector; others as they are.
+
+        Examples
+        --------
+        >>> import goldstein.torch, torch
+        >>> goldstein.torch.oracle(lambda w: w.sum(), torch.zeros(2, 2)).flat(torch.eye(2))
+        array([1., 0., 0., 1.])
+        """
+        places = self._form(list(range(len(self._params))))  # type: ignore[arg-type]
+        if isinstance(places, dict):
+            parts = [point[name] for name in places] if _same_keys(point, places) else []
+        else:
+            parts = [point] if isinstance(places, int) else list(point)
+        if any(not hasattr(part, "shape") for part in parts):
+            return point
+        fits = [tuple(part.shape) for part in parts] == [tuple(p.shape) for p in self._params]
+        return vectors.flatten([torch.as_tensor(part) for part in parts]) if fits else point
+
     def unflatten(self, x: ArrayLike) -> Any:
         """Return a point in the form in which `params` were given, in float64.
 
@@ -86,7 +106,7 @@ class TensorOracle(Oracle):
 
     @contextmanager
     def _at(
-        self, leaves: list[torch.Tensor], question: str
+        self, leaves: list[torch.Tensor], question: str, entries: int | None = 1
     ) -> Iterator[tuple[list[torch.Tensor], torch.Tensor]]:
         """Yield the tensors of the point and the loss there; the first time all steps are watched.
 
@@ -99,7 +119,8 @@ class TensorOracle(Oracle):
                 tensors = self._params
             if question not in self._watched:
                 stack.enter_context(vectors.PrecisionWatch(tensors, self.name))
-            yield tensors, _scalar(self._fn(*leaves) if self._spread else self._fn(), self.name)
+            answer = self._fn(*leaves) if self._spread else self._fn()
+            yield tensors, _checked(answer, self.name, entries)
         self._watched.add(question)
 
 
@@ -193,15 +214,68 @@ def _placed(params: list[torch.Tensor], values: list[torch.Tensor]) -> Iterator[
             p.grad = grad
 
 
-def _scalar(loss: Any, what: str) -> torch.Tensor:
-    if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+def constraint(
+    fn: Callable[..., Any],
+    params: torch.Tensor | torch.nn.Module | Mapping[str, torch.Tensor] | Iterable[torch.Tensor],
+    lower: Any = 0.0,
+    upper: Any = 0.0,
+) -> NonlinearConstraint:
+    """Make a constraint `lower <= fn(params) <= upper` of a PyTorch function, entry by entry.
+
+    Parameters
+    ----------
+    fn, params
+        As for `oracle`; `fn` returns a tensor of any shape.
+    lower, upper : float or tensor
+        One number, or one for each entry; without both it is an equality, `fn(params) = 0`.
+
+    Returns
+    -------
+    scipy.optimize.NonlinearConstraint
+        For `goldstein.minimize(..., constraints=...)`, with its Jacobian.
+
+    Examples
+    --------
+    >>> import goldstein, goldstein.torch, torch
+    >>> V = torch.eye(2, dtype=torch.float64)
+    >>> f = goldstein.torch.oracle(lambda V: V.abs().sum(), V)
+    >>> unit = goldstein.torch.constraint(lambda V: (V * V).sum(0) - 1, V)
+    >>> goldstein.minimize(f, V, constraints=unit, eps=1e-3, delta=1e-3, rng=0).success
+    True
+    """
+    made = oracle(fn, params)
+
+    def value(x: Vector) -> Vector:
+        leaves = vectors.unflatten(x, made._params)
+        with torch.no_grad(), made._at(leaves, "value", None) as (_, answer):
+            return vectors.flatten([answer])
+
+    def jacobian(x: Vector) -> Any:
+        leaves = [leaf.requires_grad_(True) for leaf in vectors.unflatten(x, made._params)]
+        with torch.enable_grad(), made._at(leaves, "gradient", None) as (tensors, answer):
+            rows = [vectors.gradients(entry, tensors, True) for entry in answer.reshape(-1)]
+        return np.array([vectors.flatten(row) for row in rows])
+
+    sides = [np.ravel(np.asarray(side, dtype=np.float64)) for side in (lower, upper)]
+    ends = [side if side.size > 1 else float(side[0]) for side in sides]
+    return NonlinearConstraint(value, *ends, jac=jacobian)
+
+
+def _same_keys(point: Any, names: Mapping[str, Any]) -> bool:
+    return isinstance(point, Mapping) and set(point) == set(names)
+
+
+def _checked(loss: Any, what: str, entries: int | None) -> torch.Tensor:
+    if not isinstance(loss, torch.Tensor) or (entries is not None and loss.numel() != entries):
         shown = tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__
-        more = " Constraints go to minimize(constraints=...)." if isinstance(loss, list) else ""
-        raise InputTypeError(f"fn returned {shown}, expected a tensor with one element.{more}")
+        raise InputTypeError(
+            f"fn returned {shown}, expected a tensor with one element. Constraints are made with "
+            "goldstein.torch.constraint and go to minimize(constraints=...)."
+        )
     if torch.is_grad_enabled() and not loss.requires_grad:
         raise InputTypeError(
             "fn's result does not depend on params through differentiable operations; check for "
             "detach(), .item() or no_grad inside fn."
         )
     require_float64(loss.dtype, what)
-    return loss.reshape(())
+    return loss.reshape(()) if entries == 1 else loss

@@ -30,9 +30,11 @@ def unflatten(vector: Vector, like: Sequence[torch.Tensor]) -> list[torch.Tensor
     return [piece.view(t.shape).to(t.device) for piece, t in zip(pieces, like, strict=True)]
 
 
-def gradients(loss: torch.Tensor, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def gradients(
+    loss: torch.Tensor, tensors: Sequence[torch.Tensor], retain: bool = False
+) -> list[torch.Tensor]:
     """Return the gradient in each tensor; zeros where the loss does not depend on it."""
-    found = torch.autograd.grad(loss, tensors, allow_unused=True)
+    found = torch.autograd.grad(loss, tensors, allow_unused=True, retain_graph=retain)
     return [torch.zeros_like(t) if g is None else g for g, t in zip(found, tensors, strict=True)]
 
 

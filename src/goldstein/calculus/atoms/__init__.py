@@ -30,9 +30,37 @@ from goldstein.calculus.atoms.maximum import (
     smallest,
 )  # fmt: skip
 from goldstein.calculus.atoms.norms import norm1, norm2
+from goldstein.calculus.atoms.order import (
+    median,
+    norm,
+    quantile,
+    sort,
+    std,
+    sum_largest,
+    trimmed_sum,
+    var,
+)  # fmt: skip
 from goldstein.calculus.atoms.penalties import capped_l1, log_sum, mcp, scad
 from goldstein.calculus.atoms.powers import power, square, sum_squares
-from goldstein.calculus.atoms.softmax import softmax_cross_entropy
+from goldstein.calculus.atoms.smooth import (
+    arcsinh,
+    arctan,
+    cos,
+    cosh,
+    exp,
+    expm1,
+    log,
+    log1p,
+    quotient,
+    reciprocal,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)  # fmt: skip
+from goldstein.calculus.atoms.softmax import lifted, log_sum_exp, softmax_cross_entropy
 from goldstein.calculus.atoms.transcendental import (
     logistic,
     pseudo_huber,
@@ -41,9 +69,12 @@ from goldstein.calculus.atoms.transcendental import (
 )  # fmt: skip
 
 __all__ = [
-    "absolute", "capped_l1", "eps_insensitive", "gated_relu", "hard_tanh", "hinge", "huber",
-    "largest", "leaky_relu", "log_sum", "logistic", "max_affine", "maximum", "mcp", "minimum",
-    "norm1", "norm2", "pinball", "power", "pseudo_huber", "ramp", "relu", "relu6", "row_max",
-    "scad", "smallest", "smooth_function", "soft_threshold", "softmax_cross_entropy", "softplus",
-    "square", "squared_hinge", "sum_squares",
+    "absolute", "arcsinh", "arctan", "capped_l1", "cos", "cosh", "eps_insensitive", "exp",
+    "expm1", "gated_relu", "hard_tanh", "hinge", "huber", "largest", "leaky_relu", "lifted",
+    "log", "log1p", "log_sum", "log_sum_exp", "logistic", "max_affine", "maximum", "mcp",
+    "median", "minimum", "norm", "norm1", "norm2", "pinball", "power", "pseudo_huber", "quantile",
+    "quotient", "ramp", "reciprocal", "relu", "relu6", "row_max", "scad", "sigmoid", "sin",
+    "sinh", "smallest", "smooth_function", "soft_threshold", "softmax_cross_entropy", "softplus",
+    "sort", "sqrt", "square", "squared_hinge", "std", "sum_largest", "sum_squares", "tan", "tanh",
+    "trimmed_sum", "var",
 ]  # fmt: skip

@@ -94,13 +94,13 @@ class Curve(NamedTuple):
     ----------
     steepest : callable
         (low, high) -> an upper bound of |derivative| between two numbers.
-    curvature : float
-        An upper bound of |second derivative| off the kinks.
+    curvature : float or callable
+        An upper bound of |second derivative| off the kinks, or (low, high) -> such a bound.
     kinks : tuple of Fraction
     """
 
     steepest: Callable[[float, float], float]
-    curvature: float
+    curvature: float | Callable[[float, float], float]
     kinks: tuple[Fraction, ...] = ()
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from goldstein.calculus.atoms.activations import relu
 from goldstein.calculus.expression import Expression, as_expression, holds_expressions
-from goldstein.calculus.operators import linear
+from goldstein.calculus.operators import linear, table_along
 from goldstein.checker import nodes
-from goldstein.errors import InputError, InputTypeError
+from goldstein.errors import InputTypeError
 
 
-def largest(u: Any, *others: Any) -> Expression:
+def largest(u: Any, *others: Any, axis: Any = None, keepdims: bool = False) -> Expression:
     """Return the largest entry of an expression, or of a list of them (public name: `max`).
 
     Examples
@@ -23,10 +23,10 @@ def largest(u: Any, *others: Any) -> Expression:
     6.0
     """
     _require_one("max", others)
-    return _largest(as_expression(u, "max"))
+    return _largest(u, axis, keepdims)
 
 
-def smallest(u: Any, *others: Any) -> Expression:
+def smallest(u: Any, *others: Any, axis: Any = None, keepdims: bool = False) -> Expression:
     """Return the smallest entry of an expression, or of a list of them (public name: `min`).
 
     Examples
@@ -37,13 +37,12 @@ def smallest(u: Any, *others: Any) -> Expression:
     1.0
     """
     _require_one("min", others)
-    return -_largest(-as_expression(u, "min"))
+    return -_largest(-as_expression(u, "min"), axis, keepdims)
 
 
-def _largest(u: Expression) -> Expression:
-    if u.size == 0:
-        raise InputError("max expects at least one entry, got none.")
-    return Expression(nodes.Max, (u,), (), (u.size,), "Max")
+def _largest(u: Any, axis: Any = None, keepdims: bool = False) -> Expression:
+    rows, shape = table_along(u, axis, keepdims)
+    return Expression(nodes.Max, (rows,), shape, (rows.shape[1],), "Max")
 
 
 def _require_one(name: str, others: tuple[Any, ...]) -> None:

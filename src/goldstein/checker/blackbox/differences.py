@@ -19,7 +19,7 @@ import numpy as np
 from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood
 from goldstein.checker.constrained.box import Box
-from goldstein.checker.errors import ContradictedError, InputError, KinkError, UnresolvedError
+from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
 
 #: Steps relative to delta: the shortest, the longest that accuses a gradient, the longest that
 #: still resolves the ball.
@@ -46,21 +46,23 @@ USUAL, ROUNDING, BLURRED = 2.0**3, 2.0**7, 0.05
 #: more than this, asked for again, is noise. Relative to their lengths.
 MISTAKE, ALIKE, NOISE = 5e-3, 0.1, 1e-4
 
-#: Points of a claim that are looked at, and looks that must agree; contradictions next to one that
-#: accuse it; random points, and how many of these must contradict.
+#: A line without a kink bends by less than this part of what its slope misses.
+STRAIGHT = 2.0**-5
+
+#: Points of a claim that are looked at; looks that must agree, or contradict, to count; random
+#: points, and how many of these must contradict.
 HEAVY, SEVERAL, POINTS, NEEDED = 3, 3, 4, 2
 
 #: Points of a claim that values must not contradict; rounds of looks next to one, at least.
-MANY, ROUNDS = 24, 6
+MANY, ROUNDS = 24, 8
 
 #: Entries of gradients that others may hide are at most so many times what may disagree, relative
-#: to their sum, and at most this part of their mean; how far outside the ball one looks for larger
-#: ones, and in which steps; where values are compared with those that are 0; and the part of the
-#: ball, over the number of variables, below which no shorter step is looked for there.
-HIDDEN, FAINT, FAR, FARTHER, AROUND, FINE = 4.0, 0.1, 2.0**24, 2.0**3, 2.0**10, 2.0**-8
+#: to their sum, and at most this part of their mean; in which steps one looks for larger ones
+#: outside the ball, how far at least, which steps are fine, and how many looks there are.
+HIDDEN, FAINT, FARTHER, FAR, FINE, LOOKS = 4.0, 0.1, 2.0**6, 2.0**12, 2.0**-12, 3
 
-#: Where one feels a smaller part of the coordinates in question, one goes farther, once.
-FEW = 2.0**-4
+#: How far around the ball values are compared with gradients that are 0.
+AROUND = 2.0**10
 
 
 class Differences:
@@ -74,12 +76,12 @@ class Differences:
         self._known = getattr(f, "known_value", lambda y: None)
         self._unit = 2.0**-24 if getattr(f, "coarse", "") else 2.0**-53
         self._size: float | None = getattr(f, "size", None)
-        #: Whether values that say something did not agree.
-        self._clear = False
+        #: Whether values that say something did not agree; and whether some did wherever needed.
+        self._clear, self.clear = False, True
 
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST, many: int = MANY
-    ) -> float:
+    ) -> Vector:
         """Return how far points have to be displaced to leave what f rounds to one value.
 
         Parameters
@@ -90,6 +92,11 @@ class Differences:
             Steps at most this part of delta must agree.
         many : int
             Points whose gradients values must not contradict.
+
+        Returns
+        -------
+        ndarray, shape (d,)
+            One length for each coordinate: those that others hide are looked at by themselves.
 
         Raises
         ------
@@ -102,20 +109,19 @@ class Differences:
         free = self.box.lower < self.box.upper
         sizes = np.where(free, np.abs([g for _, g in known]).max(axis=0), 0.0)
         rows = [(y, g) for y, g in known if g[free].any()]
-        steps, few = [SHORTEST * self.delta], max(0, HEAVY - len(rows))
-        for k, (y, g) in enumerate(rows[:HEAVY]):
-            steps.append(self._resolved(y, g, 1 if k else 1 + few))
+        step = max([SHORTEST * self.delta, *(self._resolved(y, g) for y, g in rows[:HEAVY])])
         for y, g in rows[HEAVY:many]:
-            if self._agree(y, g, self._finest(y, g), 1)[0] is False:
+            if self._agree(y, g, self._finest(y, g))[0] is False:
                 with suppress(UnresolvedError):
-                    self._resolved(y, g, 1)
-        hides = HIDDEN * self._allowed(max(steps))
+                    self._resolved(y, g)
+        hides = HIDDEN * self._allowed(step)
         faint = free & (sizes <= min(hides * sizes.sum(), FAINT * sizes.mean()))
+        steps = np.full(self.x.size, step)
         if faint.any():
-            steps.append(self._outside(faint, float(sizes[faint].max()), max(steps)))
-        return RESOLVED * max(steps)
+            steps = np.maximum(steps, self._outside(faint, float(sizes[faint].max())))
+        return RESOLVED * steps
 
-    def _resolved(self, y: Vector, g: Vector, times: int) -> float:
+    def _resolved(self, y: Vector, g: Vector) -> float:
         """Return a step that f resolves at y, or next to it.
 
         Where values do not follow the gradient there may be a kink next to y, so one looks beside
@@ -123,28 +129,32 @@ class Differences:
         one of these looks agrees; where several contradict gradients like that at y, and none like
         it agrees, it is not.
         """
-        step, rounds, contradictions = self._finest(y, g), 0, 0
-        while 0.0 < step <= self._coarsest:
-            verdict, agreed = self._agree(y, g, step, times)
-            if verdict:
-                return agreed
-            if verdict is False and not contradictions:
-                self._require_same(y, g)
-            z = self._near(y, min(BESIDE * step, 0.5 * self.delta))
+        finest, rounds, contradictions, accused = self._finest(y, g), 0, 0, False
+        while 0.0 < (step := finest * NEXT ** max(0, rounds - ROUNDS)) <= self._coarsest:
+            if rounds == 0 or rounds > ROUNDS:
+                verdict, agreed = self._agree(y, g, step)
+                if verdict:
+                    return agreed
+                if verdict is False and not accused:
+                    accused = True
+                    self._require_same(y, g)
+                    self._require_kink(y, g, agreed)
+            z = self._near(y, min(BESIDE * finest * NEXT ** (rounds // 2), 0.5 * self.delta))
             h = self._gradient(z)
             if h is not None:
-                alike = accused = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
-                for length in sorted({self._finest(z, h), step}):
-                    verdict, agreed = self._agree(z, h, length, times)
-                    if verdict and (alike or not contradictions):
-                        return max(agreed, float(np.linalg.norm(z - y)) / RESOLVED)
-                    accused = accused and verdict is False
-                contradictions += bool(accused)
+                alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
+                verdict, agreed = self._agree(z, h, max(step, self._finest(z, h)))
+                if verdict and alike:
+                    return agreed
+                away = float(np.linalg.norm(z - y)) / RESOLVED
+                if verdict and not contradictions and away <= self._coarsest:
+                    return max(agreed, away)  # another piece: y has to be left behind
+                contradictions += bool(alike and verdict is False)
             rounds += 1
-            step = NEXT * step if rounds >= ROUNDS else min(NEXT * step, self._coarsest)
         if contradictions >= SEVERAL:
             raise ContradictedError
         if not self._clear and (step := self._smoothly(y, g)):
+            self.clear = False
             return step
         raise UnresolvedError(self._coarsest)
 
@@ -154,6 +164,18 @@ class Differences:
         gap = 0.0 if again is None else float(np.linalg.norm(again - g))
         if gap > NOISE * float(np.linalg.norm(g)):
             raise ContradictedError(gap)
+
+    def _require_kink(self, y: Vector, g: Vector, step: float) -> None:
+        """Accuse a gradient where f is straight past y, with another slope: that is no kink."""
+        for _ in range(SEVERAL):
+            v = step * self._direction()
+            at = self.box.clip(y, np.abs(v))
+            high, here, low = (self.f.value(self.box.clip(at + k * v)) for k in (1.0, 0.0, -1.0))
+            verdict, slope, _ = self._difference(g, 2.0 * v, high, low, False, False)
+            miss = abs(slope) * 2.0 * float(np.linalg.norm(v))
+            if verdict is not False or not abs(high + low - 2.0 * here) <= STRAIGHT * miss:
+                return
+        raise ContradictedError
 
     def at_random(self) -> None:
         """Look at random points of the ball; one that agrees acquits.
@@ -167,7 +189,7 @@ class Differences:
             z = self._near(self.x, 0.5 * self.delta)
             g = self._gradient(z)
             if g is not None and math.isfinite(step := self._finest(z, g)):
-                verdict = self._agree(z, g, step, 1)[0]
+                verdict = self._agree(z, g, step)[0]
                 if verdict:
                     return
                 contradictions += verdict is False
@@ -192,86 +214,74 @@ class Differences:
                 return step
         return 0.0
 
-    def _outside(self, faint: Mask, most: float, enough: float) -> float:
+    def _outside(self, faint: Mask, most: float) -> Vector:
         """Return what is resolved along coordinates in which f hardly changes near x.
 
         It may be flat because the ball is too small: then one sees that farther away.
         """
-        reach, steps, failures, farther = FARTHER * self.delta, [0.0], 0, FARTHER
+        reach, steps, looks = FARTHER * self.delta, np.zeros(faint.size), 0
+        far = max(FAR * self.delta, 1.0, float(np.abs(self.x).max()))
         unresolved = np.zeros_like(faint)
-        while faint.any() and reach <= FAR * self.delta:
+        while faint.any() and reach <= far and looks < LOOKS:
             z = self.box.reflect(self.x + np.where(faint, reach * self._direction(), 0.0))
             g = self._gradient(z)
-            if g is None or not (felt := faint & (np.abs(g) > 2.0 * most)).any():
-                reach *= FARTHER
+            felt = faint & (np.abs(g) > 2.0 * most) if g is not None else faint & False
+            step = math.inf
+            if g is not None and felt.any():
+                step = self._finest(z, g, felt)
+            if (
+                g is None
+                or step == math.inf
+                or (step > FINE * self.delta and reach * FARTHER <= far)
+            ):
+                reach *= FARTHER  # there values change by more
                 continue
-            step, verdict, self._clear = self._finest(z, np.where(felt, g, 0.0)), None, False
+            verdict = None
             while 0.0 < step <= self._coarsest and not verdict:
-                verdict, agreed = self._agree(z, g, step, HEAVY, felt)
+                verdict, agreed = self._agree(z, g, step, felt)
                 step *= NEXT
             if verdict:
-                steps.append(self._finer(felt, reach, agreed, enough))
+                steps[felt], looks = agreed, looks + 1
                 faint, unresolved = faint & ~felt, unresolved & ~felt
-                if felt.sum() < FEW * faint.sum():  # one step farther away it may be most
-                    reach, farther = reach * farther, 1.0
-            elif self._clear and (failures := failures + 1) >= POINTS:
-                raise UnresolvedError(self._coarsest)
-            elif not self._clear:  # farther away values change by more
+            else:
                 reach, unresolved = reach * FARTHER, unresolved | felt
         if unresolved.any():
             raise UnresolvedError(self._coarsest)
-        if faint.any():
+        if looks < LOOKS:
             self._require_level(faint)
-        return max(steps)
-
-    def _finer(self, felt: Mask, reach: float, agreed: float, enough: float) -> float:
-        """Return a shorter step that is resolved along these coordinates, where there is one.
-
-        Farther away f is steeper, and its values show shorter steps. No coordinate may hide behind
-        another. Steps that are short against the ball and the gaps between as many kinks as there
-        are variables are short enough.
-        """
-        enough = max(enough, FINE * self.delta / felt.size)
-        with suppress(InputError):  # outside the domain of f nothing is shown
-            while agreed > enough and (reach := NEXT * reach) <= FAR * self.delta:
-                z = self.box.reflect(self.x + np.where(felt, reach * self._direction(), 0.0))
-                g = self._gradient(z)
-                if g is None or (sizes := np.abs(g[felt])).min() <= FAINT * sizes.mean():
-                    break
-                step, verdict, found = self._finest(z, np.where(felt, g, 0.0)), None, 0.0
-                while 0.0 < step < RESOLVED * agreed and not verdict:
-                    verdict, found = self._agree(z, g, step, HEAVY, felt)
-                    step *= NEXT
-                agreed = min(agreed, found) if verdict else agreed
-        return agreed
+        steps[faint] = steps.max()
+        return steps
 
     def _require_level(self, faint: Mask) -> None:
         """Accuse gradients that do not say that values change across the ball, or around it."""
-        if all(self._rises(faint, self.delta) for _ in range(NEEDED)) or all(
-            self._rises(faint, AROUND * self.delta) for _ in range(NEEDED)
-        ):
-            raise ContradictedError
+        for reach in (self.delta, AROUND * self.delta):
+            if faint.any() and all(self._rises(faint, reach) for _ in range(NEEDED)):
+                raise ContradictedError
 
     def _rises(self, faint: Mask, reach: float) -> bool:
         """Do values change in proportion, and gradients do not say so?"""
-        z, v = self._near(self.x, 0.5 * self.delta), reach * self._direction(faint)
+        z, v, slopes = self._direction(), reach * self._direction(faint), []
+        z = self.box.reflect(self.x + 0.5 * reach * z)
         g = self._gradient(z)
         if g is None:
             return False
-        (far, slope, _), (near, other, _) = (
-            self._miss(z, g, part * v, constant=True) for part in (0.25, 0.03)
-        )
-        alike = min(slope / other, other / slope) >= 0.25 if slope * other else False
-        return far is near is False and alike
+        for part in (0.25, 0.03):
+            verdict, slope, _ = self._miss(z, g, part * v, constant=True)
+            if verdict is not False:
+                return False
+            slopes.append(slope)
+        return 0.25 <= slopes[0] / slopes[1] <= 4.0
 
-    def _finest(self, y: Vector, g: Vector) -> float:
+    def _finest(self, y: Vector, g: Vector, along: Mask | None = None) -> float:
         """Return the shortest step along which rounding of values does not hide a disagreement."""
         if self._size is None:  # about
             here = self._known(y)
             self._size = abs(self.f.value(self.x) if here is None else here)
-        steep = float(np.abs(g).sum()) / math.sqrt(g.size)
-        blur = USUAL * self._unit * self._size / steep if steep > 0 else math.inf
-        step = min(blur / TIGHT, math.sqrt(blur * self.delta / LOOSE))
+        steep = float(np.abs(g if along is None else g[along]).sum()) / math.sqrt(g.size)
+        # What a unit in the last place of x changes, no value is more exact than.
+        size = max(self._size, float(np.abs(g) @ np.abs(y)))
+        blur = USUAL * self._unit * size / steep if steep > 0 else math.inf
+        step = min(blur / TIGHT, 2.0 * math.sqrt(blur * self.delta / LOOSE))
         # Steps of few units in the last place show what rounding loses.
         spacing = 2.0**9 * self._unit * float(np.abs(y).max(initial=0.0))
         return max(SHORTEST * self.delta, step, spacing)
@@ -280,28 +290,36 @@ class Differences:
         return max(TIGHT, LOOSE * step / self.delta)
 
     def _agree(
-        self, y: Vector, g: Vector, step: float, times: int, along: Mask | None = None
+        self, y: Vector, g: Vector, step: float, along: Mask | None = None
     ) -> tuple[bool | None, float]:
         """True where values around y follow the gradient, and along which step; False where they
         contradict it; or None.
 
         Two steps that miss by the same slope show a mistake; a kink or curvature changes with them,
-        and noise gets smaller. One look alone may be luck: (x + 1e9) - 1e9 is a staircase, and
-        where a step is about a multiple of its own the values follow the gradient.
+        and noise gets smaller. One loose look alone may be luck: (x + 1e9) - 1e9 is a staircase,
+        and where a step is about a multiple of its own the values follow the gradient.
         """
-        v, constant, loose = self._direction(along), along is not None, False
+        v, constant = self._direction(along), along is not None
         verdict, slope, blur = self._miss(y, g, step * v, constant)
-        if not verdict:
-            accuses = 8.0 * step <= LONGEST * self.delta
-            step = min(TWICE * step, LONGEST * self.delta if accuses else self._coarsest)
-            loose = True
-            second, other, more = self._miss(y, g, step * v, constant, loose)
-            if not second or abs(other) > 0.25 * abs(slope):
-                same = abs(slope - other) <= 0.25 * abs(other) + blur + more
-                return False if verdict is second is False and accuses and same else None, step
-        others = [self.rng.uniform(0.5, 1.0) * step for _ in range(times - 1)]
-        looks = (self._miss(y, g, s * self._direction(along), constant, loose) for s in others)
-        return all(look[0] for look in looks) or None, step / RESOLVED if loose else step
+        sharp = blur * USUAL / ROUNDING * np.linalg.norm(v) <= TIGHT * (np.abs(g) @ np.abs(v))
+        if verdict and (sharp or self._again(y, g, step, along)):
+            return True, step if sharp else step / RESOLVED
+        accuses = 8.0 * step <= LONGEST * self.delta
+        step = min(TWICE * step, LONGEST * self.delta if accuses else self._coarsest)
+        second, other, more = self._miss(y, g, step * v, constant, loose=True)
+        # What is missed by noise falls with the step, or is explained by rounding in both.
+        noise = 0.25 * abs(slope) + (0.0 if sharp else more * USUAL / ROUNDING)
+        if not second or abs(other) > noise:
+            same = abs(slope - other) <= 0.25 * abs(other) + blur + more
+            return False if verdict is second is False and accuses and same else None, step
+        return self._again(y, g, step, along) or None, step / RESOLVED
+
+    def _again(self, y: Vector, g: Vector, step: float, along: Mask | None) -> bool:
+        """Do values follow the gradient along other directions, and steps that are no multiples?"""
+        others = [self.rng.uniform(0.5, 1.0) * step for _ in range(SEVERAL - 1)]
+        return all(
+            self._miss(y, g, s * self._direction(along), along is not None, True)[0] for s in others
+        )
 
     def _miss(
         self, y: Vector, g: Vector, step: Vector, constant: bool = False, loose: bool = False
@@ -326,15 +344,17 @@ class Differences:
     ) -> tuple[bool | None, float, float]:
         """Compare a difference of values with <g, way>."""
         rise, most = high - low, float(np.abs(g) @ np.abs(way))
-        size, blur = max(most, abs(rise)), ROUNDING * self._unit * max(abs(high), abs(low))
+        largest = max(abs(high), abs(low), float(np.abs(g) @ np.abs(self.x)))
+        size, blur = max(most, abs(rise)), ROUNDING * self._unit * largest
         clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size and bool(way.any())
         if not clear or (rise == 0.0 and not constant):
             self._clear |= clear
-            return None, 0.0, 0.0
+            return None, 0.0, 0.0 if clear else math.inf
         miss, length = rise - float(g @ way), float(np.linalg.norm(way))
         gap, allowed = abs(miss) - blur, self._allowed(0.5 * length) * size
         verdict = False if gap > MISTAKE * size else None
         blur *= USUAL / ROUNDING
+        loose = loose or blur > TIGHT * size
         if max(blur, abs(miss) - blur) <= (allowed if loose else TIGHT * size):
             verdict = True
         # What rounding explains says nothing.

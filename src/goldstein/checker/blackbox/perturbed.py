@@ -28,6 +28,9 @@ ROUNDS, ROWS = 8, 2000
 #: Gradients asked for again are the same up to this part of their length.
 SAME = 1e-9
 
+#: A gradient that differs from that of its twin by more than this part of its length met a kink.
+JUMP = 2.0**-10
+
 #: A twin is this part of a perturbation away: no plateau of rounding is as wide.
 TWIN = 2.0**-2
 
@@ -51,22 +54,23 @@ def has_room(x: Vector, delta: float, box: Box) -> bool:
     return bool(least > max(2.0**-44 * size, 2.0**-400))
 
 
-def radius(y: Vector, delta: float, resolution: float = 0.0) -> Vector:
+def radius(y: Vector, delta: float, resolution: Vector | float = 0.0) -> Vector:
     """Return how far the entries of a point are displaced: a speck of the ball, and of each entry.
 
     The speck of the ball is what moves an entry 0 off a kink of a function that adds constants to
     it; some hundred units in the last place move the large entries. Constants of size 1 are met
     most often, so a small entry moves as far as one of size 1 if the ball has room for it.
     """
-    room = max(min(2.0**-30 * delta, 2.0**-44), 2.0**-144, resolution / math.sqrt(y.shape[-1]))
-    width: Vector = 2.0**-36 * delta + np.maximum(2.0**-44 * np.abs(y), room)
+    room = max(min(2.0**-30 * delta, 2.0**-44), 2.0**-144)
+    own = np.maximum(room, np.asarray(resolution) / math.sqrt(y.shape[-1]))
+    width: Vector = 2.0**-36 * delta + np.maximum(2.0**-44 * np.abs(y), own)
     return width
 
 
 class Neighbourhood:
     """The part of the ball around x that is inside the bounds, and how f resolves it."""
 
-    def __init__(self, x: Vector, delta: float, box: Box, resolution: float = 0.0) -> None:
+    def __init__(self, x: Vector, delta: float, box: Box, resolution: Vector | float = 0.0) -> None:
         self.x, self.delta, self.box, self.resolution = x, delta, box, resolution
 
     def perturbed(self, rng: np.random.Generator, y: Vector, times: float = 1.0) -> Vector:
@@ -113,6 +117,7 @@ def resample(
     best = math.inf
     # Of every row its draw and its point: the place is drawn again where it is needed again.
     keys: list[tuple[int, int]] = []
+    refuted: set[int] = set()  # by their twins
     rows = np.empty((2 * len(points), place.x.size))
 
     def drawn(draw: int, j: int) -> Vector:
@@ -125,14 +130,13 @@ def resample(
                 g = ask(int(owners[j]), drawn(draw, j))
             except KinkError:
                 continue
-            # What was found beside a point before is not kept twice.
-            known = (r for r, key in enumerate(keys) if key[1] == j and _is_same(g, rows[r]))
-            row = next(known, len(keys))
+            row = _row_of(g, j, keys, rows)
             if row == len(rows):
                 rows = np.concatenate([rows, np.empty((8 + row // 8, place.x.size))])
-            if row == len(keys):
-                rows[row] = g
-                keys.append((draw, j))
+            if row == len(keys) or row in refuted:  # new, or the same gradient elsewhere
+                rows[row] = g if row == len(keys) else rows[row]
+                keys[row : row + 1] = [(draw, j)]
+                refuted.discard(row)
             fresh.append(row)
         if not fresh:
             continue
@@ -141,22 +145,33 @@ def resample(
         complete = weights if len(fresh) == len(points) else None
         value, chosen = bound(rows[used], of[used], complete)
         if value > goal and draw:
-            used = np.arange(len(keys))
-            value, chosen = bound(rows[used], of, None)
+            used = np.array([r for r in range(len(keys)) if r not in refuted])
+            value, chosen = bound(rows[used], of[used], None)
         if value <= goal:
-            rng = np.random.default_rng([seed, draw, len(points)])
             support = np.flatnonzero(chosen > 0)
+            carry = used[support]
+            rng = np.random.default_rng([seed, draw, len(points)])
+            others = (place.twin(rng, drawn(*keys[r])) for r in carry)
             try:
-                twins = np.array([
-                    ask(int(of[r]), place.twin(rng, drawn(*keys[r]))) for r in used[support]
-                ])  # fmt: skip
+                twins = np.array(list(map(ask, of[carry].tolist(), others)))
             except KinkError:
                 continue
-            value = max(value, bound(twins, of[used[support]], chosen[support])[0])
+            value = max(value, bound(twins, of[carry], chosen[support])[0])
+            refuted.update(carry[list(map(_jumps, twins, rows[carry]))].tolist())
         best = min(best, value)
         if value <= goal:
             break
     return best
+
+
+def _row_of(g: Vector, j: int, keys: list[tuple[int, int]], rows: Matrix) -> int:
+    """Return a new row; what was found beside a point before is not kept twice."""
+    known = (r for r, key in enumerate(keys) if key[1] == j and _is_same(g, rows[r]))
+    return next(known, len(keys))
+
+
+def _jumps(g: Vector, h: Vector) -> bool:
+    return rounding.norm_upper(g - h) > JUMP * rounding.norm_upper(g)
 
 
 def _is_same(g: Vector, h: Vector) -> bool:

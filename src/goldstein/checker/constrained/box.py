@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.errors import InputError, InputTypeError
-from goldstein.checker.exact_floats import exact_floats
+from goldstein.checker.rationals import exact_floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,16 +30,14 @@ class Box:
     @property
     def fixed(self) -> Mask:
         """Coordinates that cannot move."""
-        found: Mask = self.lower == self.upper
-        return found
+        return self.lower == self.upper
 
     def contains(self, points: NDArray[np.float64]) -> bool:
         return bool(((points >= self.lower) & (points <= self.upper)).all())
 
     def clip(self, point: Vector, margin: float | Vector = 0.0) -> Vector:
         """Return the nearest point of the box, or of a box with less room on all sides."""
-        inner: Vector = np.minimum(np.maximum(point, self.lower + margin), self.upper - margin)
-        return inner
+        return np.minimum(np.maximum(point, self.lower + margin), self.upper - margin)
 
     def reflect(self, point: Vector) -> Vector:
         """Reflect a point at the bounds it has crossed.
@@ -64,54 +62,51 @@ class Box:
 
 def as_box(bounds: Any, dim: int) -> Box:
     """Read bounds as SciPy takes them: `Bounds`, or one pair (low, high) per variable."""
-    if bounds is None:
-        return Box(np.full(dim, -np.inf), np.full(dim, np.inf))
     if isinstance(bounds, Box):
-        lower, upper = bounds.lower, bounds.upper
-    elif hasattr(bounds, "lb") and hasattr(bounds, "ub"):
-        lower, upper = _side(bounds.lb, dim, "lb"), _side(bounds.ub, dim, "ub")
+        sides: Any = bounds.lower, bounds.upper
+        if bounds.lower.shape != (dim,):
+            raise InputError(f"bounds are for {bounds.lower.size} variables, the point has {dim}.")
+    elif bounds is None or (hasattr(bounds, "lb") and hasattr(bounds, "ub")):
+        sides = getattr(bounds, "lb", -np.inf), getattr(bounds, "ub", np.inf)
     else:
-        lower, upper = _from_pairs(bounds, dim)
-    if lower.shape != (dim,):
-        raise InputError(f"bounds are for {lower.size} variables, but the point has {dim}.")
-    bad = np.flatnonzero(~((lower <= upper) & (lower < np.inf) & (upper > -np.inf)))
+        sides = _from_pairs(bounds, dim)
+    return Box(*read_sides(sides[0], sides[1], dim, "the bounds", "variable"))
+
+
+def read_sides(lower: Any, upper: Any, size: int, name: str, entry: str) -> tuple[Vector, Vector]:
+    """Read lower and upper limits of so many entries, exactly: one for all, or one for each."""
+    sides = []
+    for side, given in (("lb", lower), ("ub", upper)):
+        values = exact_floats(given, f"{name}: {side}", finite=False)
+        if values.size not in (1, size):
+            raise InputError(
+                f"{name}: {side} has shape {values.shape}; give one number, or one for each of the "
+                f"{size} {entry}s."
+            )
+        sides.append(np.array(np.broadcast_to(values.ravel(), size)))
+    low, high = sides
+    bad = np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))
     if bad.size:
         k = int(bad[0])
-        if np.isnan(lower[k]) or np.isnan(upper[k]):
-            raise InputError(f"a bound of variable {k} is nan; write None or an infinity for none.")
         raise InputError(
-            f"the bounds of variable {k} are empty: {lower[k]:g} <= x[{k}] <= {upper[k]:g} holds "
-            "for no number; exchange or mend them."
+            f"{name}: {entry} {k} has lb = {low[k]:g} and ub = {high[k]:g}, which no number "
+            "satisfies; exchange or mend them (None or an infinity is no limit)."
         )
-    return Box(lower, upper)
+    return low, high
 
 
-def _side(values: Any, dim: int, name: str) -> Vector:
-    side = np.array(exact_floats(values, f"bounds.{name}", finite=False))
-    if side.size not in (1, dim):
-        raise InputError(
-            f"bounds.{name} has shape {side.shape}, but the point has {dim} variables; give one "
-            "number, or one for each."
-        )
-    return np.full(dim, side.ravel()[0]) if side.size == 1 else side.ravel()
-
-
-def _from_pairs(bounds: Any, dim: int) -> tuple[Vector, Vector]:
-    expected = "a scipy.optimize.Bounds, or a list with one pair (low, high) for each variable"
+def _from_pairs(bounds: Any, dim: int) -> tuple[list[Any], list[Any]]:
     try:
-        pairs = [tuple(pair) for pair in bounds if not isinstance(pair, str)]
-    except TypeError:
-        pairs = None
-    if pairs is None or isinstance(bounds, str):
-        raise InputTypeError(f"bounds must be {expected}; got {bounds!r}.")
+        pairs = [(low, high) for low, high in bounds]
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            "bounds must be a scipy.optimize.Bounds, or a list with one pair (low, high) for each "
+            f"variable; got {bounds!r}."
+        ) from None
     if len(pairs) != dim:
         raise InputError(f"bounds hold {len(pairs)} pairs, but the point has {dim} variables.")
-    for k, pair in enumerate(pairs):
-        if len(pair) != 2:
-            raise InputError(f"bounds[{k}] is {pair!r}, expected a pair (low, high).")
     lower = [-np.inf if low is None else low for low, _ in pairs]
-    upper = [np.inf if high is None else high for _, high in pairs]
-    return _side(lower, dim, "lb"), _side(upper, dim, "ub")
+    return lower, [np.inf if high is None else high for _, high in pairs]
 
 
 def best_normal(total: Vector, low: Mask, high: Mask) -> Vector:
@@ -121,6 +116,3 @@ def best_normal(total: Vector, low: Mask, high: Mask) -> Vector:
     """
     found: Vector = np.where(low, np.minimum(-total, 0.0), 0.0)
     return found + np.where(high, np.maximum(-total, 0.0), 0.0) + 0.0
-
-
-__all__ = ["Box", "as_box", "best_normal"]

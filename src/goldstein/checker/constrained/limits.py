@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
+from goldstein.checker.constrained.box import read_sides
 from goldstein.checker.errors import GoldsteinError, InputError, InputTypeError, OracleError
-from goldstein.checker.exact_floats import exact_floats, exact_sparse
 from goldstein.checker.layout import Layout, flattened, is_vector, put_together, size_of
+from goldstein.checker.rationals import exact_floats, exact_sparse
 
 _EXPECTED = (
     "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "
@@ -46,36 +47,27 @@ class Group:
 
     def values(self, x: Vector) -> Vector:
         found = np.atleast_1d(self._numbers(self.fun, x, "value"))
-        if found.ndim != 1:
-            raise self.error(f"value has shape {found.shape}, expected a number or a vector", x)
-        if self.size and found.size != self.size:
-            raise self.error(
-                f"value has {found.size} components here and {self.size} promised (by its bounds, "
-                "or by its first answer); return one for each", x,
-            )  # fmt: skip
+        if found.ndim != 1 or self.size not in (0, found.size):
+            said = f"{found.size} components here and {self.size} promised"
+            raise self.error(f"value has shape {found.shape}, {said}; return one for each limit", x)
         return found
 
     def rows(self, x: Vector) -> Matrix:
-        assert self.jac is not None
-        found = self._numbers(self._in_order, x, "Jacobian")
-        if self.size == 1 and (found.shape == (x.size,) or found.size == 1 == x.size):
+        found: Matrix = self._numbers(self._in_order, x, "Jacobian")
+        if self.size == 1 and found.ndim < 2:
             found = found.reshape(1, -1)
         if found.shape != (self.size, x.size):
-            raise self.error(
-                f"Jacobian has shape {found.shape}, expected {(self.size, x.size)}: one row for "
-                "each component, one column for each variable", x,
-            )  # fmt: skip
-        rows: Matrix = found
-        return rows
+            wanted = f"{(self.size, x.size)}: a row for each component, a column for each variable"
+            raise self.error(f"Jacobian has shape {found.shape}, expected {wanted}", x)
+        return found
 
     def _in_order(self, x: Any) -> Any:
         """Return the Jacobian; that of one component may be laid out as x is."""
         assert self.jac is not None
-        raw = self.jac(x)
-        row = (1, size_of(self.layout or []))
-        if self.layout is None or self.size != 1 or getattr(raw, "shape", None) == row:
+        raw, layout = self.jac(x), self.layout
+        if layout is None or self.size != 1 or getattr(raw, "shape", None) == (1, size_of(layout)):
             return raw
-        return flattened(raw, self.layout, "the gradient")
+        return flattened(raw, layout, "the gradient")
 
     def _numbers(self, question: Callable[[Vector], Any], x: Vector, what: str) -> Any:
         try:
@@ -88,34 +80,14 @@ class Group:
             raise self.failure from failure
         if not np.isfinite(found).all():
             bad = found[~np.isfinite(found)].ravel()[0]
-            raise self.error(f"{what} is {bad}, expected finite numbers", x)
+            error = self.error(f"{what} is {bad}, expected finite numbers", x)
+            error.value = float(bad)  # a search steps back from such a point
+            raise error
         return found
 
     def error(self, what: str, x: Vector) -> OracleError:
         shown = np.array2string(x, threshold=8, edgeitems=3, precision=6)
         return OracleError(f"{self.name}: {what} (at x = {shown}).", x.copy(), 0)
-
-    def limits(self) -> tuple[Vector, Vector]:
-        """Return lower and upper limits of every component."""
-        low, high = (
-            exact_floats(side, f"{self.name}: a limit", finite=False)
-            for side in (self.lower, self.upper)
-        )
-        try:
-            low, high = (np.broadcast_to(side, (self.size,)).copy() for side in (low, high))
-        except ValueError:
-            raise InputError(
-                f"{self.name}: lb and ub must be numbers, or vectors with one entry for each of "
-                f"its {self.size} components."
-            ) from None
-        bad = np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))
-        if bad.size:
-            k = int(bad[0])
-            raise InputError(
-                f"{self.name}: component {k} has lb = {low[k]:g} and ub = {high[k]:g}, which no "
-                "value satisfies; exchange or mend them (an infinity is no limit)."
-            )
-        return low, high
 
 
 class Limits:
@@ -135,16 +107,13 @@ class Limits:
     def __init__(self, groups: Sequence[Group], x: Vector) -> None:
         self.groups = tuple(groups)
         for group in self.groups:
-            sides = (side for side in (group.lower, group.upper) if np.ndim(side))
-            group.size = max(map(np.size, sides), default=0)
+            vectors = (side for side in (group.lower, group.upper) if np.ndim(side))
+            group.size = max(map(np.size, vectors), default=0)
             group.size = group.values(x).size
-        pairs = [group.limits() for group in self.groups]
-        self.lower, self.upper = (
-            np.concatenate([np.zeros(0), *(pair[k] for pair in pairs)]) for k in (0, 1)
-        )
-        self.linear: Mask = np.repeat(
-            np.array([g.linear for g in self.groups], dtype=bool), [g.size for g in self.groups]
-        )
+        sides = [read_sides(g.lower, g.upper, g.size, g.name, "component") for g in self.groups]
+        self.lower, self.upper = np.hstack([np.zeros((2, 0)), *sides])
+        sizes = [group.size for group in self.groups]
+        self.linear: Mask = np.repeat(np.array([g.linear for g in self.groups], bool), sizes)
         self.equal: Mask = self.lower == self.upper
         self.size = self.lower.size
 
@@ -166,14 +135,12 @@ class Limits:
     def excess(self, values: Vector) -> Vector:
         """Return by how much each component is violated: positive above ub, negative below lb."""
         above, below = values - self.upper, self.lower - values
-        found: Vector = np.maximum(above, 0.0) - np.maximum(below, 0.0)
-        return found
+        return np.maximum(above, 0.0) - np.maximum(below, 0.0)
 
     def tolerances(self) -> Vector:
         """Return what each component may be violated by."""
         sides = [np.abs(np.where(np.isfinite(s), s, 0.0)) for s in (self.lower, self.upper)]
-        found: Vector = FEASIBLE * np.maximum(1.0, np.maximum(*sides))
-        return found
+        return FEASIBLE * np.maximum(1.0, np.maximum(*sides))
 
 
 def as_groups(constraints: Any, dim: int, layout: Layout | None = None) -> list[Group]:
@@ -200,10 +167,8 @@ def _group(one: Any, name: str, dim: int) -> Group:
         called = getattr(one.fun, "__name__", "")
         label = f"{name} ({called})" if called and called not in ("<lambda>", "fun") else name
         fun, jac = _pair(one.fun, getattr(one, "jac", None), (), label)
-        parts = getattr(one, "parts", None)  # of an Expression that was compared
-        return Group(
-            label, fun, jac, one.lb, one.ub, parts=_known(one.fun) if parts is None else parts
-        )
+        parts = getattr(one, "parts", _known(one.fun))  # of an Expression that was compared
+        return Group(label, fun, jac, one.lb, one.ub, parts=parts)
     raise InputTypeError(f"{name} is {type(one).__name__}, expected {_EXPECTED}.")
 
 
@@ -217,9 +182,8 @@ def _from_dict(one: dict[str, Any], name: str) -> Group:
     args = one.get("args", ())
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
     fun, jac = _pair(one["fun"], one.get("jac"), args, name)
-    return Group(
-        name, fun, jac, 0.0, np.inf if one["type"] == "ineq" else 0.0, parts=_known(one["fun"])
-    )
+    upper = np.inf if one["type"] == "ineq" else 0.0
+    return Group(name, fun, jac, 0.0, upper, parts=_known(one["fun"]))
 
 
 def _known(fun: Any) -> tuple[Any, ...]:
@@ -236,10 +200,8 @@ def _linear(one: Any, name: str, dim: int) -> Group:
             "variable, and finite entries."
         )
     matrix.setflags(write=False)
-    return Group(
-        name, lambda x: matrix @ x, lambda x: matrix, one.lb, one.ub, linear=True,
-        parts=tuple(matrix),
-    )  # fmt: skip
+    rows = tuple(matrix)
+    return Group(name, lambda x: matrix @ x, lambda x: matrix, one.lb, one.ub, True, rows)
 
 
 def _pair(
@@ -260,6 +222,3 @@ def _pair(
             "returns both, or '2-point' for differences of values."
         )
     return lambda x: fun(x, *args), None
-
-
-__all__ = ["FEASIBLE", "Group", "Limits", "as_groups"]

@@ -9,24 +9,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
-from goldstein.checker.blackbox.perturbed import Neighbourhood, radius
 from goldstein.checker.constrained.limits import Limits
-from goldstein.checker.errors import KinkError
 from goldstein.checker.verification import Verification
 
 #: Constraints whose gradients come this close to cancelling each other (relative to their lengths)
 #: say nothing about f.
 DEGENERATE = 1e-3
-
-#: Pairs of points beside x at which constraints are asked for their qualification, rounds of
-#: looking along the direction that separates them, how far one looks in perturbation radii, and how
-#: much smaller the qualification may be than stated: of black boxes it is measured on samples.
-PAIRS, LOOKS, FARTHER, LESS = 2, 6, 2.0**8, 10.0
-
-#: A constraint vanishes at x if its gradients there are shorter than this part of those elsewhere
-#: in the ball; and x has to be closer to a constraint with a multiplier than this part of delta,
-#: or what holds at the constraint need not show at x.
-VANISHED, CLOSE = 0.02, 1e-4
 
 
 def check_signs(found: Verification, cert: Any, system: Limits, box: Any) -> None:
@@ -166,115 +154,3 @@ class Hull:
         if (self.signs * v[self.used] < -1e-9).any():
             return 0.0, v
         return min(1.0, max(0.0, float((rows @ v).min()))), v
-
-
-def qualification(
-    cert: Any, problem: Any, rows: list[tuple[int, Vector]], rng: np.random.Generator,
-    resolution: float, pairs: int = PAIRS,
-) -> float:  # fmt: skip
-    """Return how far the gradients of the constraints in use are from cancelling each other.
-
-    `rows` are those with weight. The constraints are asked besides at pairs of points next to x, on
-    opposite sides of it: there a multiplier has to mean something when delta shrinks. Then one
-    looks along the direction that separates them from 0, where a gradient that contradicts it would
-    be, until none does. It is an upper bound: of a black box nobody knows all gradients.
-    """
-    masks = readings(cert, problem.system, problem.system.linear)
-    return min(_qualified(cert, problem, rows, rng, resolution, pairs, mask) for mask in masks)
-
-
-def _qualified(
-    cert: Any, problem: Any, rows: list[tuple[int, Vector]], rng: np.random.Generator,
-    resolution: float, pairs: int, linear: Mask,
-) -> float:  # fmt: skip
-    system, x = problem.system, cert.x
-    place = Neighbourhood(x, cert.delta, problem.box, resolution)
-    some, equations = meant(cert, system, linear)
-    bent = [i for i in some if not system.linear[i]]
-    centre = []
-    for _ in range(pairs if bent else 0):
-        offset = place.perturbed(rng, x) - x
-        centre += _jacobians(system, [place.inside(x + offset), place.inside(x - offset)])
-    if bent and _vanishes(centre, rows, bent, problem, place, rng, pairs):
-        return 0.0
-    across = np.zeros((0, x.size))
-    if some and equations:
-        seen = centre or _jacobians(system, [place.perturbed(rng, x)])
-        if not seen:
-            return 0.0
-        across = seen[0][equations]
-    hull = Hull(cert.normal, problem.box.fixed, across, problem.propose)
-    for i, g in rows:
-        if i in some:
-            hull.add(i, np.sign(cert.multipliers[i]) * g)
-    for jacobian in centre:
-        for i in bent:
-            hull.add(i, np.sign(cert.multipliers[i]) * jacobian[i])
-    q, v = hull.separation()
-    for _ in range(LOOKS if bent else 0):
-        near = radius(x, cert.delta, resolution).max()
-        reaches = near, max(near, FARTHER * radius(x, cert.delta).max())
-        steps = [sign * reach * math.sqrt(x.size) * v for reach in reaches for sign in (1.0, -1.0)]
-        seen = _jacobians(system, [place.inside(x + step) for step in steps])
-        found = [(i, np.sign(cert.multipliers[i]) * jacobian[i]) for jacobian in seen for i in bent]
-        against = [(i, g) for i, g in found if g @ v < 0.5 * q * np.linalg.norm(g)]
-        if not against:
-            break
-        for i, g in against:
-            hull.add(i, g)
-        q, v = hull.separation()
-    return q
-
-
-def _jacobians(system: Limits, points: list[Vector]) -> list[Matrix]:
-    found = []
-    for y in points:
-        try:
-            found.append(system.rows(y).copy())
-        except KinkError:
-            continue
-    return found
-
-
-def _vanishes(
-    centre: list[Matrix], rows: list[tuple[int, Vector]], bent: list[int], problem: Any,
-    place: Neighbourhood, rng: np.random.Generator, pairs: int,
-) -> bool:  # fmt: skip
-    """Whether gradients of a constraint are next to 0 at x, or x is too far from it to tell."""
-    if not centre:
-        return True
-    x, delta, system = place.x, place.delta, problem.system
-    wide = 0.9 * delta / math.sqrt(x.size) * rng.standard_normal((pairs, x.size))
-    around = centre + _jacobians(system, [place.inside(x + s * w) for w in wide for s in (1, -1)])
-    violated = np.abs(system.excess(system.values(x)))
-    strict = math.sqrt(pairs / PAIRS)  # who looks more often than a check is to be stricter as well
-    for i in bent:
-        shortest = min(float(np.linalg.norm(jacobian[i])) for jacobian in centre)
-        others = [jacobian[i] for jacobian in around] + [g for k, g in rows if k == i]
-        longest = max(float(np.linalg.norm(g)) for g in others)
-        if (
-            shortest <= strict * VANISHED * longest
-            or strict * violated[i] > CLOSE * delta * shortest
-        ):
-            return True
-    return False
-
-
-def check_qualification(
-    found: Verification, cert: Any, problem: Any, resolution: float, seed: int
-) -> None:
-    """Constraints whose gradients cancel each other prove anything about f, that is nothing."""
-    used = np.flatnonzero(cert.constraint_weights)
-    rows = [(int(cert.constraint_index[r]), cert.constraint_gradients[r]) for r in used]
-    q = qualification(cert, problem, rows, np.random.default_rng([seed, 2**21]), resolution)
-    honest, empty = cert.qualification <= LESS * q, min(q, cert.qualification) <= DEGENERATE
-    found.add(
-        "qualification",
-        honest and not empty,
-        f"the constraint gradients that were looked at stay {q:.3g} away from 0"
-        + ("" if honest else f", {cert.qualification:.3g} is stated")
-        + (": degenerate, the claim says nothing about f" if empty else ""),
-    )
-
-
-__all__ = ["DEGENERATE", "Hull", "check_activity", "check_qualification", "check_signs", "meant"]

@@ -9,7 +9,7 @@ say something about f is proved, too: along some direction all of them fall.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,29 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.arrays import Mask, Matrix, Vector
+from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.constrained.multipliers import DEGENERATE, Hull, check_signs, meant, readings
+from goldstein.checker.constrained.multipliers import DEGENERATE, check_signs, meant, readings
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.errors import InputTypeError, NotCertifiableError
 from goldstein.checker.exact import exact_combination
-from goldstein.checker.nodes import Affine, Max, Norm2, Piecewise, Variable
-from goldstein.checker.rationals import (
-    exact_dot,
-    nearest_float,
-    sqrt_upper,
-    squared_norm,
-    to_fractions,
-)  # fmt: skip
+from goldstein.checker.nodes import Affine, Max, Order, Piecewise, Variable
+from goldstein.checker.rationals import exact_dot, sqrt_upper, squared_norm
+from goldstein.checker.rationals import to_fractions as exactly
 from goldstein.checker.sides import Limits as GradientLimits
 from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Verification
-
-#: Random directions in which gradients of constraints are looked at, and rounds of looking along
-#: the direction that separates them from 0.
-RANDOM, LOOKS = 4, 8
 
 #: Exact midpoints and radii of a gradient.
 Limit = tuple[list[Fraction], list[Fraction]]
@@ -53,12 +44,13 @@ def linear_program(row: Vector) -> Program:
 
 @dataclass(eq=False)
 class ExactProblem:
-    """Bounds and constraints for exact questions; who proposes weights is not believed."""
+    """Bounds and constraints for exact questions; who proposes directions is not believed."""
 
     box: Box
     system: Limits
     parts: Sequence[Program]
-    propose: Callable[[Matrix, Matrix], tuple[Vector, Vector]]
+    #: Proposes directions along which gradients of constraints rise, from what it is given.
+    separate: Callable[..., Iterable[Sequence[Any]]]
 
     def check_place(self, found: Verification, cert: Any) -> None:
         """The pivot inside bounds and constraints, and at every limit that has a multiplier."""
@@ -87,113 +79,89 @@ class ExactProblem:
         found.add("feasibility", not violated, violated or "all constraints hold at the pivot")
         found.add("activity", not missed, missed or "constraints with a multiplier are at limits")
 
-    def limits(self, cert: Any, i: int, direction: Vector) -> Limit:
+    def limit(self, cert: Any, i: int, way: Any) -> Limit:
         """Return the limit of gradients of component i at the pivot along a direction."""
-        found = point_at(self.parts[i], cert.exact_pivot).limits(direction[None])
-        return as_rationals(found)[0]
+        return as_rationals(point_at(self.parts[i], cert.exact_pivot).limits([way]))[0]
 
     def residual(
         self, cert: Any, limits: GradientLimits, weights: Vector, allowance: int = 1
     ) -> float:
         """Bound the length in the claim; radii of enclosures count `allowance` times."""
-        shares = to_fractions(weights)
+        shares = exactly(weights)
         factors = [share / sum(shares, Fraction(0)) for share in shares]
         rows = np.flatnonzero(cert.constraint_weights).tolist()
         found = as_rationals(limits) + [
-            self.limits(cert, int(cert.constraint_index[r]), cert.constraint_directions[r])
+            self.limit(cert, int(cert.constraint_index[r]), cert.constraint_directions[r])
             for r in rows
         ]
-        factors += to_fractions(cert.constraint_weights[rows])
-        mid = exact_combination([*factors, 1], [*(m for m, _ in found), to_fractions(cert.normal)])
+        factors += exactly(cert.constraint_weights[rows])
+        mid = exact_combination([*factors, 1], [*(m for m, _ in found), exactly(cert.normal)])
         rad = exact_combination([abs(f) for f in factors], [r for _, r in found])
         return sqrt_upper(squared_norm([abs(m) + allowance * r for m, r in zip(mid, rad)]))
 
     def check_qualification(self, found: Verification, cert: Any, seed: int) -> None:
         """Constraints whose gradients cancel each other prove anything about f, that is nothing."""
         q = self.qualification(cert, seed)
-        found.add(
-            "qualification",
-            q > DEGENERATE,
-            f"all constraint gradients at the pivot stay {q:.3g} away from 0"
-            if q > DEGENERATE
-            else "constraint gradients are not proved to stay away from 0: degenerate, the claim "
-            "says nothing about f",
-        )
+        words = f"all constraint gradients at the pivot stay {q:.3g} away from 0"
+        if q <= DEGENERATE:
+            words = "constraint gradients are not proved to stay away from 0: degenerate, the claim"
+            words += " says nothing about f"
+        found.add("qualification", q > DEGENERATE, words)
 
     def qualification(self, cert: Any, seed: int) -> float:
-        """Bound from below how far constraint gradients in use are from cancelling each other.
+        """Bound from below how far constraint gradients in use are from cancelling each other."""
+        return min(self.separation(cert, seed, mask)[0] for mask in self.readings(cert))
 
-        Some limits of gradients propose a direction; all of them, enclosed, decide about it. Where
-        they do not agree, one looks along it, and proposes again.
-        """
+    def readings(self, cert: Any) -> list[Mask]:
+        """Which equalities form a line."""
         affine = np.array([part.affine[part.last] for part in self.parts], dtype=bool)
-        masks = readings(cert, self.system, affine)
-        return min(self._qualified(cert, seed, mask) for mask in masks)
+        return readings(cert, self.system, affine)
 
-    def _qualified(self, cert: Any, seed: int, linear: Mask) -> float:
+    def separation(self, cert: Any, seed: int, linear: Mask) -> tuple[float, list[Fraction]]:
+        """Return the bound for one reading of the equalities, and the direction that proves it."""
         some, across = meant(cert, self.system, linear)
+        best, along = 0.0, [Fraction(0)] * cert.x.size
+        if not some:
+            return 1.0, along
         rng, rows = np.random.default_rng(seed), []
-        for i in across if some else []:
+        for i in across:
             with suppress(NotCertifiableError):  # a kink: the others have to do
-                rows.append(self.limits(cert, i, rng.standard_normal(cert.x.size))[0])
-        near = np.array([[nearest_float(a) for a in row] for row in rows])
-        hull = Hull(cert.normal, self.box.fixed, near.reshape(-1, cert.x.size), self.propose)
-        random = rng.standard_normal((RANDOM, cert.x.size))
-        ways = np.concatenate([cert.constraint_directions, cert.directions, random])
-        best = 0.0 if some else 1.0
-        for _ in range(LOOKS if some else 0):
-            for i in some:
-                for way in np.concatenate([ways, -ways]):
-                    try:
-                        mid, _ = self.limits(cert, i, way)
-                    except NotCertifiableError:  # this direction stays on a kink
-                        continue
-                    row = np.array([nearest_float(m) for m in mid])
-                    hull.add(i, math.copysign(1.0, cert.multipliers[i]) * row)
-            q, v = hull.separation()
-            if q <= DEGENERATE:
-                return best
-            best = max(best, self._proved(cert, some, hull, tangent(v, rows, hull)))
-            if best > 0.5 * q:
+                rows.append(self.limit(cert, i, rng.standard_normal(cert.x.size))[0])
+        for v in self.separate(self, cert, some, rows, seed):
+            proved = self._proved(cert, some, rows, exactly(v))
+            if proved > best:
+                best, along = proved, exactly(v)
+            if best > DEGENERATE:
                 break
-            noise = rng.standard_normal((RANDOM, v.size)) / math.sqrt(v.size)
-            ways = np.concatenate([v[None], v + 1e-3 * noise, v + 1e-6 * noise])
-        return best
+        return best, along
 
-    def _proved(self, cert: Any, some: list[int], hull: Hull, v: list[Fraction]) -> float:
-        """Return t such that <g, v> >= t |v| for every gradient in use, relative to its length."""
-        pairs = zip(hull.signs.tolist(), hull.used.tolist())
-        if not any(v) or any(sign * v[k] < 0 for sign, k in pairs):
+    def _proved(
+        self, cert: Any, some: list[int], rows: Sequence[Sequence[Fraction]], v: list[Fraction]
+    ) -> float:
+        """Return t such that <g, v> >= t |v| for every gradient in use, relative to its length.
+
+        v does not lead across linear equalities, against a normal, or along what is fixed.
+        """
+        places = zip(v, cert.normal.tolist(), self.box.fixed.tolist(), strict=True)
+        wrong = any(n > 0 > a or n < 0 < a or (fixed and a) for a, n, fixed in places)
+        if wrong or not any(v) or any(exact_dot(row, v) for row in rows):
             return 0.0
         least, size = 1.0, sqrt_upper(squared_norm(v))
         for i in some:
-            sign = math.copysign(1.0, cert.multipliers[i])
             low, high = derivative_range(self.parts[i], cert.exact_pivot, v)
-            rows = [g for k, g in zip(hull.index, hull.rows) if k == i]
-            longest = max(float(np.linalg.norm(g)) for g in rows)
-            least = min(least, (low if sign > 0 else -high) / (longest * size))
-        return max(0.0, least)
+            longest, minus = 0.0, [-a for a in v]
+            for way in (*cert.constraint_directions[cert.constraint_index == i], v, minus):
+                with suppress(NotCertifiableError):  # this direction stays on a kink
+                    gradient = self.limit(cert, i, way)[0]
+                    longest = max(longest, sqrt_upper(squared_norm(gradient)))
+            share = (low if cert.multipliers[i] > 0 else -high) / (longest * size or math.inf)
+            if not share > 0.0:
+                return 0.0
+            least = min(least, share)
+        return least
 
 
-def tangent(v: Vector, rows: Sequence[Sequence[Fraction]], hull: Hull) -> list[Fraction]:
-    """Return what is left of v without its parts across linear equalities, exactly.
-
-    It is 0 along coordinates that are fixed, or held by a normal, up to rounding.
-    """
-    still = hull.fixed.copy()
-    still[hull.used[hull.signs * v[hull.used] <= 1e-9]] = True
-    basis: list[list[Fraction]] = []
-    rest: list[Fraction] = []
-    for row in [*rows, to_fractions(v)]:  # Gram and Schmidt
-        rest = [Fraction(0) if stays else a for a, stays in zip(row, still)]
-        for other in basis:
-            share = exact_dot(rest, other) / squared_norm(other)
-            rest = [a - share * b for a, b in zip(rest, other)]
-        basis += [rest] if any(rest) else []
-    return rest
-
-
-def exact_problem(x: Vector, bounds: Any, constraints: Any, propose: Any) -> ExactProblem:
+def exact_problem(x: Vector, bounds: Any, constraints: Any, separate: Any) -> ExactProblem:
     """Read bounds and constraints as `minimize` takes them; black boxes are refused."""
     box = as_box(bounds, x.size)
     system = constraints
@@ -208,14 +176,14 @@ def exact_problem(x: Vector, bounds: Any, constraints: Any, propose: Any) -> Exa
             )
         for part in group.parts:
             parts.append(linear_program(part) if isinstance(part, np.ndarray) else part.program())
-    return ExactProblem(box, system, parts, propose)
+    return ExactProblem(box, system, parts, separate)
 
 
 def as_rationals(limits: GradientLimits) -> list[Limit]:
     """Return limits of gradients as rationals: midpoints, and radii, 0 where exact."""
     exact, mids, rads = limits
-    rows = [to_fractions(mid) for mid in mids] if exact is None else exact
-    return [(row, to_fractions(rad)) for row, rad in zip(rows, rads, strict=True)]
+    rows = [exactly(mid) for mid in mids] if exact is None else exact
+    return [(row, exactly(rad)) for row, rad in zip(rows, rads, strict=True)]
 
 
 def derivative_range(
@@ -226,24 +194,16 @@ def derivative_range(
     Going forward, every limit of gradients has at a kink one of its slopes, so that its derivative
     along v lies in the hull of what these give; Clarke subgradients are convex combinations.
     """
-    point, series = EnclosedPoint(program, y), {}
-    series[0] = [point.value(0), Enclosure.of(v)]
-    for k, node in enumerate(program.nodes):
-        if k == 0:
-            continue
-        ties, piece = point.ties.get(k, {}), point.pieces.get(k)
-        (arg,) = node.of if ties else (0,)
-        if ties and isinstance(node, Norm2):  # any unit vector may come out
-            one = Enclosure.of([1, *[0] * (node.columns - 1)])
-            piece = dict.fromkeys(ties, one)
-        out = node.forward([series[a] for a in node.of], piece)
-        if ties and len(out) > 1:
-            out[1] = _widened(node, ties, series[arg][1], out[1])
-        series[k] = out
-    last = series[program.last]
-    if len(last) < 2:
+    point = EnclosedPoint(program, y)
+    series = {0: [point.value(0), Enclosure.of(v)]}
+    for k, node in enumerate(program.nodes[1:], 1):
+        args = [series[a] for a in node.of]
+        series[k] = node.forward(args, point.pieces.get(k))
+        if k in point.ties and len(series[k]) > 1:
+            series[k][1] = _widened(node, point.ties[k], args[0][1], series[k][1])
+    if len(series[program.last]) < 2:
         return 0.0, 0.0
-    (low,), (high,) = last[1].ends()
+    (low,), (high,) = series[program.last][1].ends()
     finite = math.isfinite(low) and math.isfinite(high)
     return (float(low), float(high)) if finite else (-math.inf, math.inf)
 
@@ -253,11 +213,11 @@ def _widened(node: Any, ties: dict[int, Any], u: Enclosure, out: Enclosure) -> E
     low, high = out.ends()
     for i, tie in ties.items():
         if isinstance(node, Piecewise):
-            slopes = [sum(c * node.breakpoints[tie] ** k for k, c in enumerate(node.slopes[side]))
-                      for side in (tie, tie + 1)]  # fmt: skip
-            parts = Enclosure.of(slopes) * u[[i, i]]
+            parts = Enclosure.of(node.beside[tie]) * u[[i, i]]
         elif isinstance(node, Max):
             parts = u[tie]
+        elif isinstance(node, Order):
+            raise NotCertifiableError("a constraint is on a tie of sorted entries; no rule for it.")
         else:
             size = (u[tie] * u[tie]).sum().root().reshape(1)
             parts = Enclosure.of([-1, 1]) * size[[0, 0]]
@@ -265,13 +225,3 @@ def _widened(node: Any, ties: dict[int, Any], u: Enclosure, out: Enclosure) -> E
         low[i], high[i] = ends[0].min(), ends[1].max()
     mid = 0.5 * low + 0.5 * high
     return Enclosure(mid, np.maximum(high - mid, mid - low) * (1 + 2.0**-50) + 2.0**-1000)
-
-
-__all__ = [
-    "ExactProblem",
-    "Limit",
-    "as_rationals",
-    "derivative_range",
-    "exact_problem",
-    "linear_program",
-]

@@ -57,7 +57,6 @@ class Enclosure:
     __array_ufunc__ = None
     #: Series end with the first power of t.
     longest: int | None = 2
-    functions = FUNCTIONS
 
     def __init__(self, mid: Any, rad: Any = None) -> None:
         self.mid: Floats = np.asarray(mid, dtype=np.float64)
@@ -120,6 +119,18 @@ class Enclosure:
         """Return, for every row of a table, the places of what may be its largest entry."""
         rows = enumerate(self.rivals(columns))
         return [(r * columns + np.flatnonzero(row)).tolist() for r, row in rows]
+
+    def ordered(self, columns: int, matters: Any = None) -> list[list[int]]:
+        """Return the places of each row in ascending order, those that may be equal together."""
+        low, high = (end.reshape(-1, columns) for end in self.ends())
+        found: list[list[int]] = []
+        for r, order in enumerate(np.argsort(low, axis=1, kind="stable")):
+            # A row with a NaN may have any order.
+            highest = np.maximum.accumulate(high[r, order])
+            apart = (highest[:-1] < low[r, order[1:]]) & (low[r] == low[r]).all()
+            found += [(r * columns + part).tolist()
+                      for part in np.split(order, np.flatnonzero(apart) + 1)]  # fmt: skip
+        return found
 
     @np.errstate(all="ignore")
     def ends(self) -> tuple[Floats, Floats]:
@@ -254,11 +265,13 @@ class Enclosure:
         top = Enclosure(self.mid.reshape(-1, node.columns).max(axis=1))
         return (self - node.along(top)).apply(FUNCTIONS["exp"]), top
 
+    def log(self) -> Enclosure:
+        return self.apply(FUNCTIONS["log"])
+
     def apply(self, function: Function) -> Enclosure:
         """Return a smooth function of every entry."""
         function.require_domain(self)
-        answer: Enclosure = function.value(self)
-        return answer
+        return function.value(self)
 
     def balls(self, function: str | Callable[[Any], Any]) -> Enclosure:
         """Return a function of every entry by the ball arithmetic of python-flint."""

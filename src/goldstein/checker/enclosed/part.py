@@ -13,7 +13,18 @@ from goldstein.checker.arrays import Indices
 from goldstein.checker.enclosed.exact_vector import ExactVector
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import Add, Affine, Max, Node, Norm2, Product, Rowwise, Series
+from goldstein.checker.nodes import (
+    Add,
+    Affine,
+    Max,
+    Node,
+    Norm2,
+    Order,
+    Product,
+    Rowwise,
+    Series,
+    Smooth,
+)
 from goldstein.checker.sides import Program
 
 #: With fewer terms than this, on average, sums of Python's integers are as fast.
@@ -30,6 +41,8 @@ def cut(node: Node, places: Indices, piece: Any) -> Cut:
         return _cut_product(node, places)
     if isinstance(node, Max):  # the sum of one argument is the argument
         return Add(node.of, (places.size,), places.size), None, [piece[places]]
+    if isinstance(node, Order):
+        return _cut_order(node, places, piece)
     needed = places
     if isinstance(node, Rowwise):
         needed = (places[:, None] * node.columns + np.arange(node.columns)).reshape(-1)
@@ -41,11 +54,26 @@ def cut(node: Node, places: Indices, piece: Any) -> Cut:
     return replace(node, sizes=sizes, size=places.size), piece, [needed for _ in node.of]
 
 
+def _cut_order(node: Order, places: Indices, piece: Any) -> Cut:
+    row, which = np.divmod(places, len(node.weights))
+    at, column = np.nonzero(node.weights[which])
+    columns = node.order(piece)[row[at] * node.columns + column]
+    ends = np.searchsorted(at, np.arange(places.size + 1))
+    numbers = node.weights[which[at], column]
+    rows = sparse.csr_array((numbers, columns, ends), shape=(places.size, node.sizes[0]))
+    return _cut_rows(node, places, rows)
+
+
 def _cut_affine(node: Affine, places: Indices) -> Cut:
-    rows = node.some_rows(places)
+    offset, divisor = (None if v is None else v[places] for v in (node.offset, node.divisor))
+    return _cut_rows(node, places, node.some_rows(places), offset, divisor)
+
+
+def _cut_rows(
+    node: Node, places: Indices, rows: Any, offset: Any = None, divisor: Any = None
+) -> Cut:
     used, at = np.unique(rows.indices, return_inverse=True)
     matrix = sparse.csr_array((rows.data, at, rows.indptr), shape=(places.size, used.size))
-    offset, divisor = (None if v is None else v[places] for v in (node.offset, node.divisor))
     return Affine(node.of, (used.size,), places.size, matrix, 1, offset, divisor), None, [used]
 
 
@@ -94,6 +122,8 @@ class Part:
                 if isinstance(node, Affine) and node.of == (0,) and _is_long(node):
                     found[b] = [self._long(node, at[0], end, k == 0) for k, end in enumerate(ends)]
                 else:
+                    if not (node.rational or isinstance(node, Smooth)):
+                        raise Irrational(node.name)
                     args = [_known(found, a, some) for a, some in zip(node.of, at)]
                     found[b] = node.forward(args, piece)
             except Irrational as what:
@@ -107,8 +137,7 @@ class Part:
         sums = Exact.of([vector.dot(places[rows.indices[s]], rows.data[s]) for s in spans])
         rest = replace(node, matrix=sparse.csr_array(sparse.eye_array(node.size)),
                        sizes=(node.size,), offset=node.offset if first else None)  # fmt: skip
-        answer: Exact = rest.forward([[sums]], None)[0]
-        return answer
+        return rest.forward([[sums]], None)[0]
 
     def series(self, *ends: Any) -> Series:
         """Return the same of the entries themselves."""

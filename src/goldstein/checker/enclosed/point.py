@@ -6,6 +6,7 @@ decide, and of these only the entries that matter are computed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -16,17 +17,31 @@ from goldstein.checker.arrays import Indices, Matrix
 from goldstein.checker.enclosed import common_part
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.part import Part
+from goldstein.checker.enclosed.roots import Box
 from goldstein.checker.errors import Irrational, NotCertifiableError
-from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import ZERO, Array, LogSumExp, Norm2, Series
-from goldstein.checker.rationals import nearest_float
-from goldstein.checker.sides import Limits, Pause, Point, Side
+from goldstein.checker.exact import ZERO, Exact
+from goldstein.checker.nodes import Array, LogSumExp, Norm2, Series
+from goldstein.checker.sides import Limits, Numbers, Pause, Point, Program, Side, exact_limits
 
 
 class EnclosedPoint(Point):
     """A point with enclosed values; what is decided about it is exact."""
 
     arithmetic = "enclosed in float64"
+
+    def __init__(self, program: Program, y: Numbers, box: tuple[Any, Any] | None = None) -> None:
+        self.box = None if box is None else Box(program, *box)
+        super().__init__(program, y)
+        if self.box is not None:
+            self.box.check(self)
+
+    def start(self) -> Enclosure:
+        """Return the point; where it is only known by a box, all of that."""
+        at = Enclosure.of(self.y)
+        return at if self.box is None else at + Enclosure(np.zeros(at.size), self.box.radii)
+
+    def _moves_in_box(self, part: Part) -> bool:
+        return self.box is not None and bool(self.box.radii[part.places].any())
 
     def enclosed(self, vector: Any) -> Enclosure:
         return Enclosure.of(vector)
@@ -36,8 +51,11 @@ class EnclosedPoint(Point):
 
     def exact(self, k: int, places: list[int]) -> Exact:
         """Return exact values of some entries of a node, given in ascending order."""
+        part = Part(self.program, self.pieces, k, places)
         try:
-            found: Exact = Part(self.program, self.pieces, k, places).series(self.y)[0]
+            if self._moves_in_box(part):
+                raise Irrational("variables that are only enclosed")
+            found: Exact = part.series(self.y)[0]
             return found
         except Irrational as what:
             if (Side(self, None, nodes=[]).constant(k)[places] == ZERO).all():
@@ -58,33 +76,36 @@ class EnclosedPoint(Point):
             return mid - rad, mid + rad
 
     def path(self, side: Side, k: int, places: list[int]) -> Series:
-        # A coefficient that is only enclosed would not say which side the next ones are for.
-        return Part(self.program, side.pieces, k, places).series(self.y, side.v)[1:]
+        part = Part(self.program, side.pieces, k, places)
+        if not self._moves_in_box(part):
+            with suppress(Irrational):
+                return part.series(self.y, side.v)[1:]
+        # The derivative along v, over all of the box. More coefficients would not help: that one
+        # that is only enclosed is 0 cannot be known.
+        return super().path(side, k, places)
 
     def moves(self, side: Side, k: int, factors: dict[int, int]) -> bool:
         places = sorted(factors)
         part = Part(self.program, side.pieces, k, places)
         return bool(part.backward(Exact.of([factors[i] for i in places]), {}).top.any())
 
-    def limits(self, directions: Matrix, pause: Pause | None = None) -> Limits:
-        small = self.program.is_small(len(directions))
-        boxes = None if small else common_part.limits(self, np.asarray(directions))
+    def limits(self, directions: Matrix | Sequence[Numbers], pause: Pause = lambda: None) -> Limits:
+        small, boxed = self.program.is_small(len(directions)), self.box is not None
+        boxes = None if small or boxed else common_part.limits(self, np.asarray(directions))
         if boxes is not None:
             require_finite(*boxes)
             return Limits(None, *boxes)
         sides = [Side(self, v, pause) for v in directions]
-        if small and not any(isinstance(n, LogSumExp | Norm2) for n in self.program.nodes):
+        irrational = any(isinstance(n, LogSumExp | Norm2) for n in self.program.nodes)
+        if small and not boxed and not irrational:
             with suppress(Irrational):  # a logarithm has rational slopes
-                exact = [self._exact_gradient(side) for side in sides]
-                mid = np.array([[nearest_float(g) for g in row] for row in exact])
-                return Limits(exact, mid, np.zeros_like(mid))
+                return exact_limits(self._exact_gradient(side) for side in sides)
         found = [side.gradient() for side in sides]
         mids, rads = (np.array([getattr(g, end) for g in found]) for end in ("mid", "rad"))
         require_finite(mids, rads)
         return Limits(None, mids, rads)
 
     def _exact_gradient(self, side: Side) -> list[Fraction]:
-        side.pause()
         part = Part(self.program, side.pieces, self.program.last, [0])
         found = part.backward(Exact.of([1]), part.forward(self.y))
         g = [Fraction(0)] * self.program.dim
@@ -102,7 +123,10 @@ class _View:
     def signs(self, level: Fraction = Fraction(0)) -> Indices:
         u: Enclosure = self.point.value(self.k)
         signs = u.signs(level)
-        doubtful = np.flatnonzero(signs == 0)
+        box, doubtful = self.point.box, np.flatnonzero(signs == 0)
+        if box is not None:
+            open_ = [i for i in doubtful.tolist() if not box.is_at(self.k, i, level)]
+            doubtful = np.array(open_, dtype=np.intp)
         if doubtful.size:
             exact = self.point.exact(self.k, doubtful.tolist())
             signs[doubtful] = exact.signs(level)
@@ -116,10 +140,26 @@ class _View:
         u: Enclosure = self.point.value(self.k)
         tied = u.largest(columns)
         for row, places in enumerate(tied):
-            if len(places) > 1:
+            if len(places) > 1 and not self._tied(places):
                 best = self.point.exact(self.k, places).largest(len(places))[0]
                 tied[row] = [places[j] for j in best]
         return tied
+
+    def _tied(self, places: list[int]) -> bool:
+        return self.point.box is not None and self.point.box.are_tied(self.k, places)
+
+    def ordered(self, columns: int, matters: Any) -> list[list[int]]:
+        u: Enclosure = self.point.value(self.k)
+        found, start = list[list[int]](), 0
+        for chain in u.ordered(columns):
+            if matters(start, len(chain)) and not self._tied(chain):
+                places = sorted(chain)
+                exact = self.point.exact(self.k, places).ordered(len(places))
+                found += [[places[j] for j in same] for same in exact]
+            else:
+                found.append(chain)
+            start += len(chain)
+        return found
 
 
 def require_finite(mid: Array, rad: Array) -> None:

@@ -14,6 +14,7 @@ from goldstein.cli.output import answer, say, table, vector
 from goldstein.cli.problem import choose_for, read_vector
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.oracles import Oracle
+from goldstein.result import minimality
 from goldstein.storage.records import certificate_facts, verification_facts
 
 
@@ -55,6 +56,7 @@ def certify(
     wanted = "" if eps is None else f"eps <= {eps:g}: {'met' if met else 'NOT met'}"
     rows = [
         ("x", vector(point)), ("certificate", certificate.summary()),
+        ("minimum", minimality(certificate)),
         ("verified", "yes" if found.ok else "NO"), ("wanted", wanted), ("function", chosen.found),
         ("saved", saved or ""),
     ]  # fmt: skip
@@ -75,10 +77,14 @@ def _headline(
     if not found.ok:
         failed = "; ".join(f"{c.name}: {c.message}" for c in found.checks if not c.ok)
         return f"NOT VERIFIED ({failed})"
+    if hasattr(certificate, "said"):
+        return str(certificate.summary())
     proved = f"eps = {certificate.eps:.6g} within {certificate.delta:.6g}"
     if eps is not None and certificate.eps <= eps:
         return f"stationary to eps = {eps:g} within delta = {delta:g}: proved {proved}"
     falls = _fall(certificate, oracle)
+    if eps is None and falls and certificate.is_short:
+        return f"stationary: proved {proved}; but not a minimum: {falls}"
     if eps is None:
         return f"NOT stationary: {falls}; best bound {proved}" if falls else f"proved: {proved}"
     verdict = (

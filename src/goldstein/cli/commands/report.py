@@ -9,11 +9,11 @@ import typer
 
 from goldstein.cli import folder
 from goldstein.cli.arguments import RunProblem, Size, Trust
+from goldstein.cli.folder import subject_of
 from goldstein.cli.output import say
-from goldstein.cli.page import subject_of
 from goldstein.cli.problem import choose_for
 from goldstein.errors import GoldsteinError
-from goldstein.oracles.structure import Structure
+from goldstein.oracles.function import flat_point
 from goldstein.storage import records
 
 
@@ -33,11 +33,11 @@ def report(
 
     The certificate is verified while the page is written; the problem is loaded for that.
     """
-    from goldstein.reporting.report import write_page  # no other command needs it
+    from goldstein.reporting.page import write_page  # no other command needs it
 
     request = folder.read_request(run)
     result = records.read_run(run)
-    x = result.certificate.x if result.certificate is not None else Structure.of(result.x, "x")[1]
+    x = result.certificate.x if result.certificate is not None else flat_point(result.x, "x")[1]
     chosen, remark = None, "The problem was not loaded."
     if not blind:
         try:

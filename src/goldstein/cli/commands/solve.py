@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from goldstein.api import minimize
+from goldstein.api.suggest import suggest_target
 from goldstein.cli import folder
 from goldstein.cli.arguments import (
     AsJson,
@@ -20,11 +21,10 @@ from goldstein.cli.arguments import (
     Stationarity,
     complete_method,
 )
-from goldstein.cli.guard import INTERRUPTED
-from goldstein.cli.output import NOT_CERTIFIED, print_json, say, table, vector
-from goldstein.cli.page import subject_of
+from goldstein.cli.output import INTERRUPTED, NOT_CERTIFIED, print_json, say, table, vector
 from goldstein.cli.problem import choose, read_vector
-from goldstein.result import Result, Status
+from goldstein.errors import InputError
+from goldstein.result import Result, Status, minimality
 from goldstein.storage import records
 from goldstein.storage.records import result_facts
 
@@ -32,8 +32,12 @@ from goldstein.storage.records import result_facts
 def solve(
     ctx: typer.Context,
     problem: Problem,
-    eps: Annotated[float, typer.Option(help="Wanted bound on the combination of gradients.")],
-    delta: Annotated[float, typer.Option(help="Radius of the ball the gradients come from.")],
+    eps: Annotated[
+        float | None, typer.Option(help="Wanted bound on the combination of gradients.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Radius of the ball the gradients come from.")
+    ] = None,
     method: Annotated[
         str, typer.Option(help="auto, bundle, pingd, ...", autocompletion=complete_method)
     ] = "auto",
@@ -54,6 +58,13 @@ def solve(
     """Minimise a function and certify the answer."""
     chosen = choose(problem, d, None if x0 is None else read_vector(x0, "--x0"))
     start = chosen.start(problem, "--x0")
+    if eps is None or delta is None:
+        target = suggest_target(chosen.oracle, start, rng=seed)
+        raise InputError(
+            f"--eps and --delta are the question: how small a combination of gradients, from how "
+            f"near. A start, from the slopes at x0: --eps {target.eps:.3g} "
+            f"--delta {target.delta:.3g}; goldstein.suggest_target says why."
+        )
     checkpoint = folder.prepare(out, resume=resume, force=force)
     view = _live_view(ctx, problem, eps, delta, method) if live else None
     try:
@@ -83,7 +94,7 @@ def solve(
     if view is not None:  # after the answer: checks and pictures ask the function again
         stopped = result.status is Status.STOPPED
         remark = "The run was stopped." if stopped else ""
-        view.finish(subject_of(result, request, None if stopped else chosen, remark))
+        view.finish(folder.subject_of(result, request, None if stopped else chosen, remark))
     if result.status is Status.STOPPED:  # we pass no callback: this was Ctrl-C
         if as_json:
             _tell(_ways_on(ctx, out, result))
@@ -107,6 +118,7 @@ def _show(problem: str, found: str, result: Result) -> None:
         ("f(x)", f"{result.fun:.12g}"),
         ("x", vector(result.x)),
         ("certificate", result.certificate.summary() if result.certificate is not None else None),
+        ("minimum", minimality(result.certificate)),
         *([] if result.violation is None else [("violation", f"{result.violation:.3g}")]),
         ("calls", f"{result.nfev} values + {result.ngev} gradients"),
         ("steps", f"{result.nit} in {result.time:.3g} s"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+from pathlib import Path
 from typing import Any
 
 from goldstein.certificates import (
@@ -12,10 +15,12 @@ from goldstein.certificates import (
 )
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, CertificateOrRun, RunProblem, Size, Trust
-from goldstein.cli.output import answer, print_verification, say
+from goldstein.cli.output import answer, print_verification, say, table
 from goldstein.cli.problem import choose_for
+from goldstein.errors import InputError
+from goldstein.storage.bundle import PROOF, decide, opened_bundle, proof_number
 from goldstein.storage.codec import limits_for
-from goldstein.storage.records import verification_facts
+from goldstein.storage.records import CERTIFICATE, verification_facts
 
 
 def verify(
@@ -27,8 +32,14 @@ def verify(
 ) -> None:
     """Re-derive every number of a certificate from the function.
 
-    Of a run's folder also: whether the certificate is what was asked for.
+    Of a run's folder also: whether the certificate is what was asked for. A bundle (.zip, see
+    `goldstein export`) that holds a proof file needs no function.
     """
+    if cert.suffix == ".zip":
+        with opened_bundle(cert) as run:
+            if problem is None:
+                return _decided(cert, run, as_json)
+            return verify(run, problem, d, trust, as_json)
     cert, problem, request = folder.claim_and_problem(cert, problem, "verify", trust)
     if request is not None and not cert.exists():
         # A run without a certificate: that is an answer, not bad input.
@@ -49,15 +60,39 @@ def verify(
     )  # fmt: skip
 
 
+def _decided(bundle: Path, run: Path, as_json: bool) -> None:
+    """Decide the proof of a bundle, and whether it is about the certificate beside it."""
+    if not (run / PROOF).exists():
+        raise InputError(f"{bundle} holds no {PROOF}: name the problem that it is about.")
+    request, certificate = folder.read_request(run), load_certificate(run / CERTIFICATE)
+    verdict, said = decide(run / PROOF)
+    file = json.loads((run / PROOF).read_text()) if verdict == "TRUE" else {}
+    claim = {
+        name: proof_number(text) for name, text in file.get("claim", {}).items() if name != "kind"
+    }
+    same = [proof_number(text) for text in file.get("x", [])] == certificate.x.tolist()
+    met = all(claim.get(name, math.inf) <= request[name] for name in ("eps", "delta"))
+    wish = f"eps {request['eps']:g}, delta {request['delta']:g}"
+    rows = [
+        ("proof", f"{verdict}: {said}"),
+        ("certificate", certificate.summary() if same else "NOT about the point of the proof"),
+        ("asked for", f"{wish}: {'met' if met else 'NOT met'}"),
+    ]  # fmt: skip
+    facts = {"bundle": str(bundle), "verdict": verdict, "why": said, "same": same, "met": met}
+    answer(as_json, facts, lambda: table(rows, str(bundle)), ok=verdict == "TRUE" and same and met)
+
+
 def _meets(certificate: Any, found: Verification, request: dict[str, Any]) -> bool:
     near = isinstance(certificate, NearCertificate | NearKKTCertificate)
-    strong = request.get("stationarity") != "near" or near
+    asked = str(request.get("stationarity"))
+    strong = {"near": near, "minimum": certificate.kind == "minimum"}.get(asked, True)
     return strong and found.eps <= request["eps"] and found.delta <= request["delta"]
 
 
 def _asked(request: dict[str, Any] | None, met: bool | None) -> list[tuple[str, str]]:
     if request is None:
         return []
-    kind = "near" if request.get("stationarity") == "near" else "Goldstein"
-    wish = f"({request['eps']:g}, {request['delta']:g})-{kind} stationary"
+    asked = str(request.get("stationarity"))
+    kind = {"near": "near stationary", "minimum": "stationary minimum"}.get(asked)
+    wish = f"({request['eps']:g}, {request['delta']:g})-{kind or 'Goldstein stationary'}"
     return [("asked for", f"{wish}: {'met' if met else 'NOT met'}")]

@@ -231,8 +231,11 @@ class _Program:
             return [piece for piece in straight if piece[3] - piece[2] > THIN] or straight[:1]
         at = np.linspace(low, high, self.model.knots + 1)
         at[np.abs(at).argmin()] = 0.0  # the model is exact at x
-        heights = (_values(node, u + unit * at) - link.value) / unit
-        slopes = np.diff(heights) / np.diff(at)
+        with np.errstate(all="ignore"):  # parts of the box may be outside the domain
+            heights = (_values(node, u + unit * at) - link.value) / unit
+            slopes = np.diff(heights) / np.diff(at)
+        if not (np.isfinite(heights).all() and np.isfinite(slopes).all()):
+            return [(0.0, 0.0, low, high)]
         return [
             (float(h - s * a), float(s), float(a), float(b))
             for h, s, (a, b) in zip(heights, slopes, pairwise(at))

@@ -54,9 +54,10 @@ SHARE = 0.25
 
 
 def applies(root: Oracle) -> bool:
-    """Are there few kinks, all of them straight, and some with a curved or kinked argument?
+    """Are there few kinks, all of them straight, and some nested, or several and some curved?
 
-    Where all arguments are affine the kinks lie side by side, and searches by gradients do well.
+    Where all arguments are affine the kinks lie side by side, and a single curved one makes one
+    valley: searches by gradients do well there.
 
     Examples
     --------
@@ -67,13 +68,17 @@ def applies(root: Oracle) -> bool:
     """
     if not isinstance(root, Expression) or root.shape != ():
         return False
-    nodes, affine = root.evaluation.nodes, list[bool]()
+    nodes, affine, kinked = root.evaluation.nodes, list[bool](), list[bool]()
     for node in nodes:
         affine.append(node.affine and all(affine[a] for a in node.of))
+        kinked.append(has_kinks(node) or any(kinked[a] for a in node.of))
     kinks = [node for node in nodes if has_kinks(node)]
+    curved = any(not affine[node.of[0]] for node in kinks)
+    several = sum(nodes[node.of[0]].size for node in kinks) > 1
+    nested = any(kinked[node.of[0]] for node in kinks)
     return (
         all(is_straight(node) for node in kinks)
-        and any(not affine[node.of[0]] for node in kinks)
+        and (nested or (curved and several))
         and sum(nodes[k].sizes[0] for k in links(root.evaluation)) <= MOST_LINKS
     )
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.part import Part
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import Piecewise
+from goldstein.checker.nodes import Max, Order, Piecewise
 from goldstein.checker.sides import Point
 from goldstein.construction.near.flats import tied_entries
 from goldstein.construction.near.kinks import Kinks
@@ -44,6 +46,10 @@ LONGEST = 40_000
 
 #: Seconds of a multiplication of rationals: of short ones, and per digit.
 SHORT, PER_DIGIT = 2e-6, 2e-9
+
+#: Widths of boxes that are tried, in units of what rounding makes likely; and how close a kink is
+#: that the point is on, relative to the largest value.
+FACTORS, CLOSE = (8.0, 64.0, 4096.0), 1e-12
 
 #: Denominators of simple points that are tried.
 SIMPLE = (1, 12, 1000)
@@ -93,20 +99,59 @@ class CurvedKinks:
         return found
 
     def close(self, y: Vector, radius: float) -> list[Surface]:
-        """Return the surfaces of atoms within about a radius of a point, the nearest first."""
+        """Return the surfaces within about a radius of a point, the nearest first."""
         near: list[tuple[float, Surface]] = []
-        for k in self.form.places:
-            if not isinstance(self.form.nodes[k], Piecewise):
-                continue
-            u = self.form.argument(k, y)
-            for t in self.form.levels(k):
-                for i in np.argsort(np.abs(u - float(t)))[:CANDIDATES].tolist():
-                    surface = Surface(k, ((i, 1),), t)
-                    length = float(np.linalg.norm(self.slopes([surface], y)))
-                    gap = abs(float(u[i] - float(t)))
-                    if gap <= radius * length:
-                        near.append((gap / length if length else 0.0, surface))
+        for surface, gap in self._nearest(y):
+            length = float(np.linalg.norm(self.slopes([surface], y)))
+            if gap <= radius * length:
+                near.append((gap / length if length else 0.0, surface))
         return [surface for _, surface in sorted(near, key=lambda pair: pair[0])]
+
+    def _nearest(self, y: Vector) -> Iterator[tuple[Surface, float]]:
+        """Yield surfaces and how far the arguments are from them, some for each node and level."""
+        for k in self.form.places:
+            node, u = self.form.nodes[k], self.form.argument(k, y)
+            if isinstance(node, Piecewise):
+                for t in self.form.levels(k):
+                    gaps = np.abs(u - float(t))
+                    for i in np.argsort(gaps)[:CANDIDATES].tolist():
+                        yield Surface(k, ((i, 1),), t), float(gaps[i])
+            elif isinstance(node, Max | Order):
+                for start in range(0, u.size, node.columns):
+                    order = start + np.argsort(u[start : start + node.columns], kind="stable")
+                    for j, (a, b) in enumerate(pairwise(order.tolist())):
+                        top = isinstance(node, Max) and j >= node.columns - CANDIDATES
+                        if top or (isinstance(node, Order) and node.matters(j, 2)):
+                            other = int(order[-1]) if top else b
+                            yield Surface(k, ((a, 1), (other, -1))), float(u[other] - u[a])
+
+    def boxes(
+        self, surfaces: list[Surface], y: Vector
+    ) -> Iterator[tuple[Vector, NDArray[np.int64]]]:
+        """Yield radii and switches of boxes around a point that may contain one of all surfaces.
+
+        Other kinks that the point is on, as far as float64 sees, are claimed to follow.
+        """
+        slopes, count = self.slopes(surfaces, y), len(surfaces)
+        _, triangle, order = qr(slopes, mode="economic", pivoting=True)
+        columns = order[:count]
+        if not np.abs(np.diag(triangle))[-1] > 0.0:
+            return
+        known, scale = set(surfaces), 1.0 + float(np.abs(self.form.tape(y)).max())
+        more = [s for s, gap in self._nearest(y) if gap <= CLOSE * scale and s not in known]
+        switches = np.array([self._switch(s) for s in [*surfaces, *more]], dtype=np.int64)
+        inverse = np.abs(np.linalg.pinv(slopes[:, columns]))
+        errors = np.abs(self.gaps(surfaces, y)) + 8 * 2.0**-53 * scale
+        for factor in FACTORS:
+            radii = np.zeros(y.size)
+            radii[columns] = factor * (inverse @ errors + 2.0**-53 * np.abs(y[columns]))
+            yield radii, switches
+
+    def _switch(self, s: Surface) -> list[int]:
+        node: Any = self.form.nodes[s.k]
+        if isinstance(node, Piecewise):
+            return [s.k, s.terms[0][0], node.breakpoints.index(s.level)]
+        return [s.k, s.terms[0][0], s.terms[1][0] if len(s.terms) > 1 else -1]
 
     # --- float64 ----------------------------------------------------------------------------------
 

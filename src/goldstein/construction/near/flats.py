@@ -17,11 +17,11 @@ from scipy.linalg import qr, solve_triangular
 
 from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.nodes import Affine, Max, Node, Piecewise, Rowwise
+from goldstein.checker.nodes import Affine, Max, Node, Order, Piecewise, Rowwise
 from goldstein.checker.rationals import nearest_float
 from goldstein.construction.near.kinks import Kinks, Row
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.exact_point import point_on
+from goldstein.numerics.exact import point_on
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,19 @@ def tied_entries(node: Node, u: Matrix) -> Iterator[tuple[int, int | None]]:
     `u` are arguments at some points: entries tie that are the largest at some of them; a row is at
     0 somewhere if it is as far from it as from its mean.
     """
-    assert isinstance(node, Rowwise)
+    assert isinstance(node, Rowwise | Order)
     table = u.reshape(len(u), -1, node.columns)
-    for row in range(node.size):
+    for row in range(table.shape[1]):
         start, some = row * node.columns, table[:, row]
         if isinstance(node, Max):
             first, *others = sorted({start + j for j in some.argmax(axis=1).tolist()})
             yield from ((other, first) for other in others)
+        elif isinstance(node, Order):
+            orders = some.argsort(axis=1, kind="stable")
+            for j in range(node.columns - 1):
+                if node.matters(j, 2) and len(set(orders[:, j].tolist())) > 1:
+                    first, *others = sorted(set(orders[:, j : j + 2].ravel().tolist()))
+                    yield from ((start + other, start + first) for other in others)
         else:
             centre = some.mean(axis=0)
             if np.linalg.norm(centre) <= 2.0 * np.linalg.norm(some - centre, axis=1).max():

@@ -6,7 +6,7 @@ import numpy as np
 
 from goldstein.calculus.evaluation import Pieces
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.nodes import Norm2, Piecewise
+from goldstein.checker.nodes import Norm2, Order, Piecewise
 from goldstein.checker.sides import Point, Side
 from goldstein.construction.near.kinks import Kink, Kinks
 from goldstein.errors import NotCertifiableError
@@ -26,7 +26,7 @@ class FloatSides:
         self.form, self.point = form, point
         kinks = form.active(point)
         self._simple = all(
-            form.affine(k) and not isinstance(form.nodes[k], Norm2) for k, _, _ in kinks
+            form.affine(k) and not isinstance(form.nodes[k], Norm2 | Order) for k, _, _ in kinks
         )
         #: Entries of one node; or ties of one row.
         self._parts: list[tuple[list[Kink], Matrix, Vector]] = []

@@ -62,8 +62,13 @@ class Kinks:
 
     # --- exactly -------------------------------------------------------------------------------
 
-    def examine(self, y: Numbers, gradients: int = 1) -> Point:
-        """Decide on which side of every kink a point lies, or that it is on it."""
+    def examine(self, y: Numbers, gradients: int = 1, box: Any = None) -> Point:
+        """Decide on which side of every kink a point lies, or that it is on it.
+
+        With a box, radii and switches: of a point in it.
+        """
+        if box is not None:
+            return point_at(self.program, y, gradients, box)
         key = self.program.is_small(gradients), tuple(to_fractions(y))
         if self._point is None or self._point[0] != key:
             self._point = key, point_at(self.program, y, gradients)

@@ -8,7 +8,7 @@ the weights of the penalty. Everything here is search; the check decides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,15 +22,16 @@ from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.near_kkt import NearKKTCertificate, prove_near_kkt
+from goldstein.certificates.separating import separating
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import Program, point_at
-from goldstein.construction.near.pivot_proof import MAX_WORK, NearSearch, search_near
+from goldstein.construction.near.pivot_proof import NearSearch, search_near
 from goldstein.errors import NotCertifiableError
-from goldstein.numerics.hull_problems import conic_weights, shortest_weights
-from goldstein.oracles.constraints import System, as_system
+from goldstein.numerics.hull_problems import conic_weights
+from goldstein.oracles.problem import System, as_system
 
 #: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.
 RAISES, RAISE = 3, 8.0
@@ -57,7 +58,6 @@ def search_near_kkt(
     *,
     seed: int = 0,
     deadline: float | None = None,
-    max_work: int | None = MAX_WORK,
 ) -> NearKKTSearch:
     """Search a pivot within `delta` of `hint.x` that is feasible and KKT up to `eps`.
 
@@ -71,19 +71,17 @@ def search_near_kkt(
     delta, eps : float
         What to prove.
     seed : int
-    deadline, max_work
+    deadline
         As in `near_certificate`.
     """
     system = as_system(() if constraints is None else constraints, hint.x)
     program = fun.program()
-    problem = exact_problem(hint.x, bounds, system, shortest_weights)
+    problem = exact_problem(hint.x, bounds, system, separating)
     penalty = _Penalty(fun, problem, system, hint)
 
     def pivot_of(expression: Expression) -> NearSearch:
         around = penalty.hint(expression)
-        return search_near(
-            expression, around, delta, eps, seed=seed, deadline=deadline, max_work=max_work
-        )
+        return search_near(expression, around, delta, eps, seed=seed, deadline=deadline)
 
     if penalty.flat:
         first = pivot_of(penalty.expression(flat=True)).certificate
@@ -262,9 +260,9 @@ def _proved(
     used = np.flatnonzero(weights > 0)
     rows = [(i, v, sign * w) for w, (i, sign, v, _) in zip(shares.tolist(), cone) if w > 0]
     certificate = prove_near_kkt(
-        program, problem, hint.x, pivot, near.directions[used], weights[used], rows, normal,
-        hint.meta,
+        program, problem, hint.x, pivot, near.directions[used], weights[used], rows, normal
     )  # fmt: skip
+    certificate = replace(certificate, meta=dict(hint.meta), digest="")
     if certificate.eps <= eps:
         return NearKKTSearch(certificate, "proved")
     return NearKKTSearch(

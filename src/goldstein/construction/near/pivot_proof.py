@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import to_fractions
 from goldstein.checker.sides import Point
+from goldstein.construction.near.curved_kinks import Surface
 from goldstein.construction.near.evidence import Evidence, additive_evidence, generic_evidence
 from goldstein.construction.near.flats import Flat
 from goldstein.construction.near.kinks import floats, local_model
@@ -170,8 +173,8 @@ class _Prover:
         for point in self.search.single_points():
             if self._keep(self.prove(to_fractions(point))):
                 return
-        for place in self.search.curved_points():
-            if self._keep(self.prove(place)):
+        for surfaces, place in self.search.curved_points():
+            if any(self._keep(proof) for proof in self._on_surfaces(surfaces, place)):
                 return
         for flat, point in self.search.candidates():
             if self.best is not None and not self.search.is_hopeful(flat, point, self.best.eps):
@@ -189,20 +192,39 @@ class _Prover:
             self.best = proof
         return self.best is not None and self.best.eps <= self.eps
 
-    def prove(self, pivot: list[Fraction]) -> NearCertificate | None:
-        """Return the best proof at a pivot, or None."""
+    def _on_surfaces(
+        self, surfaces: list[Surface], place: Vector
+    ) -> Iterator[NearCertificate | None]:
+        """Yield proofs next to a point of curved kinks: at rational points, or else in a box."""
+        curved = self.search.curved
+        if all(node.rational for node in self.form.nodes):
+            for pivot in curved.exactly(surfaces, place):
+                yield self.prove(pivot)
+        for box in curved.boxes(surfaces, place):
+            proof = self.prove(to_fractions(place), box)
+            yield proof
+            if proof is not None:
+                return
+
+    def prove(
+        self, pivot: list[Fraction], box: tuple[Any, Any] | None = None
+    ) -> NearCertificate | None:
+        """Return the best proof at a pivot, perhaps one in a box around it; or None."""
         # Whoever checks the proof needs as long again.
         budget = self.budget.half()
         try:
-            evidence = self.evidence(self.form.examine(pivot))
+            here = self.form.examine(pivot, box=box)
+            evidence = self.evidence(here)
             if evidence is None or not np.isfinite(evidence.directions).all():
                 return None
             used = evidence.weights > 0
             directions, place = evidence.directions[used], tuple(pivot)
-            limits = self.form.examine(place, len(directions)).limits(directions, budget.spend)
+            here = here if box else self.form.examine(place, len(directions))
+            limits = here.limits(directions, budget.spend)
             state = partial(
-                NearCertificate.from_limits, self.search.x, place, directions, limits=limits
-            )
+                NearCertificate.from_limits, self.search.x, place, directions, limits=limits,
+                box=box,
+            )  # fmt: skip
             proof = state(evidence.weights[used])
             weights = self._better_weights(proof)
             if weights is not None and weights.any():

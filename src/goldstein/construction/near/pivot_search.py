@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
@@ -89,8 +88,8 @@ class PivotSearch:
                 self._tried.add(key)
                 yield flat, point
 
-    def curved_points(self) -> Iterator[list[Fraction]]:
-        """Yield exact points within delta of x where curved kinks meet."""
+    def curved_points(self) -> Iterator[tuple[list[Surface], Vector]]:
+        """Yield points within delta of x where curved kinks meet, in float64."""
         if not self.curved.are_there:
             return
         tried = set()
@@ -100,11 +99,15 @@ class PivotSearch:
             point = self.curved.meeting(kept, base) if kept else None
             if point is None or not self._inside(point):
                 continue
-            for place in (self.curved.settled(kept, point, self.delta), point):
+            settled = self.curved.settled(kept, point, self.delta)
+            halfway = self.curved.meeting(kept, 0.5 * (point + settled))
+            for place in (settled, point, halfway):
+                if place is None or not self._inside(place):
+                    continue
                 key = (frozenset(kept), place.round(12).tobytes())
-                if self._inside(place) and key not in tried:
+                if key not in tried:
                     tried.add(key)
-                    yield from self.curved.exactly(kept, place)
+                    yield kept, place
 
     def _curved_starts(self) -> Iterator[tuple[list[Surface], Vector]]:
         straddled = self.curved.between(self.points)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Vector
 from goldstein.reporting.geometry import Geometry, Grid, hull_of
-from goldstein.reporting.palette import palette
+from goldstein.reporting.svg import palette
 
 #: Points and arrows that get a name; more of them would cover each other.
 _NAMED = 6
@@ -52,18 +52,15 @@ def draw_points(
             zorder=4,
         )  # fmt: skip
     ax.plot(*centre, "o", color=colours.point, markersize=6, label="x", zorder=4)
-    ax.set_xlim(centre[0] - half, centre[0] + half)
-    ax.set_ylim(centre[1] - half, centre[1] + half)
-    ax.set_aspect("equal")
-    ax.locator_params(nbins=4)
+    _square(ax, centre, half, 4)
     ax.set_title(f"points within delta = {delta:.2g} of x")
     away = "" if geometry.exact and not origin.any() else ", from x"
     ax.set(xlabel=geometry.axes[0] + away, ylabel=geometry.axes[1] + away)
     _legend(ax)
 
 
-def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
-    """The plane of the gradients around 0."""
+def draw_gradients(ax: Any, geometry: Geometry, eps: float, near: float = 0.0) -> None:
+    """The plane of the gradients around 0; within twice `near` of it, where that is given."""
     colours = palette()
     vectors = geometry.gradients
     if len(vectors):
@@ -89,9 +86,12 @@ def draw_gradients(ax: Any, geometry: Geometry, eps: float) -> None:
     ax.plot(0, 0, "o", color=colours.ink, markersize=4, zorder=4)
     ends = np.concatenate([vectors, [geometry.rest, geometry.mean, np.zeros(2)],
                            [push for _, push in geometry.pushes] or np.zeros((0, 2))])  # fmt: skip
-    _square(ax, ends)
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    _square(ax, (low + high) / 2, 0.62 * float((high - low).max()) or 1.0, 5)
     ax.set_title("their gradients")
     ax.set(xlabel=geometry.axes[0], ylabel=geometry.axes[1])
+    if near:
+        ax.set(xlim=(-2 * near, 2 * near), ylim=(-2 * near, 2 * near), title="the same, close to 0")
     _legend(ax)
 
 
@@ -101,11 +101,6 @@ def closer(geometry: Geometry) -> float:
     forces = [geometry.rest, geometry.mean, *(push for _, push in geometry.pushes)]
     size = max(float(np.linalg.norm(force)) for force in forces)
     return size if 1e-9 * longest < size < 0.15 * longest else 0.0
-
-
-def look_closer(ax: Any, size: float) -> None:
-    """Show the gradients within twice this size of 0."""
-    ax.set(xlim=(-2 * size, 2 * size), ylim=(-2 * size, 2 * size), title="the same, close to 0")
 
 
 def draw_multipliers(ax: Any, certificate: Any) -> None:
@@ -154,11 +149,31 @@ def _legend(ax: Any) -> None:
     )  # fmt: skip
 
 
-def _square(ax: Any, ends: Matrix) -> None:
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    half = 0.62 * float((high - low).max()) or 1.0
-    middle = (low + high) / 2
+def _square(ax: Any, middle: Vector, half: float, ticks: int) -> None:
     ax.set_xlim(middle[0] - half, middle[0] + half)
     ax.set_ylim(middle[1] - half, middle[1] + half)
     ax.set_aspect("equal")
-    ax.locator_params(nbins=5)
+    ax.locator_params(nbins=ticks)
+
+
+def draw_lines(axes: Any, certificate: Any, value: Any) -> Any:
+    """Draw f along random lines through x, out to the radius of a claim about a minimum."""
+    x = np.asarray(certificate.x)
+    radius = float(getattr(certificate, "radius", np.linalg.norm(_to_point(certificate))))
+    radius = radius if np.isfinite(radius) else 1.0
+    ways = np.random.default_rng(0).standard_normal((8, x.size))
+    if certificate.kind == "refutation":
+        ways[0] = _to_point(certificate)
+    t, here = np.linspace(-radius, radius, 101), float(value(x))
+    for h in ways / np.linalg.norm(ways, axis=1, keepdims=True):
+        axes.plot(t, [value(x + s * h) - here for s in t], lw=1)
+    low = certificate.fall if certificate.kind == "refutation" else certificate.gap
+    axes.axhline(-float(low), ls="--", color="black")
+    axes.set_xlabel("distance from x")
+    axes.set_ylabel("f - f(x)")
+    axes.set_title(certificate.said(), fontsize="small")
+    return axes
+
+
+def _to_point(certificate: Any) -> Any:
+    return np.asarray(getattr(certificate, "point", certificate.x)) - np.asarray(certificate.x)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.reporting.palette import palette
+from goldstein.reporting.svg import palette
 from goldstein.result import History
 
 

@@ -12,7 +12,9 @@ from goldstein.reporting.subject import Subject
 
 #: Name, title, and what makes the blocks: a function of the subject, or None of them.
 ORDER: tuple[tuple[str, str, Callable[[Subject], list[Any] | None]], ...] = (
-    ("checks", "Is it true?", certificate.checks), ("course", "How it went", run.course),
+    ("checks", "Is it true?", certificate.checks),
+    ("self-check", "This page checks itself", certificate.self_check),
+    ("course", "How it went", run.course),
     ("geometry", "What was found", certificate.geometry),
     ("model", "The support vector machine", run.machine), ("model", "The network", run.network),
     ("curve", "Other radii", run.curve),

@@ -20,17 +20,27 @@ from goldstein.checker.nodes import Max, Norm2, Piecewise
 from goldstein.construction.near.kinks import Kinks
 from goldstein.errors import GoldsteinError
 from goldstein.oracles.problem import Problem
-from goldstein.reporting.blocks import Code, Download, Facts, Figures, Table, Text, Tree, number
+from goldstein.reporting.blocks import (
+    Code,
+    Download,
+    Facts,
+    Figures,
+    Proof,
+    Table,
+    Text,
+    Tree,
+    number,
+)  # fmt: skip
 from goldstein.reporting.geometry import Grid, grid_around
 from goldstein.reporting.pictures.certificate import (
     closer,
     draw_gradients,
+    draw_lines,
     draw_points,
-    look_closer,
 )
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
-from goldstein.storage.codec import save_certificate
+from goldstein.storage.codec import limits_for, save_certificate
 
 
 def checks(subject: Subject) -> list[Any] | None:
@@ -80,6 +90,12 @@ def geometry(subject: Subject) -> list[Any] | None:
     certificate = subject.certificate
     if certificate is None or not np.isfinite(certificate.delta):
         return None
+    if certificate.kind in ("minimum", "refutation"):
+        if subject.value is None:
+            return None
+        value = subject.value
+        words = "f along random lines through x, and how low it can be at most, as far as is shown."
+        return [Figures([figure(lambda ax: draw_lines(ax, certificate, value), words, (6.0, 4.0))])]
     plane, half = subject.geometry, _ZOOM * float(certificate.delta)
     levels, forbidden = None, None
     if subject.value is not None:
@@ -92,26 +108,18 @@ def geometry(subject: Subject) -> list[Any] | None:
     if forbidden is not None:
         words += " The shaded part violates inequalities or bounds."
     square = (4.4, 4.1)
-    pictures = [figure(lambda ax: draw_points(ax, plane, _ZOOM, levels, forbidden), words, square)]
+    pictures = [figure(draw_points, words, plane, _ZOOM, levels, forbidden, size=square)]
     if len(plane.gradients) or plane.mean.any():
-        words = (
-            "The gradients cancel: their hull comes as close to 0 as eps says."
-            if not plane.pushes
-            else "Gradients of f and the forces of constraints and bounds cancel up to eps."
-        )
-
-        def draw(ax: Any) -> Any:
-            draw_gradients(ax, plane, float(certificate.eps))
-            return ax
-
-        pictures.append(figure(draw, words, square))
-        size = closer(plane)
-        if size:
-            left = (
-                "what is left of the forces" if plane.pushes else "the shortest vector of the hull"
-            )
+        words = "The gradients cancel: their hull comes as close to 0 as eps says."
+        left = "the shortest vector of the hull"
+        if plane.pushes:
+            words = "Gradients of f and the forces of constraints and bounds cancel up to eps."
+            left = "what is left of the forces"
+        eps, near = float(certificate.eps), closer(plane)
+        pictures.append(figure(draw_gradients, words, plane, eps, size=square))
+        if near:
             words = f"The same close to 0: {left} is at most as long as eps."
-            pictures.append(figure(lambda ax: look_closer(draw(ax), size), words, square))
+            pictures.append(figure(draw_gradients, words, plane, eps, near, size=square))
     return [Figures(pictures), *_gradient_table(certificate)]
 
 
@@ -132,23 +140,17 @@ def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
 
 
 def _gradient_table(certificate: Any) -> list[Table]:
-    points, gradients = (
-        getattr(certificate, "points", None),
-        getattr(certificate, "gradients", None),
-    )
+    points, gradients = (getattr(certificate, n, None) for n in ("points", "gradients"))
     if gradients is None:
         return []
     weights = certificate.weights / max(float(certificate.weights.sum()), 1e-300)
     away = None if points is None else np.linalg.norm(points - certificate.x, axis=1)
+    lengths = np.linalg.norm(gradients, axis=1)
     rows = [
-        (
-            j,
-            number(float(weights[j])),
-            number(float(np.linalg.norm(gradients[j]))),
-            "at the pivot" if away is None else number(float(away[j])),
-        )
+        (j, number(float(weights[j])), number(float(lengths[j])),
+         "at the pivot" if away is None else number(float(away[j])))
         for j in np.argsort(-weights).tolist()
-    ]
+    ]  # fmt: skip
     head = ("gradient", "weight", "length", "distance from x")
     return [Table.of("The gradients", head, rows, folded=True)]
 
@@ -163,14 +165,12 @@ def structure(subject: Subject) -> list[Any] | None:
     if gradients is None or not len(gradients):
         return None
     rank, dim = rank_of(gradients), subject.x.size
+    directions = "every direction" if rank == dim else f"{rank} direction{'' if rank == 1 else 's'}"
+    rest = "" if rank == dim else f" and looks smooth in the other {dim - rank}"
     rows = [
         ("gradients in the certificate", str(len(gradients))),
         ("directions in which they differ", f"{rank} of {dim}"),
-        (
-            "what that says",
-            f"f bends sharply in {rank} direction{'' if rank == 1 else 's'} near x and looks "
-            f"smooth in the other {dim - rank}",
-        ),
+        ("what that says", f"f bends sharply in {directions} near x{rest}"),
     ]
     blocks: list[Any] = [Facts(rows)]
     points = getattr(subject.certificate, "points", None)
@@ -241,6 +241,16 @@ def _on_kinks(fun: Expression, certificate: Any) -> list[tuple[str, int, str]]:
     return found
 
 
+_FOLLOWS = (
+    "Before any run: near every point there is a pivot that sees all kinks within reach, and the "
+    "subgradients there differ little from gradients around the point."
+)
+_NOTHING_FOLLOWS = (
+    "Before any run nothing follows for this function: an assumption is missing. A near "
+    "certificate does not need it."
+)
+
+
 def proof(subject: Subject) -> list[Any] | None:
     """The tree for a function that is small enough to be explained while somebody waits."""
     fun = subject.fun
@@ -250,17 +260,7 @@ def proof(subject: Subject) -> list[Any] | None:
         words = "The function is large; goldstein explain, or F.explain(), prints its proof tree."
         return [Text(words)]
     tree = fun.explain()
-    if tree.ok:
-        words = (
-            "Before any run: near every point there is a pivot that sees all kinks within reach, "
-            "and the subgradients there differ little from gradients around the point."
-        )
-    else:
-        words = (
-            "Before any run nothing follows for this function: an assumption is missing. A near "
-            "certificate does not need it."
-        )
-    return [Text(words), _tree(tree)]
+    return [Text(_FOLLOWS if tree.ok else _NOTHING_FOLLOWS), _tree(tree)]
 
 
 def _tree(step: Explanation) -> Tree:
@@ -270,7 +270,7 @@ def _tree(step: Explanation) -> Tree:
 
 
 #: Bytes of a file inside the page; larger ones stay outside.
-_MOST_CERTIFICATE, _MOST_PROOF = 500_000, 300_000
+_MOST_CERTIFICATE, _MOST_PROOF = 500_000, 4_000_000
 
 #: Coordinates of x that are written out.
 _MOST_NUMBERS = 1000
@@ -281,7 +281,6 @@ def files(subject: Subject) -> list[Any] | None:
     blocks: list[Any] = []
     if subject.certificate is not None:
         blocks += _certificate_file(subject)
-        blocks += _proof_file(subject)
     x = subject.x
     if x.size <= _MOST_NUMBERS:
         blocks.append(Code("x", json.dumps(x.tolist())))
@@ -299,29 +298,27 @@ def _certificate_file(subject: Subject) -> list[Any]:
     return [Download("certificate.cert", "application/zip", content), verify]
 
 
-def _proof_file(subject: Subject) -> list[Any]:
-    """A proof file, for functions that can be written down and are not too long."""
+def self_check(subject: Subject) -> list[Any] | None:
+    """A proof file that the page decides about, for functions that can be written down."""
     fun, certificate = subject.fun, subject.certificate
-    if not isinstance(fun, Expression) or isinstance(certificate, NoProofFile):
-        return []
-    if not fun.is_small:
-        return []
+    exact = isinstance(fun, Expression) and fun.is_small and certificate is not None
+    if not exact or isinstance(certificate, NoProofFile):
+        return None
     with tempfile.TemporaryDirectory() as folder:
+        limits = limits_for(certificate, subject.limits)
         try:
-            content = certificate.export(Path(folder) / "proof.json", fun).read_bytes()
+            content = certificate.export(Path(folder) / "proof.json", fun, **limits).read_bytes()
         except GoldsteinError as failure:
             return [Text(f"There is no proof file: {failure}", "note")]
     if len(content) > _MOST_PROOF:
-        return []
+        return None
     words = (
-        "The proof file holds certificate and function; goldstein-check decides about it with "
-        "rational arithmetic and needs nothing else."
+        "This page holds the function, the point and the evidence, and decides here, in exact "
+        "arithmetic, whether they prove the claim. Believed are this page, your browser, and that "
+        "the function below is the one you care about. `goldstein-check proof.json` decides the "
+        "same file without a browser."
     )
-    return [
-        Text(words),
-        Download("proof.json", "application/json", content),
-        Code("check the proof", "goldstein-check proof.json"),
-    ]
+    return [Proof("proof.json", "application/json", content), Text(words)]
 
 
 def _python(subject: Subject) -> str:

@@ -10,7 +10,7 @@ from goldstein.api import stationarity_curve
 from goldstein.errors import GoldsteinError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.networks import ReLUNetwork
-from goldstein.reporting.blocks import Facts, Figure, Figures, Table, Text, number
+from goldstein.reporting.blocks import Facts, Figures, Table, Text, number
 from goldstein.reporting.geometry import seconds_per
 from goldstein.reporting.pictures import run as pictures
 from goldstein.reporting.subject import Subject
@@ -26,20 +26,15 @@ def course(subject: Subject) -> list[Any] | None:
     if not len(history):
         return None
     eps = None if subject.asked is None else subject.asked[0]
-    drawn: list[Figure] = [
-        figure(
-            lambda ax: pictures.draw_value(ax, history), f"The value of f, {len(history)} entries."
-        )
-    ]
+    words = f"The value of f, {len(history)} entries."
+    drawn = [figure(pictures.draw_value, words, history)]
     if np.isfinite(np.asarray(history.bound, float)).any():
         words = "The bound of the search: how short a combination of gradients it has found."
-        drawn.append(figure(lambda ax: pictures.draw_bound(ax, history, eps), words))
-    drawn.append(
-        figure(lambda ax: pictures.draw_calls(ax, history), "Calls of f and its gradient so far.")
-    )
+        drawn.append(figure(pictures.draw_bound, words, history, eps))
+    drawn.append(figure(pictures.draw_calls, "Calls of f and its gradient so far.", history))
     if any(v > 0 for v in history.violation):
         words = "The largest violation of a constraint, where there is any."
-        drawn.append(figure(lambda ax: pictures.draw_violation(ax, history), words))
+        drawn.append(figure(pictures.draw_violation, words, history))
     return [Figures(drawn), _numbers(history)]
 
 
@@ -86,7 +81,7 @@ def curve(subject: Subject) -> list[Any] | None:
     ]
     caption = "The curve; slope is d log eps / d log delta from the radius before"
     return [
-        Figures([figure(lambda ax: pictures.draw_curve(ax, found, subject.asked), words)]),
+        Figures([figure(pictures.draw_curve, words, found, subject.asked)]),
         Table.of(caption, ("delta", "eps", "slope"), rows),
     ]
 
@@ -153,20 +148,17 @@ def starts(subject: Subject) -> list[Any] | None:
     failed = len(many.failures)
     words = f"{sum(int(p.count) for p in points)} runs ended at {len(points)} distinct points"
     words += f"; {failed} failed." if failed else "."
-    rows = [
-        (k, number(float(p.fun), 10), int(p.count), number(p.certificate.eps),
-         number(p.certificate.delta), p.certificate.label)
-        if p.certificate is not None
-        else (k, number(float(p.fun), 10), int(p.count), "", "", "nothing proved")
-        for k, p in enumerate(points)
-    ]  # fmt: skip
     values = np.array([float(p.fun) for p in points])
     counts = np.array([int(p.count) for p in points])
+    claims = [p.certificate for p in points]
+    proved = [(number(c.eps), number(c.delta), c.label) if c is not None
+              else ("", "", "nothing proved") for c in claims]  # fmt: skip
+    rows = [(k, number(f, 10), int(n), *proved[k]) for k, (f, n) in enumerate(zip(values, counts))]
     caption = "Values of the distinct points, and how many runs ended there."
     head = ("point", "f", "runs", "eps", "delta", "label")
     return [
         Text(words),
-        Figures([figure(lambda ax: pictures.draw_values(ax, values, counts), caption)]),
+        Figures([figure(pictures.draw_values, caption, values, counts)]),
         Table.of("Distinct stationary points", head, rows),
     ]
 
@@ -199,7 +191,7 @@ def machine(subject: Subject) -> list[Any] | None:
     listed = np.flatnonzero(kink | states["outliers, given up (margin below the ramp)"])
     found = [(int(i), f"{margins[i]:.6g}", names[i]) for i in listed[np.argsort(margins[listed])]]
     return [
-        Figures([figure(lambda ax: pictures.draw_margins(ax, margins, low, high, kink), words)]),
+        Figures([figure(pictures.draw_margins, words, margins, low, high, kink)]),
         Facts(facts),
         Table.of("Outliers and rows on a kink", ("row", "margin", "where"), found),
     ]
@@ -225,16 +217,10 @@ def network(subject: Subject) -> list[Any] | None:
         ("rows of neurons within delta of a kink", str(np.count_nonzero(near))),
     ]
     eps = None if subject.asked is None else subject.asked[0]
-    drawn: list[Any] = [
-        figure(
-            lambda ax: pictures.draw_course(ax, subject.history, eps),
-            "Training: the loss above its last value, and the bound beside it.",
-        ),
-        figure(
-            lambda ax: pictures.draw_patterns(ax, active),
-            "Which neuron is on for which row, neurons sorted by how often.",
-        ),
-    ]
+    words = "Training: the loss above its last value, and the bound beside it."
+    drawn = [figure(pictures.draw_course, words, subject.history, eps)]
+    words = "Which neuron is on for which row, neurons sorted by how often."
+    drawn.append(figure(pictures.draw_patterns, words, active))
     rows = [
         (k, f"{100 * share[k]:.1f} %", int(near[:, k].sum()),
          "dead" if share[k] == 0 else "linear" if share[k] == 1 else "bends")

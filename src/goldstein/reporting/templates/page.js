@@ -56,6 +56,39 @@
     if (button && button.matches(".copy")) copy(button);
   });
 
+  // The proof inside this page is decided here, off the main thread; nothing is sent anywhere.
+  const file = document.getElementById("proof-file");
+  const verdict = document.getElementById("proof-verdict");
+  const decide = () => {
+    const progress = document.getElementById("proof-progress");
+    const source = document.getElementById("checker").textContent
+      + "\nonmessage = ({data}) => postMessage(goldstein.judge(data, share => postMessage({share})));";
+    const say = ({ verdict: word, why, formula }) => {
+      verdict.textContent = `${word}: ${why}.`;
+      verdict.classList.add(word === "TRUE" ? "good" : "bad");
+      const shown = document.getElementById("proof-function");
+      shown.textContent = formula;
+      shown.hidden = !formula;
+      progress.hidden = true;
+    };
+    verdict.textContent = "Checking ...";
+    verdict.classList.remove("good", "bad");
+    progress.hidden = false;
+    try {
+      const bytes = Uint8Array.from(atob(file.getAttribute("href").split(",")[1]), (c) => c.charCodeAt(0));
+      const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+      worker.onmessage = ({ data }) => { if (data.verdict) say(data); else progress.value = data.share; };
+      worker.onerror = (failure) => say({ verdict: "UNREADABLE", why: failure.message, formula: "" });
+      worker.postMessage(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+    } catch (failure) {
+      say({ verdict: "UNREADABLE", why: failure.message, formula: "" });
+    }
+  };
+  if (file) {
+    document.getElementById("proof-check").addEventListener("click", decide);
+    if (file.href.length < 3e6) decide();
+  }
+
   // A live page asks for news; without an answer the run and its server have ended.
   const live = document.body.dataset.live;
   if (!live) return;

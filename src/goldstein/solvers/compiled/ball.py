@@ -1,4 +1,4 @@
-"""The arithmetic of the half with the guarantee, as in `solvers.ball_state` and `solvers.auto`."""
+"""The arithmetic of the bundle member, as in `solvers.ball_state` and `solvers.auto`."""
 
 from __future__ import annotations
 
@@ -61,6 +61,16 @@ def move_centre(search: Any) -> Any:
 @method
 def is_centred(search: Any) -> Any:
     return distance(search.x, search.centre) == 0.0
+
+
+@method
+def keep_tried(search: Any) -> None:
+    copy(search.point, search.tried)
+
+
+@method
+def was_tried(search: Any) -> Any:
+    return distance(search.point, search.tried) == 0.0
 
 
 @method

@@ -1,6 +1,6 @@
-"""The gradients that both halves share; the oldest is overwritten when the ring is full.
+"""The gradients that both members share; the oldest is overwritten when the ring is full.
 
-The gradients around the centre of the half with the guarantee, and their shortest vector.
+The gradients around the centre of the bundle member, and their shortest vector.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def clear_memory(search: Any) -> None:
 
 @method
 def note(newton: Any) -> None:
-    """Let the other half know of the gradient."""
+    """Let the other member know of the gradient."""
     remember(search_at(newton.owner), newton.point, newton.found, 0)
 
 

@@ -22,7 +22,7 @@ Words = NDArray[np.int64]
 #: Why a stretch ended: the first because Python is to answer the open question.
 ASKS, PAUSED, EVIDENCE, OUT_OF_CALLS, GIVEN_UP = range(1, 6)
 
-#: How a half goes on: with a new step, with an answer, or without one.
+#: How a member goes on: with a new step, with an answer, or without one.
 BEGINS, TOLD, KINKED = range(3)
 
 
@@ -52,21 +52,19 @@ FACE = _record(
     " count capacity width active valid exact",
 )
 
-#: Vectors of both halves: a record has their addresses, and `views` makes attributes of them.
-SEARCH_VECTORS = "x centre point found aimed ring_asked"
+#: Vectors of both members: a record has their addresses, and `views` makes attributes of them.
+SEARCH_VECTORS = "x centre point found aimed tried ring_asked"
 NEWTON_VECTORS = "x g y p best step change along behind point found"
 
-#: Arrays of the fast half: its pieces are `rows`; rows of the model are J'g for each of them; a
-#: factor is `kept` for later.
-_NEWTON_ARRAYS = "rises falls factor kept rows levels stale"
+#: Arrays of the quasi-Newton member: its pieces are `rows`; rows of the model are J'g for each.
+_NEWTON_ARRAYS = "rises falls factor rows levels stale"
 NEWTON = _record(
     "fx length reply trial trial_value slope reach low high best_trial best_value sy"
-    " whole_fall recent_fall model_misses plain_misses smooth_fall smoother_fall gap_share",
+    " whole_fall recent_fall model_misses plain_misses",
     # the record this one is in
     f"owner dim {addresses(NEWTON_VECTORS)} {_NEWTON_ARRAYS}"
     " phase aside attempt looks first corrected trials best_slot pieces capacity null_steps"
-    " known moved stuck scaled noting has_model limited steady extrapolates"
-    " too_far far_off homing came_back good_steps"
+    " known moved stuck barren scaled noting limited steady extrapolates"
     # the piece whose products are next computed afresh
     " next_renewed",
     ("model", FACE),
@@ -84,9 +82,9 @@ _ARRAYS = (
 )
 SEARCH = _record(
     "eps delta fx bound radius lipschitz reply"
-    " centre_value span norm ratio look_radius left right middle left_value right_value"
+    " centre_value tried_value span norm ratio look_radius left right middle left_value right_value"
     " working gathered counted_value close short"
-    " share turn_value newton_rate bundle_rate progress_value progress_bound"
+    " share slice_value newton_rate bundle_rate progress_value progress_bound"
     " earlier mark_value"
     # for units: how far the centre has moved; within which radius
     " wanted_move wanted_radius",
@@ -97,8 +95,8 @@ SEARCH = _record(
     " values gradients ceiling pause"
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks
     " stop question entry kinks"
-    " phase line halvings failed_steps steps moved proved refuted settled step_began idle stalled"
-    " two_halves turn turn_began turn_ends small_moves progress_calls mark_steps"
+    " phase line halvings failed_steps steps moved proved refuted step_began idle stalled"
+    " has_portfolio member slice_began slice_ends small_moves progress_calls mark_steps"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
     # rows that the last solve has seen; their weights are optimal
@@ -188,6 +186,7 @@ def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
         arrays[name][:] = x0
     memory.arrays["draws"][:] = draws
     memory.arrays["ring_far"][:] = np.inf
+    memory.arrays["tried"][:] = np.nan
     memory.newton["stale"][:] = 1
     memory.arrays["words"] = words
     memory.counts[word_of("words")] = address(words)
@@ -198,14 +197,14 @@ def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
 def _blank() -> Words:
     """Return the record of a run that has not begun, without what depends on the variables."""
     search = np.zeros(1, dtype=SEARCH)
-    for name in ("bound", "radius", "centre_value", "turn_value", "counted_value", "progress_value",
-                 "progress_bound"):  # fmt: skip
+    for name in ("bound", "radius", "centre_value", "slice_value", "counted_value",
+                 "progress_value", "progress_bound"):  # fmt: skip
         search[name] = math.inf
     search["newton"]["length"] = math.inf
     search["newton"]["model_misses"] = search["newton"]["plain_misses"] = TUNING.guess
     search["newton_rate"] = search["bundle_rate"] = math.nan
-    search["share"], search["close"], search["short"] = TUNING.share, TUNING.close, TUNING.short
-    for name in ("has_model", "steady", "extrapolates"):
+    search["share"], search["close"], search["short"] = 0.5, TUNING.close, TUNING.short
+    for name in ("steady", "extrapolates"):
         search["newton"][name] = 1
     return search.view(np.int64)
 
@@ -213,8 +212,8 @@ def _blank() -> Words:
 @lru_cache(maxsize=16)
 def _plan(d: int) -> _Plan:
     """Lay out the memory of runs with this many variables."""
-    slots, remembered = max(TUNING.gather, d + 2), 4 * min(d, 200) + 100
-    planes = min(d + 10, TUNING.planes)
+    slots, remembered = max(TUNING.small, d + 2), 4 * min(d, 200) + 100
+    planes = min(d + 10, TUNING.small)
     shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "arrays": dict.fromkeys(f"{SEARCH_VECTORS} {_ARRAYS}".split(), (d,)),
         "hull": _face(slots, d),
@@ -228,7 +227,7 @@ def _plan(d: int) -> _Plan:
     )
     shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (slots,)))
     shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels"), (planes,)))
-    shapes["newton"].update(stale=(planes,), factor=(d, d), kept=(d, d), rows=(planes, d))
+    shapes["newton"].update(stale=(planes,), factor=(d, d), rows=(planes, d))
     record = _blank().copy()
     for number, fields in (
         (d, (("dim",), ("newton", "dim"), ("hull", "width"), ("newton", "model", "width"))),

@@ -3,7 +3,7 @@
 As in `solvers.metric`, whose docstring has the formula. Rows of the model are J'g for the
 pieces g (its columns): a step changes each of them by a multiple of one vector.
 
-The arithmetic of the fast half, as in `solvers.quasi_newton`; its decisions are in `logic`.
+The arithmetic of `solvers.quasi_newton`; its decisions are in `logic`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from goldstein.solvers.compiled.records import (
 from goldstein.solvers.compiled.vectors import (
     add_multiple,
     copy,
+    distance,
     dot,
     fill,
     fill_normal,
@@ -104,21 +105,6 @@ def scale_metric(newton: Any, factor: Any) -> None:
     for slot in range(model.count):
         multiply(root, row(model.rows, size, slot))
         multiply(factor, row(model.gram, model.capacity, slot))
-
-
-@method
-def keep_metric(newton: Any) -> None:
-    size = newton.dim * newton.dim
-    copy(vector(newton.factor, size), vector(newton.kept, size))
-
-
-@method
-def restore_metric(newton: Any) -> None:
-    size, model = newton.dim * newton.dim, newton.model
-    copy(vector(newton.kept, size), vector(newton.factor, size))
-    stale = integers(newton.stale, model.count)
-    for slot in range(model.count):
-        stale[slot] = 1
 
 
 @method
@@ -229,21 +215,23 @@ def adopt_gradient(newton: Any) -> None:
 
 
 @method
+def recall_gradient(newton: Any) -> None:
+    copy(newton.g, newton.found)
+
+
+@method
 def restart_newton(search: Any) -> None:
     """Continue from the best point; the metric and the pieces are kept."""
     newton = search.newton
     if newton.pieces > 0:
         move(search.x, -1.0, newton.x, newton.step)
         shift_pieces(newton)
+    if distance(search.x, newton.x) > 0.0:
+        newton.known = 0
     copy(search.x, newton.x)
     newton.fx = search.fx
-    newton.known = 0
     newton.stuck = 0
-
-
-@method
-def begin_plain(search: Any) -> None:
-    """Never asked for: the matrix is dense."""
+    newton.barren = 0
 
 
 # ---------------------------------------------------------------- the direction
@@ -346,13 +334,6 @@ def measure_change(newton: Any, trial: Any) -> Any:
     scale(trial, step)
     move(newton.found, -1.0, newton.g, change)
     return dot(step, change)
-
-
-@method
-def measure_change_since(newton: Any, ratio: Any) -> Any:
-    """Return s'y where y is the change of the gradient since `ratio` times what it was."""
-    move(newton.found, -ratio, newton.g, newton.change)
-    return dot(newton.step, newton.change)
 
 
 @method

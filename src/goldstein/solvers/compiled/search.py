@@ -47,10 +47,10 @@ from goldstein.solvers.logic.portfolio import (
     IDLE_LIMIT,
     NEWTON,
     look_back,
-    open_turn,
+    open_slice,
     refuted,
+    reschedule,
     stalled,
-    take_turns,
 )
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
 from goldstein.solvers.schedules import steps_per_round
@@ -160,7 +160,7 @@ def stretch(address: Any) -> Any:
         if search.stop != 0:
             return search.stop
         calls = _calls(search)
-        take_turns(search, calls)
+        reschedule(search, calls)
         look_back(search)
         search.stalled = stalled(search, calls)
         search.idle = search.idle + 1 if calls == search.step_began else 0
@@ -174,8 +174,8 @@ def stretch(address: Any) -> Any:
 
 @kernel
 def _step(search: Any) -> None:
-    """Make a step of the half whose turn it is, or finish the one that was interrupted."""
-    fast = search.turn == NEWTON
+    """Make a step of the member that runs, or finish the one that was interrupted."""
+    fast = search.member == NEWTON
     if search.question == NOTHING:
         search.step_began = _calls(search)
         search.proved = False
@@ -198,10 +198,10 @@ def _step(search: Any) -> None:
 
 @unit
 def begin(address: Any) -> Any:
-    """Prepare the first turn; the request and f(x0) are in the record."""
+    """Prepare the first slice; the request and f(x0) are in the record."""
     search = search_at(address)
     newton.restart_newton(search)
-    open_turn(search, _calls(search))
+    open_slice(search, _calls(search))
     return 0
 
 

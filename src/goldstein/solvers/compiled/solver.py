@@ -12,18 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.errors import InputError, KinkError, OutOfCalls
+from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import FunctionOracle
-from goldstein.oracles.lipschitz import LipschitzGuard
 from goldstein.result import Status
+from goldstein.solvers.ask_tell import gradient_of, value_of
+from goldstein.solvers.auto import HALVED, LEAST_EPS
 from goldstein.solvers.ball_state import LINES, check_line
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.compiled import layout
 from goldstein.solvers.compiled.machine import Machine, machine
 from goldstein.solvers.logic.portfolio import BUNDLE, NEWTON
-from goldstein.solvers.logic.questions import GRADIENT, TRIAL
+from goldstein.solvers.logic.questions import GRADIENT
+from goldstein.solvers.memory import LipschitzGuard
+from goldstein.solvers.placement import firm
 
 #: Above this many variables a matrix of all pairs of them is too much.
 DENSE_LIMIT = 1000
@@ -38,9 +41,9 @@ _CEILING, _PAUSE, _QUESTION = map(layout.word_of, ("ceiling", "pause", "question
 _STEPS, _STALLED = map(layout.word_of, ("steps", "stalled"))
 _EARLIER, _MARK_VALUE = map(layout.word_of, ("earlier", "mark_value"))
 _EPS, _DELTA, _LIPSCHITZ = map(layout.word_of, ("eps", "delta", "lipschitz"))
-_WORKING, _LINE, _TWO_HALVES = map(layout.word_of, ("working", "line", "two_halves"))
+_WORKING, _LINE, _HAS_PORTFOLIO = map(layout.word_of, ("working", "line", "has_portfolio"))
 _HULL_COUNT = layout.word_of("hull", "count")
-_TURN, _ASKING, _KINKS, _ENTRY = map(layout.word_of, ("turn", "asking", "kinks", "entry"))
+_MEMBER, _ASKING, _KINKS, _ENTRY = map(layout.word_of, ("member", "asking", "kinks", "entry"))
 _FRESH = [layout.word_of(f"fresh_{what}") for what in ("count", "points", "gradients")]
 
 
@@ -62,6 +65,14 @@ class CompiledState(State):
         return self.memory.search[0]
 
     @property
+    def eps(self) -> float:
+        return self.memory.numbers.item(_EPS)
+
+    @property
+    def delta(self) -> float:
+        return self.memory.numbers.item(_DELTA)
+
+    @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         return self.memory.arrays
 
@@ -74,9 +85,9 @@ class CompiledAuto(Solver):
     Parameters
     ----------
     newton : bool
-        Switch the quasi-Newton half off to see Bundle-PINGD with a working radius alone.
+        Switch the quasi-Newton member off to see Bundle-PINGD with a working radius alone.
     line : {"random", "bisection", "hybrid"}
-        Where the bundle half looks after a failed step; see `BundlePINGD`.
+        Where the bundle member looks after a failed step; see `BundlePINGD`.
     stretch : int
         Calls of functions compiled by Numba between two returns to Python: only there callbacks are
         called, the clock is looked at, and the history grows. It does not change the search. With
@@ -119,8 +130,8 @@ class CompiledAuto(Solver):
         numbers[_FX] = numbers[_EARLIER] = numbers[_MARK_VALUE] = fx
         numbers[_LIPSCHITZ] = LipschitzGuard(request.lipschitz).value
         numbers[_WORKING] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
-        counts[_LINE], counts[_TWO_HALVES] = LINES.index(self.line), self.newton
-        counts[_TURN] = NEWTON if self.newton else BUNDLE
+        counts[_LINE], counts[_HAS_PORTFOLIO] = LINES.index(self.line), self.newton
+        counts[_MEMBER] = NEWTON if self.newton else BUNDLE
         counts[_ASKING] = 0 if adapter is None else adapter.address
         state = CompiledState(
             x0.copy(), fx, memory=memory, machine=code, adapter=adapter, alive=alive
@@ -134,6 +145,8 @@ class CompiledAuto(Solver):
         counts = memory.counts
         _count(state, oracle)
         if state.rejected is not None:
+            less = max(LEAST_EPS * request.eps, HALVED * state.eps)
+            memory.numbers[_EPS] = min(state.eps, less)
             _learn_refuted(state)
         counts[_CEILING] = min(oracle.limit, _FOREVER)
         counts[_PAUSE] = 0 if asking else oracle.calls + (1 if state.watched else self.stretch)
@@ -148,7 +161,8 @@ class CompiledAuto(Solver):
         if reason == layout.OUT_OF_CALLS:
             raise OutOfCalls("value")
         if reason == layout.EVIDENCE:
-            state.evidence = _evidence(state)
+            refuted = bool(state.record["refuted"])
+            state.evidence = firm(oracle, _evidence(state), state, refuted, request.seed)
         if reason == layout.GIVEN_UP or counts.item(_STALLED):
             state.status = Status.STALLED
 
@@ -191,15 +205,12 @@ def _answer(state: CompiledState, oracle: CountedOracle) -> None:
     """
     memory = state.memory
     question, point = memory.counts.item(_QUESTION), memory.arrays["point"]
-    if question == TRIAL:
-        memory.numbers[_REPLY] = oracle.trial_value(point)
-    elif question == GRADIENT:
-        try:
-            memory.arrays["found"][:] = oracle.gradient(point)
-        except KinkError:
-            memory.counts[_KINKS], memory.counts[_ENTRY] = 1, layout.KINKED
+    if question != GRADIENT:
+        memory.numbers[_REPLY] = value_of(oracle, point, question)
+    elif (found := gradient_of(oracle, point)) is None:
+        memory.counts[_KINKS], memory.counts[_ENTRY] = 1, layout.KINKED
     else:
-        memory.numbers[_REPLY] = oracle.value(point)
+        memory.arrays["found"][:] = found
 
 
 def _learn_refuted(state: CompiledState) -> None:
@@ -212,8 +223,8 @@ def _learn_refuted(state: CompiledState) -> None:
 
 def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], Any]:
     """Return what compiled code needs to ask the user's function, if it can."""
-    if isinstance(oracle.inner, FunctionOracle) and "numba" in sys.modules:
-        inner = oracle.inner
+    inner = oracle.inner
+    if isinstance(inner, FunctionOracle) and inner.layout is None and "numba" in sys.modules:
         bound: tuple[Any, NDArray[np.int64], Any] | None
         bound = _bind()(inner.fun, inner.jac, inner.args)
         if bound is not None:

@@ -87,7 +87,7 @@ def look(s: BallState, radius: float, end_value: float) -> int:
 
 def looked(s: BallState) -> int:
     """A gradient of `look` is known: was it good enough?"""
-    if s.phase == DRAWN or s.found_along() <= TUNING.found * s.norm * s.norm:
+    if s.phase == DRAWN or s.found_along() <= TUNING.steep * s.norm * s.norm:
         return NOTHING
     s.phase = HALF
     return VALUE
@@ -105,7 +105,7 @@ def told_half(s: BallState) -> int:
 
 
 def _halve(s: BallState) -> int:
-    if s.halvings == TUNING.halvings:
+    if s.halvings == TUNING.no_descent:
         return _draw(s) if s.line == HYBRID else NOTHING
     s.halvings += 1
     s.middle = 0.5 * (s.left + s.right)

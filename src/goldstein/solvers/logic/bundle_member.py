@@ -1,4 +1,4 @@
-"""The half with the guarantee: Algorithm 1 in a ball whose radius shrinks and grows."""
+"""The bundle member: Algorithm 1 in a ball whose radius shrinks and grows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from goldstein.solvers.logic.algorithm_one import (
     told_half,
     try_farther,
 )
-from goldstein.solvers.logic.centre import counts, offer, recentre
+from goldstein.solvers.logic.centre import INSIDE, counts, offer, recentre
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL, VALUE
 from goldstein.solvers.schedules import steps_per_round
 from goldstein.solvers.tuning import TUNING
@@ -71,6 +71,9 @@ def _test(s: AutoState) -> int:
     s.radius = radius
     if not norm <= goal:
         aim(s, norm, radius, narrow(norm / s.lipschitz, s.dim))
+        if s.was_tried():
+            s.reply = s.tried_value
+            return _after_trial(s)
         return TRIAL if radius > s.delta else VALUE
     if radius <= s.delta:
         s.return_to_centre()
@@ -82,6 +85,8 @@ def _test(s: AutoState) -> int:
 
 
 def _after_trial(s: AutoState) -> int:
+    s.tried_value = s.reply
+    s.keep_tried()
     if s.reply == math.inf:
         _shrink(s)
         return NOTHING
@@ -93,7 +98,7 @@ def _after_trial(s: AutoState) -> int:
         s.clear_bundle()
         s.failed_steps = 0
         return NOTHING
-    return look(s, s.working * TUNING.inside, s.reply)
+    return look(s, s.working * INSIDE, s.reply)
 
 
 def _landed(s: AutoState, question: int) -> int:

@@ -1,10 +1,13 @@
-"""Where the half with the guarantee stands, and the known gradients around it."""
+"""Where the bundle member stands, and the known gradients around it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from goldstein.solvers.tuning import TUNING
+
+#: Points are taken this far inside a ball.
+INSIDE = 1.0 - 4.0 * TUNING.displaced
 
 if TYPE_CHECKING:
     from goldstein.solvers.auto import AutoState
@@ -17,26 +20,26 @@ def counts(s: AutoState, value: float) -> bool:
 
 
 def may_recentre(s: AutoState) -> bool:
-    """May the fast half move the centre of the other one?
+    """May the quasi-Newton member move the centre of the other one?
 
     Always after a fall of f that counts in the theorem; otherwise only so often between two of
-    them, or falls too small to count could interrupt the bundle half for ever.
+    them, or falls too small to count could interrupt the bundle member for ever.
     """
     if counts(s, s.counted_value):
         s.counted_value = s.fx
         s.small_moves = 0
         return True
     s.small_moves += 1
-    return bool(s.small_moves <= TUNING.small_moves)
+    return bool(s.small_moves <= TUNING.patience)
 
 
 def recentre(s: AutoState, radius: float) -> None:
-    """Move the bundle half to the best point, with the gradients known around it."""
+    """Move the bundle member to the best point, with the gradients known around it."""
     moved = s.move_centre()
     s.centre_value = s.fx
     s.failed_steps = 0
     if radius <= s.gathered:
-        s.keep_near(moved, radius * TUNING.inside)
+        s.keep_near(moved, radius * INSIDE)
     else:
         s.clear_bundle()
     if s.bundle_size() == 0:
@@ -66,12 +69,12 @@ def retarget(s: AutoState, eps: float, delta: float) -> None:
 def offer(s: AutoState, radius: float) -> None:
     """Let the bundle have what the memory learned around the centre since it was last asked."""
     if s.offered != s.added:
-        s.gather(radius * TUNING.inside)
+        s.gather(radius * INSIDE)
         s.offered = s.added
 
 
 def begin_afresh(s: AutoState) -> None:
-    """Let the bundle half begin afresh at x, in the ball that was asked for."""
+    """Let the bundle member begin afresh at x, in the ball that was asked for."""
     s.clear_memory()
     s.clear_bundle()
     s.working = s.delta

@@ -1,4 +1,4 @@
-"""One step of the fast half: to the minimum of the model, then a weak Wolfe search by bisection.
+"""A quasi-Newton step: to the minimum of the model, then a weak Wolfe search by bisection.
 
 `n` is the quasi-Newton search: see `solvers.quasi_newton` for its attributes and its arithmetic.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL, VALUE
 from goldstein.solvers.logic.scale import adapt
 from goldstein.solvers.tuning import TUNING
@@ -32,6 +33,9 @@ def begin(n: QuasiNewton) -> int:
     n.looks = 0
     n.best_trial = 0.0
     if n.known:
+        if n.pieces == 0:
+            n.recall_gradient()
+            _add_piece(n, n.fx)
         return _propose(n)
     n.stay()
     return _look(n, _START)
@@ -59,7 +63,7 @@ def told(n: QuasiNewton) -> int:
         _learn_from_failure(n)
         return _propose(n)
     n.best_slot = slot
-    if n.phase == _BEST or slope >= _curvature(n) * n.slope:
+    if n.phase == _BEST or slope >= TUNING.curvature * n.slope:
         return _conclude(n)
     if n.high == math.inf and not n.extrapolates:
         return _conclude(n)
@@ -69,9 +73,9 @@ def told(n: QuasiNewton) -> int:
 
 def kinked(n: QuasiNewton) -> int:
     """There is no gradient: step aside at random, a little farther each time, never make one up."""
-    if n.aside == TUNING.aside:
+    if n.aside == TUNING.looks:
         return NOTHING
-    n.step_aside(10.0 ** (n.aside - 12.0))
+    n.step_aside(10.0 ** (3.0 * n.aside - 12.0))
     n.aside += 1
     return GRADIENT
 
@@ -88,8 +92,6 @@ def forget(n: QuasiNewton) -> None:
     """Start the model afresh: what it learned leads nowhere."""
     n.pieces = 0
     n.scaled = False
-    n.homing = False
-    n.far_off = 0
     n.clear_model()
 
 
@@ -108,7 +110,7 @@ def _propose(n: QuasiNewton) -> int:
 
 def _find_direction(n: QuasiNewton) -> None:
     """With a single piece it is the quasi-Newton direction."""
-    modelled = n.scaled and n.has_model and n.pieces > 1
+    modelled = n.scaled and n.pieces > 1
     if n.attempt == 0 and n.looks == 0:
         n.first = _choose(n) if modelled else _NEITHER
         modelled = n.first == _MODELLED
@@ -132,14 +134,14 @@ def _choose(n: QuasiNewton) -> int:
     open_question = n.dim > TUNING.few_variables and not n.limited
     early = n.recent_fall >= TUNING.near_end * n.whole_fall
     plain = open_question and early and n.plain_misses < n.model_misses
-    return _PLAIN if plain or n.homing else _MODELLED
+    return _PLAIN if plain else _MODELLED
 
 
 def _keep_score(n: QuasiNewton) -> None:
     """After a line search: was its first trial right, neither too far nor too close?"""
     fall = n.fx - n.best_value
     n.whole_fall += fall
-    n.recent_fall += TUNING.smooth * (fall - n.recent_fall)
+    n.recent_fall += 2.0 * TUNING.learn * (fall - n.recent_fall)
     missed = 0.0 if n.attempt == 0 and n.looks == 0 and n.trials == 1 else 1.0
     if n.first == _PLAIN:
         n.plain_misses += TUNING.learn * (missed - n.plain_misses)
@@ -149,17 +151,12 @@ def _keep_score(n: QuasiNewton) -> None:
 
 def _after_model(n: QuasiNewton) -> int:
     n.trial_value = n.reply
-    low = _low_enough(n)
-    if n.attempt == 0 and n.looks == 0:
-        n.too_far = not low
-    if not low:
-        last = not n.has_model or n.homing or n.attempt == n.null_steps
-        # Where f has risen beyond all measure its gradient may overflow.
-        too_high = n.trial_value - n.fx > TUNING.too_high * -n.slope
-        if n.scaled and not last and not too_high:
-            # A null step: the model was wrong there, so tell it what f looks like.
-            n.attempt += 1
-            return _look(n, _CORRECTION)
+    # Where f has risen beyond all measure its gradient may overflow.
+    useful = n.scaled and n.attempt < n.null_steps and n.trial_value < -VALUE_LIMIT
+    if useful and not _low_enough(n):
+        # A null step: the model was wrong there, so tell it what f looks like.
+        n.attempt += 1
+        return _look(n, _CORRECTION)
     n.low = 0.0
     n.high = math.inf
     n.trials = 0
@@ -180,7 +177,7 @@ def _bisect(n: QuasiNewton) -> int:
             return _look(n, _CORRECTION)
         return _next_trial(n)
     # While f falls this fast from one trial to the next, no need to look.
-    fall = _curvature(n) * n.slope * (n.trial - n.best_trial)
+    fall = TUNING.curvature * n.slope * (n.trial - n.best_trial)
     falling = n.best_trial > 0.0 and n.high == math.inf
     steep = falling and n.trial_value - n.best_value < fall
     n.best_trial = n.trial
@@ -196,7 +193,7 @@ def _bisect(n: QuasiNewton) -> int:
 def _may_look(n: QuasiNewton) -> bool:
     """No trial was low enough, however close: is the other side of the kink worth a look?"""
     none = n.best_trial == 0.0 and n.trial_value < math.inf
-    return bool(none and n.has_model and n.looks < TUNING.looks)
+    return bool(none and n.looks < TUNING.looks)
 
 
 def _next_trial(n: QuasiNewton) -> int:
@@ -224,9 +221,8 @@ def _conclude(n: QuasiNewton) -> int:
     n.shift_pieces()
     n.settle_piece(n.best_slot, n.best_value)
     if _teaches(n, sy):
-        sy = adapt(n, sy)
-        if sy > 0.0:
-            n.learn(sy)
+        adapt(n, sy)
+        n.learn(sy)
         n.scaled = True
     _keep_score(n)
     n.fx = n.best_value
@@ -255,6 +251,7 @@ def _learn_from_failure(n: QuasiNewton) -> None:
 
 
 def _give_up(n: QuasiNewton) -> int:
+    n.barren = not n.scaled
     forget(n)
     n.stuck = True
     return NOTHING
@@ -263,10 +260,6 @@ def _give_up(n: QuasiNewton) -> int:
 def _low_enough(n: QuasiNewton) -> bool:
     low: bool = n.trial_value < n.fx + TUNING.armijo * n.trial * n.slope
     return low
-
-
-def _curvature(n: QuasiNewton) -> float:
-    return TUNING.curvature if n.has_model else TUNING.curvature_plain
 
 
 def _try(n: QuasiNewton, phase: int) -> int:

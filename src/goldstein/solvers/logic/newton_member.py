@@ -1,4 +1,4 @@
-"""What becomes of a line search of the fast half."""
+"""What becomes of a line search of the quasi-Newton member."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ if TYPE_CHECKING:
 
 def prepare(s: AutoState) -> None:
     """Before a line search: are its gradients worth remembering?"""
-    n = s.newton
-    # Without its model it works so close to the kinks that no displaced point agrees.
-    n.noting = n.has_model and not s.refuted
+    s.newton.noting = not s.refuted
 
 
 def ended(s: AutoState) -> None:
     """After a line search: take its point, and try what is known around it as a certificate."""
     n = s.newton
     if not n.moved:
-        s.turn_ends = 0
+        s.slice_ends = 0
         return
     if not adopt(s):
         return
@@ -41,11 +39,11 @@ def ended(s: AutoState) -> None:
         s.close = min(s.close, 0.5 * norm / s.eps)
         s.short = min(s.short, 0.5 * n.length / s.delta)
         s.working = s.delta
-        s.turn_ends = 0
+        s.slice_ends = 0
 
 
 def adopt(s: AutoState) -> bool:
-    """Move to where the fast half is, if that is better; it never takes the other one up."""
+    """Move to where this member is, if that is better; it never takes the other one up."""
     s.moved = s.newton.fx < s.fx
     if s.moved:
         s.follow_newton()

@@ -1,6 +1,6 @@
 """When is a run given up that float64 cannot finish?
 
-Two halves take turns: whose it is, and how many calls it gets.
+Two members share the calls: whose it is, and how many calls it gets.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from goldstein.solvers.logic.centre import begin_afresh, recentre
+from goldstein.solvers.logic.centre import recentre
 from goldstein.solvers.tuning import TUNING
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ IDLE_LIMIT = 1000
 
 
 def look_back(s: AutoState) -> None:
-    """Keep in `s.earlier` what f was between a quarter and a half of the steps ago.
+    """Keep in `s.earlier` what f was between a quarter and a member of the steps ago.
 
     Steps, and not calls: many of these are spent on a proof, and f does not fall meanwhile.
     """
@@ -49,22 +49,22 @@ def stalled(s: AutoState, calls: int) -> bool:
 NEWTON, BUNDLE = 0, 1
 
 
-def open_turn(s: AutoState, calls: int) -> None:
-    """Give the half whose turn it is its calls."""
+def open_slice(s: AutoState, calls: int) -> None:
+    """Give the member that runs its calls."""
     far = s.newton.length > TUNING.far * s.delta
-    s.newton.null_steps = TUNING.far_null if far else TUNING.null_steps
+    s.newton.null_steps = TUNING.null_steps - 1 if far else TUNING.null_steps
     newtons = max(s.share, TUNING.far_share) if far else s.share
-    share = newtons if s.turn == NEWTON else 1.0 - newtons
-    s.turn_began = calls
-    s.turn_value = s.fx
+    share = newtons if s.member == NEWTON else 1.0 - newtons
+    s.slice_began = calls
+    s.slice_value = s.fx
     # Long enough for both to have their shares, of which none is shorter than this.
     both = max(2.0 * (min(s.dim, 100) + 10), TUNING.shortest / min(newtons, 1.0 - newtons))
-    s.turn_ends = calls + max(TUNING.shortest, int(share * both))
+    s.slice_ends = calls + max(TUNING.shortest, int(share * both))
 
 
-def take_turns(s: AutoState, calls: int) -> None:
-    """After a step: is the turn over?"""
-    if s.two_halves and calls >= s.turn_ends and not s.proved:
+def reschedule(s: AutoState, calls: int) -> None:
+    """After a step: is the slice over?"""
+    if s.has_portfolio and calls >= s.slice_ends and not s.proved:
         _switch(s, calls)
 
 
@@ -75,34 +75,25 @@ def refuted(s: AutoState, calls: int) -> None:
     s.remember_fresh()
     s.working = s.delta
     recentre(s, s.delta)
-    s.turn = BUNDLE
-    open_turn(s, calls)
+    s.member = BUNDLE
+    open_slice(s, calls)
 
 
 def _switch(s: AutoState, calls: int) -> None:
-    """Give the turn to the other half, and more calls to the one that earns them."""
-    _reward(s, (s.turn_value - s.fx) / max(1, calls - s.turn_began))
+    """Let the other member run, and more calls to the one that earns them."""
+    _reward(s, (s.slice_value - s.fx) / max(1, calls - s.slice_began))
     n = s.newton
-    if not n.has_model:
-        # It has to catch up before it can show what it is worth; when it is done, it is done.
-        done = n.stuck or n.length < TUNING.done * s.delta
-        s.share = TUNING.least if done else 1.0 - TUNING.least
-        if done and not s.settled:
-            _settle(s)
-    if s.turn == NEWTON:
-        s.turn = BUNDLE
-    else:
-        s.turn = NEWTON
-        if _wants_plain(s, calls):
-            s.begin_plain()
-        n = s.newton
-        if n.stuck or (n.has_model and n.fx > s.fx):
+    if s.member == NEWTON:
+        s.member = BUNDLE
+    elif not (n.stuck and n.barren and s.fx >= n.fx):  # else it would fail there as it did
+        s.member = NEWTON
+        if n.stuck or n.fx > s.fx:
             s.restart_newton()
-    open_turn(s, calls)
+    open_slice(s, calls)
 
 
 def _reward(s: AutoState, rate: float) -> None:
-    if s.turn == NEWTON:
+    if s.member == NEWTON:
         s.newton_rate = _mean(s.newton_rate, rate)
     else:
         s.bundle_rate = _mean(s.bundle_rate, rate)
@@ -115,22 +106,3 @@ def _reward(s: AutoState, rate: float) -> None:
 
 def _mean(old: float, new: float) -> float:
     return new if math.isnan(old) else 0.5 * (old + new)
-
-
-def _wants_plain(s: AutoState, calls: int) -> bool:
-    """Has the model, with a limited memory, not succeeded after many calls?
-
-    With about as many curved kinks as variables, a few linear pieces mislead, and so does a limited
-    memory. BFGS learns the whole space in a few thousand steps, if it begins where kinks are far
-    apart and is left alone with its point.
-    """
-    return bool(s.newton.limited and calls > TUNING.plain_after * s.dim)
-
-
-def _settle(s: AutoState) -> None:
-    """Let the bundle half begin afresh where the fast half has ended.
-
-    What it gathered on the way shows the kinks in many combinations that do not matter here.
-    """
-    s.settled = True
-    begin_afresh(s)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from goldstein.solvers.logic.centre import begin_afresh, counts, recentre
-from goldstein.solvers.logic.portfolio import BUNDLE, open_turn
+from goldstein.solvers.logic.portfolio import BUNDLE, open_slice
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ LOSSES = 2
 #: of one by one (the largest entry, say), each needs a sweep of its own.
 TOUCHED = 0.5
 
-#: Calls that the half with the guarantee gets where a sweep has won, and again whenever the bound
+#: Calls that the bundle member gets where a sweep has won, and again whenever the bound
 #: has fallen to this part.
 STAY, BETTER = 150, 0.9
 
@@ -39,8 +39,8 @@ STAY, BETTER = 150, 0.9
 PAUSE, LEAST_PAUSE = 0.5, 200
 
 
-def takes_turn(s: AutoState, calls: int) -> bool:
-    """Is it the turn of the sweep?"""
+def is_due(s: AutoState, calls: int) -> bool:
+    """Is a sweep due?"""
     w = s.sweep
     if w is None or w.losses >= LOSSES:
         return False
@@ -103,16 +103,16 @@ def ended(s: AutoState, calls: int) -> bool:
     w.rest()
     if won:
         begin_afresh(s)
-        s.turn = BUNDLE
-    open_turn(s, calls)
+        s.member = BUNDLE
+    open_slice(s, calls)
     if won:
         w.bound = s.bound
-        s.turn_ends = calls + STAY
+        s.slice_ends = calls + STAY
     return won
 
 
 def take_in(s: AutoState, point: Vector, gradient: Vector) -> None:
-    """Give the half with the guarantee a gradient that was placed around x for its proof."""
+    """Give the bundle member a gradient that was placed around x for its proof."""
     s.point = point
     s.found = gradient
     s.remember_found()
@@ -121,7 +121,7 @@ def take_in(s: AutoState, point: Vector, gradient: Vector) -> None:
 
 
 def leave_to_proof(s: AutoState, calls: int, helpful: float) -> None:
-    """Leave the gradients that were placed around x to the half with the guarantee.
+    """Leave the gradients that were placed around x to the bundle member.
 
     Where their bound is above `helpful`, they are not what they seemed to be: no burden, then.
     """
@@ -129,15 +129,15 @@ def leave_to_proof(s: AutoState, calls: int, helpful: float) -> None:
     recentre(s, s.delta)
     if s.bundle_size() > 0 and s.shortest(s.eps) > helpful:
         begin_afresh(s)
-    s.turn = BUNDLE
-    open_turn(s, calls)
-    s.turn_ends = calls + STAY
+    s.member = BUNDLE
+    open_slice(s, calls)
+    s.slice_ends = calls + STAY
 
 
 def stay(s: AutoState, calls: int, refuted: bool) -> None:
-    """Let the half with the guarantee go on as long as its bound falls, or a proof just failed."""
+    """Let the bundle member go on as long as its bound falls, or a proof just failed."""
     w = s.sweep
-    if w is not None and s.turn == BUNDLE and (refuted or s.bound <= BETTER * w.bound):
+    if w is not None and s.member == BUNDLE and (refuted or s.bound <= BETTER * w.bound):
         w.bound = min(w.bound, s.bound)
-        s.turn_ends = max(s.turn_ends, calls + STAY)
-        w.due = max(w.due, s.turn_ends)
+        s.slice_ends = max(s.slice_ends, calls + STAY)
+        w.due = max(w.due, s.slice_ends)

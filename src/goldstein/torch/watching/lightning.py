@@ -43,7 +43,8 @@ class LightningMonitor(Callback):  # type: ignore[misc, unused-ignore]
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Look at the model."""
-        seen = self.monitor.update(trainer.current_epoch)
+        last = trainer.current_epoch + 1 == trainer.max_epochs
+        seen = self.monitor.update(trainer.current_epoch, last=last)
         if seen is not None:
             for logger in trainer.loggers:
                 logger.log_metrics(seen.scalars(), step=trainer.global_step)

@@ -1,0 +1,265 @@
+"""Proof files of minima, honest and forged, attacked by a search for lower points.
+
+A random function, random supports at some of its kinks, some of them wrong on purpose; the numbers
+of the claim are what `goldstein-check` itself derives of them, just so, or a little too good. What
+is true is found by looking: along axes, at random points of the ball, in decimals of some digits
+(`exact_oracle`). A claim that such a point contradicts must not be TRUE.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation, localcontext
+from fractions import Fraction
+from typing import Any
+
+from benchmarks.adversary.exact_oracle import (
+    ByValue,
+    Document,
+    Function,
+    Truth,
+    Undecided,
+    decimal,
+    rational,
+    rationals,
+)
+from benchmarks.adversary.limit_files import texts
+from benchmarks.adversary.proof_files import Program, ProofFile, written
+
+import goldstein_check as own
+
+#: Points of the ball that are looked at.
+LOOKS = 60
+
+
+def random_minimum(seed: int) -> Document:
+    """A random function and supports; the numbers are not yet what they show."""
+    rng = random.Random(seed)
+    pivot = [
+        Fraction(rng.randint(-1, 1), rng.choice([1, 1, 2])) for _ in range(rng.choice([1, 2, 2, 3]))
+    ]
+    program = Program(rng, pivot, True)
+    plain = [program.forms, program.forms, program.matrix, program.total, program.product]
+    plain += [program.kink] * 3 + [program.largest, program.norm, program.smooth]
+    for _ in range(rng.randint(1, 5)):
+        rng.choice(plain if rng.random() < 0.9 else program.steps)()
+    nodes = program.finished()
+    if rng.random() < 0.6:  # something that grows
+        last = len(nodes)
+        square = {"breakpoints": [], "pieces": [["0", "0", rng.choice(["1", "3", "1/2"])]]}
+        total = {
+            "op": "affine",
+            "of": [last],
+            "columns": 1,
+            "width": len(pivot),
+            "at": [list(range(len(pivot)))],
+        }
+        nodes += [
+            {"op": "piecewise", "of": [0], **square},
+            total,
+            {"op": "add", "of": [last - 1, last + 1]},
+        ]
+    reach = rng.choice([Fraction(1, 8), Fraction(1, 2), Fraction(1), Fraction(2), None])
+    evidence: Document = {
+        "pivot": texts(rng, pivot), "reach": None if reach is None else written(rng, reach),
+        "growth": "0", "convexity": None, "supports": [], "sharp": [],
+    }  # fmt: skip
+    claim = {
+        "kind": "minimum", "eps": "0", "delta": "0", "gap": "0", "within": None, "strict": False,
+        "unique": False, "scope": "global" if reach is None else "ball",
+        "radius": None if reach is None else written(rng, reach),
+    }  # fmt: skip
+    return {
+        "schema": "goldstein-proof", "version": 2, "claim": claim, "x": texts(rng, pivot),
+        "function": nodes, "evidence": evidence,
+    }  # fmt: skip
+
+
+def give_supports(rng: random.Random, document: Document, nodes: list[Any]) -> None:
+    """Hold some kinks; most of the numbers are right."""
+    y = rationals(document["evidence"]["pivot"])
+    at = own.Pass(nodes, y, Fraction(0), {}).values
+    supports, sharp = document["evidence"]["supports"], document["evidence"]["sharp"]
+    for k, node in enumerate(nodes):
+        if node.op not in ("piecewise", "max", "norm2") or rng.random() < 0.4:
+            continue
+        for row in range(node.size):
+            places = range(row * node.columns, (row + 1) * node.columns)
+            entry = {"node": k, "row": row}
+            if node.op == "piecewise":
+                value = at[node.of[0]][row]
+                ends = [Fraction(*level) for level in node.levels]
+                t = rng.choice([*ends, value[0]]) if own.finite(value[0]) else Fraction(0)
+                steep = [own.derived(p) for p in own.polynomials(node)]
+                sides = [steep[sum(b < t for b in ends)], steep[sum(b <= t for b in ends)]]
+                slopes = [sum(c * t**j for j, c in enumerate(p)) for p in sides]
+                s = rng.choice([slopes[0], slopes[1], sum(slopes) / 2, sum(slopes) / 2])
+                s += rng.choice([0, 0, 0, 0, 0, Fraction(1, 2**40)])
+                p = rng.choice([0, 0, -1, 2, -4])
+                more = {"place": row, "s": written(rng, s), "t": written(rng, t), "p": str(p)}
+                supports.append(entry | more)
+                if rng.random() < 0.3:
+                    sigma = abs(slopes[1] - slopes[0]) / rng.choice([2, 2, 4])
+                    sharp.append(
+                        entry
+                        | {
+                            "one": row,
+                            "other": row,
+                            "sigma": written(rng, sigma),
+                            "bend": str(rng.choice([0, 2, 8])),
+                        }
+                    )
+            else:
+                parts = [rng.randint(0, 3) for _ in places]
+                total = sum(parts) or 1
+                for i, part in zip(places, parts):
+                    weight = Fraction(part, total) + rng.choice(
+                        [0, 0, 0, 0, 0, 0, 0, Fraction(1, 2**60)]
+                    )
+                    supports.append(entry | {"place": i, "s": written(rng, weight)})
+                if rng.random() < 0.3 and len(places) > 1:
+                    one, other = rng.sample(list(places), 2)
+                    sigma = min(
+                        Fraction(parts[one - places.start], total),
+                        Fraction(parts[other - places.start], total),
+                    )
+                    sharp.append(
+                        entry
+                        | {
+                            "one": one,
+                            "other": other,
+                            "sigma": written(rng, sigma * rng.choice([1, Fraction(1, 2)])),
+                            "bend": str(rng.choice([0, 2, 8])),
+                        }
+                    )
+
+
+def derived(document: Document, folder: Any) -> tuple[Any, Any] | None:
+    """Return claim and function as the checker reads them."""
+    path = folder / "file.json"
+    path.write_text(json.dumps(document))
+    own.spent, own.kept = 0.0, 0
+    try:
+        return own.read(path)  # type: ignore[no-any-return]
+    except own.Unreadable:
+        return None
+
+
+GROWTHS = [Fraction(q) for q in ("8", "6", "2", "1", "1/2", "1/8", "0", "-1/4", "-1", "-4", "-32")]
+
+
+def fill(rng: random.Random, document: Document, folder: Any) -> bool:
+    """State what the evidence shows; return False where it shows nothing."""
+    read = derived(document, folder)
+    if read is None:
+        return False
+    claim, nodes = read
+    y, reach = rationals(document["evidence"]["pivot"]), claim["reach"]
+    r = own.INF if reach is None else reach
+    try:
+        total, eps, loss = own.minorant(nodes, y, r, claim["held"])
+        if not own.finite(eps) or not own.finite(loss):
+            return False
+        growth = next((g for g in GROWTHS if total.at_least(g)), None)
+        if growth is None or (reach is None and (growth < 0 or (growth == 0 and eps))):
+            return False
+        plain, _ = own.Pass(nodes, y, r, {}).backward(len(nodes) - 1, [own.ipoint(Fraction(1))])
+        convex = next((g for g in GROWTHS[:7] if plain.at_least(g)), None)
+    except own.Refused:
+        return False
+    eps += (eps > 0) * (1 + eps) / 10**40  # roots are enclosed
+    if growth > 0 and own.times(growth, r) > eps:
+        gap = loss + eps * eps / (2 * growth)
+    else:
+        gap = loss + (eps * r - growth * r * r / 2 if reach is not None else 0)
+    gap += (gap + 1) / 10**40
+    document["claim"] |= {"eps": written(rng, eps), "gap": written(rng, gap)}
+    document["evidence"]["growth"] = written(rng, growth)
+    if growth > 0:
+        far = (eps + own.root(eps * eps + 2 * growth * loss, True)) / growth
+        if far < r:
+            document["claim"] |= {"strict": True, "within": written(rng, far + (1 + far) / 10**40)}
+    if convex is not None and rng.random() < 0.5:
+        document["evidence"]["convexity"] = written(rng, convex)
+        document["claim"]["unique"] = bool(document["claim"]["strict"] and convex > 0)
+        if document["claim"]["strict"] and rng.random() < 0.5:
+            document["claim"] |= {"scope": "global", "radius": None}
+    return True
+
+
+def refuted(document: Document, rng: random.Random) -> str:
+    """Look for points of the scope that contradict the claim; return what was found."""
+    function, claim = Function(document["function"]), document["claim"]
+    x = rationals(document["x"])
+    radius = Fraction(4) if claim["radius"] is None else rational(claim["radius"])
+    scales = [
+        1,
+        1,
+        Fraction(1, 2),
+        Fraction(1, 8),
+        Fraction(1, 64),
+        *([16, 256] if claim["radius"] is None else []),
+    ]
+    gap, within = rational(claim["gap"]), claim["within"]
+    with localcontext(prec=60):
+        sides = ByValue(Decimal(10) ** -50)
+
+        def f(z: list[Fraction]) -> Decimal:
+            return function.jets([decimal(q) for q in z], sides).value
+
+        here, tiny = f(x), Decimal(10) ** -35
+        lowest, where = here, x
+        for n in range(LOOKS):
+            axis = [int(k == n // 2 % len(x)) * (1 - 2 * (n % 2)) for k in range(len(x))]
+            h = (
+                [Fraction(a) for a in axis]
+                if n < 2 * len(x)
+                else [Fraction(rng.randint(-9, 9)) for _ in x]
+            )
+            norm = own.root(sum((a * a for a in h), Fraction(0)) or Fraction(1), True)
+            z = [a + rng.choice(scales) * radius * b / norm for a, b in zip(x, h)]
+            value = f(z)
+            if value < here - decimal(gap) - tiny * (1 + abs(here)):
+                return f"f is lower by {here - value} at {[str(q) for q in z]}"
+            if value < lowest:
+                lowest, where = value, z
+        if claim["strict"] and lowest < here - tiny * (1 + abs(here)):
+            far = sum((a - b) ** 2 for a, b in zip(where, x))
+            if far > rational(within) ** 2 and lowest < here - decimal(gap):
+                return "a lower point is farther than any minimiser"
+    return ""
+
+
+def files(seed: int, folder: Any) -> Iterator[ProofFile]:
+    """Claims just as good as the evidence, and too good ones."""
+    document, rng = random_minimum(seed), random.Random(-seed - 1)
+    read = derived(document, folder)
+    if read is None:
+        return
+    try:
+        give_supports(rng, document, read[1])
+        shows = fill(rng, document, folder)
+        wrong = refuted(document, rng) if shows else ""
+    except (own.Refused, own.Unreadable, Undecided, InvalidOperation):
+        shows, wrong = False, ""
+    evidence = "fails" if wrong else "open"
+    yield ProofFile(json.dumps(document), "minimum", Truth(evidence, wrong, false=bool(wrong)))
+    if shows:
+        name = rng.choice(["gap", "eps", "within", "growth", "strict", "unique"])
+        forged = json.loads(json.dumps(document))
+        if name in ("strict", "unique"):
+            if forged["claim"][name]:
+                return
+            forged["claim"] |= {name: True, "within": forged["claim"]["within"] or "1"}
+            truth = Truth("open", "another flag")
+        else:
+            part = forged["evidence" if name == "growth" else "claim"]
+            stated = None if part[name] is None else rational(part[name])
+            if stated is None or (stated * 10**20 <= 1 and name != "growth"):
+                return
+            step = max(abs(stated), Fraction(1)) / 10**9
+            part[name] = written(rng, stated + (1000 if name == "growth" else -min(step, stated)))
+            truth = Truth("open" if name == "growth" else "fails", f"{name} too good")
+        yield ProofFile(json.dumps(forged), f"minimum, {name} forged", truth)

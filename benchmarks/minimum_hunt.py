@@ -1,0 +1,285 @@
+"""A hunt for false claims about minima: random functions, claimed balls, exact attacks.
+
+Run `python -m benchmarks.minimum_hunt --n 1000 --seed 0`. Every function is drawn as a tree with an
+evaluation in rationals of its own, which shares no code with the library; the library is given
+the same function as an expression. What it claims is attacked at random points, at corners, on the
+kinks, between kinks, and where floating point descent from random points ends; values are compared
+as rationals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import goldstein as gs
+from goldstein.checker.minimum.curvature import Pass, Region
+from goldstein.checker.minimum.minimum import minorant
+from goldstein.checker.minimum.spans import Span
+from goldstein.construction.minimum import prove_minimum, refuted, with_gap
+from goldstein.errors import GoldsteinError
+
+Exact = Callable[[list[Fraction]], Fraction]
+
+
+@dataclass
+class Drawn:
+    """A function: as an expression, and in rationals."""
+
+    expression: Any
+    exact: Exact
+
+
+def _leaf(rng: np.random.Generator, x: Any, d: int) -> Drawn:
+    a = [int(v) for v in rng.integers(-2, 3, d)]
+    b = int(rng.integers(-2, 3))
+    affine = gs.sum(np.array(a, dtype=float) * x) + float(b)
+    return Drawn(affine, lambda z: sum((v * q for v, q in zip(a, z)), Fraction(b)))
+
+
+def _abs(u: Drawn) -> Drawn:
+    return Drawn(abs(u.expression), lambda z: abs(u.exact(z)))
+
+
+def _relu(u: Drawn) -> Drawn:
+    return Drawn(gs.relu(u.expression), lambda z: max(u.exact(z), Fraction(0)))
+
+
+def _square(u: Drawn) -> Drawn:
+    return Drawn(gs.square(u.expression), lambda z: u.exact(z) ** 2)
+
+
+def _ramp(u: Drawn) -> Drawn:
+    one = Fraction(1)
+    return Drawn(
+        gs.ramp(u.expression, rho=1.0),
+        lambda z: min(one, max(one - u.exact(z), Fraction(0))),
+    )
+
+
+def _huber(u: Drawn) -> Drawn:
+    def exact(z: list[Fraction]) -> Fraction:
+        v = u.exact(z)
+        return v * v / 2 if abs(v) <= 1 else abs(v) - Fraction(1, 2)
+
+    return Drawn(gs.huber(u.expression, 1.0), exact)
+
+
+def _cube(u: Drawn) -> Drawn:
+    return Drawn(u.expression**3, lambda z: u.exact(z) ** 3)
+
+
+def _product(u: Drawn, v: Drawn) -> Drawn:
+    return Drawn(u.expression * v.expression, lambda z: u.exact(z) * v.exact(z))
+
+
+def _largest(*parts: Drawn) -> Drawn:
+    stacked = gs.max(gs.stack([p.expression for p in parts]))
+    return Drawn(stacked, lambda z: max(p.exact(z) for p in parts))
+
+
+def _weighted(c: int, u: Drawn, v: Drawn) -> Drawn:
+    share = Fraction(c, 2)
+    return Drawn(
+        u.expression + float(share) * v.expression, lambda z: u.exact(z) + share * v.exact(z)
+    )
+
+
+ONES = (_abs, _relu, _square, _ramp, _huber, _cube)
+
+
+def draw(rng: np.random.Generator, x: Any, d: int, depth: int) -> Drawn:
+    """Draw a function of a Variable x of size d."""
+    if depth == 0 or rng.random() < 0.15:
+        return _leaf(rng, x, d)
+    kind = rng.integers(10)
+    if kind < 5:
+        chosen = ONES[int(rng.choice(len(ONES), p=[0.3, 0.2, 0.25, 0.1, 0.1, 0.05]))]
+        return chosen(draw(rng, x, d, depth - 1))
+    if kind < 6:
+        return _product(draw(rng, x, d, depth - 1), draw(rng, x, d, depth - 1))
+    if kind < 7:
+        return _largest(*(draw(rng, x, d, depth - 1) for _ in range(int(rng.integers(2, 4)))))
+    weight = int(rng.choice([-4, -2, -1, 1, 2, 4]))
+    return _weighted(weight, draw(rng, x, d, depth - 1), draw(rng, x, d, depth - 1))
+
+
+def start(rng: np.random.Generator, f: Drawn, d: int) -> list[Fraction]:
+    """Return a point: on a grid, where kinks meet, or where a coarse descent ends."""
+    best = [Fraction(int(v), 2) for v in rng.integers(-4, 5, d)]
+    if rng.random() < 0.3:
+        return best
+    step = Fraction(1)
+    value = f.exact(best)
+    while step > Fraction(1, 16):
+        moves = [tuple(step * int(v) for v in rng.integers(-1, 2, d)) for _ in range(6)]
+        tries = [[a + b for a, b in zip(best, move)] for move in moves]
+        lower = min(tries, key=f.exact)
+        if f.exact(lower) < value:
+            best, value = lower, f.exact(lower)
+        else:
+            step /= 2
+    return best
+
+
+def attacks(
+    rng: np.random.Generator, f: Drawn, y: list[Fraction], radius: float, n: int
+) -> list[list[Fraction]]:
+    """Return points of a ball: corners, ends of the axes, random ones, and ends of descents."""
+    d, r = len(y), Fraction(min(radius, 64.0))
+    shrink = Fraction(1) - Fraction(1, 2**40)
+    found = []
+    for _ in range(n):
+        h = rng.choice([-1, 0, 1], d) if rng.random() < 0.4 else rng.standard_normal(d)
+        length = float(np.linalg.norm(h)) or 1.0
+        t = r * shrink * Fraction(float(rng.choice([1.0, 0.5, rng.random(), rng.random() ** 8])))
+        found.append([a + t * Fraction(float(v / length)) * shrink for a, v in zip(y, h)])
+    for _ in range(2):
+        z = found[int(rng.integers(len(found)))]
+        for k in range(24):
+            step = r / 2 ** (k // 4 + 1)
+            h = rng.standard_normal(d)
+            w = [a + step * Fraction(float(v)) for a, v in zip(z, h / np.linalg.norm(h))]
+            if sum((a - b) ** 2 for a, b in zip(w, y)) <= r * r and f.exact(w) < f.exact(z):
+                z = w
+        found.append(z)
+    for k in range(d):  # kinks of integer data lie on the grid
+        for v in (math.floor(y[k]), math.ceil(y[k])):
+            z = [Fraction(v) if j == k else a for j, a in enumerate(y)]
+            if abs(z[k] - y[k]) <= r:
+                found.append(z)
+    return found
+
+
+def false_claims(f: Drawn, program: Any, cert: Any, points: list[list[Fraction]]) -> list[str]:
+    """Return what is wrong with a claim."""
+    wrong = []
+    here, gap = f.exact([Fraction(v) for v in cert.x.tolist()]), Fraction(cert.gap)
+    y = list(cert.exact_pivot)
+    at = f.exact(y)
+    shown = minorant(program, y, cert.reach, cert.supports, cert.sharp).show(cert.growth)
+    for z in points:
+        value = f.exact(z)
+        far = sum((a - Fraction(b)) ** 2 for a, b in zip(z, cert.x.tolist()))
+        inside = math.isinf(cert.radius) or far <= Fraction(cert.radius) ** 2
+        if inside and value < here - gap:
+            wrong.append("gap")
+        t2 = sum((a - b) ** 2 for a, b in zip(z, y))
+        if math.isinf(cert.reach) or t2 <= Fraction(cert.reach) ** 2:
+            t = Fraction(math.sqrt(t2)) * (1 + Fraction(1, 2**50))
+            low = at - shown.loss - Fraction(shown.eps) * t + Fraction(cert.growth) * t2 / 2
+            if value < low:
+                wrong.append("growth")
+    if cert.convexity is not None:
+        wrong += ["convexity"] * bent_wrongly(f, points, y, cert)
+    return wrong
+
+
+def bent_wrongly(f: Drawn, points: list[list[Fraction]], y: list[Fraction], cert: Any) -> bool:
+    c = Fraction(cert.convexity)
+    reach = math.inf if cert.scope == "global" else cert.reach
+    for a, b in pairwise(points):
+        inside = math.isinf(reach) or all(
+            sum((p - q) ** 2 for p, q in zip(z, y)) <= Fraction(reach) ** 2 for z in (a, b)
+        )
+        if inside:
+            middle = [(p + q) / 2 for p, q in zip(a, b)]
+            gap = f.exact(a) + f.exact(b) - 2 * f.exact(middle)
+            if gap < c / 4 * sum((p - q) ** 2 for p, q in zip(a, b)):
+                return True
+    return False
+
+
+def curved_wrongly(
+    rng: np.random.Generator, f: Drawn, program: Any, y: list[Fraction], radius: float, n: int
+) -> int | None:
+    """Compare the curvature pass with exact second differences; None where it refuses."""
+    try:
+        total, _ = Pass(program, Region(y, radius)).backward(program.last, Span(np.ones(1)))
+    except GoldsteinError:
+        return None
+    lower = [[Fraction(v) for v in row] for row in total.lower.tolist()]
+    wrong = 0
+    points = attacks(rng, f, y, radius, 2 * n)
+    for a, b in zip(points[::2], points[1::2]):
+        h = [q - p for p, q in zip(a, b)]
+        bend = sum(h[i] * lower[i][j] * h[j] for i in range(len(h)) for j in range(len(h)))
+        middle = [(p + q) / 2 for p, q in zip(a, b)]
+        wrong += f.exact(a) + f.exact(b) - 2 * f.exact(middle) < bend / 4
+    return wrong
+
+
+def hunt(seed: int, counts: Counter[str], n: int = 40) -> None:
+    """Draw one function and attack everything that is claimed about it."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    x = gs.Variable(d)
+    f = draw(rng, x, d, int(rng.integers(1, 4)))
+    expression = f.expression
+    if not isinstance(expression, gs.Expression):
+        return
+    program = expression.program()
+    counts["functions"] += 1
+    y = start(rng, f, d)
+    at = np.array([float(v) for v in y])
+    radius = float(rng.choice([0.25, 1.0, 3.0, 2.0 ** -rng.integers(0, 8)]))
+    bad = curved_wrongly(rng, f, program, y, radius, n)
+    counts["curvatures"] += bad is not None
+    counts["false curvatures"] += bad or 0
+    claims = [prove_minimum(program, at, y), with_gap(program, at, y, radius)]
+    for cert in claims:
+        if cert is None:
+            continue
+        counts[f"claims: {cert.scope}{' strict' * cert.strict}{' unique' * cert.unique}"] += 1
+        counts["claims not verified"] += not cert.verify(expression).ok
+        points = attacks(rng, f, list(cert.exact_pivot), min(cert.radius, cert.reach), n)
+        if math.isinf(cert.radius):
+            points += attacks(rng, f, y, 16.0, n)
+        for what in false_claims(f, program, cert, points):
+            counts[f"false {what}"] += 1
+            counts["false claims"] += 1
+    denied = refuted(program, at, y, 0.0)
+    if denied is not None:
+        counts["refutations"] += 1
+        point = [Fraction(v) for v in denied.point.tolist()]
+        lower = f.exact(y) - f.exact(point) >= Fraction(denied.fall) > 0
+        h = [Fraction(v) for v in denied.direction.tolist()]
+        beside = [a + v / 2**40 for a, v in zip(y, h)]
+        falls = f.exact(beside) < f.exact(y)
+        counts["false refutations"] += not (lower and falls and denied.verify(expression).ok)
+        if any(c is not None and c.strict and c.gap == 0 for c in claims):
+            counts["contradictions"] += 1
+
+
+FALSE = (
+    "false curvatures",
+    "false claims",
+    "false refutations",
+    "contradictions",
+    "claims not verified",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    counts: Counter[str] = Counter()
+    for k in range(given.n):
+        hunt(given.seed * 10**6 + k, counts)
+    for name, count in sorted(counts.items()):
+        print(f"{name}: {count}")
+    print(", ".join(f"{name}: {counts[name]}" for name in FALSE))
+
+
+if __name__ == "__main__":
+    main()

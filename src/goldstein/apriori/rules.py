@@ -1,0 +1,581 @@
+"""The rules of the outer-Lipschitz calculus as plain functions on triples.
+
+Each docstring states the rule, proves it in two lines, and names the proposition or the erratum of
+Tian, Zhou and So (ICML 2022). Radii and moduli are rounded up, reaches down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.checker.rationals import sqrt_upper
+from goldstein.checker.rounding import gamma
+from goldstein.errors import InputError, NotCertifiableError
+from goldstein.numerics.directed import (
+    product_up,
+    quotient_down,
+    quotient_up,
+    root_sum_squares_up,
+    root_up,
+    sum_up,
+)
+from goldstein.numerics.exact import exact_rank
+from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
+
+
+def nonnegative(value: float, name: str) -> float:
+    """Return a finite nonnegative number as a float, or refuse it by name."""
+    number = float(value)
+    if not (number >= 0.0 and math.isfinite(number)):
+        raise InputError(
+            f"{name} is {number}, expected a finite number >= 0; where no global bound exists, "
+            "give one that holds on a bounded domain."
+        )
+    return number
+
+
+def positive(value: float, name: str) -> float:
+    """Return a finite positive number as a float, or refuse it by name."""
+    if nonnegative(value, name) == 0.0:
+        raise InputError(f"{name} is 0, expected a number > 0.")
+    return float(value)
+
+
+def nonnegatives(values: Iterable[float], name: str) -> list[float]:
+    """Return finite nonnegative numbers as floats, or refuse the first bad one."""
+    return [nonnegative(value, f"entry {index} of {name}") for index, value in enumerate(values)]
+
+
+def some_triples(triples: Sequence[OuterLipschitz]) -> list[OuterLipschitz]:
+    """Return a nonempty list of triples."""
+    parts = list(triples)
+    if not parts:
+        raise InputError("got no triples, expected at least one summand.")
+    return parts
+
+
+def scale(triple: OuterLipschitz, factor: float) -> OuterLipschitz:
+    """Rule R0: `c F` has `(delta, eta, |c| kappa)`.
+
+    Proof: `d(cF) = c dF` for every real c, and c times a ball of radius r has radius |c| r.
+
+    Examples
+    --------
+    >>> scale(OuterLipschitz(0.1, 0.1, 2.0), -3.0).modulus
+    6.0
+    """
+    size = nonnegative(abs(factor), "the size of the factor")
+    return OuterLipschitz(triple.pivot_radius, triple.reach, product_up(size, triple.modulus))
+
+
+def smooth_sum(triple: OuterLipschitz, beta: float) -> OuterLipschitz:
+    """Rule R1: `F + g` with a `beta`-smooth g has `(delta, eta, kappa + beta)`.
+
+    Proof: `d(F+g) = dF + grad g`, an equality because g is continuously differentiable; the same
+    pivot works and `|grad g(z) - grad g(y)| <= beta |z - y|`.
+
+    The paper's proposition on smooth regularization, correct as printed.
+
+    Examples
+    --------
+    >>> smooth_sum(OuterLipschitz(0.1, 0.1, 0.0), 1.0)
+    OuterLipschitz(pivot_radius=0.1, reach=0.1, modulus=1.0)
+    """
+    beta = nonnegative(beta, "beta")
+    return OuterLipschitz(triple.pivot_radius, triple.reach, sum_up([triple.modulus, beta]))
+
+
+def separable_sum(triples: Sequence[OuterLipschitz]) -> OuterLipschitz:
+    """Rule R2: `sum_i F_i(x_i)` over disjoint blocks has `(|delta|, min eta_i, max kappa_i)`.
+
+    Proof: the subdifferential is the product of the blocks', the pivot is taken block by block, and
+    `|v-u|^2 <= sum_i kappa_i^2 |z_i-y_i|^2 <= (max kappa_i)^2 |z-y|^2`.
+
+    The paper's proposition on separable sums prints `sqrt(sum kappa_i^2)`: valid but loose (E4).
+
+    Examples
+    --------
+    >>> separable_sum([OuterLipschitz(3.0, 1.0, 3.0), OuterLipschitz(4.0, 2.0, 4.0)])
+    OuterLipschitz(pivot_radius=5.0, reach=1.0, modulus=4.0)
+    """
+    parts = some_triples(triples)
+    return OuterLipschitz(
+        root_sum_squares_up(part.pivot_radius for part in parts),
+        min(part.reach for part in parts),
+        max(part.modulus for part in parts),
+    )
+
+
+def shared_pivot_sum(triples: Sequence[OuterLipschitz]) -> OuterLipschitz:
+    """Rule R5: a sum of maps with ONE shared pivot has `(min delta_i, min eta_i, sum kappa_i)`.
+
+    Proof: at the shared pivot y, `sum_i G_i(z) subset sum_i (G_i(y) + kappa_i |z-y| B)`; the
+    pivot lies within every delta_i, hence within the smallest.
+
+    For functions the caller must know `sum_i dF_i(y) subset dF(y)` AT the pivot; elsewhere Clarke's
+    inclusion suffices. The paper's sum proposition, whose proof prints `G_1(y)` for `G_i(y)` (E21).
+
+    Examples
+    --------
+    >>> shared_pivot_sum([OuterLipschitz(1.0, 1.0, 3.0), OuterLipschitz(2.0, 0.5, 4.0)])
+    OuterLipschitz(pivot_radius=1.0, reach=0.5, modulus=7.0)
+    """
+    parts = some_triples(triples)
+    return OuterLipschitz(
+        min(part.pivot_radius for part in parts),
+        min(part.reach for part in parts),
+        sum_up(part.modulus for part in parts),
+    )
+
+
+@dataclass(frozen=True)
+class ArrowBlock:
+    """How the error of one summand depends on the shared and on its own block of variables.
+
+    `|e_shared| <= shared_shared r_0 + shared_own s` and `|e_own| <= own_shared r_0 + own_own s`,
+    where r_0 and s are the distances moved in the shared and in the own block.
+    """
+
+    shared_shared: float
+    shared_own: float
+    own_shared: float
+    own_own: float
+
+    def __post_init__(self) -> None:
+        nonnegatives(
+            (self.shared_shared, self.shared_own, self.own_shared, self.own_own), "an arrow block"
+        )
+
+
+def partially_separable_sum(
+    triples: Sequence[OuterLipschitz],
+    blocks: Sequence[ArrowBlock] | None = None,
+    *,
+    shared_move: float = 0.0,
+) -> OuterLipschitz:
+    """Rule R6: `sum_i G_i(x_0, x_i)` with pivots that agree on x_0.
+
+    The triple is `(sqrt(sum delta_i^2 - (m-1) |y_0-x_0|^2), min eta_i, sum kappa_i)`. With
+    `blocks` the modulus is the norm of the arrow matrix `[[sum p, q], [q', diag t]]` if smaller.
+
+    Proof: `|y-x|^2 = |y_0-x_0|^2 + sum_i |y_i-x_i|^2` and `|y_i-x_i|^2 <= delta_i^2 - |y_0-x_0|^2`;
+    the block errors are bounded entrywise by the arrow matrix applied to the distances moved.
+
+    The paper's corollary on partially separable sums; `sum kappa_i` is needed in general, since
+    `G_i = (kappa_i x_0, 0)` attains it, and its radius is loose (E22).
+
+    Parameters
+    ----------
+    triples : sequence of OuterLipschitz
+        One per summand.
+    blocks : sequence of ArrowBlock, optional
+        One per summand.
+    shared_move : float
+        A lower bound of `|y_0 - x_0|`, the move that all summands share.
+
+    Examples
+    --------
+    >>> both = [OuterLipschitz(3.0, 1.0, 1.0), OuterLipschitz(4.0, 1.0, 2.0)]
+    >>> partially_separable_sum(both)
+    OuterLipschitz(pivot_radius=5.0, reach=1.0, modulus=3.0)
+    >>> decoupled = [ArrowBlock(0.0, 0.0, 0.0, 1.0), ArrowBlock(0.0, 0.0, 0.0, 2.0)]
+    >>> round(partially_separable_sum(both, decoupled).modulus, 9)
+    2.0
+    """
+    parts = some_triples(triples)
+    move = nonnegative(shared_move, "shared_move")
+    if any(part.pivot_radius < move for part in parts):
+        raise InputError(
+            f"shared_move is {move}, larger than a summand's pivot_radius; every pivot moves the "
+            "shared block, so it is at most the smallest radius."
+        )
+    squares = sum((Fraction(part.pivot_radius) ** 2 for part in parts), Fraction(0))
+    radius = sqrt_upper(squares - (len(parts) - 1) * Fraction(move) ** 2)
+    modulus = sum_up(part.modulus for part in parts)
+    if blocks is not None:
+        if len(blocks) != len(parts):
+            raise InputError(
+                f"got {len(blocks)} arrow blocks for {len(parts)} summands, expected one each."
+            )
+        modulus = min(modulus, arrow_modulus(blocks))
+    return OuterLipschitz(radius, min(part.reach for part in parts), modulus)
+
+
+def arrow_modulus(blocks: Sequence[ArrowBlock]) -> float:
+    """Return the norm of the arrow matrix of the block errors, rounded up."""
+    size = len(blocks) + 1
+    arrow = np.zeros((size, size))
+    arrow[0, 0] = sum_up(block.shared_shared for block in blocks)
+    for index, block in enumerate(blocks, start=1):
+        arrow[0, index] = block.shared_own
+        arrow[index, 0] = block.own_shared
+        arrow[index, index] = block.own_own
+    return spectral_norm_upper(arrow)
+
+
+def linear_composition(triple: OuterLipschitz, A: Any) -> OuterLipschitz:
+    """Rule R3: `x -> F(Ax + b)` with A onto has `(delta |A+|, eta / |A|, kappa |A|^2)`.
+
+    Proof: A onto makes the chain rule `d(F o A)(x) = A^T dF(Ax+b)` an equality; lift the pivot q of
+    Ax+b by `y = x + A+ (q - Ax - b)`, and use `|Az - Ay| <= |A| |z-y|` twice.
+
+    The paper's proposition on linear composition, correct; `rowwise_composition` is tighter (E20).
+
+    Raises
+    ------
+    NotCertifiableError
+        If the rows of A are linearly dependent.
+
+    Examples
+    --------
+    >>> t = linear_composition(OuterLipschitz(1.0, 1.0, 1.0), [[3.0, 0.0], [0.0, 0.5]])
+    >>> [round(number, 9) for number in t]
+    [2.0, 0.333333333, 9.0]
+    """
+    require_onto(A)
+    bounds = singular_bounds(A)
+    return OuterLipschitz(
+        quotient_up(triple.pivot_radius, bounds.smallest),
+        quotient_down(triple.reach, bounds.largest),
+        product_up(triple.modulus, bounds.largest, bounds.largest),
+    )
+
+
+def rowwise_composition(
+    A: Any, reach: float, modulus: float = 0.0, *, limits: ArrayLike = math.inf, copies: int = 1
+) -> OuterLipschitz:
+    """Rule R3': `x -> sum_i f_i(a_i.x + b_i)`, each scalar f_i with its own radius.
+
+    If f_i is `(r, r, kappa)` for every `r <= limits[i]`, the sum is
+    `(sqrt(n) |Ahat+| eta, eta, kappa |A|^2)` for `eta = reach`, where Ahat has the rows of A
+    divided by their norms. With `copies = m` the same rows act on m disjoint blocks (the neurons
+    of a layer) and the radius gains a factor sqrt(m).
+
+    Proof: give f_i the radius `eta_i = eta |a_i|`; then `|a_i.(z-x)| <= eta_i` on the ball, the
+    pivot moves row i by at most eta_i, and `A+ diag(eta_i) = Ahat+ eta`.
+
+    Sharpens the paper's chain separable sum + linear composition (E20), as `|Ahat+| <= |A+| |A|`.
+
+    Examples
+    --------
+    >>> t = rowwise_composition([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]], reach=0.01)
+    >>> round(t.pivot_radius, 9)
+    0.023327062
+    """
+    reach = positive(reach, "reach")
+    modulus = nonnegative(modulus, "modulus")
+    if copies < 1:
+        raise InputError(f"copies is {copies}, expected at least 1.")
+    factor = pivot_factor(A)
+    norms = row_norms_upper(A)
+    allowed = np.broadcast_to(np.asarray(limits, dtype=np.float64), norms.shape)
+    for row, (norm, limit) in enumerate(zip(norms.tolist(), allowed.tolist(), strict=True)):
+        if product_up(reach, norm) > limit:
+            raise NotCertifiableError(
+                f"row {row} needs the radius {reach * norm:.6g}, but its function allows at most "
+                f"{limit:.6g}; ask for a reach of at most {limit / norm:.6g}."
+            )
+    return OuterLipschitz(
+        product_up(root_up(float(copies)), factor, reach),
+        reach,
+        product_up(modulus, spectral_norm_upper(A), spectral_norm_upper(A)),
+    )
+
+
+def pivot_factor(A: Any) -> float:
+    """Return `sqrt(n) |Ahat+|`, rounded up: pivot radius per unit of reach (rule R3').
+
+    Examples
+    --------
+    >>> round(pivot_factor([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]]) / 2**0.5, 6)
+    1.649472
+    """
+    require_onto(A)
+    matrix = np.atleast_2d(np.asarray(A.toarray() if sparse.issparse(A) else A, dtype=np.float64))
+    # A power of two per row is exact and protects the norms from over- and underflow.
+    powers = 2.0 ** np.frexp(np.abs(matrix).max(axis=1))[1]
+    scaled = matrix / powers[:, None]
+    unit = scaled / np.linalg.norm(scaled, axis=1)[:, None]
+    rows, columns = unit.shape
+    # The exact row-normalised matrix differs entrywise by a few roundings.
+    smallest = singular_bounds(unit).smallest - gamma(columns + 8) * 1.01 * math.sqrt(rows)
+    if smallest <= 0.0:
+        raise NotCertifiableError(
+            "the rows are independent, but too nearly dependent for a bound in float64; use a "
+            "transported certificate, which needs no rank."
+        )
+    return quotient_up(root_up(float(rows)), smallest)
+
+
+def row_norms_upper(A: Any) -> np.ndarray:
+    """Return upper bounds of the Euclidean norms of the rows."""
+    matrix = np.atleast_2d(np.asarray(A.toarray() if sparse.issparse(A) else A, dtype=np.float64))
+    return np.linalg.norm(matrix, axis=1) * (1.0 + gamma(matrix.shape[1] + 8))
+
+
+def require_onto(A: Any) -> None:
+    """Refuse a matrix whose rows are dependent, and say what the rank is."""
+    rows, columns = A.shape if hasattr(A, "shape") else np.shape(A)
+    if singular_bounds(A).smallest > 0.0 and rows <= columns:
+        return
+    rank = min(rows, columns) if rows > columns else exact_rank(A)
+    if rows > columns or rank < rows:
+        known = f"at most {rank}" if rows > columns else f"{rank}"
+        raise NotCertifiableError(
+            f"the {rows} x {columns} matrix has rank {known}, but this rule needs rank {rows} "
+            "(independent rows); use a transported certificate, which needs no rank."
+        )
+    raise NotCertifiableError(
+        f"the {rows} x {columns} matrix has full rank, but floats cannot bound its smallest "
+        "singular value away from 0; use a transported certificate, which needs no rank."
+    )
+
+
+def rescale(
+    triple: OuterLipschitz, inner_lipschitz: float, outer_lipschitz: float, beta: float
+) -> OuterLipschitz:
+    """Rule R4: `g o F` with smooth g has `(delta, eta, beta L1^2 + kappa L2)`.
+
+    L1 = `inner_lipschitz` bounds the Lipschitz constant of F, L2 = `outer_lipschitz` bounds |g'|,
+    and g' is `beta`-Lipschitz, all on the domain in use.
+
+    Proof: `d(g o F) = g'(F) dF`; for v in dF(z) and a matching u in dF(y),
+    `|g'(F(z)) v - g'(F(y)) u| <= beta L1 |z-y| |v| + L2 kappa |z-y|` and `|v| <= L1`.
+
+    The paper's proposition on rescaling prints `beta L1 + kappa L2`, which is FALSE (E1):
+    F = 10 x and a Huber g need 100, not 10.
+
+    Examples
+    --------
+    >>> rescale(OuterLipschitz(0.1, 0.1, 0.0), 10.0, 1.0, 1.0).modulus
+    100.0
+    """
+    inner = nonnegative(inner_lipschitz, "inner_lipschitz")
+    outer = nonnegative(outer_lipschitz, "outer_lipschitz")
+    beta = nonnegative(beta, "beta")
+    return OuterLipschitz(
+        triple.pivot_radius,
+        triple.reach,
+        sum_up([product_up(beta, inner, inner), product_up(triple.modulus, outer)]),
+    )
+
+
+def vector_rescale(
+    triples: Sequence[OuterLipschitz],
+    inner_lipschitz: Sequence[float],
+    outer_slopes: Sequence[float],
+    beta: float,
+) -> OuterLipschitz:
+    """Rule R4': `g(F_1(x_1), ..., F_m(x_m))` over disjoint blocks.
+
+    Radius and reach as in `separable_sum`; the modulus is
+    `beta (max L_i)^2 + max_i(sup|d_i g| kappa_i)`.
+
+    Proof: where all F_i are differentiable `grad = (d_i g grad F_i)`, so the subdifferential is the
+    product of the `d_i g dF_i`; bound the change of d_i g as in rule R4 and the rest as in R2.
+
+    Sound form of the paper's chain for one-layer networks, which inherits E1 (E25).
+
+    Examples
+    --------
+    >>> relu = OuterLipschitz(0.1, 0.1, 0.0)
+    >>> vector_rescale([relu, relu], [1.0, 1.0], [1.0, 1.0], beta=0.25).modulus
+    0.25
+    """
+    parts = some_triples(triples)
+    inner = nonnegatives(inner_lipschitz, "inner_lipschitz")
+    slopes = nonnegatives(outer_slopes, "outer_slopes")
+    if not len(parts) == len(inner) == len(slopes):
+        raise InputError(
+            f"got {len(parts)} triples, {len(inner)} inner constants and {len(slopes)} outer "
+            "slopes, expected one of each per block."
+        )
+    steepest = max(inner)
+    kept = max(product_up(s, part.modulus) for s, part in zip(slopes, parts, strict=True))
+    return OuterLipschitz(
+        root_sum_squares_up(part.pivot_radius for part in parts),
+        min(part.reach for part in parts),
+        sum_up([product_up(nonnegative(beta, "beta"), steepest, steepest), kept]),
+    )
+
+
+def nonlinear_composition(
+    triple: OuterLipschitz,
+    smallest_singular: float,
+    inner_lipschitz: float,
+    jacobian_lipschitz: float,
+    outer_lipschitz: float,
+) -> OuterLipschitz:
+    """Rule R7: `F o c` with `sigma_min(Jc) >= s` has `(delta/s, eta/Lc, kappa Lc^2 + M Lf)`.
+
+    The constants hold on the ball of radius `delta/s` around the point and on its reach: Jc has
+    singular values at least s = `smallest_singular` > 0, c is Lc-, Jc is M- and F is Lf-Lipschitz.
+
+    Proof: Jc onto makes the chain rule an equality; follow `y' = Jc(y)^+ (q - c(x))` from x, which
+    has speed at most delta/s and ends over the pivot q; then
+    `|Jc(z)^T v - Jc(y)^T u| <= M |z-y| Lf + Lc kappa Lc |z-y|`.
+
+    Not in the paper; contains its linear composition (`M = 0`).
+
+    Examples
+    --------
+    >>> nonlinear_composition(OuterLipschitz(1.0, 1.0, 2.0), 0.5, 2.0, 3.0, 1.0)
+    OuterLipschitz(pivot_radius=2.0, reach=0.5, modulus=11.0)
+    """
+    smallest = positive(smallest_singular, "smallest_singular")
+    inner = positive(inner_lipschitz, "inner_lipschitz")
+    bend = nonnegative(jacobian_lipschitz, "jacobian_lipschitz")
+    outer = nonnegative(outer_lipschitz, "outer_lipschitz")
+    return OuterLipschitz(
+        quotient_up(triple.pivot_radius, smallest),
+        quotient_down(triple.reach, inner),
+        sum_up([product_up(triple.modulus, inner, inner), product_up(bend, outer)]),
+    )
+
+
+def near_from_goldstein(
+    eps: float, triple: OuterLipschitz, radius: float | None = None
+) -> tuple[float, float]:
+    """Return `(eps + kappa (delta + r), delta)`: near stationarity from Goldstein stationarity.
+
+    A point that is `(eps, r)`-Goldstein stationary with `r <= reach` is near stationary with the
+    returned pair.
+
+    Proof: match each `g_j` in dF(y_j) by `u_j` in dF(y) with `|u_j-g_j| <= kappa |y_j-y|`, where
+    `|y_j-y| <= r + delta`; `sum alpha_j u_j` lies in dF(y), a convex set.
+
+    The paper's theorem "NAS by GAS", correct; it uses `r = reach`, the default.
+
+    Parameters
+    ----------
+    eps : float
+        Goldstein accuracy.
+    triple : OuterLipschitz
+        Triple of the function.
+    radius : float, optional
+        Goldstein radius r, at most the reach; needed when the reach is infinite.
+
+    Returns
+    -------
+    tuple of float
+        `(eps, delta)` of near stationarity, rounded up.
+
+    Examples
+    --------
+    >>> near_from_goldstein(0.25, OuterLipschitz(0.5, 0.25, 1.0))
+    (1.0, 0.5)
+    """
+    radius = triple.reach if radius is None else nonnegative(radius, "radius")
+    if radius > triple.reach:
+        raise InputError(
+            f"radius is {radius}, but the triple reaches only {triple.reach}; certify Goldstein "
+            "stationarity at a radius of at most the reach."
+        )
+    moved = product_up(triple.modulus, sum_up([triple.pivot_radius, radius]))
+    return sum_up([nonnegative(eps, "eps"), moved]), triple.pivot_radius
+
+
+def pieces(pivot_radius: float, reach: float, piece_moduli: Sequence[float]) -> OuterLipschitz:
+    """Rule R8: with kinks on hyperplanes the modulus is the largest of the smooth pieces'.
+
+    The pivot must lie on every kink that the ball of radius `reach` meets, and on the point's side
+    of all others; all pivots of the rules R2, R3 and R3' do.
+
+    Proof: every cell that meets the ball has the pivot y in its closure, so the segment [y, z]
+    stays in one closed cell, along which one smooth piece's gradient moves by at most kappa |z-y|.
+
+    Not in the paper; usually much tighter than R4 to R6.
+
+    Examples
+    --------
+    >>> pieces(0.2, 0.1, [1.0, 3.0, 2.0]).modulus
+    3.0
+    """
+    return OuterLipschitz(pivot_radius, reach, max(nonnegatives(piece_moduli, "piece_moduli")))
+
+
+def scalar_pieces(
+    radius: float, kinks: Sequence[float], piece_moduli: Sequence[float]
+) -> OuterLipschitz:
+    """Rule R8 on the line: `(r, r, max beta)` while r is below half the smallest gap of kinks.
+
+    Proof: a closed ball of radius r < gap/2 around x meets at most one kink, and the pivot is that
+    kink if it does (the nearest one within r), else x.
+
+    Examples
+    --------
+    >>> scalar_pieces(0.4, [0.0, 1.0], [0.0, 2.0, 0.0])
+    OuterLipschitz(pivot_radius=0.4, reach=0.4, modulus=2.0)
+    """
+    radius = positive(radius, "radius")
+    ordered = sorted(Fraction(kink) for kink in kinks)
+    gap = min((b - a for a, b in pairwise(ordered)), default=None)
+    if gap is not None and not 2 * Fraction(radius) < gap:
+        raise NotCertifiableError(
+            f"radius is {radius}, but kinks are only {float(gap)} apart; a radius below "
+            f"{float(gap / 2)} works."
+        )
+    return pieces(radius, radius, piece_moduli)
+
+
+def nearest_kink_pivot(u: float, kinks: Sequence[float], radius: float) -> float:
+    """Return the nearest kink if it lies within `radius` of u (closed), else u.
+
+    Ties go to the kink nearest 0.
+
+    Examples
+    --------
+    >>> nearest_kink_pivot(0.5, [0.0, 1.0], 0.5), nearest_kink_pivot(0.5, [0.0, 1.0], 0.4)
+    (0.0, 0.5)
+    """
+    radius = nonnegative(radius, "radius")
+    exact = [Fraction(kink) for kink in kinks]
+    found = nearest_kink(Fraction(u), exact, Fraction(radius) ** 2)
+    return u if found is None else float(found)
+
+
+def nearest_kink(
+    u: Fraction, kinks: Sequence[Fraction], squared_radius: Fraction
+) -> Fraction | None:
+    """Return the nearest kink if its squared distance is at most the given number, exactly.
+
+    Examples
+    --------
+    >>> nearest_kink(Fraction(1, 3), [Fraction(0), Fraction(1)], Fraction(1, 9))
+    Fraction(0, 1)
+    """
+    best = min(kinks, key=lambda kink: (abs(u - kink), abs(kink)), default=None)
+    # <=, not <: the ball is closed, and a kink on its boundary is met.
+    return best if best is not None and (u - best) ** 2 <= squared_radius else None
+
+
+def gated_pivot(point: Sequence[float], radius: float) -> tuple[float, float]:
+    """Return the pivot of `(a, b) -> a max(b, 0)`: put b on its kink if `|b| <= radius`.
+
+    The paper prints `|x|` for `|b|` (E3), which sends nothing to the kink when a is large.
+
+    Examples
+    --------
+    >>> gated_pivot((5.0, 0.05), 0.1)
+    (5.0, 0.0)
+    """
+    gate, argument = point
+    return gate, nearest_kink_pivot(argument, [0.0], radius)
+
+
+def levelled(values: Sequence[Fraction], squared_reach: Fraction) -> list[Fraction]:
+    """Average the values within `sqrt(2) reach` of the largest, exactly."""
+    largest = max(values)
+    top = [(largest - v) ** 2 <= 2 * squared_reach for v in values]
+    mean = sum((v for v, near in zip(values, top) if near), Fraction(0)) / sum(top)
+    return [mean if near else v for v, near in zip(values, top)]

@@ -1,0 +1,80 @@
+"""Smooth functions of one number in float64: what searches and the theory before a run need.
+
+What they mean is said in `goldstein.checker.enclosed.smooth`. A new one has a row here and there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Elementary(NamedTuple):
+    """A function of u, as source over NumPy, and bounds of its derivatives.
+
+    Attributes
+    ----------
+    value, slope : str
+    size, error : str
+        Where |u| <= v up to an error e: how large the value is (V itself, once known), how wrong.
+    steepest, sharpest : callable
+        (low, high) -> a bound of |derivative|, and of |second derivative|.
+    """
+
+    value: str
+    slope: str
+    size: str
+    error: str
+    steepest: Callable[[float, float], float] = lambda low, high: 1.0
+    sharpest: Callable[[float, float], float] = lambda low, high: 1.0
+
+
+def _exp(low: float, high: float) -> float:
+    return math.exp(high) * (1.0 + 2.0**-40) if high < 700.0 else math.inf
+
+
+def _least(low: float, high: float, both: bool) -> float:
+    """Return a lower bound of |u|; where only positive numbers are allowed, of u."""
+    return max(low, -high if both else 0.0, 0.0)
+
+
+def _power(scale: float, power: float, both: bool = False) -> Callable[[float, float], float]:
+    """Return a bound of scale |u|^-power."""
+
+    def bound(low: float, high: float) -> float:
+        least = _least(low, high, both)
+        return scale * least**-power * (1.0 + 2.0**-40) if least > 1e-90 else math.inf
+
+    return bound
+
+
+_LARGEST = "absolute(t[OUT]).max(initial=0.0)"
+_DISTANCE = "max(absolute({u}).min(initial=inf) - {e}, 1e-300)"
+_ABOVE = "max({u}.min(initial=inf) - {e}, 1e-300)"
+
+ELEMENTARY = {
+    "exp": Elementary(
+        "exp({u})", "exp({u})", "scalar_exp({v})", "V * scalar_exp({e}) * {e}", _exp, _exp
+    ),
+    "log": Elementary(
+        "log({u})", "1.0 / {u}", _LARGEST, "{e} / " + _ABOVE, _power(1.0, 1.0), _power(1.0, 2.0)
+    ),
+    "sin": Elementary("sin({u})", "cos({u})", "1.0", "{e}"),
+    "cos": Elementary("cos({u})", "-sin({u})", "1.0", "{e}"),
+    "tanh": Elementary("tanh({u})", "1.0 - tanh({u}) ** 2", "1.0", "{e}"),
+    "arctan": Elementary("arctan({u})", "1.0 / (1.0 + {u} * {u})", "1.6", "{e}"),
+    "sqrt": Elementary(
+        "sqrt({u})", "0.5 / sqrt({u})", _LARGEST, "{e} / " + _ABOVE + " ** 0.5",
+        _power(0.5, 0.5), _power(0.25, 1.5),
+    ),
+    "reciprocal": Elementary(
+        "1.0 / {u}", "-1.0 / ({u} * {u})", _LARGEST, "{e} / " + _DISTANCE + " ** 2",
+        _power(1.0, 2.0, True), _power(2.0, 3.0, True),
+    ),
+    "pseudo_huber": Elementary(
+        "{u} * ({u} / (1.0 + hypot(1.0, {u})))", "{u} / hypot(1.0, {u})", "{v}", "{e}"
+    ),
+}  # fmt: skip
+
+__all__ = ["ELEMENTARY", "Elementary"]

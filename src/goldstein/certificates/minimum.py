@@ -1,0 +1,298 @@
+"""The minimum certificate: how much lower f can be than at x, nearby or everywhere; and its denial.
+
+`goldstein.checker.minimum` decides both. The evidence of a minimum is a minorant: supports at some
+kinks of the function, and a number that its curvature exceeds on a ball around a pivot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from goldstein.certificates.export import Writer, export_proof
+from goldstein.certificates.near import AtPivot, Described, parse_pivot, program_of, written_pivot
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.minimum import minimum
+from goldstein.checker.minimum.box import check_box
+from goldstein.checker.minimum.curvature import Pass, Region
+from goldstein.checker.minimum.supports import Sharp, Support, Term, bend_of
+from goldstein.checker.nodes import Piecewise
+from goldstein.checker.sampled import asked
+from goldstein.checker.verification import Label, Verification
+from goldstein.errors import InputError, InputTypeError
+from goldstein.storage.codec import array, record, text
+
+#: A float that may be infinite: a file holds it as a text.
+Radius = float
+
+
+def _written_radius(value: float) -> str:
+    return float(value).hex()
+
+
+def _read_radius(value: Any) -> float:
+    try:
+        return float.fromhex(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("a radius is not a number in hexadecimal.") from None
+
+
+def _written_rows(rows: Sequence[Any]) -> list[list[Any]]:
+    return [[v if isinstance(v, int) else written_pivot([v])[0] for v in row] for row in rows]
+
+
+def _reader(kind: Any, whole: int) -> Any:
+    def read(rows: Any) -> tuple[Any, ...]:
+        width = len(kind._fields)
+        if not isinstance(rows, list) or any(
+            not isinstance(r, list)
+            or len(r) != width
+            or any(isinstance(v, bool) or not isinstance(v, int) for v in r[:whole])
+            for r in rows
+        ):
+            raise InputError(f"the {kind.__name__} of the file cannot be read.")
+        return tuple(kind(*row[:whole], *parse_pivot(row[whole:])) for row in rows)
+
+    return read
+
+
+@record
+class MinimumCertificate(AtPivot):
+    """Proof that f is at most `gap` lower than at x, on a ball around x or everywhere.
+
+    Attributes
+    ----------
+    x : ndarray, shape (d,)
+    exact_pivot : tuple of Fraction
+        The point that the proof is about, |pivot - x| <= delta.
+    delta, eps : float
+        The gradient of the minorant at the pivot has length at most eps.
+    radius : float
+        f(z) >= f(x) - gap for |z - x| <= radius; infinite for all z.
+    gap : float
+    within : float or None
+        A lowest point of the scope is a local minimiser, and no farther from x than this.
+    scope : {"ball", "box", "global"}
+    strict, unique : bool
+        Every lowest point is interior; f has one local minimiser in the scope.
+    reach, growth : float
+        f >= f(pivot) - loss - eps t + growth/2 t^2 for t = |z - pivot| <= reach.
+    convexity : float or None
+        f - convexity/2 |z|^2 is convex on the scope.
+    supports, sharp : tuples
+        The minorant; see `goldstein.checker.minimum.supports`.
+    curvature : float or None
+        What the owner of a black box declares, f - curvature/2 |z|^2 convex; part of the claim.
+    widths, points, weights : ndarray or None
+        Of a black box: half widths of a box around x, points of cuts, and their weights for every
+        face and for the box.
+    label : str
+    meta : dict
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> x = gs.Variable(2)
+    >>> F = 10 * abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2
+    >>> cert = gs.certify(F, [1.0, 1.0], delta=1e-6, stationarity="minimum")
+    >>> cert.scope, cert.gap
+    ('global', 0.0)
+    >>> cert.verify(F).ok
+    True
+    """
+
+    kind: ClassVar[str] = "minimum"
+
+    x: Vector = array("d")
+    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
+    delta: float
+    eps: float
+    radius: Radius = text(_written_radius, _read_radius)
+    gap: float
+    within: Any = None
+    scope: str = "ball"
+    strict: bool = False
+    unique: bool = False
+    reach: Radius = text(_written_radius, _read_radius, default=math.inf)
+    growth: float = 0.0
+    convexity: Any = None
+    supports: tuple[Support, ...] = text(_written_rows, _reader(Support, 3), default=())
+    sharp: tuple[Sharp, ...] = text(_written_rows, _reader(Sharp, 4), default=())
+    curvature: Any = None
+    widths: Vector | None = array("d", default=None)
+    points: Matrix | None = array("k d", default=None)
+    weights: Matrix | None = array("m k", default=None)
+    label: Label = "certified"
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("within", "convexity", "curvature"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, float)):
+                raise InputTypeError(f"{name} must be a float or None, got {value!r}.")
+        if not (isinstance(self.strict, bool) and isinstance(self.unique, bool)):
+            raise InputTypeError("strict and unique must be True or False.")
+
+    def verify(self, fun: Any, jac: Any = None, *, args: Any = ()) -> Verification:
+        """Derive the claim again: from the structure of the function, or from its cuts.
+
+        Parameters
+        ----------
+        fun : Expression
+            The function; its structure must be known, unless its curvature was declared.
+        jac, args
+            As in `minimize`, for a function of declared curvature.
+
+        Returns
+        -------
+        Verification
+        """
+        if self.curvature is None:
+            return minimum.check(self, program_of(fun))
+        if self.points is None or self.weights is None or self.widths is None:
+            raise InputError("a claim of declared curvature has points, weights and widths.")
+        return check_box(self, asked(fun, jac, args))
+
+    def export(self, path: str | Path, fun: Described) -> Path:
+        """Write certificate and function to one file that `goldstein-check` decides.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .json is added if there is none; one that ends in .gz is compressed.
+        fun : Expression
+        """
+        if self.curvature is not None:
+            raise InputTypeError(
+                "a proof file holds a function by its structure, and this claim is about a black "
+                "box of declared curvature. Hand over what certificate.save(...) writes."
+            )
+        program = program_of(fun)
+        at, bare = Writer(program).at, Pass(program, Region(self.exact_pivot, self.reach))
+        supports = []
+        for g in self.supports:
+            curved = isinstance(program.nodes[g.node], Piecewise)
+            more = {"t": g.t, "p": g.p} if curved else {}
+            supports.append({"node": at[g.node], "row": g.row, "place": g.place, "s": g.s, **more})
+        sharp = []
+        for h in self.sharp:
+            (arg,) = program.nodes[h.node].of
+            pair = {h.one: 1} if h.one == h.other else {h.one: 1, h.other: -1}
+            smooth = Term(arg, pair, Fraction(0), 1.0)
+            bend = 0.0 if program.affine[arg] else bend_of(bare, smooth) * (1 + 2.0**-30)
+            sharp.append({**h._asdict(), "node": at[h.node], "bend": bend})
+        evidence = {
+            "pivot": self.exact_pivot, "reach": self.reach, "growth": self.growth,
+            "convexity": self.convexity, "supports": supports, "sharp": sharp,
+        }  # fmt: skip
+        names = ("eps", "delta", "gap", "radius", "within", "scope", "strict", "unique")
+        claim = {"kind": self.kind, **{name: getattr(self, name) for name in names}}
+        return export_proof(path, fun, self.x, claim, evidence)
+
+    def summary(self) -> str:
+        """One line for people."""
+        if_so = "" if self.curvature is None else f" if f has curvature {self.curvature:g}"
+        return f"{self.said()}, gap {self.gap:.3g}{self._nearby()}, {self.label}{if_so}"
+
+    def said(self) -> str:
+        """What is known about minimality, in a few words."""
+        kind = ("unique " if self.unique else "strict ") if self.strict else ""
+        if self.scope == "global":
+            return f"{kind}global minimum"
+        if self.growth < 0:
+            return f"not known to be a minimum: how low f can be within {self.radius:.3g} of x"
+        size = "half width" if self.scope == "box" else "radius"
+        return f"{kind}minimum on a {self.scope} of {size} {self.radius:.3g}"
+
+    def _nearby(self) -> str:
+        return "" if self.within is None else f", minimiser within {self.within:.3g}"
+
+
+@record
+class Refutation(AtPivot):
+    """Proof that x is not a minimum: a lower point, and where known a direction of descent.
+
+    Attributes
+    ----------
+    x, point : ndarray, shape (d,)
+    direction : ndarray, shape (d,)
+    fall : float
+        f(x) - f(point), rounded down.
+    slope : float or None
+        An upper bound of the derivative of f along the direction at the pivot, negative: the pivot
+        is no local minimum.
+    exact_pivot : tuple of Fraction
+    delta : float
+        |pivot - x| <= delta.
+    label : str
+    meta : dict
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> x = gs.Variable(1)
+    >>> F = gs.sum(x * x / 2 - abs(x))
+    >>> cert = gs.certify(F, [0.0], delta=1e-6, stationarity="minimum")
+    >>> cert.fall, cert.slope, cert.verify(F).ok
+    (0.5, -1.0, True)
+    """
+
+    kind: ClassVar[str] = "refutation"
+
+    x: Vector = array("d")
+    point: Vector = array("d")
+    direction: Vector = array("d")
+    fall: float
+    slope: Any = None
+    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot, default=())
+    delta: float = 0.0
+    label: Label = "refuted"
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def eps(self) -> float:
+        """Nothing is claimed about gradients."""
+        return math.inf
+
+    def verify(self, fun: Any, jac: Any = None, *, args: Any = ()) -> Verification:
+        """Evaluate f at both points, and its derivative along the direction."""
+        if self.label != "conditional":  # the exact check, which also refuses other labels
+            return minimum.check_refutation(self, program_of(fun))
+        found, f = Verification(math.inf, math.inf, "conditional"), asked(fun, jac, args)
+        plain = self.slope is None and bool(np.isfinite([self.fall, *self.x, *self.point]).all())
+        if found.add("numbers", plain, "finite; a black box has no exact slope"):
+            fall = f.value(self.x) - f.value(self.point)
+            right = fall >= self.fall > 0
+            found.add("fall", right, f"f falls by {fall:.6g}, claimed {self.fall:.6g}")
+        return found
+
+    def export(self, path: str | Path, fun: Described) -> Path:
+        """Write the lower point and the function to one file that `goldstein-check` decides.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .json is added if there is none; one that ends in .gz is compressed.
+        fun : Expression
+        """
+        claim = {"kind": self.kind, "fall": self.fall}
+        return export_proof(path, fun, self.x, claim, {"point": self.point})
+
+    def summary(self) -> str:
+        """One line for people."""
+        return f"{self.said()}, {self.label}"
+
+    def said(self) -> str:
+        """What is known about minimality, in a few words."""
+        along = np.array2string(self.direction, threshold=6, edgeitems=2, precision=3)
+        return f"not a minimum: f falls along {along} by {self.fall:.3g}"
+
+
+__all__ = ["MinimumCertificate", "Refutation"]

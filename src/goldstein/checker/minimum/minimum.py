@@ -1,0 +1,298 @@
+"""Claims about minima: how far f(x) is above the lowest value on a ball, or everywhere.
+
+Theorem. Let m <= f on the ball B of radius r around y, m differentiable at y, u its gradient there,
+loss = f(y) - m(y), and m - z'Mz/2 convex on B, M >= lam I. Then for z in B, t = |z - y|,
+
+    f(z) >= f(y) - loss - |u| t + lam/2 t^2.
+
+Proof. g = m - (. - y)'M(. - y)/2 is convex on B with gradient u at y, so g(z) >= m(y) + <u, z - y>.
+
+So f >= f(y) - gap on B with gap = loss + max of eps t - lam/2 t^2 over t <= r, for |u| <= eps; if
+lam > 0 and within = (eps + sqrt(eps^2 + 2 lam loss)) / lam < r, every z farther than `within` is
+higher than y: the lowest points of B are inside it, local minimisers of f (strict). If f itself is
+strictly convex on B there is no other local minimiser in B (unique); if f is convex everywhere the
+local minimum is global, and B shows its gap. For r infinite all this holds everywhere.
+
+With constraints c_i <= 0, h_k = 0 and bounds the same is said of L = f + sum lam_i c_i + nu_k h_k,
+written as one function, which is not above f at feasible points: see `goldstein.checker.minimum.
+lagrangian`. Everything is decided in rationals, or in intervals rounded outwards.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from goldstein.checker.errors import GoldsteinError, NotCertifiableError
+from goldstein.checker.exact import Exact
+from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
+from goldstein.checker.minimum.spans import Span
+from goldstein.checker.minimum.supports import evaluate, held, sharpened
+from goldstein.checker.nodes import Max, Order
+from goldstein.checker.rationals import (
+    fraction_upper,
+    sqrt_upper,
+    squared_distance,
+    to_fraction,
+    to_fractions,
+)
+from goldstein.checker.rounding import up
+from goldstein.checker.sides import Program, finite_numbers, point_at
+from goldstein.checker.verification import Verification
+
+SCOPES = ("ball", "box", "global")
+
+
+class Shown(NamedTuple):
+    """f(z) >= f(y) - loss - eps t + growth/2 t^2 for t = |z - y| <= reach."""
+
+    eps: float
+    loss: Fraction
+    growth: float
+    reach: float
+
+    @property
+    def gap(self) -> Fraction | None:
+        """The largest f(y) - f(z); None if there is no bound."""
+        eps, lam = Fraction(self.eps), Fraction(self.growth)
+        if math.isinf(self.reach) or (lam > 0 and lam * Fraction(self.reach) > eps):
+            if lam > 0:
+                return self.loss + eps * eps / (2 * lam)
+            return self.loss if lam == 0 and eps == 0 else None
+        r = Fraction(self.reach)
+        return self.loss + eps * r - lam * r * r / 2
+
+    @property
+    def within(self) -> float:
+        """How far the lowest points are from y, at most; infinite where nothing is shown."""
+        if self.growth <= 0:
+            return math.inf
+        eps, lam = Fraction(self.eps), Fraction(self.growth)
+        root = Fraction(sqrt_upper(eps * eps + 2 * lam * max(self.loss, Fraction(0))))
+        return fraction_upper((eps + root) / lam)
+
+
+class Minorant(NamedTuple):
+    """m(z) >= f(y) - loss - eps t + h'(curvature)h/2 for h = z - y, t = |h| <= reach."""
+
+    curvature: Curvature
+    eps: float
+    loss: Fraction
+    reach: float
+
+    def show(self, growth: float) -> Shown:
+        """State what a growth shows; refuse it where it is not proved."""
+        total = self.curvature
+        if not (at_least(total.lower, growth) or (growth == 0 and total.convex)):
+            raise NotCertifiableError(f"the curvature is not proved to be at least {growth:g}.")
+        return Shown(self.eps, self.loss, growth, self.reach)
+
+
+def minorant(
+    program: Program, y: Any, reach: float, supports: Any = (), sharp: Any = ()
+) -> Minorant:
+    """Derive the minorant of supports on the ball of radius `reach` around y, or refuse them."""
+    region, own = Region(y, reach), held(program, supports, sharp)
+    run = Pass(program, region, own)
+    total, _ = run.backward(program.last, Span(np.ones(1)))
+    here = evaluate(run)
+    terms = [term for part in own.values() for term in part.terms]
+    loss, eps = 0.0, 0.0
+    if terms:
+        if math.isinf(reach):
+            raise NotCertifiableError("sharpness needs a ball of finite radius.")
+        loss, eps = sharpened(total, terms, Pass(program, region), reach)
+    if not all(math.isfinite(part.charge) for part in own.values()):
+        raise NotCertifiableError("a concave kink inside has no finite charge.")
+    charge = sum((Fraction(part.charge) for part in own.values()), Fraction(0))
+    rest = point_at(program, y).between()[1] - here.low
+    whole = max(rest, Fraction(0)) + Fraction(loss) + charge
+    return Minorant(total, up(here.length + eps) if eps else here.length, whole, reach)
+
+
+def convexity(program: Program, y: Any, reach: float, least: float) -> bool:
+    """Is f - least/2 |z|^2 convex on the ball of radius `reach` around y, or everywhere?"""
+    run = Pass(program, Region(y, reach))
+    total, _ = run.backward(program.last, Span(np.ones(1)))
+    return at_least(total.lower, least) or (least == 0 and total.convex)
+
+
+def check(cert: Any, program: Program) -> Verification:
+    """Decide a claim about a minimum, with a sentence for everything that was looked at."""
+    found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+    fault = _unusable(cert)
+    if not found.add("numbers", not fault, fault or "finite, in order"):
+        return found
+    fits = program.dim == cert.x.size == len(cert.exact_pivot)
+    if not found.add("dimension", fits, f"{cert.x.size}, the function has {program.dim}"):
+        return found
+    y = cert.exact_pivot
+    square = squared_distance(y, cert.x)
+    found.delta = sqrt_upper(square)
+    near = square <= Fraction(cert.delta) ** 2
+    found.add("ball", near, f"pivot at distance {found.delta:.6g}, claimed {cert.delta:.6g}")
+    try:
+        shown = minorant(program, y, cert.reach, cert.supports, cert.sharp).show(cert.growth)
+        rest = point_at(program, cert.x).between()[1] - point_at(program, y).between()[0]
+    except GoldsteinError as failure:
+        found.add("curvature", False, str(failure))
+        return found
+    found.eps = shown.eps
+    how = f"growth {cert.growth:.6g} on a ball of radius {cert.reach:.6g} around the pivot"
+    found.add("curvature", True, f"{how}, {len(cert.supports)} supports")
+    found.add(
+        "bound", shown.eps <= cert.eps, f"recomputed eps {shown.eps:.6g}, claimed {cert.eps:.6g}"
+    )
+    _check_gap(found, cert, shown, rest)
+    _check_flags(found, cert, shown)
+    _check_scope(found, cert, program)
+    if found.ok:
+        found.label = "certified"
+    supported = cert.label in ("certified", "conditional", "estimated")
+    found.add("label", supported, f"claimed {cert.label}, this check proves {found.label}")
+    return found
+
+
+def _unusable(cert: Any) -> str:
+    numbers = (
+        cert.delta,
+        cert.eps,
+        cert.gap,
+        cert.growth,
+        cert.convexity or 0.0,
+        cert.within or 0.0,
+    )
+    if not (np.isfinite(cert.x).all() and np.isfinite(numbers).all()):
+        return "an entry is not finite"
+    if min(cert.delta, cert.eps, cert.gap, cert.within or 0.0) < 0 or not cert.reach > 0:
+        return "a radius, gap or bound is negative"
+    return "" if cert.scope in SCOPES else f"there is no scope {cert.scope!r}"
+
+
+def _check_gap(found: Verification, cert: Any, shown: Shown, rest: Fraction) -> None:
+    gap = shown.gap
+    if gap is None:
+        found.add("gap", False, "there is no finite gap: no growth, and eps is not 0")
+        return
+    whole = max(gap + rest, Fraction(0))
+    found.add(
+        "gap", whole <= Fraction(cert.gap),
+        f"recomputed {fraction_upper(whole):.6g}, claimed {cert.gap:.6g}",
+    )  # fmt: skip
+
+
+def _check_flags(found: Verification, cert: Any, shown: Shown) -> None:
+    inside = shown.within < shown.reach
+    if cert.strict or cert.within is not None:
+        found.add("strict", inside, f"lowest points within {shown.within:.6g} of the pivot")
+        least = Fraction(shown.within if inside else 0) + Fraction(cert.delta)
+        claimed = cert.within is not None and least <= Fraction(cert.within)
+        found.add("within", claimed, f"at most {float(least):.6g} from x, claimed {cert.within}")
+    if cert.unique:
+        own = (cert.convexity or 0.0) > 0
+        found.add("unique", cert.strict and own, "a strict minimum of a strictly convex function")
+
+
+def _check_scope(found: Verification, cert: Any, program: Program) -> None:
+    everywhere = cert.scope == "global"
+    if cert.scope == "box":
+        found.add("scope", False, "a box is shown by cuts on its faces")
+    elif everywhere:
+        how = math.isinf(cert.reach) or (cert.strict and cert.convexity is not None)
+        found.add(
+            "scope", how and math.isinf(cert.radius), "curved everywhere, or convex and strict"
+        )
+    else:
+        room = math.isinf(cert.reach) or (
+            math.isfinite(cert.radius)
+            and Fraction(cert.radius) + Fraction(cert.delta) <= Fraction(cert.reach)
+        )
+        found.add(
+            "scope", room and cert.radius >= 0, f"a ball of radius {cert.radius:.6g} around x"
+        )
+    if cert.convexity is not None:
+        own = math.inf if everywhere else cert.reach
+        try:
+            convex = cert.convexity >= 0 and convexity(
+                program, cert.exact_pivot, own, cert.convexity
+            )
+            found.add("convex", convex, f"f is {cert.convexity:.6g}-convex there")
+        except GoldsteinError as failure:
+            found.add("convex", False, str(failure))
+
+
+# --- refutation --------------------------------------------------------------------------------
+
+
+def slope_along(program: Program, y: Any, direction: Any) -> Fraction:
+    """Return an upper bound of the one-sided derivative of f at y; exact where f is rational.
+
+    Every node is locally Lipschitz and has one-sided derivatives, so that they chain: a kink uses
+    the slope of the side that its argument goes to, a maximum the largest derivative of those that
+    are tied, a norm at 0 the norm of the derivative.
+    """
+    point = point_at(program, y)
+    moves: dict[int, Any] = {0: point.enclosed(finite_numbers(direction, program.dim, "direction"))}
+    for k, node in enumerate(program.nodes[1:], 1):
+        piece = point.pieces.get(k)
+        if k in point.ties:
+            piece = _leaving(node, piece, point.ties[k], moves[node.of[0]])
+        args = [[point.value(a), moves[a]] for a in node.of]
+        series = node.forward(args, piece)
+        moves[k] = series[1] if len(series) > 1 else moves[node.of[0]] * point.enclosed(np.zeros(1))
+    found = moves[program.last]
+    if isinstance(found, Exact):
+        return found.fractions[0]
+    return Fraction(float(found.ends()[1][0]))
+
+
+def _leaving(node: Any, piece: Any, ties: Any, move: Any) -> Any:
+    """Return the pieces that the arguments go to."""
+    piece = piece.copy()
+    for row, places in node.tied(ties).items():
+        here = move[places]
+        if not isinstance(here, Exact):
+            one = len(here.largest(len(places))[0]) == 1
+            if isinstance(node, Order) or not (
+                one if isinstance(node, Max) else (here.signs() != 0).any()
+            ):
+                raise NotCertifiableError("the side that an argument goes to is not decided.")
+        piece[row] = node.leave(piece[row], places, [here])[0]
+    return piece
+
+
+def check_refutation(cert: Any, program: Program) -> Verification:
+    """Decide whether f is lower at a point by `fall`, and falls from the pivot at once."""
+    found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+    usable = (
+        all(np.isfinite(a).all() for a in (cert.x, cert.point, cert.direction)) and cert.fall > 0
+    )
+    usable = usable and math.isfinite(cert.fall)
+    fits = program.dim == cert.x.size == cert.point.size == cert.direction.size
+    if not found.add("numbers", usable and fits, "finite, a positive fall, as long as x"):
+        return found
+    found.delta = sqrt_upper(squared_distance(cert.point, cert.x))
+    try:
+        here, there = point_at(program, cert.x).between(), point_at(program, cert.point).between()
+        fall = here[0] - there[1]
+        enough = fall >= to_fraction(cert.fall)
+        found.add("fall", enough, f"f falls by {float(fall):.6g}, claimed {cert.fall:.6g}")
+        if cert.slope is not None:
+            slope = slope_along(program, cert.exact_pivot, to_fractions(cert.direction))
+            right = slope <= to_fraction(cert.slope) < 0
+            found.add("slope", right, f"derivative {float(slope):.6g}, claimed {cert.slope:.6g}")
+            square = squared_distance(cert.exact_pivot, cert.x)
+            found.add("ball", square <= Fraction(cert.delta) ** 2, f"pivot within {cert.delta:.6g}")
+    except GoldsteinError as failure:
+        found.add("fall", False, str(failure))
+        return found
+    if found.ok:
+        found.label = "refuted"
+    found.add("label", cert.label in ("refuted", "conditional"), f"claimed {cert.label}")
+    return found
+
+
+__all__ = ["Shown", "check", "check_refutation", "convexity", "minorant", "slope_along"]

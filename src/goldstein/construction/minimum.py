@@ -1,0 +1,472 @@
+"""Evidence for minima, untrusted: supports, radii, sharpness, directions of escape.
+
+Slopes and weights at the kinks next to a point come from one bounded least squares problem, whose
+columns are the gradients of the kinks' arguments; then the radius is bisected, and the sharpness
+by a few factors. Whatever is found, the checker decides.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from goldstein.certificates.minimum import MinimumCertificate, Refutation
+from goldstein.checker import nodes
+from goldstein.checker.arrays import Vector
+from goldstein.checker.minimum.curvature import RULES, Curvature, Pass, Region
+from goldstein.checker.minimum.minimum import Minorant, Shown, convexity, minorant, slope_along
+from goldstein.checker.minimum.spans import Span
+from goldstein.checker.minimum.supports import Sharp, Support, held, sharpened
+from goldstein.checker.rationals import (
+    fraction_upper,
+    nearest_float,
+    sqrt_upper,
+    squared_distance,
+    to_fractions,
+)
+from goldstein.checker.sides import Program, point_at
+from goldstein.errors import GoldsteinError, NotCertifiableError
+
+#: Kinks whose arguments are so near, relative to their size, count as met.
+NEAR = 1e-6
+
+#: Parts of the possible sharpness that are tried.
+FACTORS = tuple(10.0 ** (-k / 2) for k in range(13))
+
+#: Radii that are tried where 1 works, and where it does not.
+UP = tuple(4.0**k for k in range(1, 7))
+DOWN = tuple(4.0**-k for k in range(1, 14))
+
+_ONE = Span(np.ones(1))
+
+
+@dataclass
+class Kinks:
+    """The kinks next to a point: what may be chosen there, and what was."""
+
+    supports: list[Support]
+    #: Bounds of what may be chosen; those of a maximum are weights, of sum 1 in each row.
+    low: Vector
+    high: Vector
+    #: Concave ones, met exactly or nearly: (node, row).
+    concave: list[tuple[int, int]]
+
+    def chosen(self, values: Any) -> list[Support]:
+        return [g._replace(s=s) for g, s in zip(self.supports, values)]
+
+
+def kinks_near(program: Program, y: Any, tolerance: float = NEAR) -> Kinks:
+    """Return the kinks that a point is on, or nearly on."""
+    run = Pass(program, Region(y, 0.0))
+    found, low, high = [], [], []
+    zero = Fraction(0)
+    for k, node in enumerate(program.nodes):
+        if isinstance(node, nodes.Piecewise | nodes.Max | nodes.Norm2):
+            u = run.values[node.of[0]].lo
+            steep = np.linalg.norm(run.slopes[node.of[0]].size, axis=1)
+            close = tolerance * np.maximum(1e-6, np.where(np.isfinite(steep), steep, 1.0))
+        if isinstance(node, nodes.Piecewise):
+            for j, (t, jump) in enumerate(zip(node.breakpoints, node.jumps)):
+                for i in np.flatnonzero((np.abs(u - float(t)) <= close) & (steep > 0)).tolist():
+                    if jump:
+                        a, b = (float(_slope(node, j + side, t)) for side in (0, 1))
+                        found.append(Support(k, i, i, t, Fraction((a + b) / 2), zero))
+                        low.append(min(a, b))
+                        high.append(max(a, b))
+        elif isinstance(node, nodes.Max):
+            table = u.reshape(node.size, node.columns)
+            for row in range(node.size):
+                tied = np.flatnonzero(
+                    table[row] >= table[row].max() - 2 * close[row * node.columns]
+                )
+                if tied.size > 1:
+                    places = (row * node.columns + tied).tolist()
+                    share = Fraction(1, tied.size)
+                    found += [Support(k, row, place, zero, share, zero) for place in places]
+                    low += [0.0] * tied.size
+                    high += [1.0] * tied.size
+        elif isinstance(node, nodes.Norm2):
+            table = np.abs(u).reshape(node.size, node.columns)
+            for row in np.flatnonzero((table <= close.reshape(table.shape)).all(axis=1)).tolist():
+                places = list(range(row * node.columns, (row + 1) * node.columns))
+                found += [Support(k, row, place, zero, zero, zero) for place in places]
+                low += [-1.0] * node.columns
+                high += [1.0] * node.columns
+    return Kinks(found, np.array(low), np.array(high), [])
+
+
+def _slope(node: Any, piece: int, t: Fraction) -> Fraction:
+    return sum((c * t**k for k, c in enumerate(node.slopes[piece])), Fraction(0))
+
+
+def weighted(program: Program, y: Any, kinks: Kinks, rounds: int = 4) -> list[Support]:
+    """Choose slopes and weights that make the gradient of the minorant short."""
+    values = [g.s for g in kinks.supports]
+    for _ in range(rounds if kinks.supports else 0):
+        chosen = kinks.chosen(values)
+        run = Pass(program, Region(y, 0.0), held(program, chosen, []))
+        adjoints = _adjoints(run, program)
+        columns = np.array([
+            adjoints[g.node][g.row] * run.slopes[program.nodes[g.node].of[0]].mid[g.place]
+            for g in chosen
+        ])  # fmt: skip
+        now = np.array([float(v) for v in values])
+        rest = run.slopes[program.last].mid[0] - now @ columns
+        new = _least_squares(program, kinks, columns, rest)
+        values = _tidy(program, chosen, new)
+        if np.abs(new - now).max() < 1e-12:
+            break
+    return kinks.chosen(values)
+
+
+def _adjoints(run: Pass, program: Program) -> dict[int, Vector]:
+    """Return the derivatives of the minorant in its nodes, at the point."""
+    for own in run.supports.values():
+        own.check = lambda *_: None
+    run.require = lambda *_: None  # type: ignore[method-assign]
+    _, adjoints = run.backward(program.last, _ONE)
+    empty = {k: np.zeros(program.nodes[k].size) for k in range(program.last + 1)}
+    return empty | {k: (a.lo + a.hi) / 2 for k, a in adjoints.items()}
+
+
+def _least_squares(program: Program, kinks: Kinks, columns: Any, rest: Vector) -> Vector:
+    """Minimise |rest + values @ columns| inside the bounds, with weights of sum 1."""
+    rows: dict[tuple[int, int], list[int]] = {}
+    for j, g in enumerate(kinks.supports):
+        if isinstance(program.nodes[g.node], nodes.Max):
+            rows.setdefault((g.node, g.row), []).append(j)
+    scale = 1e4 * max(1.0, float(np.abs(columns).max(initial=0.0)))
+    extra = np.zeros((len(rows), len(kinks.supports)))
+    for i, places in enumerate(rows.values()):
+        extra[i, places] = scale
+    A = np.vstack([columns.T, extra])
+    b = np.concatenate([-rest, np.full(len(rows), scale)])
+    high = np.maximum(kinks.high, kinks.low + 1e-300)
+    found: Vector = lsq_linear(A, b, (kinks.low, high), method="bvls", tol=1e-15).x
+    # Once more for those inside their bounds: large numbers have cost digits.
+    size = kinks.high - kinks.low
+    free = (found > kinks.low + 1e-9 * size) & (found < kinks.high - 1e-9 * size)
+    A, b = np.vstack([columns.T, extra / scale]), np.concatenate([-rest, b[len(rest) :] / scale])
+    for _ in range(2):
+        step = np.linalg.lstsq(A[:, free], b - A @ found, rcond=None)[0]
+        found[free] = np.clip(found[free] + step, kinks.low[free], kinks.high[free])
+    return found
+
+
+def _tidy(program: Program, chosen: list[Support], values: Vector) -> list[Fraction]:
+    """Return exact numbers: simple fractions where they are near, weights of sum 1."""
+    exact = []
+    for v in values.tolist():
+        simple = Fraction(v).limit_denominator(64)
+        exact.append(simple if abs(simple - Fraction(v)) < 1e-13 else Fraction(v))
+    rows: dict[tuple[int, int], list[int]] = {}
+    for j, g in enumerate(chosen):
+        rows.setdefault((g.node, g.row), []).append(j)
+    for (k, _), places in rows.items():
+        if isinstance(program.nodes[k], nodes.Max):
+            exact = [max(v, Fraction(0)) if j in places else v for j, v in enumerate(exact)]
+            total = sum((exact[j] for j in places), Fraction(0))
+            top = max(places, key=lambda j: exact[j])
+            rest = sum((exact[j] for j in places if j != top), Fraction(0))
+            if total == 0 or rest > 1:
+                for j in places:
+                    exact[j] = Fraction(1, len(places))
+            else:
+                exact[top] = 1 - rest
+        elif isinstance(program.nodes[k], nodes.Norm2):
+            square = sum((exact[j] ** 2 for j in places), Fraction(0))
+            if square > 1:
+                size = Fraction(math.nextafter(sqrt_upper(square), math.inf))
+                for j in places:
+                    exact[j] /= size
+    return exact
+
+
+def bent(program: Program, y: Any, supports: list[Support], reach: float) -> list[Support]:
+    """Give the parabolas of the supports the curvature that their functions have on a ball."""
+    if all(program.nodes[g.node].flat for g in supports):
+        return supports
+    run, rule = Pass(program, Region(y, reach)), RULES[nodes.Piecewise]
+    found = []
+    for g in supports:
+        node: Any = program.nodes[g.node]
+        p = Fraction(0)
+        if isinstance(node, nodes.Piecewise):
+            u = run.values[node.of[0]][g.row : g.row + 1].hull(Span.of([g.t]))
+            least = rule.bend(_single(node), u).lo[0]
+            p = Fraction(float(least)) if math.isfinite(least) else p
+        found.append(g._replace(p=p))
+    return found
+
+
+def _single(node: Any) -> Any:
+    return replace(node, sizes=(1,), size=1)
+
+
+def sharpness(program: Program, supports: list[Support], factor: float) -> list[Sharp]:
+    """Return a part of what the supports leave room for."""
+    share, found = Fraction(factor), []
+    rows: dict[tuple[int, int], list[Support]] = {}
+    for g in supports:
+        rows.setdefault((g.node, g.row), []).append(g)
+    for (k, row), own in rows.items():
+        node: Any = program.nodes[k]
+        if isinstance(node, nodes.Piecewise):
+            (g,) = own
+            a, b = (_slope(node, node.breakpoints.index(g.t) + side, g.t) for side in (0, 1))
+            room = min(abs(g.s - a), abs(b - g.s))
+            found += [Sharp(k, row, row, row, share * room)] * (room > 0)
+        elif isinstance(node, nodes.Max):
+            first, *rest = sorted(own, key=lambda g: -g.s)
+            total = sum(g.s for g in rest)
+            part = min(Fraction(1), first.s / total) if total else Fraction(0)
+            pairs = [(g.place, share * part * g.s) for g in rest if g.s * part > 0]
+            found += [Sharp(k, row, first.place, place, sigma) for place, sigma in pairs]
+        else:
+            room = 1 - Fraction(sqrt_upper(sum((g.s**2 for g in own), Fraction(0))))
+            found += [Sharp(k, row, row, row, share * room)] * (room > 0)
+    return found
+
+
+@dataclass
+class Found:
+    """What a search has shown about a point."""
+
+    shown: Shown
+    supports: list[Support]
+    sharp: list[Sharp]
+
+    @property
+    def strict(self) -> bool:
+        return self.shown.within < self.shown.reach
+
+
+class MinimumSearch:
+    """Searches evidence for a minimum at a pivot.
+
+    Parameters
+    ----------
+    program : Program
+    y : sequence of numbers
+        The pivot, exact.
+    deadline : float
+        When to stop, as `time.perf_counter()` tells the time.
+    """
+
+    def __init__(self, program: Program, y: Any, deadline: float = math.inf) -> None:
+        self.program, self.y, self.deadline = program, to_fractions(y), deadline
+        self.kinks = kinks_near(program, self.y)
+        self.supports = weighted(program, self.y, self.kinks)
+
+    def at(self, reach: float) -> Found | None:
+        """Return what is shown on a ball, with the sharpness that makes it grow most."""
+        try:
+            supports = bent(self.program, self.y, self.supports, reach)
+            plain = minorant(self.program, self.y, reach, supports)
+            sharp = self._sharp(reach, supports, plain) if math.isfinite(reach) else []
+            found = minorant(self.program, self.y, reach, supports, sharp) if sharp else plain
+            return Found(found.show(_below(found.curvature)), supports, sharp)
+        except GoldsteinError:
+            return None
+
+    def _sharp(self, reach: float, supports: list[Support], plain: Minorant) -> list[Sharp]:
+        """Choose the part of the sharpness by which the smallest eigenvalue grows most."""
+        room = sharpness(self.program, supports, 1.0)
+        if not room:
+            return []
+        region, own = Region(self.y, reach), held(self.program, supports, room)
+        Pass(self.program, region, own).backward(self.program.last, _ONE)
+        terms = [term for part in own.values() for term in part.terms]
+        more = Curvature(self.program.dim)
+        try:
+            sharpened(more, terms, Pass(self.program, region), reach)
+        except GoldsteinError:
+            return []
+        base, extra = plain.curvature.lower, more.lower
+        least = [np.linalg.eigvalsh(base + f * extra)[0] for f in FACTORS]
+        best = int(np.argmax(least))
+        if least[best] <= np.linalg.eigvalsh(base)[0] + 1e-14 * np.abs(base).max(initial=0.0):
+            return []
+        return sharpness(self.program, supports, FACTORS[best])
+
+    def best(self) -> Found | None:
+        """Return the strict claim of the largest radius; else the largest one that is not lower."""
+        found, flat = self.at(1.0), None
+        up = found is not None and found.strict
+        radii = UP if up else DOWN
+        best = found if up else None
+        for reach in radii:
+            if found is not None and flat is None and found.shown.growth >= 0:
+                flat = found
+            if time.perf_counter() > self.deadline:
+                break
+            found = self.at(reach)
+            if found is not None and found.strict:
+                best = found
+            if (found is not None and found.strict) != up:
+                break
+        if best is None:
+            return flat
+        low, high = best.shown.reach, 4 * best.shown.reach
+        for _ in range(5):
+            found = self.at(math.sqrt(low * high))
+            if found is not None and found.strict:
+                low, best = found.shown.reach, found
+            else:
+                high = math.sqrt(low * high)
+        return best
+
+    def convexity(self, reach: float) -> float | None:
+        """Return a number c >= 0 such that f - c/2 |z|^2 is convex on a ball; None for none."""
+        try:
+            run = Pass(self.program, Region(self.y, reach))
+            total, _ = run.backward(self.program.last, _ONE)
+            c = _below(total)
+            return c if c >= 0 and convexity(self.program, self.y, reach, c) else None
+        except GoldsteinError:
+            return None
+
+
+def _below(total: Any) -> float:
+    """Return a number that the eigenvalues of a curvature are certainly above."""
+    lower = total.lower
+    least = float(np.linalg.eigvalsh(lower)[0])
+    # What the proof by a factorisation in float64 costs, see `at_least`.
+    cost = 4e-15 * (len(lower) + 4) * float(np.abs(np.diag(lower)).sum())
+    if least > 4 * cost:
+        return least * (1 - 1e-9) - cost
+    if total.convex or (least > -4 * cost and len(lower) <= 24):
+        return 0.0
+    return least * (1 + 1e-9) - 2 * cost
+
+
+def prove_minimum(
+    program: Program, x: Vector, pivot: Any, deadline: float = math.inf,
+    meta: dict[str, Any] | None = None,
+) -> MinimumCertificate | None:  # fmt: skip
+    """Return the strongest claim about a minimum at a pivot near x that is found, or None."""
+    search = MinimumSearch(program, pivot, deadline)
+    everywhere = search.convexity(math.inf)
+    direct = search.at(math.inf)
+    if direct is not None and direct.shown.gap is None:
+        direct = None
+    if everywhere is not None:  # a local minimum is global: any ball that is strict will do
+        for reach in (1.0, 2.0**-6, 2.0**-12, 2.0**-20):
+            found = search.at(reach)
+            if found is not None and found.strict:
+                return _stated(program, x, search, found, "global", everywhere, meta)
+    if direct is not None:
+        return _stated(program, x, search, direct, "global", everywhere, meta)
+    found = search.best()
+    if found is None:
+        return None
+    for part in (1.0, 0.25, 0.0625) if found.strict else ():
+        own = search.convexity(part * found.shown.reach)
+        smaller = found if part == 1.0 else search.at(part * found.shown.reach)
+        if own and smaller is not None and smaller.strict:  # unique is worth a smaller ball
+            return _stated(program, x, search, smaller, "ball", own, meta)
+    return _stated(program, x, search, found, "ball", None, meta)
+
+
+def with_gap(
+    program: Program, x: Vector, pivot: Any, reach: float, meta: dict[str, Any] | None = None
+) -> MinimumCertificate | None:
+    """Return what is shown on one ball, however large its gap."""
+    search = MinimumSearch(program, pivot)
+    found = search.at(reach)
+    return None if found is None else _stated(program, x, search, found, "ball", None, meta)
+
+
+def _stated(
+    program: Program, x: Vector, search: MinimumSearch, found: Found, scope: str,
+    convex: float | None, meta: dict[str, Any] | None,
+) -> MinimumCertificate | None:  # fmt: skip
+    shown, y = found.shown, search.y
+    delta = sqrt_upper(squared_distance(y, x))
+    rest = point_at(program, x).between()[1] - point_at(program, y).between()[0]
+    assert shown.gap is not None
+    gap, strict = fraction_upper(max(shown.gap + rest, Fraction(0))), found.strict
+    radius = math.inf
+    if scope == "ball":
+        radius = nearest_float(Fraction(shown.reach) - Fraction(delta))
+        radius = math.nextafter(radius, 0.0) if delta else radius
+        if radius <= 0:
+            return None
+    within = fraction_upper(Fraction(shown.within) + Fraction(delta)) if strict else None
+    return MinimumCertificate(
+        x=x, exact_pivot=tuple(y), delta=delta, eps=shown.eps, radius=radius, gap=gap,
+        within=within, scope=scope, strict=strict, unique=strict and bool(convex),
+        reach=shown.reach, growth=shown.growth, convexity=convex,
+        supports=tuple(found.supports), sharp=tuple(found.sharp), meta=dict(meta or {}),
+    )  # fmt: skip
+
+
+# --- refutation --------------------------------------------------------------------------------
+
+
+def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
+    """Return directions along which a function may fall: of its kinks, and of its gradients."""
+    run = Pass(program, Region(y, 0.0))
+    found = [np.asarray(h, dtype=float) for h in more]
+    kinks = kinks_near(program, y)
+    for g in kinks.supports:
+        a = run.slopes[program.nodes[g.node].of[0]].mid[g.place]
+        found += [a, -a]
+    supports = weighted(program, y, kinks)
+    for sign in (1, 0):
+        ends = [Fraction(float(b if sign else a)) for a, b in zip(kinks.low, kinks.high)]
+        try:
+            own = held(program, kinks.chosen(ends), []) if supports else {}
+            found.append(-Pass(program, Region(y, 0.0), own).slopes[program.last].mid[0])
+        except GoldsteinError:
+            continue
+    draw = np.random.default_rng(0).standard_normal((2 * program.dim + 8, program.dim))
+    found += list(draw)
+    lengths = [float(np.linalg.norm(h)) for h in found]
+    return [h / n for h, n in zip(found, lengths) if 0 < n < math.inf]
+
+
+def refuted(
+    program: Program, x: Vector, pivot: Any, eps: float, more: Any = (),
+    meta: dict[str, Any] | None = None,
+) -> Refutation | None:  # fmt: skip
+    """Return a direction in which f falls from the pivot faster than eps, with a lower point."""
+    y = to_fractions(pivot)
+    best: tuple[Fraction, Vector] | None = None
+    for h in escapes(program, y, more):
+        try:
+            slope = slope_along(program, y, h)
+        except NotCertifiableError:
+            continue
+        if slope < -Fraction(eps) * 2 and slope < 0 and (best is None or slope < best[0]):
+            best = slope, h
+    if best is None:
+        return None
+    slope, h = best
+    delta = sqrt_upper(squared_distance(y, x))
+    here = point_at(program, x).between()[0]
+    base = np.array([nearest_float(q) for q in y])
+    lowest: tuple[Fraction, Vector] | None = None
+    for step in (4.0**-k for k in range(-1, 30)):
+        point = base + step * h
+        fall = here - point_at(program, point).between()[1]
+        if fall > 0 and (lowest is None or fall > lowest[0]):
+            lowest = fall, point
+    if lowest is None:
+        return None
+    least = -fraction_upper(-lowest[0])
+    if not least > 0:
+        return None
+    return Refutation(
+        x=x, point=lowest[1], direction=h, fall=least, slope=fraction_upper(slope),
+        exact_pivot=tuple(y), delta=delta, meta=dict(meta or {}),
+    )  # fmt: skip
+
+
+__all__ = ["MinimumSearch", "escapes", "prove_minimum", "refuted", "with_gap"]

@@ -1,0 +1,299 @@
+"""`trace`: a PyTorch function as an expression, read from the operations that it performs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.utils.stateless import _reparametrize_module
+
+from goldstein.calculus import atoms, operators
+from goldstein.calculus.conditions import Condition, where
+from goldstein.calculus.expression import Expression, Variable
+from goldstein.calculus.sharing import Sharing
+from goldstein.calculus.tracing import TraceError, compare
+from goldstein.errors import GoldsteinError, InputTypeError
+from goldstein.torch import vectors
+
+_MOVERS = frozenset({
+    "view", "_unsafe_view", "reshape", "permute", "transpose", "t", "expand", "select", "slice",
+    "squeeze", "unsqueeze", "cat", "stack", "index", "flip", "roll", "repeat", "diagonal", "unbind",
+    "split", "index_select", "gather", "constant_pad_nd", "tril", "triu", "movedim", "flatten",
+})  # fmt: skip
+
+
+def trace(fn: Callable[..., Any], params: Any) -> Expression:
+    """Return the expression that a PyTorch function computes, of the numbers of `params` in order.
+
+    Numbers are those of the tensors, exactly; operations are meant in real numbers, also where the
+    function computes in float32. `softplus` has no threshold.
+
+    Parameters
+    ----------
+    fn : callable
+        Of as many tensors as there are `params` (of one dict, if `params` is one); or, where
+        `params` is a module, without arguments. It returns one number.
+    params : tensor, module, dict or list of tensors
+
+    Examples
+    --------
+    >>> import goldstein as gs, goldstein.torch, torch
+    >>> F = goldstein.torch.trace(lambda w: (w - 1).abs().sum() + w.exp().max(), torch.zeros(2))
+    >>> gs.minimize(F, [0.0, 0.0], eps=1e-6, delta=1e-6, stationarity="near", rng=0).success
+    True
+    """
+    call, tensors = _called(fn, params)
+    leaves = [t.detach().double().cpu() for t in tensors]
+    flat = vectors.flatten(leaves)
+    graph = make_fx(call, tracing_mode="real")(*leaves).graph
+    variable = Variable(flat.size)
+    ends = np.cumsum([0, *(t.numel() for t in leaves)])
+    shared, known = Sharing(), dict[Any, Any]()
+    inputs = iter(zip(ends[:-1], ends[1:], leaves))
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            start, end, leaf = next(inputs)
+            known[node] = operators.gather(variable, np.arange(start, end).reshape(leaf.shape))
+        elif node.op == "get_attr":
+            known[node] = _numbers(getattr(graph.owning_module, node.target))
+        elif node.op == "call_function":
+            found = _step(node, lambda a: torch.fx.node.map_arg(a, known.__getitem__))
+            known[node] = shared(found) if isinstance(found, Expression) else found
+        elif node.op == "output":
+            (answer,) = node.all_input_nodes
+            found = known[answer]
+    if not isinstance(found, Expression) or found.size != 1:
+        raise TraceError("fn must return one number that depends on params.")
+    with torch.no_grad():
+        compare(found.reshape(()), lambda x: float(call(*vectors.unflatten(x, leaves))), flat)
+    return found.reshape(())
+
+
+def _called(fn: Any, params: Any) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+    """Return a function of tensors, and these."""
+    if isinstance(params, torch.nn.Module):
+        tensors, named = vectors.trainable(params)
+
+        def call(*leaves: torch.Tensor) -> Any:
+            with _reparametrize_module(params, named(list(leaves))):
+                return fn()
+
+        return call, tensors
+    if isinstance(params, Mapping):
+        return (lambda *leaves: fn(dict(zip(params, leaves)))), list(params.values())
+    if isinstance(params, torch.Tensor):
+        return fn, [params]
+    tensors = list(params)
+    if not all(isinstance(t, torch.Tensor) for t in tensors):
+        raise InputTypeError("params must be a tensor, a module, a dict or a list of tensors.")
+    return fn, tensors
+
+
+def _numbers(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    array = value.detach().cpu().numpy()
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _step(node: Any, read: Callable[[Any], Any]) -> Any:
+    """Return the value of one operation."""
+    args, options = read(node.args), read(node.kwargs)
+    if node.target.__name__ == "getitem":
+        return args[0][args[1]]
+    name = node.target.__name__.partition(".")[0]
+    inside: list[Any] = []
+    torch.fx.node.map_aggregate((args, options), inside.append)
+    if not any(isinstance(a, Expression | Condition) for a in inside):
+        plain = torch.fx.node.map_aggregate(
+            (args, options), lambda a: torch.as_tensor(a) if isinstance(a, np.ndarray) else a
+        )
+        found = node.target(*plain[0], **plain[1])
+        return tuple(map(_numbers, found)) if isinstance(found, tuple | list) else _numbers(found)
+    try:
+        if name in _MOVERS:
+            return _moved(node.target, args, options)
+        rule = _RULES.get(name)
+        if rule is None:
+            raise TraceError(
+                f"the operation {name} of PyTorch has no meaning here: it jumps, chooses by value "
+                "or is not in the language. Use goldstein.torch.oracle(fn, params) instead."
+            )
+        return rule(*args, **options)
+    except GoldsteinError as failure:
+        if isinstance(failure, TraceError):
+            raise
+        raise TraceError(f"{name} in the graph of fn: {failure}") from failure
+
+
+def _moved(target: Any, args: Any, options: Any) -> Any:
+    listed = isinstance(args[0], list | tuple)
+    parts = list(args[0]) if listed else [args[0]]
+
+    def arrange(places: list[Any]) -> Any:
+        tensors = [torch.as_tensor(np.array(p)) for p in places]
+        rest = torch.fx.node.map_aggregate(
+            args[1:], lambda a: torch.as_tensor(a) if isinstance(a, np.ndarray) else a
+        )
+        found = target(tensors if listed else tensors[0], *rest, **options)
+        many = isinstance(found, tuple | list)
+        return [f.numpy() for f in found] if many else found.numpy()
+
+    return operators.moved(parts, arrange)
+
+
+def _sum(u: Any, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
+    return operators.sum_entries(u, _dims(dim), keepdim)
+
+
+def _dims(dim: Any) -> Any:
+    return tuple(dim) if isinstance(dim, list | tuple) and dim else None if dim in ([], ()) else dim
+
+
+def _extreme(function: Any) -> Callable[..., Any]:
+    def rule(u: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        if isinstance(dim, Expression | np.ndarray):  # of two tensors
+            return (np.maximum if function is atoms.largest else np.minimum)(u, dim)
+        found = function(u, axis=_dims(dim), keepdims=keepdim)
+        return (found, None) if isinstance(dim, int) else found
+
+    return rule
+
+
+def _loss(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(u: Any, v: Any, reduction: int = 1, *more: Any) -> Any:
+        each = function(u - v, *more)
+        return [each, each.mean(), each.sum()][reduction]
+
+    return rule
+
+
+def _order(u: Any, dim: int = -1, descending: bool = False, **_: Any) -> Any:
+    found = atoms.sort(u, dim)
+    return (np.flip(found, dim) if descending else found), None
+
+
+def _topk(u: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    found, _ = _order(u, dim, descending=largest)
+    return np.take(found, np.arange(k), dim), None
+
+
+def _median(u: Any) -> Any:
+    flat = atoms.sort(u.reshape(u.size))
+    return flat[(u.size - 1) // 2]  # the lower one of two
+
+
+def _norm(u: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
+    flat = u.reshape(u.size) if dim is None else u
+    axis = dim[0] if isinstance(dim, list | tuple) and len(dim) == 1 else _dims(dim)
+    return atoms.norm(flat, None if ord == 2 else float(ord), axis, keepdim)
+
+
+def _clamp(u: Any, min: Any = None, max: Any = None) -> Any:
+    return np.clip(u, min, max)
+
+
+def _compared(sign: str) -> Callable[..., Any]:
+    return lambda a, b: Condition.compare(sign, a, b)
+
+
+def _softplus(u: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    return atoms.softplus(u * beta) / beta
+
+
+def _log_softmax(u: Any, dim: int, *more: Any) -> Any:
+    return u - atoms.log_sum_exp(u, dim, True)
+
+
+def _nll(u: Any, target: Any, weight: Any = None, reduction: int = 1, *more: Any) -> Any:
+    if weight is not None or u.ndim != 2 or (target < 0).any():
+        raise TraceError("losses of labels with weights or labels to ignore are not read.")
+    each = -operators.gather(u, np.arange(len(target)) * u.shape[1] + target)
+    return [each, each.mean(), each.sum()][reduction], None
+
+
+def _elu(u: Any, alpha: float = 1.0, *more: Any) -> Any:
+    return np.maximum(u, 0.0) + (np.exp(np.minimum(u, 0.0)) - 1.0) * alpha
+
+
+def _product(a: Any, b: Any) -> Any:
+    return a @ b
+
+
+def _same(u: Any, **_: Any) -> Any:
+    return u
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
+    "sub": lambda a, b, alpha=1: a - (b if alpha == 1 else b * alpha),
+    "rsub": lambda a, b, alpha=1: b - (a if alpha == 1 else a * alpha),
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "pow": lambda a, b: a**b,
+    "neg": lambda u: -u,
+    "square": lambda u: atoms.square(u),
+    "reciprocal": lambda u: 1.0 / u,
+    "rsqrt": lambda u: 1.0 / np.sqrt(u),
+    "sigmoid": lambda u: atoms.sigmoid(u),
+    "relu": lambda u: atoms.relu(u),
+    "leaky_relu": lambda u, slope=0.01: atoms.leaky_relu(u, slope),
+    "hardtanh": lambda u, low=-1.0, high=1.0: np.clip(u, low, high),
+    "silu": lambda u: u * atoms.sigmoid(u),
+    "elu": _elu,
+    "softplus": _softplus,
+    "atan": lambda u: np.arctan(u),
+    "asinh": lambda u: np.arcsinh(u),
+    **{name: getattr(np, name) for name in (
+        "abs", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan",
+        "sinh", "cosh", "tanh")},
+    "maximum": lambda a, b: np.maximum(a, b),
+    "minimum": lambda a, b: np.minimum(a, b),
+    "clamp": _clamp,
+    "clamp_min": lambda u, low: np.maximum(u, low),
+    "clamp_max": lambda u, high: np.minimum(u, high),
+    "sum": _sum,
+    "mean": lambda u, dim=None, keepdim=False, **_: u.mean(_dims(dim), keepdim),
+    "amax": _extreme(atoms.largest),
+    "amin": _extreme(atoms.smallest),
+    "max": _extreme(atoms.largest),
+    "min": _extreme(atoms.smallest),
+    "prod": lambda u, dim=None, **_: operators.product(u, dim),
+    "cumsum": lambda u, dim, **_: operators.cumulated(u, dim),
+    "var": lambda u, dim=None, correction=1, keepdim=False: atoms.var(
+        u, _dims(dim), int(correction), keepdim),
+    "std": lambda u, dim=None, correction=1, keepdim=False: atoms.std(
+        u, _dims(dim), int(correction), keepdim),
+    **dict.fromkeys(("mv", "mm", "bmm", "dot", "matmul"), _product),
+    "addmm": lambda c, a, b: c + a @ b,
+    "linear": lambda u, w, b=None: u @ np.transpose(w) + (0.0 if b is None else b),
+    "sort": _order,
+    "topk": _topk,
+    "median": _median,
+    "logsumexp": lambda u, dim, keepdim=False: atoms.log_sum_exp(u, _dims(dim), keepdim),
+    "_log_softmax": _log_softmax,
+    "_softmax": lambda u, dim, *more: np.exp(_log_softmax(u, dim)),
+    "nll_loss_forward": _nll,
+    "linalg_vector_norm": _norm,
+    "norm": _norm,
+    "l1_loss": _loss(np.abs),
+    "mse_loss": _loss(lambda r: atoms.square(r)),
+    "huber_loss": _loss(lambda r, delta=1.0: atoms.huber(r, delta)),
+    "smooth_l1_loss": _loss(lambda r, beta=1.0: atoms.huber(r, beta) / beta),
+    "gt": _compared(">"),
+    "ge": _compared(">="),
+    "lt": _compared("<"),
+    "le": _compared("<="),
+    "where": where,
+    "logical_and": lambda a, b: a & b,
+    "logical_or": lambda a, b: a | b,
+    "logical_not": lambda a: ~a,
+    **dict.fromkeys(
+        ("clone", "detach", "alias", "_to_copy", "lift_fresh_copy", "contiguous"), _same
+    ),
+}  # fmt: skip
+
+__all__ = ["trace"]

@@ -1,0 +1,86 @@
+"""Claims that are stated where calls run out."""
+
+import numpy as np
+
+from goldstein.checker.blackbox.perturbed import radius
+from goldstein.construction.goldstein_claim import Construction
+from goldstein.errors import OutOfCalls, UnresolvedError
+from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.agreement import resolution_of
+
+
+class Silent(Oracle):
+    """An oracle without a call left."""
+
+    def value(self, x):
+        raise OutOfCalls("value")
+
+    def gradient(self, y):
+        raise OutOfCalls("gradient")
+
+
+def test_a_claim_outlives_what_was_forgotten_beside_its_points():
+    """The first claim rests on what was told; nearer looks find no call, the next is worse."""
+    gradients = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 10.0]])
+    points = 0.5 * np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    built = Construction(Silent(), np.zeros(2), 1.0, points, gradients, seed=0)
+    for j, told in enumerate([[1.0, 0.5], [-1.0, 0.5], [0.0, 10.0]]):
+        built.tell(j, np.array(told), 0.1)
+    claim = built.claim(enough=1e-3)
+    assert claim is not None
+    assert 0.5 <= claim.eps < 10.0
+    assert claim.weights.sum() == 1.0
+
+
+class Ledge(Oracle):
+    """A bowl with its minimum on a steep ledge."""
+
+    steep = 8.0
+
+    def value(self, x):
+        return 0.1 * (x[0] - 5.0) ** 2 + 0.1 * x[1] ** 2 + self.steep * max(0.0, -x[1])
+
+    def gradient(self, y):
+        return np.array([0.2 * y[0] - 1.0, 0.2 * y[1] - (self.steep if y[1] < 0.0 else 0.0)])
+
+
+def test_claims_of_short_and_long_gradients_hold_for_every_seed():
+    """The weight of a long gradient is rounded: what that leaves is long against the short ones."""
+    ledge, x, delta = Ledge(), np.array([5.0, 4.5e-12]), 1e-6
+    ways = np.array([[0.002, 0.03], [-0.05, 0.86], [0.0003, -0.001]])
+    claims = []
+    for seed in range(600):
+        points = x + delta * ways * np.random.default_rng(seed).uniform(0.5, 1.0, ways.shape)
+        gradients = np.array([ledge.gradient(y) for y in points])
+        claims.append(Construction(ledge, x, delta, points, gradients, seed).claim(delta))
+    claims.sort(key=lambda claim: claim.eps)
+    for boldest in claims[:5]:
+        assert boldest.eps < 1e-12
+        assert all(boldest.verify(ledge, seed=again).ok for again in range(20))
+
+
+class Edge(Oracle):
+    """|x - 1e6|: at this size a perturbation is wide."""
+
+    def value(self, x):
+        return float(abs(x[0] - 1e6))
+
+    def gradient(self, y):
+        return np.array([1.0 if y[0] >= 1e6 else -1.0])
+
+
+def test_claims_next_to_a_kink_are_not_left_to_luck():
+    """Points within a perturbation of a kink change sides: what is stated holds for every seed."""
+    edge, delta = Edge(), 1e-3
+    x = np.array([1e6 + 0.5 * delta])
+    points = 1e6 + 0.1 * radius(x, delta) * np.array([[-1.0], [1.0]])
+    gradients = np.array([[-1.0], [1.0]])
+    for seed in range(60):
+        known = list(zip(points, gradients))
+        try:
+            step = resolution_of(CountedOracle(edge), x, delta, seed, known)
+        except UnresolvedError:
+            continue  # nothing is stated
+        claim = Construction(edge, x, delta, points, gradients, seed, step).claim(0.5)
+        if claim is not None and claim.eps <= 0.5:
+            assert all(claim.verify(edge, seed=again).ok for again in range(10))
