@@ -147,7 +147,7 @@ class DataMean(Oracle):
         sums = LongSum(self.start.size + 3)
         for batch in self.batches():
             loss, slope = self.loss_and_slope(batch)
-            sums.add(self.terms(batch, np.append(slope, loss)))
+            sums.add(self.terms(batch, slope, loss))
         total = self._total(sums)
         self._finish_pass(total[-1])
         answer: Vector = total[:-3] / total[-2]
@@ -200,11 +200,13 @@ class DataMean(Oracle):
             if self.reduction == "sum" or self.weight(batch) > 0:
                 yield batch
 
-    def terms(self, batch: Any, answer: float | Vector) -> Vector:
+    def terms(self, batch: Any, *answers: float | Vector) -> Vector:
         """Return what a batch adds to the total, to the number it is divided by, to the samples."""
         samples, factor = self.trees.samples(batch), self.factor(batch)
         share = factor if self.reduction == "mean" else samples
-        return np.append(factor * np.asarray(answer), [share, samples])
+        found = np.hstack([*answers, share, samples])
+        found[:-2] *= factor
+        return found
 
     def factor(self, batch: Any) -> float:
         """Return by what the loss of a batch is multiplied in the total."""
@@ -242,7 +244,7 @@ def _samples(data: Any) -> str:
 
 
 def _fingerprint(x: Vector) -> bytes:
-    return hashlib.blake2b(x.tobytes(), digest_size=16).digest()
+    return hashlib.blake2b(np.ascontiguousarray(x).view(np.uint8), digest_size=16).digest()
 
 
 def _line() -> Callable[[int, int], None]:
