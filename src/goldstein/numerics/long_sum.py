@@ -10,7 +10,6 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 
-
 #: Entries that are added at a time.
 BLOCK = 2**15
 

@@ -58,6 +58,9 @@ class DataMean(Oracle):
     #: True when other processes hold batches as well.
     shared = False
 
+    #: How the loss is computed, and from which types the parameters had to be converted for that.
+    evaluated_in, converted_from = "float64", ""
+
     def __init__(self, data: Any, trees: Trees, start: Vector, reduction: Reduction) -> None:
         if not isinstance(data, Iterable) or iter(data) is data:
             raise InputTypeError(
@@ -161,7 +164,9 @@ class DataMean(Oracle):
     @property
     def meta(self) -> dict[str, Any]:
         """What a certificate should record of the data."""
-        return {"samples": self.samples, "reduction": self.reduction}
+        found = {"samples": self.samples, "reduction": self.reduction}
+        told = {"evaluated_in": self.evaluated_in, "converted_from": self.converted_from}
+        return {**found, **{name: words for name, words in told.items() if words}}
 
     @contextmanager
     def reporting(self, progress: Progress, budget: int) -> Iterator[None]:

@@ -51,8 +51,9 @@ def generic_evidence(
 ) -> Evidence | None:
     """Weigh the limits of gradients along directions, whatever kinks there are.
 
-    A batch of directions is tried only if those before it do not suffice. With a generator, directions against the shortest vector are added as long as they help: for a
-    convex function the limit along such a direction is the most useful one there is.
+    A batch of directions is tried only if those before it do not suffice. With a generator,
+    directions against the shortest vector are added as long as they help: for a convex function
+    the limit along such a direction is the most useful one there is.
     """
     budget = budget or Budget()
     point = floats(at.y)
