@@ -186,7 +186,7 @@ class Around:
         if low is None or high is None:
             low, high = self.problem.box.normal_signs(self.x)
         system = self.problem.constraints
-        signs, twins = [], self._twins()
+        signs, twins = list[list[float]](), self._twins()
         for i in range(system.size):
             if twins[i][0] != i:
                 signs.append([])

@@ -249,7 +249,7 @@ def _samples(data: Any) -> str:
 
 
 def _fingerprint(x: Vector) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(x).view(np.uint8), digest_size=16).digest()
+    return hashlib.blake2b(np.ascontiguousarray(x).data, digest_size=16).digest()
 
 
 def _line() -> Callable[[int, int], None]:
