@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix
 from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.enclosed.exact_vector import ExactVector
+from goldstein.checker.enclosed.float_dot import float_dot
 from goldstein.checker.nodes import Affine, Piecewise
 from goldstein.checker.rounding import UNIT, norm_upper
 from goldstein.checker.sides import Side
@@ -87,9 +87,8 @@ def signs_of_products(left: Matrix, right: Matrix) -> NDArray[np.int8]:
     error = 2 * (d + 4) * UNIT * np.multiply.outer(*sizes) + (d + 2) * 2.0**-1000
     decided = np.abs(value) > error  # False wherever something overflowed
     signs = np.where(decided, np.sign(value), 0).astype(np.int8)
-    everywhere = np.arange(d)
     for i, j in zip(*np.nonzero(~decided)):
-        exact = ExactVector(left[i]).dot(everywhere, right[j])
+        exact = float_dot(left[i], right[j])
         signs[i, j] = (exact > 0) - (exact < 0)
     return signs
 
