@@ -12,18 +12,7 @@ from goldstein.checker.arrays import Indices
 from goldstein.checker.enclosed.float_dot import row_products
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import (
-    Add,
-    Affine,
-    Max,
-    Node,
-    Norm2,
-    Order,
-    Product,
-    Rowwise,
-    Series,
-    Smooth,
-)
+from goldstein.checker.nodes import Add, Affine, Max, Node, Norm2, Order, Product, Rowwise, Series
 from goldstein.checker.sides import Program
 
 #: With fewer terms than this, on average, sums of Python's integers are as fast.
@@ -123,7 +112,7 @@ class Part:
                 if isinstance(node, Affine) and node.of == (0,) and _is_long(node):
                     found[b] = [self._long(node, at[0], end, k == 0) for k, end in enumerate(ends)]
                 else:
-                    if not (node.rational or isinstance(node, Smooth)):
+                    if isinstance(node, Affine | Rowwise) and not node.rational:
                         raise Irrational(node.name)
                     args = [_known(found, a, some) for a, some in zip(node.of, at)]
                     found[b] = node.forward(args, piece)
