@@ -84,10 +84,6 @@ class Enclosure:
         return self.mid.size
 
     @property
-    def T(self) -> Enclosure:
-        return Enclosure(self.mid.T, self.rad.T)
-
-    @property
     def swapped(self) -> Enclosure:
         """The last two axes exchanged."""
         return Enclosure(self.mid.swapaxes(-1, -2), self.rad.swapaxes(-1, -2))
@@ -174,8 +170,6 @@ class Enclosure:
 
     @np.errstate(all="ignore")
     def __matmul__(self, other: Any) -> Enclosure:
-        if sparse.issparse(other):
-            return Enclosure.__rmatmul__(self.T, other.T).T
         b = enclose(other)
         terms = self.shape[-1]
         mid = self.mid @ b.mid
