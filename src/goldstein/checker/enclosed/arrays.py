@@ -240,8 +240,7 @@ class Enclosure:
 
     def apply(self, function: Function) -> Enclosure:
         """Return a smooth function of every entry."""
-        function.require_domain(self)
-        return function.value(self)
+        return function.enclosure(self)
 
     def balls(self, function: str | Callable[[Any], Any]) -> Enclosure:
         """Return a function of every entry by the ball arithmetic of python-flint."""
