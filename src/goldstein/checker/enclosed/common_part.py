@@ -1,8 +1,8 @@
 """Limits of gradients along many directions in one pass, where only rows of a matrix are tied.
 
-The tied entries belong to one node, a function of rows times the variable plus constants, and what
-is above it is affine. Along every direction the rest adds the same; each tied row adds, or not, the
-jump of its derivative times the row.
+The tied entries belong to one node, a function of rows times the variable plus constants; what is
+above it is smooth here, for nothing else is tied. Along every direction the rest adds the same;
+each tied row adds, or not, the jump of its derivative times the row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from goldstein.checker.sides import Side
 
 if TYPE_CHECKING:
     from goldstein.checker.enclosed.point import EnclosedPoint
-    from goldstein.checker.sides import Program
 
 #: Entries of the rows on kinks, or of the gradients, up to which they are written out.
 WRITTEN_OUT = 10**7
@@ -39,7 +38,7 @@ def limits(point: EnclosedPoint, directions: Matrix) -> tuple[Matrix, Matrix] | 
     node, source = program.nodes[k], program.nodes[program.nodes[k].of[0]]
     if not (isinstance(node, Piecewise) and isinstance(source, Affine) and source.of == (0,)):
         return None
-    plain = source.columns == 1 and source.divisor is None and _affine_above(program, k)
+    plain = source.columns == 1 and source.divisor is None
     if not plain or max(len(ties), len(directions)) * program.dim > WRITTEN_OUT:
         return None
     some: Any = source.matrix[np.array(list(ties))]
@@ -65,16 +64,6 @@ def limits(point: EnclosedPoint, directions: Matrix) -> tuple[Matrix, Matrix] | 
         # One radius per coordinate, the largest, serves all directions.
         mid[:, block], rad[block] = part.mid, part.rad.max(axis=0)
     return mid, np.broadcast_to(rad, mid.shape)
-
-
-def _affine_above(program: Program, k: int) -> bool:
-    above = {k}
-    for b in range(k + 1, len(program.nodes)):
-        if above.intersection(program.nodes[b].of):
-            if not program.nodes[b].affine:
-                return False
-            above.add(b)
-    return True
 
 
 @np.errstate(all="ignore")
