@@ -130,3 +130,28 @@ def test_many_directions_through_kinks_below_a_square() -> None:
         assert (gap <= one.rad + together.rad[k]).all()
         values = [F.value(y + t * way) for t in (1e-6, 2e-6)]
         assert together.mid[k] @ way == pytest.approx((values[1] - values[0]) / 1e-6, rel=1e-3)
+
+
+def test_points_that_only_rounding_uses_do_not_hide_what_f_does_not_see() -> None:
+    """Steps of 7e-6 are lost in single precision, so f seems flat along x_0; it rises."""
+
+    def inner(x: np.ndarray) -> Any:
+        return float(np.float32(np.float32(x[0]) + np.float32(100)) - np.float32(100))
+
+    def f(x: np.ndarray) -> float:
+        z = inner(x)
+        return 1.25 * (max(z, 0.0) - 0.5 * max(-z, 0.0)) + float(np.abs(x[1:]).sum())
+
+    def g(x: np.ndarray) -> np.ndarray:
+        z = inner(x)
+        slope = 1.25 if z > 0 else 0.625 if z < 0 else 0.0
+        return np.array([slope, *np.sign(x[1:])])
+
+    for delta in (1e-6, 1e-5, 2.8e-5, 1e-4):
+        for start in ([5e-7, 0.0, -1e-6], [1e-5, 1e-6, 0.0]):
+            try:
+                found = gs.certify(f, start, g, delta=delta, rng=0)
+            except gs.GoldsteinError:
+                continue
+            assert found.eps >= 0.6
+            assert all(found.verify(f, g, seed=seed).ok for seed in range(3))

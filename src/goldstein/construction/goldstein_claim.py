@@ -81,8 +81,9 @@ def heaviest(claim: Any) -> list[tuple[Vector, Vector]]:
 
 
 def by_share(points: Matrix, gradients: Matrix, weights: Vector) -> list[tuple[Vector, Vector]]:
-    order = np.argsort(-weights * norms_upper(gradients), kind="stable")
-    return [(points[j], gradients[j]) for j in order if weights[j] > 0]
+    """Return points and gradients, the heaviest first; what only rounding uses is left out."""
+    order, least = np.argsort(-weights * norms_upper(gradients), kind="stable"), weights.max()
+    return [(points[j], gradients[j]) for j in order if weights[j] > 2.0**-40 * least]
 
 
 def taken(rows: Matrix, used: Indices | list[int]) -> Matrix:
