@@ -127,7 +127,7 @@ def _forgeries(rng: Rng, case: Case, honest: Any) -> list[tuple[str, Any]]:
     true = case.least(honest.x, honest.delta)
     found = [
         ("eps lowered", forged(honest, eps=float(rng.choice([0.5, 0.99])) * true)),
-        ("eps 0", forged(honest, eps=0.0)),
+        ("eps 0", forged(honest, eps=float(rng.choice([0.0, -1.0, math.nan])))),
         ("delta lowered", forged(honest, delta=away)),
         ("the pivot moved", forged(honest, exact_pivot=moved, delta=honest.delta + 2.0**-8)),
         ("weights", forged(honest, weights=rng.random(4))),
@@ -137,10 +137,11 @@ def _forgeries(rng: Rng, case: Case, honest: Any) -> list[tuple[str, Any]]:
     if honest.radii is not None:
         rows, k = honest.switches, int(rng.integers(len(honest.switches)))
         wrong = rows + rng.integers(-1, 2, rows.shape)
-        part = 10.0 ** rng.uniform(-6, 9)
+        part, wild = 10.0 ** rng.uniform(-6, 9), float(rng.choice([-1.0, math.nan, math.inf]))
         found += [
             ("radii", forged(honest, radii=part * honest.radii, delta=honest.delta + part)),
             ("a radius 0", forged(honest, radii=honest.radii * [1.0, 0.0])),
+            ("a radius that is none", forged(honest, radii=honest.radii * [1.0, wild])),
             ("no radius", forged(honest, radii=0.0 * honest.radii)),
             ("a switch less", forged(honest, switches=np.delete(rows, k, axis=0))),
             ("a switch twice", forged(honest, switches=rows[[*range(len(rows)), k]])),
