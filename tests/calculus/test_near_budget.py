@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import goldstein as gs
 import goldstein.calculus as gc
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.construction.near.pivot_proof import near_certificate, search_near
+from goldstein.construction.near.pivot import near_certificate, search_near
 from goldstein.errors import OutOfBudget
 from goldstein.models import margin_svm, relu_two_layer
 from goldstein.numerics import budget as budget_module

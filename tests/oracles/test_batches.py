@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldstein.oracles import batches as module
-from goldstein.oracles.batches import BatchCache, Trees
+from goldstein.oracles import data_mean as module
+from goldstein.oracles.data_mean import BatchCache, Trees
 
 
 def flatten(batch: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from goldstein.certificates.export import export_proof, proved_eps
 from goldstein.certificates.verifying import LaidOut, derived, in_layout, layout_of, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import Asked
@@ -156,8 +157,6 @@ class GoldsteinCertificate(LaidOut):
             The function that the certificate is about; its kinks must be known. The claim in the
             file is about exact gradients: its eps may exceed this one by rounding errors.
         """
-        from goldstein.certificates.export import export_proof, proved_eps
-
         eps = proved_eps(fun, self, self.eps)
         evidence = {"points": self.points, "weights": self.weights}
         claim = {"kind": self.kind, "eps": eps, "delta": self.delta}

@@ -13,21 +13,19 @@ from goldstein.certificates.quantisation import Many
 from goldstein.certificates.values import (
     FEWEST,
     VISIBLE,
+    Multiples,
     OfFunction,
+    OfMultiples,
     Places,
+    Rows,
     ValuesCertificate,
+    ValuesKKTCertificate,
     draw_differences,
     left_by_normals,
-    rounding_of,
-    upper_bound,
-)
-from goldstein.certificates.values_kkt import (
-    Multiples,
-    OfMultiples,
-    Rows,
-    ValuesKKTCertificate,
     measured_qualification,
     reached,
+    rounding_of,
+    upper_bound,
 )
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import Box

@@ -15,7 +15,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.construction.minimum import prove_minimum
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.reductions.stationarity import attempt_near
-from goldstein.storage.archive import Arrays
+from goldstein.storage.codec import Arrays
 from goldstein.storage.folder import NO_STORE, Form, Store
 from goldstein.storage.records import certificate_from_parts, certificate_parts
 

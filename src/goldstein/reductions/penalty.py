@@ -24,8 +24,7 @@ from goldstein.errors import (
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.problem import Problem, System
 from goldstein.reductions.base import DECIDED, FINAL, Answer, Options, Run, register_reduction
-from goldstein.reductions.coordinates import Chart, Coordinates
-from goldstein.reductions.functions import Boxed, Penalised, Violation
+from goldstein.reductions.functions import Boxed, Chart, Coordinates, Penalised, Violation
 from goldstein.reductions.limited import RUNAWAY, Limited, restored, unproved
 from goldstein.result import Status
 from goldstein.solvers import Evidence

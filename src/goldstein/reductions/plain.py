@@ -38,7 +38,7 @@ class Plain(Reduction):
         run, f = self.run, self.problem.f
         if not (run.options.leaps and run.solver.name.startswith("auto") and f.plain.is_written):
             return x
-        from goldstein.construction.initialisation.prox_linear import (  # brings linear programs
+        from goldstein.construction.prox_linear import (  # brings linear programs
             applies,
             head_start,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.separating import separating
+from goldstein.certificates.near import separating
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.ball import smallest_delta
@@ -264,7 +264,7 @@ def attempt_near(
     max_work : int, optional
         Steps after which to stop; see `goldstein.calculus.near_certificate`.
     """
-    from goldstein.construction.near.pivot_proof import MAX_WORK, search_near
+    from goldstein.construction.near.pivot import MAX_WORK, search_near
 
     try:
         found = search_near(

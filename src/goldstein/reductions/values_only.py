@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import KKTCertificate
-from goldstein.certificates.values import OfFunction, ValuesCertificate
-from goldstein.certificates.values_kkt import ValuesKKTCertificate
+from goldstein.certificates.values import OfFunction, ValuesCertificate, ValuesKKTCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.construction.judge import Judge
 from goldstein.construction.kkt_claim import Around

@@ -17,8 +17,7 @@ from goldstein.checker.layout import put_together, taken_apart
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError
 from goldstein.result import Asked, History, Result, Status
-from goldstein.storage.archive import Arrays
-from goldstein.storage.codec import certificate_kind, is_layout, load_certificate
+from goldstein.storage.codec import Arrays, certificate_kind, is_layout, load_certificate
 from goldstein.storage.files import replacing
 
 #: The files of a run.

@@ -20,15 +20,18 @@ from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.operators import linear, sum_entries
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.near import NearCertificate
-from goldstein.certificates.near_kkt import NearKKTCertificate, prove_near_kkt
-from goldstein.certificates.separating import separating
+from goldstein.certificates.near import (
+    NearCertificate,
+    NearKKTCertificate,
+    prove_near_kkt,
+    separating,
+)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import Program, point_at
-from goldstein.construction.near.pivot_proof import NearSearch, search_near
+from goldstein.construction.near.pivot import NearSearch, search_near
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.hull_problems import conic_weights
 from goldstein.oracles.problem import System, as_system
