@@ -20,7 +20,7 @@ from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -377,6 +377,17 @@ class NearCertificate(AtPivot):
         found = "1 subgradient" if len(self.weights) == 1 else f"{len(self.weights)} subgradients"
         claim = f"({self.eps:.3g}, {self.delta:.3g})-near stationary"
         return f"{claim}, {found} at the pivot, {self.label}"
+
+
+class Attempt(NamedTuple):
+    """A proof that was tried: the best certificate or None, and how it went: "proved", or why not.
+
+    `degenerate`: the constraints prove anything about f at the point, that is nothing.
+    """
+
+    certificate: Any
+    note: str = ""
+    degenerate: bool = False
 
 
 def program_of(fun: Any) -> Program:

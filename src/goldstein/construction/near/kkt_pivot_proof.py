@@ -8,7 +8,7 @@ the weights of the penalty. Everything here is search; the check decides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,8 +21,8 @@ from goldstein.calculus.operators import linear, sum_entries
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import (
+    Attempt,
     NearCertificate,
-    NearKKTCertificate,
     prove_near_kkt,
     separating,
 )
@@ -31,10 +31,12 @@ from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
 from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
 from goldstein.checker.sides import Program, point_at
-from goldstein.construction.near.pivot import NearSearch, search_near
+from goldstein.construction.near.pivot import MAX_WORK, search_near
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull_problems import conic_weights
-from goldstein.oracles.problem import System, as_system
+from goldstein.oracles.problem import Problem, System
+from goldstein.solvers import Request
 
 #: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.
 RAISES, RAISE = 3, 8.0
@@ -43,48 +45,31 @@ RAISES, RAISE = 3, 8.0
 Owned = tuple[int, float, Vector, Vector]
 
 
-@dataclass(frozen=True)
-class NearKKTSearch:
-    """The best proof found, and how the search ended: "proved", or why not."""
-
-    certificate: NearKKTCertificate | None
-    note: str
-
-
 def search_near_kkt(
-    fun: Expression,
-    bounds: Any,
-    constraints: Any,
-    hint: KKTCertificate,
-    delta: float,
-    eps: float,
-    *,
-    seed: int = 0,
-    deadline: float | None = None,
-) -> NearKKTSearch:
+    fun: Expression, limits: Problem, hint: KKTCertificate, request: Request, deadline: float
+) -> Attempt:
     """Search a pivot within `delta` of `hint.x` that is feasible and KKT up to `eps`.
 
     Parameters
     ----------
     fun : Expression
-    bounds, constraints
-        As in `minimize`; constraints are expressions or `LinearConstraint`.
+    limits : Problem
+        Its bounds, and constraints that are expressions or linear.
     hint : KKTCertificate
         Where to look.
-    delta, eps : float
+    request : Request
         What to prove.
-    seed : int
-    deadline
-        As in `near_certificate`.
+    deadline : float
+        When to stop, as `time.perf_counter()` tells the time.
     """
-    system = as_system(() if constraints is None else constraints, hint.x)
+    system, delta, eps = limits.constraints, request.delta, request.eps
     program = fun.program()
-    problem = exact_problem(hint.x, bounds, system, separating)
+    problem = exact_problem(hint.x, limits.box, system, separating)
     penalty = _Penalty(fun, problem, system, hint)
 
-    def pivot_of(expression: Expression) -> NearSearch:
-        around = penalty.hint(expression)
-        return search_near(expression, around, delta, eps, seed=seed, deadline=deadline)
+    def pivot_of(expression: Expression) -> Attempt:
+        budget = Budget(deadline, MAX_WORK)
+        return search_near(expression, penalty.hint(expression), delta, eps, request.seed, budget)
 
     if penalty.flat:
         first = pivot_of(penalty.expression(flat=True)).certificate
@@ -95,13 +80,13 @@ def search_near_kkt(
     for _ in range(1 + RAISES):
         found = pivot_of(penalty.expression())
         if found.certificate is None:
-            return NearKKTSearch(None, found.note)
+            return Attempt(None, found.note)
         violated = _violated(problem, found.certificate.exact_pivot)
         if not violated:
             return _proved(program, problem, hint, found.certificate, eps)
         penalty.rho[violated] *= RAISE
     name = problem.system.name(violated[0])
-    return NearKKTSearch(None, f"not proved: {name} is violated at the pivots that were found")
+    return Attempt(None, f"not proved: {name} is violated at the pivots that were found")
 
 
 class _Penalty:
@@ -244,7 +229,7 @@ def _violated(problem: ExactProblem, pivot: Sequence[Fraction]) -> list[int]:
 
 def _proved(
     program: Program, problem: ExactProblem, hint: KKTCertificate, near: NearCertificate, eps: float
-) -> NearKKTSearch:
+) -> Attempt:
     """Combine limits of gradients of f and of the constraints anew, and state what they show."""
     pivot, box = near.exact_pivot, problem.box
     here = point_at(program, pivot, len(near.directions))
@@ -267,8 +252,8 @@ def _proved(
     )  # fmt: skip
     certificate = replace(certificate, meta=dict(hint.meta), digest="")
     if certificate.eps <= eps:
-        return NearKKTSearch(certificate, "proved")
-    return NearKKTSearch(
+        return Attempt(certificate, "proved")
+    return Attempt(
         certificate,
         f"not proved: the best pivot found has eps = {certificate.eps:.3g}, asked for {eps:g}",
     )
@@ -311,6 +296,3 @@ def _combined(
 
 def _floats(limits: list[Limit]) -> Matrix:
     return np.array([[nearest_float(m) for m in mid] for mid, _ in limits])
-
-
-__all__ = ["NearKKTSearch", "search_near_kkt"]

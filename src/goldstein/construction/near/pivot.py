@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from goldstein.calculus.evaluation import Pieces
 from goldstein.calculus.expression import Expression
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.near import NearCertificate
+from goldstein.certificates.near import Attempt, NearCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.checker.rounding import distance_upper
@@ -66,14 +65,10 @@ class PivotSearch:
     """Candidates for a pivot, the most promising first."""
 
     def __init__(
-        self,
-        fun: Expression,
-        certificate: GoldsteinCertificate,
-        delta: float,
-        eps: float,
+        self, fun: Expression, certificate: GoldsteinCertificate, delta: float, eps: float,
         budget: Budget,
-    ) -> None:
-        self.delta, self.eps, self.budget = delta, eps, budget
+    ) -> None:  # fmt: skip
+        self.delta, self.eps, self.budget = float(delta), float(eps), budget
         self.form = Kinks(fun)
         self.table = KinkTable(self.form)
         self.curved = CurvedKinks(self.form, budget)
@@ -366,37 +361,14 @@ def near_certificate(
     >>> near_certificate(F, around, delta=0.1, eps=0.01)
     <NearCertificate (0, 0.05)-near stationary, 2 subgradients at the pivot, certified>
     """
-    return search_near(
-        fun, certificate, delta, eps, seed=seed, deadline=deadline, max_work=max_work
-    ).certificate
-
-
-@dataclass(frozen=True)
-class NearSearch:
-    """What a search for a near certificate ended with.
-
-    Attributes
-    ----------
-    certificate : NearCertificate or None
-        The best proof found.
-    note : str
-        "proved", or why nothing as good as requested was proved.
-    """
-
-    certificate: NearCertificate | None
-    note: str
+    budget = Budget(deadline, max_work)
+    return search_near(fun, certificate, delta, eps, seed, budget).certificate
 
 
 def search_near(
-    fun: Expression,
-    certificate: GoldsteinCertificate,
-    delta: float,
-    eps: float,
-    *,
-    seed: int = 0,
-    deadline: float | None = None,
-    max_work: int | None = MAX_WORK,
-) -> NearSearch:
+    fun: Expression, certificate: GoldsteinCertificate, delta: float, eps: float, seed: int = 0,
+    budget: Budget | None = None,
+) -> Attempt:  # fmt: skip
     """Search as `near_certificate` does, and say how the search ended.
 
     Examples
@@ -410,9 +382,8 @@ def search_near(
     >>> search_near(F, around, delta=0.01, eps=0.01).note
     'not proved: the best pivot found has eps = 1, asked for 0.01'
     """
-    budget = Budget(deadline, max_work)
-    prover = _Prover(fun, certificate, float(delta), float(eps), seed, budget)
-    stopped = ""
+    search = PivotSearch(fun, certificate, delta, eps, budget or Budget(None, MAX_WORK))
+    prover, stopped = _Prover(search, seed), ""
     try:
         with np.errstate(all="ignore"):  # what overflows is no pivot, and no proof rests on it
             prover.run()
@@ -420,30 +391,21 @@ def search_near(
         stopped = f"the search for a pivot {limit}"
     best = prover.best
     if best is not None and best.eps <= eps:
-        return NearSearch(best, "proved")
+        return Attempt(best, "proved")
     if best is None:
         why = stopped or f"no pivot was found within delta = {delta:g}"
     else:
         why = f"{stopped}; t" if stopped else "t"
         why += f"he best pivot found has eps = {best.eps:.3g}, asked for {eps:g}"
-    return NearSearch(best, f"not proved: {why}")
+    return Attempt(best, f"not proved: {why}")
 
 
 class _Prover:
     """Proofs at the candidates of a search; the best is kept."""
 
-    def __init__(
-        self,
-        fun: Expression,
-        certificate: GoldsteinCertificate,
-        delta: float,
-        eps: float,
-        seed: int,
-        budget: Budget,
-    ) -> None:
-        self.fun, self.delta, self.eps, self.budget = fun, delta, eps, budget
-        self.search = PivotSearch(fun, certificate, delta, eps, budget)
-        self.form = self.search.form
+    def __init__(self, search: PivotSearch, seed: int) -> None:
+        self.search, self.form = search, search.form
+        self.delta, self.eps, self.budget = search.delta, search.eps, search.budget
         self.rng = stream(seed, 0, "near")
         self.best: NearCertificate | None = None
 
