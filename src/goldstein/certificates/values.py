@@ -275,22 +275,6 @@ def differences_at(
         yield first, (asked[0] - asked[1]) / spans, largest
 
 
-def draw_differences(
-    values_at: Many, places: Places, samples: int, rng: np.random.Generator
-) -> Draws:
-    """Draw samples of the randomised differences of one function; see the module."""
-    free = np.flatnonzero(places.widths > 0)
-    dim = places.widths.size
-    vectors, steepest, largest = np.zeros((samples, dim)), np.zeros(dim), 0.0
-    for point, weight in zip(places.points, places.weights):
-        for first, found, size in differences_at(values_at, point, places.widths, samples, rng):
-            slopes = found[..., 0]
-            vectors[first : first + len(slopes), free] += weight * slopes
-            steepest[free] = np.maximum(steepest[free], np.abs(slopes).max(axis=0))
-            largest = max(largest, float(size[0]))
-    return Draws(vectors, steepest, largest)
-
-
 def upper_bound(
     draws: Matrix, slopes: Vector, box: Box, x: Vector, miss: float, spare: float = 0.0
 ) -> float:
@@ -332,7 +316,16 @@ class OfFunction:
 
     def draw(self, samples: int, rng: np.random.Generator) -> Draws:
         """Draw samples; `steepest` and `largest_value` are bounds of their terms, summed."""
-        return draw_differences(self.values_at, self.places, samples, rng)
+        widths = self.places.widths
+        free = np.flatnonzero(widths > 0)
+        vectors, steepest, largest = np.zeros((samples, widths.size)), np.zeros(widths.size), 0.0
+        for point, weight in zip(self.places.points, self.places.weights):
+            for first, found, size in differences_at(self.values_at, point, widths, samples, rng):
+                slopes = found[..., 0]
+                vectors[first : first + len(slopes), free] += weight * slopes
+                steepest[free] = np.maximum(steepest[free], np.abs(slopes).max(axis=0))
+                largest = max(largest, float(size[0]))
+        return Draws(vectors, steepest, largest)
 
     def quantum(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
         """Return the size of the steps in which values change, beyond what slopes allow."""
