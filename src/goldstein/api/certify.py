@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
@@ -37,7 +38,7 @@ from goldstein.certificates import (
 )
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
-from goldstein.construction.cold import certificate_from, look_at_far_ends
+from goldstein.construction.cold import Cold, look_at_far_ends
 from goldstein.construction.judge import describe
 from goldstein.display import InNotebooks, Plotted
 from goldstein.errors import InputError, InputTypeError, KinkError
@@ -266,7 +267,8 @@ def stationarity_curve(
     certificates: list[GoldsteinCertificate] = []
     for radius in radii:
         found.descent = None
-        certificate = certificate_from(found, point, float(radius), eps, counted, meta)
+        target = Request(eps, float(radius), seed)
+        certificate = Cold(counted, point, target, meta).certificate(found)
         if certificates and certificates[-1].eps < certificate.eps:
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
         certificates.append(certificate)
@@ -398,10 +400,10 @@ def certify_data(
         with counted.reserved(min(8, int(budget) // 2)):
             look_at_far_ends(counted, point, float(delta), eps, seed, found)
         done = found.descent is not None and bool(found.points)
-        certificate = certificate_from(
-            found, point, float(delta), eps, counted, meta,
-            deadline=0.0 if done else float("inf"), confirm=False,  # passes over the data are dear
-        )  # fmt: skip
+        target, deadline = Request(eps, float(delta), seed), 0.0 if done else math.inf
+        # Passes over the data are dear.
+        cold = Cold(counted, point, target, meta, deadline, confirm=False)
+        certificate = cold.certificate(found)
     return replace(certificate, meta={**certificate.meta, **oracle.meta}, digest="")
 
 

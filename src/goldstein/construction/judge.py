@@ -16,7 +16,7 @@ from goldstein.certificates.verifying import confirmed
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.checker.constrained.box import as_box
-from goldstein.construction.cold import certificate_from
+from goldstein.construction.cold import Cold, better
 from goldstein.construction.goldstein_claim import (
     COARSE,
     Construction,
@@ -175,7 +175,7 @@ class Judge:
             self.oracle.reserved(keep),
         ):
             meta = {"seed": request.seed, **self.meta}
-            return certificate_from(found, x, request.delta, request.eps, self.oracle, meta)
+            return Cold(self.oracle, x, request, meta).certificate(found)
         return None
 
     def suspect(self, state: State) -> None:
@@ -254,7 +254,7 @@ class Judge:
                 except BallTooSmallError:  # the run has ended for another reason
                     return None
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
-                claim = _better(claim, self._afresh(state.x, Enrichment()))
+                claim = better(claim, self._afresh(state.x, Enrichment()))
             return claim
         return None
 
@@ -342,15 +342,6 @@ class Judge:
             for j in far.nonzero()[0].tolist():
                 built.tell(j, evidence.gradients[asked[j]], math.sqrt(squares[j]))
         return built, fresh
-
-
-def _better(
-    one: GoldsteinCertificate | None, other: GoldsteinCertificate | None
-) -> GoldsteinCertificate | None:
-    """Return the one with the smaller bound."""
-    if one is None or other is None:
-        return one or other
-    return min(one, other, key=lambda certificate: certificate.eps)
 
 
 def _heaviest(evidence: Evidence, most: int) -> Evidence:
