@@ -469,12 +469,7 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
     digest: str = ""
 
     def verify(
-        self,
-        fun: Described,
-        *,
-        bounds: Any = None,
-        constraints: Any = (),
-        seed: int | None = None,
+        self, fun: Described, *, bounds: Any = None, constraints: Any = (), seed: int | None = None
     ) -> Verification:
         """Re-derive everything in exact arithmetic from the expressions.
 

@@ -259,16 +259,13 @@ class Limited(Reduction):
         system, checks = self.problem.constraints, self.run.options.check_gradient
         if not checks or system.linear.all() or not self._wrong([Component(system)], x):
             return ""
-        each: list[Oracle] = [Component(system, i) for i in range(system.size)]
-        return ", ".join(self._wrong(each, x))
+        return ", ".join(self._wrong([Component(system, i) for i in range(system.size)], x))
 
-    def _wrong(self, functions: list[Oracle], x: Vector) -> list[str]:
+    def _wrong(self, functions: Sequence[Oracle], x: Vector, radius: float = 0.0) -> list[str]:
         """Return the names of functions whose gradients differences of values contradict."""
-        radius = max(self.request.delta, 1e-3 * max(1.0, float(np.abs(x).max())))
-        return [f.name for f in functions if self._is_wrong(f, x, radius)]
-
-    def _is_wrong(self, f: Oracle, x: Vector, radius: float) -> bool:
-        return gradient_is_wrong(f, x, radius, self.request.seed, self.problem.box)
+        radius = radius or max(self.request.delta, 1e-3 * max(1.0, float(np.abs(x).max())))
+        seed, box = self.request.seed, self.problem.box
+        return [f.name for f in functions if gradient_is_wrong(f, x, radius, seed, box)]
 
     def claim(self, x: Vector) -> KKTCertificate:
         """State how close to KKT a point is, without moving it."""
@@ -285,12 +282,10 @@ class Limited(Reduction):
                 f"no gradient could be had within {request.delta:g} of x; raise max_calls or delta."
             )
         system = problem.constraints
-        functions: list[Oracle] = [
-            Component(system, i) for i in certificate.active if not system.linear[i]
-        ]
-        for f in [*functions, problem.f]:
+        curved = [Component(system, i) for i in certificate.active if not system.linear[i]]
+        for f in (*curved, problem.f):
             with contextlib.suppress(OutOfCalls):
-                if self._is_wrong(f, x, request.delta):
+                if self._wrong([f], x, request.delta):
                     raise WrongGradientError(f.name)
         with contextlib.suppress(OutOfCalls):
             stated = confirmed(certificate, problem.f, problem.box, system, request.seed, True)

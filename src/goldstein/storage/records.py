@@ -70,7 +70,8 @@ _ARRAYS = [f.name for f in fields(Result) if f"{f.type}".startswith("NDArray")]
 
 def _written(result: Result) -> tuple[dict[str, Any], Arrays]:
     """Return the fields of a result that need no words of their own, and its forces."""
-    known = {name: _unboxed(getattr(result, name)) for name in (*_SCALARS, *_OPTIONAL)}
+    known = {name: getattr(result, name) for name in (*_SCALARS, *_OPTIONAL)}
+    known = {name: v.item() if isinstance(v, np.generic) else v for name, v in known.items()}
     forces = {name: part for name in _ARRAYS if (part := getattr(result, name)) is not None}
     return {**known, "status": result.status.name}, forces
 
@@ -172,10 +173,6 @@ def certificate_from_parts(name: str, arrays: Arrays, written: dict[str, Any] | 
 
 def _below(prefix: str, arrays: Arrays) -> Arrays:
     return {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
-
-
-def _unboxed(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def read_run(folder: Path) -> Result:

@@ -325,6 +325,3 @@ class CurvedKinks:
         slope = part.backward(factors, found).fractions
         total = sum((value[0] * factors).fractions, Fraction(0))
         return total - s.level, dict(zip(part.places.tolist(), slope))
-
-
-__all__ = ["CurvedKinks", "Surface"]

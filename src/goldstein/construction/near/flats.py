@@ -19,10 +19,11 @@ from scipy.linalg import qr, solve_triangular
 from scipy.optimize import root
 
 from goldstein.calculus.operators import row_norms
+from goldstein.calculus.rows import Row
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.nodes import Affine, Max, Node, Order, Piecewise, Rowwise
 from goldstein.checker.rationals import nearest_float
-from goldstein.construction.near.kinks import Kinks, Row
+from goldstein.construction.near.kinks import Kinks
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import point_on
 

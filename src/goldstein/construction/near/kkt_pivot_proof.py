@@ -20,12 +20,7 @@ from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.operators import linear, sum_entries
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.near import (
-    Attempt,
-    NearCertificate,
-    prove_near_kkt,
-    separating,
-)
+from goldstein.certificates.near import Attempt, NearCertificate, prove_near_kkt, separating
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
