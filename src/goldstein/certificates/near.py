@@ -71,19 +71,19 @@ def separating(
         cert.normal, problem.box.fixed, np.array([*map(_near, rows)]).reshape(-1, d), weights
     )
     random = rng.standard_normal((RANDOM, d))
-    ways = np.concatenate([cert.constraint_directions, cert.directions, random])
+    directions = np.concatenate([cert.constraint_directions, cert.directions, random])
     for _ in range(LOOKS):
         for i in some:
-            for way in np.concatenate([ways, -ways]):
+            for direction in np.concatenate([directions, -directions]):
                 with suppress(NotCertifiableError):  # this direction stays on a kink
-                    row = _near(problem.limit(cert, i, way)[0])
+                    row = _near(problem.limit(cert, i, direction)[0])
                     hull.add(i, math.copysign(1.0, cert.multipliers[i]) * row)
         q, v = hull.separation()
         if q <= DEGENERATE:
             return
         yield _tangent(v, rows, hull)
         noise = rng.standard_normal((RANDOM, d)) / math.sqrt(d)
-        ways = np.concatenate([v[None], v + 1e-3 * noise, v + 1e-6 * noise])
+        directions = np.concatenate([v[None], v + 1e-3 * noise, v + 1e-6 * noise])
 
 
 def _near(row: Row) -> Vector:

@@ -116,17 +116,17 @@ def look_at_far_ends(
             previous = norm
             ratio = narrow(norm / steepest, x.size)
             reach = inner * (1.0 - ratio * rng.random() / 8.0)
-            way = _next_offset(np.array(found.points) - x, np.array(found.gradients), m, reach)
-            y = x + (1.0 - ratio / 8.0) * way + reach * ratio / 8.0 * tilt(rng, m, norm)
+            offset = _next_offset(np.array(found.points) - x, np.array(found.gradients), m, reach)
+            y = x + (1.0 - ratio / 8.0) * offset + reach * ratio / 8.0 * tilt(rng, m, norm)
         if norm <= eps:
             _keep_few(found, eps)
         elif len(found.points) > 1 and oracle.has_value:
             # The value at the last point came with its gradient where that is cheap.
-            fall, way = -oracle.value(found.points[-1]), found.points[-1] - x
+            fall, offset = -oracle.value(found.points[-1]), found.points[-1] - x
             fall += oracle.value(x)
             if fall > 0.25 * radius * norm:
-                found.descent_step = math.sqrt(way @ way)
-                found.descent, found.descent_fall = way / found.descent_step, fall
+                found.descent_step = math.sqrt(offset @ offset)
+                found.descent, found.descent_fall = offset / found.descent_step, fall
     except OutOfCalls:
         return
 
@@ -137,10 +137,10 @@ def _next_offset(offsets: Matrix, gradients: Matrix, m: Vector, radius: float) -
         far_end: Vector = m * (-radius / math.sqrt(m @ m))
         return far_end
     weights = shortest_in_ball(offsets, gradients, radius)
-    way, left = weights @ offsets, weights @ gradients
-    way -= BEYOND * radius / (math.sqrt(left @ left) or 1.0) * left
-    way *= min(1.0, radius / math.sqrt(way @ way))
-    return way
+    offset, left = weights @ offsets, weights @ gradients
+    offset -= BEYOND * radius / (math.sqrt(left @ left) or 1.0) * left
+    offset *= min(1.0, radius / math.sqrt(offset @ offset))
+    return offset
 
 
 def _keep_few(found: Enrichment, eps: float) -> None:

@@ -160,7 +160,7 @@ class Construction:
         #: Whether the claim was looked at next to its points.
         self.looked = True
         # What was found beside points; None where that is a kink.
-        self._beside: dict[int, Matrix | None] = {}
+        self._neighbours: dict[int, Matrix | None] = {}
         #: Rows next to which gradients jump: points within a few perturbation radii of a kink.
         self.unsteady: set[int] = set()
 
@@ -290,8 +290,8 @@ class Construction:
         if all(j in self._told for j in names) and self._is_far(rows):
             looks = np.array([[self._told[j][0] for j in names]])
         else:
-            part = self._look([j for j in names if j not in self._beside])
-            known = [self._beside[j] for j in names]
+            part = self._look([j for j in names if j not in self._neighbours])
+            known = [self._neighbours[j] for j in names]
             if any(found is None for found in known):
                 return math.inf
             looks = np.swapaxes(np.array(known), 0, 1)
@@ -317,16 +317,16 @@ class Construction:
         Of two opposite places one is beyond a kink that is nearer than they are.
         """
         far = min(max(LEAST, FARTHEST * self.delta / self._width), RADII)
-        ways = (1.0, -1.0) if self._width > FINE * self.delta else (1.0,)
+        signs = (1.0, -1.0) if self._width > FINE * self.delta else (1.0,)
         places = []
         for y in self.points[names]:
             step = self.place.perturbed(self.rng, y, far) - y
-            places += [self.place.inside(y + sign * step) for sign in ways]
+            places += [self.place.inside(y + sign * step) for sign in signs]
         answers = list(self.oracle.gradients_at(np.array(places))) if names else []
         for k, j in enumerate(names):
-            found = answers[len(ways) * k : len(ways) * (k + 1)]
+            found = answers[len(signs) * k : len(signs) * (k + 1)]
             kink = any(g is None for g in found)
-            self._beside[j] = None if kink else np.array(found)
+            self._neighbours[j] = None if kink else np.array(found)
             self.unsteady.update([j] if kink else [])
         if self.x.size < MANY_VARIABLES:
             seen = [(y, g) for y, g in zip(places, answers) if g is not None]
@@ -403,7 +403,7 @@ class Construction:
         heaviest = int(weights.argmax())
         y, g = (several[heaviest] for several in self._taken(rows))
         allowed = SAME * norm_upper(g) + NOISE * eps
-        known = self._beside.get(int(rows[heaviest]))
+        known = self._neighbours.get(int(rows[heaviest]))
         if known is not None and norm_upper(known[0] - g) <= allowed:
             return
         try:

@@ -315,8 +315,8 @@ class Judge:
         built = self._state_inside(evidence.x, *fresh)
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
-            ways = points - taken(evidence.points, asked)
-            squares = np.vecdot(ways, ways)
+            moves = points - taken(evidence.points, asked)
+            squares = np.vecdot(moves, moves)
             far = squares >= np.vecdot(built.radii, built.radii)
             for j in far.nonzero()[0].tolist():
                 built.tell(j, evidence.gradients[asked[j]], math.sqrt(squares[j]))

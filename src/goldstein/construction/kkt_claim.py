@@ -234,13 +234,13 @@ class Around:
     def enrich(self, eps: float, patience: int, deadline: float = math.inf) -> Combination | None:
         """Add points against the current vector until it is short, or nothing is gained."""
         rng = stream(self.seed, len(self.points), "kkt")
-        fold = self.problem.box.reflect
+        reflect = self.problem.box.reflect
         milestone, since = math.inf, 0
         found: Combination | None = None
         try:
             while since < patience and time.perf_counter() < deadline:
                 if not self.points:
-                    self.ask(fold(uniform_in_ball(rng, self.x, self.delta)))
+                    self.ask(reflect(uniform_in_ball(rng, self.x, self.delta)))
                     since += 1
                     continue
                 self.look_for_limits()
@@ -255,14 +255,14 @@ class Around:
                     continue
                 ratio = narrow(found.length / max(steep, found.length), self.x.size)
                 y = conic_point(rng, self.x, found.vector, found.length, self.delta, ratio)
-                self.ask(fold(y))
+                self.ask(reflect(y))
                 since += 1
         except OutOfCalls:
             pass
         return self.combine() if self.points else None
 
     def state(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
-        """Return the claim of a combination, its eps such that it holds a hair beside too."""
+        """Return the claim of a combination, its eps such that it holds at perturbed points, too."""
         certificate = self._plain(found, meta)
         factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])

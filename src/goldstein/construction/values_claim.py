@@ -48,7 +48,7 @@ DEFAULT = 200
 PILOT, USUAL = 8, 64
 
 #: Values kept back for a look at how fine values are.
-SURVEY = 520
+QUANTISATION = 520
 
 #: Room for fresh draws: standard deviations of the mean, and a part of the whole.
 SPARE, ROOM = 6.0, 1.05
@@ -193,7 +193,7 @@ def look(source: OfFunction, oracle: CountedOracle, x: Vector, how: Statistics) 
     """
     rng, cost = how.stream("differences"), source.places.cost
     request, box = how.request, how.box
-    spare = int(min(oracle.limit - oracle.calls, 2**53)) - SURVEY
+    spare = int(min(oracle.limit - oracle.calls, 2**53)) - QUANTISATION
     if spare < (PILOT + FEWEST) * cost or cost == 0:
         return None
     pilot = source.draw(PILOT, rng)

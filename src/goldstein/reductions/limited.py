@@ -361,11 +361,11 @@ def restored(
         violated = excess != 0.0
         if not violated.any() or idle >= PATIENCE:
             break
-        # A violated constraint is often on a kink: it is asked a speck beside.
+        # A violated constraint is often on a kink: it is asked at a perturbed point.
         rng = stream(seed, step, "restore")
-        speck = 1e-9 * max(reach, 1e-12) * rng.standard_normal(y.size)
+        nudge = 1e-9 * max(reach, 1e-12) * rng.standard_normal(y.size)
         try:
-            rows = system.rows(box.clip(box.reflect(y + speck)))
+            rows = system.rows(box.clip(box.reflect(y + nudge)))
         except KinkError:
             continue
         aim = excess + np.where(system.equal, 0.0, np.sign(excess) * beyond)

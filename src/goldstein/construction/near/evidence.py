@@ -1,7 +1,6 @@
-"""Evidence at a point, searched in float64: directions out of it whose gradients nearly cancel.
+"""The shortest vector of a Clarke subdifferential, searched in float64.
 
-Which pieces rule beside the point, direction by direction, and the shortest vector of what is found
-there. Nothing here is trusted.
+The answer is evidence: directions out of the point, and weights. Nothing here is trusted.
 """
 
 from __future__ import annotations
@@ -13,79 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from goldstein.calculus.evaluation import Pieces
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.nodes import Norm2, Order, Piecewise
 from goldstein.checker.sides import Point, Side
-from goldstein.construction.near.kinks import Kink, Kinks, LocalModel, floats
+from goldstein.construction.near.kinks import Kinks, LocalModel, floats
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull import Hull, min_norm_weights
-
-#: Rates of change closer than this, relative to the rows, do not decide.
-UNDECIDED = 1e-11
-
-
-class FloatSides:
-    """The pieces beside a point, direction by direction.
-
-    Where all kinks through the point are ties of affine entries, their rates of change along a
-    direction decide, in float64; elsewhere the checker is asked.
-    """
-
-    def __init__(self, form: Kinks, point: Point) -> None:
-        self.form, self.point = form, point
-        kinks = form.active(point)
-        self._simple = all(
-            form.affine(k) and not isinstance(form.nodes[k], Norm2 | Order) for k, _, _ in kinks
-        )
-        #: Entries of one node; or ties of one row.
-        self._parts: list[tuple[list[Kink], Matrix, Vector]] = []
-        if self._simple:
-            rows, groups = form.rows(point, kinks), dict[tuple[int, int], list[int]]()
-            for j, (k, _, level) in enumerate(kinks):
-                tied = not isinstance(form.nodes[k], Piecewise)
-                if tied or rows[j].any():
-                    groups.setdefault((k, level if tied else -1), []).append(j)
-            self._parts = [
-                ([kinks[j] for j in some], rows[some], np.linalg.norm(rows[some], axis=1))
-                for some in groups.values()
-            ]
-
-    def pieces(self, direction: Vector) -> Pieces | None:
-        """Return the pieces beside the point, or None where the direction does not decide."""
-        if not self._simple:
-            try:
-                return Side(self.point, direction).pieces
-            except NotCertifiableError:
-                return None
-        pieces = dict(self.point.pieces)
-        size = float(np.linalg.norm(direction))
-        for kinks, rows, lengths in self._parts:
-            k = kinks[0].k
-            rates, slack = rows @ direction, UNDECIDED * size * lengths
-            chosen = pieces[k].copy()
-            if isinstance(self.form.nodes[k], Piecewise):
-                if (np.abs(rates) <= slack).any():
-                    return None
-                _, entries, levels = np.array(kinks).T
-                chosen[entries] = levels + (rates > 0)
-            else:
-                best = _winner(rates, slack)
-                if best is None:
-                    return None
-                chosen[kinks[best].level] = kinks[best].entry
-            pieces[k] = chosen
-        return pieces
-
-
-def _winner(rates: Vector, slack: Vector) -> int | None:
-    """Return the place of the largest rate; None if another one comes close without being equal."""
-    best = int(rates.argmax())
-    gap = rates[best] - rates
-    close = (gap > 0) & (gap <= slack + slack[best])
-    return None if close.any() else best
-
 
 #: Directions against the shortest vector, generated one after the other.
 ROUNDS = 200
@@ -124,7 +56,7 @@ def generic_evidence(
     """
     budget = budget or Budget()
     point = floats(at.y)
-    sides, hull = FloatSides(form, at), Hull(point.size)
+    hull = Hull(point.size)
     usable: list[Vector] = []
     seen: set[bytes] = set()
 
@@ -133,10 +65,10 @@ def generic_evidence(
         before = len(usable)
         for v in some:
             budget.spend()
-            pieces = sides.pieces(v)
-            if pieces is None:
+            try:
+                gradient = form.gradient(point, Side(at, v).pieces)
+            except NotCertifiableError:  # this direction stays on a kink
                 continue
-            gradient = form.gradient(point, pieces)
             key = gradient.tobytes()
             if key not in seen and np.isfinite(gradient).all():
                 seen.add(key)

@@ -100,8 +100,8 @@ class _Penalty:
         # Larger than the multipliers, so that no limit is worth crossing; powers of two, so that
         # rationals stay short.
         self.rho = _power_of_two(4.0 * (np.abs(hint.multipliers) + steep / max(short, 1e-6)))
-        pull = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
-        self._wall = float(_power_of_two(np.array([4.0 * pull]))[0])
+        slope = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
+        self._wall = float(_power_of_two(np.array([4.0 * slope]))[0])
         #: Affine pieces, exact in float64, of the constraints with a multiplier that have kinks.
         self.flat = {
             i: piece

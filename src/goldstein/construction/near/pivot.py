@@ -27,7 +27,6 @@ from goldstein.construction.near.curved_kinks import CurvedKinks, Surface
 from goldstein.construction.near.evidence import (
     Evidence,
     additive_evidence,
-    box_shares,
     generic_evidence,
 )
 from goldstein.construction.near.flats import (
@@ -51,7 +50,7 @@ Sides = NDArray[np.bool_]
 #: Rounds of adding kinks that a projection crossed.
 REPAIRS = 12
 
-#: Kinks added or dropped, one by one, from one start.
+#: Kinks added, one by one, from one start.
 EXCHANGES = 40
 
 #: A point along a flat is good enough once the gradient there is this part of eps.
@@ -90,12 +89,11 @@ class PivotSearch:
     def candidates(self) -> Iterator[tuple[Flat, Vector]]:
         """Yield flats, and points of them within delta of x."""
         for equations, base in self._starts():
-            for flat, point in self._exchanges(equations, base):
+            for flat, point in self._exchanged(equations, base):
                 key = (tuple(sorted(e.key for e in flat.equations)), point.round(12).tobytes())
-                if key in self._tried:
-                    continue
-                self._tried.add(key)
-                yield flat, point
+                if key not in self._tried:
+                    self._tried.add(key)
+                    yield flat, point
 
     def curved_points(self) -> Iterator[tuple[list[Surface], Vector]]:
         """Yield points within delta of x where curved kinks meet, in float64."""
@@ -187,8 +185,8 @@ class PivotSearch:
                     close.append(equation)
         return close
 
-    def _exchanges(self, equations: list[Equation], base: Vector) -> Iterator[tuple[Flat, Vector]]:
-        """Walk from flat to flat: add the kink that is met, drop the kinks that are not needed."""
+    def _exchanged(self, equations: list[Equation], base: Vector) -> Iterator[tuple[Flat, Vector]]:
+        """Walk from flat to flat, adding the kink that is met, until none is."""
         placed = self._repaired(equations, base)
         if placed is None:
             return
@@ -196,18 +194,13 @@ class PivotSearch:
         for _ in range(EXCHANGES):
             target = self._smooth_step(flat, point)
             crossing, stop = self._first_crossing(flat, point, target)
-            if crossing is not None:
-                flat = Flat([*flat.equations, crossing], point.size, stop, self.budget)
-                point = flat.project(stop)
-                if not np.isfinite(point).all():
-                    return
-                continue
-            point = target
-            yield flat, point
-            needed = self._needed(flat, point)
-            if len(needed) == len(flat.equations):
+            if crossing is None:
+                yield flat, target
                 return
-            flat = Flat(needed, point.size, point, self.budget)
+            flat = Flat([*flat.equations, crossing], point.size, stop, self.budget)
+            point = flat.project(stop)
+            if not np.isfinite(point).all():
+                return
 
     def _repaired(self, equations: list[Equation], base: Vector) -> tuple[Flat, Vector] | None:
         """Project on the kinks; kinks crossed on the way from the points are added."""
@@ -283,27 +276,6 @@ class PivotSearch:
         answer: Matrix = flat.tangent.T @ self._hessian @ flat.tangent
         return answer
 
-    def _needed(self, flat: Flat, point: Vector) -> list[Equation]:
-        """Return the equations whose kinks the shortest box combination uses in the interior."""
-        if not flat.equations or any(e.key[0] < 0 for e in flat.equations):
-            return flat.equations
-        exact = flat.project_exactly(point, SLACK * self.delta, self.budget)
-        if exact is None:
-            return flat.equations
-        try:
-            here = self.form.examine(exact)
-            if not self.form.is_additive(self.form.active(here)):
-                return flat.equations
-            model = local_model(self.form, here)
-            shares = box_shares(model)
-        except NotCertifiableError:
-            return flat.equations
-        inner = {kink for kink, share in zip(model.kinks, shares) if 1e-7 < share < 1.0 - 1e-7}
-        return [e for e in flat.equations if e.key in inner]
-
-
-#: Newton steps below the spacing of floats.
-REFINEMENTS = 4
 
 #: Random directions tried at a pivot, beside a few.
 RANDOM_DIRECTIONS = 200
@@ -423,8 +395,7 @@ class _Prover:
             pivot = flat.project_exactly(point, SLACK * self.delta, self.budget)
             if pivot is None:
                 continue
-            proof = self.prove(pivot)
-            if self._keep(proof) or self._keep(self.refined(flat, proof)):
+            if self._keep(self.prove(pivot)):
                 return
 
     def _keep(self, proof: NearCertificate | None) -> bool:
@@ -485,36 +456,6 @@ class _Prover:
         weights = min_norm_weights(proof.gradients)
         reached = float(np.linalg.norm(weights @ proof.gradients))
         return weights if reached < 0.9 * proof.eps else None
-
-    def refined(self, flat: Flat, proof: NearCertificate | None) -> NearCertificate | None:
-        """Improve a pivot by Newton steps below the spacing of floats, as long as that helps.
-
-        Where the curvature is large, even neighbouring floats have gradients far apart; a rational
-        pivot may lie between them.
-        """
-        for _ in range(REFINEMENTS):
-            if proof is None or proof.eps <= self.eps or flat.free > DENSE_DIM:
-                return proof
-            pieces = self.form.examine(proof.exact_pivot).pieces
-            tangent = flat.tangent
-            slope = partial(self.search.slope_along, flat, proof.pivot, pieces)
-            share = proof.weights / proof.weights.sum()
-            derivative = curvature(slope, flat.free, self.delta)
-            if not (derivative.any() and np.isfinite(derivative).all()):
-                return proof
-            left, values, right = np.linalg.svd(derivative)
-            kept = values > 1e-12 * values[0]
-            rest = left[:, kept].T @ (tangent.T @ (share @ proof.gradients))
-            step = -tangent @ (right[kept].T @ (rest / values[kept]))
-            if not np.isfinite(step).all():
-                return proof
-            base = [q + Fraction(float(s)) for q, s in zip(proof.exact_pivot, step)]
-            exact = flat.project_exactly(base, SLACK * self.delta, self.budget)
-            better = None if exact is None else self.prove(exact)
-            if better is None or not better.eps < 0.5 * proof.eps:
-                return proof
-            proof = better
-        return proof
 
     def evidence(self, here: Point) -> Evidence | None:
         """Search directions whose limits of gradients nearly cancel."""
