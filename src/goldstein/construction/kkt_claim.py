@@ -262,7 +262,7 @@ class Around:
         return self.combine() if self.points else None
 
     def state(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
-        """Return the claim of a combination, its eps such that it holds at perturbed points, too."""
+        """Return the claim of a combination; its eps holds at perturbed points, too."""
         certificate = self._plain(found, meta)
         factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
