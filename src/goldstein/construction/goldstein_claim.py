@@ -66,10 +66,6 @@ ATTEMPTS = 4
 #: A check may find f to be coarser than whoever states the claim: by this factor.
 MORE = 2.0
 
-#: Where points are next to kinks, a few draws may miss what every twentieth check meets: they are
-#: displaced by so many times more than a check will.
-CROWDED = 64.0
-
 #: Beside so few points one look comes first in many variables, too: where it changes nothing, it is
 #: all that is needed.
 FEW = 4
@@ -356,10 +352,7 @@ class Construction:
 
     def _resampled(self, rows: Indices, weights: Vector, goal: float) -> float:
         """Return the bound that a check finds at perturbed points, with better weights there."""
-        reach: Vector | float = MORE * self.place.resolution
-        if not self.unsteady.isdisjoint(rows.tolist()):
-            reach = np.maximum(reach, CROWDED * self._width * math.sqrt(self.x.size))
-        wide = Neighbourhood(self.x, self.delta, self.place.box, reach)
+        wide = Neighbourhood(self.x, self.delta, self.place.box, MORE * self.place.resolution)
         return resample(
             lambda _, y: self.oracle.gradient(y), wide, self._taken(rows)[0],
             np.zeros(rows.size, dtype=np.intp), weights,
