@@ -14,7 +14,7 @@ The near-KKT certificate: an exactly feasible pivot near x, and multipliers prov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from fractions import Fraction
@@ -58,18 +58,16 @@ Row = Sequence[Fraction]
 
 
 def separating(
-    problem: ExactProblem, cert: Any, some: list[int], rows: list[Row], seed: int,
-    weights: Callable[..., Any] = shortest_weights,
-) -> Iterator[list[Fraction]]:  # fmt: skip
+    problem: ExactProblem, cert: Any, some: list[int], rows: list[Row], seed: int
+) -> Iterator[list[Fraction]]:
     """Propose directions across which no row leads and along which some constraints rise.
 
     Some limits of gradients propose one; who asks for the next one has found others that do not
     agree: then one looks along it.
     """
     rng, d = np.random.default_rng(seed), cert.x.size
-    hull = Hull(
-        cert.normal, problem.box.fixed, np.array([*map(_near, rows)]).reshape(-1, d), weights
-    )
+    known = np.array([*map(_near, rows)]).reshape(-1, d)
+    hull = Hull(cert.normal, problem.box.fixed, known, shortest_weights)
     random = rng.standard_normal((RANDOM, d))
     directions = np.concatenate([cert.constraint_directions, cert.directions, random])
     for _ in range(LOOKS):

@@ -22,7 +22,7 @@ from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, OutOfCalls, UnresolvedError
 from goldstein.numerics.hull import MANY_VARIABLES
-from goldstein.numerics.hull_problems import shortest_weights
+from goldstein.numerics.hull_problems import shortest_weights, sparse_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, as_oracle
 from goldstein.storage.codec import Stored, is_layout
@@ -80,6 +80,25 @@ def with_layout(certificate: Any, layout: Layout | None) -> Any:
     if certificate is None or layout is None or not hasattr(certificate, "layout"):
         return certificate
     return replace(certificate, layout=layout, own_layout=True, digest="")
+
+
+def digest_after(certificate: Any) -> str:
+    """Return the digest of a certificate made of this one: an altered one stays altered."""
+    return "" if certificate.digest == certificate.content_digest() else certificate.digest
+
+
+def thinned(certificate: C) -> C:
+    """Return a certificate with at most d + 1 gradients, with the same combination (Caratheodory).
+
+    It is kept up to rounding, or shortened.
+    """
+    claim: Any = certificate
+    weights = sparse_weights(claim.weights, claim.gradients)
+    used = np.flatnonzero(weights > 0)
+    points, gradients = claim.points[used], claim.gradients[used]
+    return replace(
+        claim, points=points, gradients=gradients, weights=weights[used], digest=digest_after(claim)
+    )
 
 
 def in_layout(certificate: Any) -> str:

@@ -283,17 +283,6 @@ def lacks_gradient(constraints: Any) -> bool:
     return any(group.jac is None for group in groups)
 
 
-def system_identity(constraints: Any, dim: int) -> list[Any]:
-    """Describe constraints, without asking them, for a checkpoint."""
-    return [[group.name, _digest_of_numbers(group)] for group in as_groups(constraints, dim)]
-
-
-def _digest_of_numbers(group: Group) -> str:
-    limits = [np.asarray(side, dtype=object).tolist() for side in (group.lower, group.upper)]
-    matrix = np.array(group.parts).tobytes() if group.linear else b""
-    return hashlib.blake2b(repr(limits).encode() + matrix, digest_size=8).hexdigest()
-
-
 def given(constraints: Any) -> bool:
     """Whether there are any: None and an empty list mean none."""
     return constraints is not None and not (
@@ -392,6 +381,12 @@ class Problem:
         return self.box.contains(x) and bool((excess <= system.tolerances()).all())
 
 
+def _digest_of_numbers(group: Group) -> str:
+    limits = [np.asarray(side, dtype=object).tolist() for side in (group.lower, group.upper)]
+    matrix = np.array(group.parts).tobytes() if group.linear else b""
+    return hashlib.blake2b(repr(limits).encode() + matrix, digest_size=8).hexdigest()
+
+
 def limits_identity(bounds: Any, constraints: Any, dim: int) -> dict[str, Any]:
     """Describe bounds and constraints, without asking them, for a checkpoint."""
     if bounds is None and not given(constraints):
@@ -400,5 +395,8 @@ def limits_identity(bounds: Any, constraints: Any, dim: int) -> dict[str, Any]:
     limits = np.concatenate([box.lower, box.upper]).tobytes()
     return {
         "bounds": hashlib.blake2b(limits, digest_size=8).hexdigest(),
-        "constraints": system_identity(() if constraints is None else constraints, dim),
+        "constraints": [
+            [group.name, _digest_of_numbers(group)]
+            for group in as_groups(() if constraints is None else constraints, dim)
+        ],
     }

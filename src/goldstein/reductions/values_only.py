@@ -36,7 +36,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.oracles.function import ValueOracle
 from goldstein.oracles.problem import Problem
-from goldstein.reductions.base import Answer, Options, Reduction, Run, register_reduction
+from goldstein.reductions.base import Answer, Options, Reduction, Run, Standing, register_reduction
 from goldstein.reductions.functions import Violation
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
@@ -351,31 +351,22 @@ class ValuesOnly(Reduction):
             return self._differences.value(x)
 
 
-class _Translated(CountedOracle):
+class _Translated(Standing):
     """Counts questions, as a solver does; those who watch see the values that stood behind them."""
 
     def __init__(self, inner: Differences | TwoPoints, longest: float) -> None:
-        super().__init__(inner, None, longest)
-        self._source = inner.values
+        super().__init__(inner, inner.values, longest=longest)
         #: Values without one below all others, by more than noise, before a noisy search ends.
         self.patience: float = math.inf
         self.tired = False
-        self._lowest, self._since = math.inf, self._source.calls
-
-    @property
-    def billed(self) -> int:
-        return self._source.billed
-
-    def close(self) -> None:
-        super().close()
-        self._source.close()
+        self._lowest, self._since = math.inf, self.source.calls
 
     def value(self, x: Vector) -> float:
         found = super().value(x)
         noise = self.inner.stencil.noise if isinstance(self.inner, Differences) else 0.0
         if found < self._lowest - GAIN * noise:
-            self._lowest, self._since = found, self._source.calls
-        elif noise and self._source.calls - self._since > self.patience:
+            self._lowest, self._since = found, self.source.calls
+        elif noise and self.source.calls - self._since > self.patience:
             self.tired = True
             raise OutOfCalls("value")
         return found

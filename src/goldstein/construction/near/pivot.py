@@ -24,11 +24,7 @@ from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.sides import Point
 from goldstein.construction.near.curved_kinks import CurvedKinks, Surface
-from goldstein.construction.near.evidence import (
-    Evidence,
-    additive_evidence,
-    generic_evidence,
-)
+from goldstein.construction.near.evidence import Evidence, additive_evidence, generic_evidence
 from goldstein.construction.near.flats import (
     DENSE_DIM,
     TINY,
