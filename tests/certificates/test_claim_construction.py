@@ -81,6 +81,8 @@ def test_claims_next_to_a_kink_are_not_left_to_luck():
             step = resolution_of(CountedOracle(edge), x, delta, seed, known)
         except UnresolvedError:
             continue  # nothing is stated
-        claim = Construction(edge, x, delta, points, gradients, seed, step).claim(0.5)
+        built = Construction(edge, x, delta, points, gradients, seed)
+        built.place.resolution = step
+        claim = built.claim(0.5)
         if claim is not None and claim.eps <= 0.5:
             assert all(claim.verify(edge, seed=again).ok for again in range(10))

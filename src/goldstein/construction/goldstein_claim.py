@@ -136,22 +136,14 @@ class Construction:
     points, gradients : ndarray, shape (k, d)
     seed : int
         Seed of the displacements.
-    resolution : float or ndarray, shape (d,)
-        Steps that the function resolves; a check displaces points by no less.
     """
 
     def __init__(
-        self,
-        oracle: Oracle,
-        x: Vector,
-        delta: float,
-        points: Matrix,
-        gradients: Matrix,
-        seed: int,
-        resolution: Vector | float = 0.0,
+        self, oracle: Oracle, x: Vector, delta: float, points: Matrix, gradients: Matrix, seed: int
     ) -> None:
         self.oracle, self.x, self.delta, self.seed = oracle, x, delta, seed
-        self.place = Neighbourhood(x, delta, as_box(None, x.size), resolution)
+        #: Its `resolution` are steps that the function resolves; a check displaces by no less.
+        self.place = Neighbourhood(x, delta, as_box(None, x.size))
         self.points, self.gradients = points, gradients
         self.rng = stream(seed, len(points), "claim")
         # Gradients that are known next to points, and how far away.

@@ -265,10 +265,9 @@ class Judge:
     def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Construction:
         request = self.request
         self.oracle.require_visible(x, request.delta)
-        return Construction(
-            self.oracle, x, request.delta, points, gradients, request.seed,
-            self.resolution,
-        )  # fmt: skip
+        built = Construction(self.oracle, x, request.delta, points, gradients, request.seed)
+        built.place.resolution = self.resolution
+        return built
 
     def _displaced(self, evidence: Evidence) -> tuple[list[int], Matrix, Matrix]:
         """Ask for all gradients at once, each a little aside, and again where one met a kink.
