@@ -107,7 +107,7 @@ class Judge:
         # may bring them again and again; others, drawn afresh, certify the point in a few calls.
         again = self.trials >= AFRESH and self.trials & (self.trials - 1) == 0
         if again and (certificate is None or certificate.eps > eps):
-            certificate = self._afresh(evidence.x, Enrichment(*map(list, fresh)))
+            certificate = self._afresh(evidence.x, Enrichment(list(fresh[0]), list(fresh[1])))
         if certificate is None or certificate.eps > eps:
             return None, fresh
         return certificate, None

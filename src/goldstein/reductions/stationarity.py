@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.near import Attempt, separating
+from goldstein.certificates.near import Attempt as Attempt
+from goldstein.certificates.near import separating
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.ball import smallest_delta
