@@ -1,10 +1,8 @@
-"""A watchdog for functions that do not return: it ends a run as Ctrl-C would.
+"""The driver: what a call was asked, the reductions it goes through, and how the answer is told.
 
-Python lets signals interrupt Python code, sleeping and waiting, in the main thread; not a C
-function that is busy, and not other threads. There `max_time` is looked at between two calls.
-
-
-The driver: what a call was asked, the reductions it goes through, and how the answer is told.
+A watchdog ends a run whose function does not return, as Ctrl-C would. Python lets signals interrupt
+Python code, sleeping and waiting, in the main thread; not a C function that is busy, and not other
+threads. There `max_time` is looked at between two calls.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks of what the user passed: each refusal says what was got, expected, and what to do.
 
-`method` and `options`: from names and values to a solver.
+`method` and `options` become a solver.
 """
 
 from __future__ import annotations

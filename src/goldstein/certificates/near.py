@@ -1,14 +1,11 @@
-"""Directions along which gradients of constraints rise: searched here, proved by the checker.
-
-The near certificate: a pivot near x, and limits of gradients there that nearly cancel.
+"""The near certificate: a pivot near x, and limits of gradients there that nearly cancel.
 
 The evidence is a rational pivot y, directions v_j and weights a_j. Along y + t v_j, t -> 0+, the
 function is differentiable and its gradients tend to some g_j; every such limit belongs to the
 Clarke subdifferential at y, which is convex. So |sum a_j g_j| / sum a_j bounds its distance from 0.
 The checker decides in exact arithmetic; it needs no constant and believes nothing that is stored.
-
-
-The near-KKT certificate: an exactly feasible pivot near x, and multipliers proved there.
+With bounds or constraints the pivot is exactly feasible, and multipliers are proved there; that the
+constraints are not degenerate shows along a direction, searched here and proved by the checker.
 """
 
 from __future__ import annotations

@@ -13,17 +13,14 @@ within the slopes of f along the coordinates. Limits for the means of the entrie
 (`certificates.confidence`, and McDiarmid's for the whole vector) bound the distance of the
 Goldstein set from 0 with confidence.
 
-
-What values alone say about a constrained problem, with confidence: a KKT claim.
-
-Minimise f subject to lb <= c_i <= ub_i and bounds, all Lipschitz near the ball of radius delta
-around x. Fixed beforehand are boxes y_j + [-h, h] inside ball and bounds, convex weights w_j, and
-weights m_ij, for each i of one sign, that of the limit they belong to; lambda_i = sum_j m_ij. For
-one box let
+With constraints the claim is one of KKT. Minimise f subject to lb <= c_i <= ub_i and bounds, all
+Lipschitz near the ball of radius delta around x. Fixed beforehand are boxes y_j + [-h, h] inside
+ball and bounds, convex weights w_j, and weights m_ij, for each i of one sign, that of the limit
+they belong to; lambda_i = sum_j m_ij. For one box let
 
     phi_j = w_j f + sum_i m_ij c_i,     V = sum_j D phi_j(y_j),
 
-D the randomised difference of `goldstein.certificates.values`, with offsets of its own for each
+D the randomised difference above, with offsets of its own for each
 sample and j. D is linear in the function, and for f and each c_i its mean is the mean of the
 gradients over the box, an element of the Goldstein set of that function at x. Hence
 

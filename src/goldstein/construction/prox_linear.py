@@ -1,4 +1,4 @@
-"""A piecewise linear model of an expression about a point, and its minimum over a box.
+"""A head start for expressions: jumps to the minima of piecewise linear models.
 
 The expression is read as a chain of scalar functions: each takes an argument that depends on x and
 on the functions below it, and what lies between them (sums, products, linear maps) is replaced by
@@ -8,14 +8,9 @@ minimum of such a model over a box is a linear program where all pieces are conv
 and one with integers (which piece?) where they are nested or not convex. A function that is
 piecewise linear itself is its own model: then the minimum is that of the function over the box.
 
-Nothing here is trusted: a search jumps to such a minimum and asks the function what it is worth.
-
-
-A head start for expressions: jumps to the minima of piecewise linear models.
-
 Where kinks are curved or nested, as in Nesterov's Chebyshev-Rosenbrock functions, a search by
 gradients creeps along a valley that is folded exponentially often, or ends in one of exponentially
-many points that are stationary and no minima. The model of `piecewise_linear` sees the folds. Leaps
+many points that are stationary and no minima. The model sees the folds. Leaps
 over boxes of shrinking size, with lines between knots in place of curved functions, find the
 region; from where each of them lands, steps on tangents (the prox-linear method, which converges
 quadratically to sharp minima) find the bottom. What comes out is a start for a search: nothing

@@ -1,12 +1,4 @@
-"""The variables that can move: without those that are fixed, along linear equalities.
-
-A search along the flat on which linear equalities hold needs no penalty for them, and has fewer
-variables. Distances are those of x. Bounds cut a polyhedron out of the flat; z then stands for the
-point of it that is nearest. That map is nonexpansive, as clipping is, so what is known within a
-ball around z is known within a ball of this radius around x.
-
-
-The reduction: a constrained problem as one function without constraints, and the way back.
+"""The reduction: a constrained problem as one function without constraints, and the way back.
 
 With y = clip(z) the function is
 
@@ -14,8 +6,12 @@ With y = clip(z) the function is
 
 f and c are asked inside the bounds only. Gradients of P that cancel are a KKT certificate: f has
 weight 1 by construction, and a constraint enters where it is violated, with a multiplier of at
-most rho_i. Variables whose bounds coincide are left out of z, and z runs along linear equalities,
-y being the nearest point of the box on them (`goldstein.reductions.functions`).
+most rho_i. Variables whose bounds coincide are left out of z, and z runs along linear equalities.
+
+A search along the flat on which linear equalities hold needs no penalty for them, and has fewer
+variables. Distances are those of x. Bounds cut a polyhedron out of the flat; z then stands for the
+point of it that is nearest. That map is nonexpansive, as clipping is, so what is known within a
+ball around z is known within a ball of this radius around x.
 """
 
 from __future__ import annotations

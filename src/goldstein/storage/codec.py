@@ -1,6 +1,6 @@
-"""Archives, as certificates are: arrays and a JSON header in one zip; safe from strangers, too.
+"""Certificates as data: what every kind offers, one codec by the metadata of fields, a registry.
 
-Certificates as data: what every kind offers, one codec by the metadata of fields, a registry.
+They are stored as archives: arrays and a JSON header in one zip; safe from strangers, too.
 """
 
 from __future__ import annotations
