@@ -72,7 +72,7 @@ def separating(
             for direction in np.concatenate([directions, -directions]):
                 with suppress(NotCertifiableError):  # this direction stays on a kink
                     row = _near(problem.limit(cert, i, direction)[0])
-                    hull.add(i, math.copysign(1.0, cert.multipliers[i]) * row)
+                    hull.rows.append((i, math.copysign(1.0, cert.multipliers[i]) * row))
         q, v = hull.separation()
         if q <= DEGENERATE:
             return
@@ -499,6 +499,14 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
             What the certificate is about, as in `minimize`.
         """
         problem = exact_problem(self.x, bounds, constraints, separating)
+        found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+        problem.check_place(found, self)
+        if not found.ok:
+            check = next(check for check in found.checks if not check.ok)
+            raise InputError(
+                f"the certificate is not about these bounds and constraints ({check.name}: "
+                f"{check.message}); pass the bounds= and constraints= that minimize was given."
+            )
         _, along = problem.separation(self, 0, problem.readings(self)[0])
         limits, box = problem.system, problem.box
         parts = [
