@@ -15,8 +15,7 @@ import sys
 import numpy as np
 from scipy.optimize import NonlinearConstraint
 
-from goldstein.certificates.values import left_by_normals, upper_bound
-from goldstein.certificates.values_kkt import Multiples, OfMultiples
+from goldstein.certificates.values import Multiples, OfMultiples, left_by_normals, upper_bound
 from goldstein.checker.constrained.box import Box
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.problem import as_system

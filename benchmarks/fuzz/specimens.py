@@ -27,7 +27,7 @@ from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
 from goldstein.certificates import NearCertificate
-from goldstein.storage import archive as files
+from goldstein.storage import codec as files
 
 SLOPES = np.array([1.0, 2.0])
 

@@ -213,7 +213,7 @@ def test_ctrl_c_while_a_proof_is_searched_keeps_the_weaker_one(
         raise KeyboardInterrupt
 
     module = (
-        "goldstein.construction.near.pivot_proof"
+        "goldstein.construction.near.pivot"
         if where == "search_near"
         else "goldstein.construction.near.kkt_pivot_proof"
     )

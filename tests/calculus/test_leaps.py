@@ -7,9 +7,8 @@ import pytest
 from benchmarks.leaping import folds, squares, start
 
 import goldstein as gs
-from goldstein.construction.initialisation import prox_linear as leaps
-from goldstein.construction.initialisation.piecewise_linear import Model
-from goldstein.construction.initialisation.prox_linear import applies, head_start
+from goldstein.construction import prox_linear as leaps
+from goldstein.construction.prox_linear import Model, applies, head_start
 from goldstein.oracles import CountedOracle
 
 

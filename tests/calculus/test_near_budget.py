@@ -13,12 +13,13 @@ from sklearn.preprocessing import StandardScaler
 import goldstein as gs
 import goldstein.calculus as gc
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.construction.near.pivot_proof import near_certificate, search_near
+from goldstein.construction.near.pivot import MAX_WORK, near_certificate, search_near
 from goldstein.errors import OutOfBudget
 from goldstein.models import margin_svm, relu_two_layer
 from goldstein.numerics import budget as budget_module
 from goldstein.numerics.budget import Budget
 from goldstein.reductions.stationarity import attempt_near
+from goldstein.solvers import Request
 
 
 def crowded(seed=0, rows=60, dim=12):
@@ -53,7 +54,7 @@ def test_a_short_gradient_is_a_pivot_of_its_own_and_takes_a_few_steps(digits):
     run = gs.minimize(F, F.start(0), eps=1e-2, delta=1e-2, rng=0, max_calls=10_000)
     shortest = np.linalg.norm(run.certificate.gradients, axis=1).min()
     assert shortest <= 1e-2
-    found = search_near(F, run.certificate, 1e-2, 1e-2, max_work=10)
+    found = search_near(F, run.certificate, 1e-2, 1e-2, budget=Budget(None, 10))
     assert found.note == "proved"
     assert found.certificate.eps <= 1e-2
     assert found.certificate.verify(F).label == "certified"
@@ -62,7 +63,7 @@ def test_a_short_gradient_is_a_pivot_of_its_own_and_takes_a_few_steps(digits):
 def test_a_limit_in_seconds_ends_the_search_in_a_large_function(digits):
     F, evidence = digits
     begin = time.perf_counter()
-    found = search_near(F, evidence, 1.0, 1e-6, deadline=begin + 0.5, max_work=None)
+    found = search_near(F, evidence, 1.0, 1e-6, budget=Budget(begin + 0.5))
     # Without the limit it takes minutes.
     assert time.perf_counter() - begin < 10.0
     assert "the search for a pivot stopped after 0." in found.note
@@ -72,11 +73,11 @@ def test_a_limit_in_seconds_ends_the_search_in_a_large_function(digits):
 def test_a_limit_in_steps_is_kept_and_said():
     F, evidence = crowded()
     for most in (0, 1, 7, 40):
-        found = search_near(F, evidence, 0.1, 1e-12, max_work=most)
+        found = search_near(F, evidence, 0.1, 1e-12, budget=Budget(None, most))
         assert f"stopped after {most} steps" in found.note or found.note.startswith(
             "not proved: the "
         )
-    assert search_near(F, evidence, 0.1, 1e-12, max_work=0).certificate is None
+    assert search_near(F, evidence, 0.1, 1e-12, budget=Budget(None, 0)).certificate is None
 
 
 def curved(seed=0):
@@ -108,12 +109,12 @@ def test_every_step_looks_at_the_clock(monkeypatch, problem):
             return float(looks)
 
     monkeypatch.setattr(budget_module, "time", Clock)
-    free = search_near(F, evidence, 0.1, 1e-12, deadline=1e9)
+    free = search_near(F, evidence, 0.1, 1e-12, budget=Budget(1e9, MAX_WORK))
     whole = looks
     assert "stopped" not in free.note
     for share in (0.1, 0.5, 0.9):
         looks = 0
-        found = search_near(F, evidence, 0.1, 1e-12, deadline=share * whole)
+        found = search_near(F, evidence, 0.1, 1e-12, budget=Budget(share * whole, MAX_WORK))
         assert "stopped after" in found.note
         assert looks <= share * whole + 2
 
@@ -169,11 +170,11 @@ def test_paced_proofs_are_the_plain_ones_to_the_last_bit(rows):
 def test_the_api_says_why_there_is_no_near_certificate():
     F, evidence = crowded()
     late = time.perf_counter() - 1.0
-    found = attempt_near(F, evidence, 1e-12, 0.1, 0, deadline=late)
+    found = attempt_near(F, evidence, Request(1e-12, 0.1, 0), deadline=late)
     assert found.certificate is None
     assert "stopped after" in found.note
     from scipy.sparse.linalg import aslinearoperator
 
     G = gc.sum(gc.abs(gc.linear(aslinearoperator(np.eye(2)), gc.Variable(2))))
     around = GoldsteinCertificate.from_gradients(np.ones(2), np.ones((1, 2)), np.ones((1, 2)))
-    assert "LinearOperator" in attempt_near(G, around, 0.1, 0.1, 0).note
+    assert "LinearOperator" in attempt_near(G, around, Request(0.1, 0.1, 0), deadline=np.inf).note

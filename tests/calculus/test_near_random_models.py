@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.construction.near.pivot_proof import near_certificate
+from goldstein.construction.near.pivot import near_certificate
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer
 from goldstein.numerics.hull import min_norm_weights
 

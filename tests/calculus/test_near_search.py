@@ -13,7 +13,7 @@ import goldstein as gs
 import goldstein.calculus as gc
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.construction.near.kinks import Kinks
-from goldstein.construction.near.pivot_proof import near_certificate
+from goldstein.construction.near.pivot import near_certificate
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm, relu_two_layer
 

@@ -26,8 +26,8 @@ from goldstein.certificates import NearCertificate
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.construction.near.kinks import Kinks
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.storage import archive as files
-from goldstein.storage.archive import npy
+from goldstein.storage import codec as files
+from goldstein.storage.codec import npy
 from goldstein.storage.journal import seed_in
 
 # --- an independent evaluator: exact dual numbers ------------------------------------------------

@@ -1,11 +1,16 @@
-"""Claims that are stated where calls run out."""
+"""Claims that are stated where calls run out, and how they are checked in advance."""
+
+from collections import Counter
+from typing import Any
 
 import numpy as np
 
+import goldstein as gs
+from goldstein.certificates.verifying import Rehearsed
 from goldstein.checker.blackbox.perturbed import radius
 from goldstein.construction.goldstein_claim import Construction
 from goldstein.errors import OutOfCalls, UnresolvedError
-from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles import CountedOracle, FunctionOracle, Oracle
 from goldstein.oracles.agreement import resolution_of
 
 
@@ -81,6 +86,44 @@ def test_claims_next_to_a_kink_are_not_left_to_luck():
             step = resolution_of(CountedOracle(edge), x, delta, seed, known)
         except UnresolvedError:
             continue  # nothing is stated
-        claim = Construction(edge, x, delta, points, gradients, seed, step).claim(0.5)
+        built = Construction(edge, x, delta, points, gradients, seed)
+        built.place.resolution = step
+        claim = built.claim(0.5)
         if claim is not None and claim.eps <= 0.5:
             assert all(claim.verify(edge, seed=again).ok for again in range(10))
+
+
+def test_checks_in_a_row_ask_about_a_point_once_and_still_see_noise() -> None:
+    """What an earlier check was told is served once; who asks twice looks for noise."""
+    rng = np.random.default_rng(0)
+    noisy = FunctionOracle(lambda x: float(rng.normal()), lambda x: rng.normal(size=2))
+    counted = CountedOracle(noisy)
+    f, x = Rehearsed(counted), np.ones(2)
+    first = f.gradient(x)
+    assert not np.array_equal(f.gradient(x), first)
+    assert counted.gradients == 2
+    f.begin()
+    again = f.gradient(x)
+    assert counted.gradients == 2
+    again[:] = np.nan  # nobody writes into the memory
+    f.gradient(x)
+    assert counted.gradients == 3
+    f.begin()
+    assert np.isfinite(f.gradient(x)).all()
+    assert (counted.gradients, counted.values) == (3, 0)
+
+
+def test_a_run_inside_bounds_asks_no_question_more_than_twice() -> None:
+    """Once for the claim, and once when it is checked; three checks do not make it four."""
+    asked: Counter[bytes] = Counter()
+
+    def gradient(x: Any) -> Any:
+        asked[x.tobytes()] += 1
+        return np.sign(x - [2.0, 0.3])
+
+    res = gs.minimize(
+        lambda x: np.abs(x - [2.0, 0.3]).sum(), [0.0, 0.0], gradient, eps=1e-3, delta=1e-3, rng=0,
+        bounds=[(0, 1), (0, 1)],
+    )  # fmt: skip
+    assert res.success
+    assert max(asked.values()) <= 2

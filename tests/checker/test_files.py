@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from goldstein.errors import CertificateFileError, InputError
-from goldstein.storage import archive as files
-from goldstein.storage.archive import HEADER, digest, read_record
+from goldstein.storage import codec as files
+from goldstein.storage.codec import HEADER, digest, read_record
 
 ARRAY = np.array([1.0, 2.0, 3.0])
 

@@ -17,7 +17,7 @@ from tests.forging import Forgery, bad_entries
 
 import goldstein as gs
 from goldstein.certificates import NearKKTCertificate
-from goldstein.certificates.separating import separating
+from goldstein.certificates.near import separating
 from goldstein.checker import near
 from goldstein.checker.constrained.box import Box
 from goldstein.checker.constrained.limits import Limits

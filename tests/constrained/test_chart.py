@@ -10,7 +10,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint
 
 import goldstein as gs
 from goldstein.oracles.problem import Problem
-from goldstein.reductions.coordinates import Chart
+from goldstein.reductions.functions import Chart
 
 SPHERE = NonlinearConstraint(lambda x: x @ x, 1.0, 1.0, jac=lambda x: 2 * x[None])
 

@@ -11,7 +11,7 @@ from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.oracles.problem import Problem
-from goldstein.reductions.coordinates import Coordinates
+from goldstein.reductions.functions import Coordinates
 
 
 def problem_with(matrix, limits, dim, bounds=None):

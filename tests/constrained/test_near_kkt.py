@@ -10,8 +10,7 @@ from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog
 from tests.limits import limiting_gradients
 
 import goldstein as gs
-from goldstein.certificates.near_kkt import prove_near_kkt
-from goldstein.certificates.separating import separating
+from goldstein.certificates.near import prove_near_kkt, separating
 from goldstein.checker.constrained.near import exact_problem
 from goldstein.numerics.hull_problems import conic_weights
 

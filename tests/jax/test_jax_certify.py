@@ -10,7 +10,7 @@ import pytest
 import goldstein as gs
 import goldstein.jax
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles import batches as kept_batches
+from goldstein.oracles import data_mean as kept_batches
 
 
 def params() -> dict:

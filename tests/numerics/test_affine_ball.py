@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from goldstein.construction.far_ends import shortest_in_ball
+from goldstein.construction.cold import shortest_in_ball
 
 
 @pytest.mark.parametrize("seed", range(6))

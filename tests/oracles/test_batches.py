@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldstein.oracles import batches as module
-from goldstein.oracles.batches import BatchCache, Trees
+from goldstein.oracles import data_mean as module
+from goldstein.oracles.data_mean import BatchCache, Trees
 
 
 def flatten(batch: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
@@ -49,6 +49,7 @@ def test_halves_join_to_the_whole(count: int) -> None:
     assert_equal(TREES.joined(parts), whole)
 
 
+@settings(deadline=None)  # how long it takes says nothing
 @given(counts, st.randoms())
 def test_the_fingerprint_is_that_of_the_samples(sizes: list[int], random: Any) -> None:
     total = sum(sizes)

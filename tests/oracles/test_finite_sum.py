@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.functions import norm1
 
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles.finite_sum import FiniteSum, SampleStream, as_stochastic
-from goldstein.oracles.function import FunctionOracle
+from goldstein.oracles.function import FiniteSum, FunctionOracle, SampleStream, as_stochastic
 
 
 def least_absolute(n: int, d: int, batch: int, vectorized: bool = False) -> tuple[FiniteSum, tuple]:
@@ -130,7 +129,7 @@ def test_an_ordinary_oracle_is_a_noiseless_one() -> None:
 @pytest.mark.parametrize("vectorized", [False, True])
 def test_terms_may_work_in_place(vectorized: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next term, the next block and the caller still see the point that was asked."""
-    monkeypatch.setattr("goldstein.oracles.finite_sum.BLOCK", 3)
+    monkeypatch.setattr("goldstein.oracles.function.BLOCK", 3)
     centres = np.arange(12.0).reshape(6, 2)
 
     def value(x: np.ndarray, i: np.ndarray) -> np.ndarray:

@@ -168,7 +168,7 @@ def test_points_outside_the_set_are_refused():
     ],
 )
 def test_tampered_files_are_refused(honest, tmp_path, change):
-    from goldstein.storage.archive import write_record
+    from goldstein.storage.codec import write_record
 
     kind, arrays, fields = honest.to_record()
     path = write_record(tmp_path / "forged", kind, arrays, {**fields, **change})

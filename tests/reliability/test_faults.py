@@ -54,7 +54,7 @@ OWN_ALARM = pytest.mark.timeout(60, method="thread")
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goldstein.api.watchdog.LEAST", 0.5)
+    monkeypatch.setattr("goldstein.api.driver.LEAST", 0.5)
 
 
 class Hangs:

@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import goldstein as gs
-from goldstein.storage import archive as files
+from goldstein.storage import codec as files
 from goldstein.storage.journal import Journal
 
 CHECKER = load_checker()

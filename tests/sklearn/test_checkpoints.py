@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.keyboard import Keyboard
 
 import goldstein as gs
-from goldstein.construction.near.pivot_proof import NearSearch
+from goldstein.certificates.near import Attempt
 from goldstein.fitting import fit as fitting
 from goldstein.fitting import margin_fit, native_fit
 from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC, networks
@@ -142,7 +142,7 @@ def test_a_proof_has_as_much_time_after_a_kill(
 
     def slow(*args: Any, deadline: float, **options: Any) -> Any:
         left.append(deadline - time.perf_counter())
-        return NearSearch(None, "not proved: it takes long")
+        return Attempt(None, "not proved: it takes long")
 
     monkeypatch.setattr(fitting, "attempt_near", slow)
     with monkeypatch.context() as patched:
@@ -388,7 +388,7 @@ def test_a_weaker_kind_does_not_pass_for_a_near_certificate(tmp_path: Path) -> N
     + [("native", lie) for lie in ("rng", "shape", "not finite")],
 )
 def test_forged_searches_are_refused(name: str, lie: str, tmp_path: Path) -> None:
-    from goldstein.storage.archive import read_record, write_record
+    from goldstein.storage.codec import read_record, write_record
 
     estimator, data, _ = CASES[name]
     fitted(estimator, data, tmp_path)

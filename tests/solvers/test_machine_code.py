@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.api.options import COMPILED_LIMIT
+from goldstein.api.inputs import COMPILED_LIMIT
 from goldstein.errors import MissingExtraError
 from goldstein.solvers.compiled import machine, warm_up
 

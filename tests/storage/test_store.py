@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.functions import norm1
 
 import goldstein as gs
-from goldstein.storage import archive as files
+from goldstein.storage import codec as files
 
 
 @pytest.fixture(scope="module")

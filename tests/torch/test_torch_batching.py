@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 import goldstein.torch
 from goldstein.errors import InputError
-from goldstein.oracles import batches as kept_batches
+from goldstein.oracles import data_mean as kept_batches
 from goldstein.oracles.data_mean import inspect_mean
 
 CLASS_WEIGHTS = torch.tensor([1.0, 10.0, 0.3], dtype=torch.float64)

@@ -15,7 +15,7 @@ import torch
 import goldstein as gs
 import goldstein.torch
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles import batches as kept_batches
+from goldstein.oracles import data_mean as kept_batches
 from goldstein.torch.batches import as_double
 from goldstein.torch.vectors import unflatten
 

@@ -15,11 +15,12 @@ from tests.functions import valley
 import goldstein as gs
 from goldstein.certificates import values
 from goldstein.certificates.confidence import lower_limits, mean_limits
-from goldstein.certificates.values import Places, draw_differences, upper_bound
+from goldstein.certificates.values import OfFunction, Places, upper_bound
 from goldstein.checker.constrained.box import Box
 from goldstein.construction.values_claim import Statistics, places_around, state_values
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import ValueOracle
+from goldstein.solvers import Request
 
 
 def free(dim: int) -> Box:
@@ -79,7 +80,7 @@ def test_randomised_differences_have_the_mean_of_the_gradients() -> None:
             (np.where(right, -1, 1) + 2 * up - 0.7 * np.sign(b)).mean(),
         ]
     )
-    draws = draw_differences(many, Places(y[None], np.ones(1), h), 40_000, rng)
+    draws = OfFunction(many, Places(y[None], np.ones(1), h)).draw(40_000, rng)
     assert np.abs(draws.vectors.mean(axis=0) - mean).max() < 0.01
     plain = [(many(y[None] + s)[0] - many(y[None] - s)[0]) / 0.1 for s in np.diag(h)]
     assert np.abs(np.array(plain) - mean).max() > 0.05
@@ -101,9 +102,9 @@ def test_coverage_of_the_bound(samples: int, trials: int) -> None:
     y = np.array([0.02, -0.01])
     places = Places(y[None], np.ones(1), h)
     rng = np.random.default_rng(1)
-    truth = draw_differences(kinked, places, 200_000, rng).vectors.mean(axis=0)
+    truth = OfFunction(kinked, places).draw(200_000, rng).vectors.mean(axis=0)
     slopes = np.array([2.4, 3.7])
-    draws = draw_differences(kinked, places, samples * trials, rng).vectors
+    draws = OfFunction(kinked, places).draw(samples * trials, rng).vectors
     draws = draws.reshape(trials, samples, 2)
     bounds = np.array([upper_bound(one, slopes, free(2), y, 0.05) for one in draws])
     assert (bounds < np.linalg.norm(truth)).mean() <= 0.05
@@ -124,8 +125,8 @@ def test_fresh_draws_agree_with_claims_that_are_made() -> None:
         rng = np.random.default_rng(seed)
         points = 0.01 * rng.uniform(-0.5, 0.5, (2, 2))
         places = places_around(np.zeros(2), points, np.array([0.5, 0.5]), 0.01, free(2), 0.3, 1e-5)
-        how = Statistics(0.95, None, seed, map, 1)
-        claim = state_values(oracle, np.zeros(2), places, 0.01, 0.2, free(2), how, {})
+        how = Statistics(0.95, Request(0.2, 0.01, seed), free(2), map, {}, 1)
+        claim = state_values(oracle, np.zeros(2), places, how)
         assert claim is not None
         assert claim.verify(f, seed=1000 + seed).ok
 
@@ -161,9 +162,9 @@ def test_the_counterexample_is_never_claimed_below_its_distance(seed: int, share
     points = 0.3e-2 * rng.standard_normal((4, 3)) * (seed % 3 > 0)
     weights = rng.dirichlet(np.ones(4))
     places = places_around(np.zeros(3), points, weights, 1e-2, free(3), share, 1.0)
-    how = Statistics(0.95, None, seed, map, 1)
+    how = Statistics(0.95, Request(0.1, 1e-2, seed), free(3), map, {}, 1)
     oracle = CountedOracle(ValueOracle(trap), 20_000)
-    claim = state_values(oracle, np.zeros(3), places, 1e-2, 0.1, free(3), how, {})
+    claim = state_values(oracle, np.zeros(3), places, how)
     assert claim is not None
     assert claim.eps >= 0.6396
     if seed < 4:

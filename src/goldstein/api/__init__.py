@@ -1,11 +1,17 @@
 """`minimize` and `certify`: the only place where solvers meet certificates."""
 
 from goldstein.api.around import LookAround, look_around
-from goldstein.api.certify import StationarityCurve, certify, certify_result, stationarity_curve
+from goldstein.api.certify import (
+    StationarityCurve,
+    Target,
+    certify,
+    certify_result,
+    stationarity_curve,
+    suggest_target,
+)
 from goldstein.api.inputs import PrecisionWarning
 from goldstein.api.minimize import minimize
 from goldstein.api.search import Question, Search
-from goldstein.api.suggest import Target, suggest_target
 
 __all__ = [
     "LookAround",

@@ -1,8 +1,9 @@
-"""`certify` and `stationarity_curve`: how stationary is a point, wherever it came from."""
+"""`certify` and its company: a point as it is, over radii, from other optimizers, on data."""
 
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
@@ -14,15 +15,19 @@ from goldstein.api.driver import Call, Task
 from goldstein.api.inputs import (
     RNG,
     as_point,
+    as_start,
     as_vector,
     call_budget,
+    check_size,
     check_target,
     declared,
     in_own_layout,
+    in_words,
+    is_number,
+    make_solver,
     sized,
     tolerance,
 )
-from goldstein.api.options import in_words, make_solver
 from goldstein.certificates import (
     GoldsteinCertificate,
     KKTCertificate,
@@ -33,13 +38,14 @@ from goldstein.certificates import (
 )
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
-from goldstein.construction.cold import certificate_from
+from goldstein.construction.cold import Cold, look_at_far_ends
 from goldstein.construction.judge import describe
-from goldstein.display import Plotted
-from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.ball import LONGEST
-from goldstein.numerics.streams import seed_from
+from goldstein.display import InNotebooks, Plotted
+from goldstein.errors import InputError, InputTypeError, KinkError
+from goldstein.numerics.ball import LONGEST, smallest_delta, uniform_in_ball
+from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
+from goldstein.oracles.data_mean import DataMean, Progress
 from goldstein.oracles.workers import Workers
 from goldstein.prox.term import Term
 from goldstein.reductions.base import Options
@@ -261,7 +267,8 @@ def stationarity_curve(
     certificates: list[GoldsteinCertificate] = []
     for radius in radii:
         found.descent = None
-        certificate = certificate_from(found, point, float(radius), eps, counted, meta)
+        target = Request(eps, float(radius), seed)
+        certificate = Cold(counted, point, target, meta).certificate(found)
         if certificates and certificates[-1].eps < certificate.eps:
             certificate = certificates[-1]  # what holds in a ball holds in every larger one
         certificates.append(certificate)
@@ -354,3 +361,143 @@ def _inside(x: Vector, bounds: Any, delta: float) -> tuple[Vector, float]:
             "of this problem."
         )
     return inside, moved
+
+
+#: Passes over the data unless the caller says otherwise: at most, and at least where memory is
+#: short.
+CALLS, FEWEST_CALLS = 600, 40
+
+#: Numbers a search may keep (points and gradients): about one gigabyte.
+KEPT_NUMBERS = 2**27
+
+
+def certify_data(
+    oracle: DataMean,
+    *,
+    delta: float,
+    eps: float,
+    seed: int,
+    max_calls: int | None,
+    progress: Progress,
+) -> GoldsteinCertificate:
+    """Return what can be proved about `oracle.start`, with a record of the data.
+
+    First one gradient, then a few at the far end of the ball. Where the loss visibly falls nearby
+    that is the answer: the point is not stationary, and many more passes hardly improve the bound.
+    Where it does not, the search of `goldstein.certify` goes on from there.
+    """
+    point = oracle.start
+    eps = tolerance(eps)
+    check_target(1.0, delta, point)
+    most = max(FEWEST_CALLS, min(CALLS, KEPT_NUMBERS // (2 * point.size)))
+    budget = call_budget(max_calls, most)
+    counted = CountedOracle(oracle, budget, LONGEST)
+    meta = {**describe(oracle, "certify", seed, point), "asked_delta": float(delta)}
+    if eps > 0:
+        meta["asked_eps"] = eps
+    with oracle.reporting(progress, int(budget)):
+        found = Enrichment()
+        with counted.reserved(min(8, int(budget) // 2)):
+            look_at_far_ends(counted, point, float(delta), eps, seed, found)
+        done = found.descent is not None and bool(found.points)
+        target, deadline = Request(eps, float(delta), seed), 0.0 if done else math.inf
+        # Passes over the data are dear.
+        cold = Cold(counted, point, target, meta, deadline, confirm=False)
+        certificate = cold.certificate(found)
+    return replace(certificate, meta={**certificate.meta, **oracle.meta}, digest="")
+
+
+#: Gradients looked at.
+_GRADIENTS = 5
+
+#: Accuracies relative to the size of x and of the gradients, unless the user says otherwise.
+_RELATIVE = 1e-3
+
+
+@dataclass(frozen=True)
+class Target(InNotebooks):
+    """A proposal for `minimize` and `certify`.
+
+    Attributes
+    ----------
+    eps, delta : float
+    gradient_scale : float
+        Length of a typical gradient near x0, in units of f per unit of x.
+    x_scale : float
+        Size of x0, or 1 where x0 is smaller.
+    """
+
+    eps: float
+    delta: float
+    gradient_scale: float
+    x_scale: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Target(eps={self.eps:.3g}, delta={self.delta:.3g}): gradients near x0 have length "
+            f"{self.gradient_scale:.3g}, x0 has size {self.x_scale:.3g}"
+        )
+
+
+def suggest_target(
+    fun: Oracle | Callable[..., Any],
+    x0: Any,
+    jac: Callable[..., Any] | bool | None = None,
+    *,
+    args: Sequence[Any] = (),
+    f_tol: float | None = None,
+    x_tol: float | None = None,
+    rng: RNG = 0,
+) -> Target:
+    """Propose eps and delta from the start, a few gradients, and what matters to you.
+
+    Parameters
+    ----------
+    fun, x0, jac, args, rng
+        As in `minimize`.
+    f_tol : float, optional
+        A difference of f that does not matter. For a convex f with a minimiser within R of x,
+        (eps, delta)-stationarity gives f(x) - min f <= eps R + 2 G delta, with G a bound of the
+        gradients; the proposal makes this at most `f_tol` for R = `x_scale`, with the G that
+        was seen.
+    x_tol : float, optional
+        A difference of x that does not matter: the largest delta.
+
+    Returns
+    -------
+    Target
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import goldstein as gs
+    >>> gs.suggest_target(lambda x: 5 * np.abs(x).sum(), [100.0], lambda x: 5 * np.sign(x))
+    Target(eps=0.005, delta=0.1): gradients near x0 have length 5, x0 has size 100
+    """
+    for name, value in (("f_tol", f_tol), ("x_tol", x_tol)):
+        if value is not None and not (is_number(value) and 0 < value < np.inf):
+            raise InputError(f"{name} must be a positive finite number or None, got {value!r}.")
+    layout, start = as_start(x0, fun)
+    check_size(start)
+    oracle = CountedOracle(sized(as_oracle(fun, jac, args, layout, start), start), longest=LONGEST)
+    size = max(1.0, float(np.abs(start).max()))
+    draw = stream(seed_from(rng), 0, "suggest")
+    lengths = []
+    for _ in range(_GRADIENTS):
+        try:
+            lengths.append(
+                np.linalg.norm(oracle.gradient(uniform_in_ball(draw, start, _RELATIVE * size)))
+            )
+        except KinkError:
+            continue
+    steep = float(np.median(lengths)) if lengths else 0.0
+    if steep == 0.0:
+        raise InputError(
+            "every gradient near x0 is 0 or on a kink, so nothing can be proposed; give another x0."
+        )
+    delta = _RELATIVE * size if x_tol is None else float(x_tol)
+    eps = _RELATIVE * steep
+    if f_tol is not None:
+        delta = min(delta, f_tol / (4.0 * steep))
+        eps = f_tol / (2.0 * size)
+    return Target(eps, max(delta, smallest_delta(start)), steep, size)

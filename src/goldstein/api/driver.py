@@ -1,16 +1,24 @@
-"""The driver: what a call was asked, the reductions it goes through, and how the answer is told."""
+"""The driver: what a call was asked, the reductions it goes through, and how the answer is told.
+
+A watchdog ends a run whose function does not return, as Ctrl-C would. Python lets signals interrupt
+Python code, sleeping and waiting, in the main thread; not a C function that is busy, and not other
+threads. There `max_time` is looked at between two calls.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,11 +27,11 @@ import goldstein.reductions.minimum  # noqa: F401 - registers its kind
 from goldstein import __version__
 from goldstein.api.inputs import deadline_after, refuse, sized
 from goldstein.api.progress import reporter
-from goldstein.api.watchdog import watched
 from goldstein.certificates.plus import bounded_term
 from goldstein.certificates.verifying import with_layout
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import Group
 from goldstein.checker.layout import Layout, put_together
 from goldstein.construction.judge import describe
 from goldstein.errors import (
@@ -39,8 +47,7 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, values_of
-from goldstein.oracles.journalled import JournalOracle
-from goldstein.oracles.problem import Problem, given, lacks_gradient, limits_identity
+from goldstein.oracles.problem import JournalOracle, Problem, given, lacks_gradient, limits_identity
 from goldstein.oracles.workers import mapped
 from goldstein.prox.term import Term
 from goldstein.reductions.base import USUAL, Answer, Options, Reduction, Run, reduction_for
@@ -49,6 +56,55 @@ from goldstein.reductions.stationarity import Stationarity, Stronger, stationari
 from goldstein.result import Asked, Result, Status
 from goldstein.solvers import Request, Solver, State
 from goldstein.storage.journal import Journal, journal_at, same_value
+
+#: After the end of the time a call may take as long as the whole run, and at least so long.
+LEAST = 5.0
+
+#: Where the user's functions are called.
+_CALLS = {part.__code__ for part in (CountedOracle.value, CountedOracle._gradient, Group._numbers)}
+
+
+@contextlib.contextmanager
+def watched(max_time: float | None) -> Iterator[None]:
+    """Interrupt a call that goes on, after max_time, for `max_time` (at least `LEAST`) seconds."""
+    if max_time is None or not _available():
+        yield
+        return
+    grace = max(LEAST, float(max_time))
+    before: FrameType | None = None
+
+    def look(number: int, frame: FrameType | None) -> None:
+        nonlocal before
+        while frame is not None and frame.f_code not in _CALLS:
+            frame = frame.f_back
+        if frame is not None and frame is before:  # the very call of the last time
+            before = None
+            raise FunctionHangs
+        before = frame
+
+    previous = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, float(max_time), grace)
+    try:
+        yield
+    except FunctionHangs:
+        raise GoldsteinError(
+            f"the function does not return: after max_time a call went on for {grace:g} s, and so "
+            "did one to state what is known by then. See where it waits or loops."
+        ) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def _available() -> bool:
+    """Whether the alarm clock is there, free, and ours to set."""
+    return (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+        and signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+    )
+
 
 T = TypeVar("T")
 

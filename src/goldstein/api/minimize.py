@@ -11,15 +11,18 @@ from typing import Any, Literal
 
 from goldstein.api.driver import Call, Task
 from goldstein.api.inputs import (
+    DELTA,
     RNG,
     PrecisionWarning,
     as_start,
     call_budget,
     check_target,
     declared,
+    in_words,
     is_number,
+    make_solver,
+    split_options,
 )
-from goldstein.api.options import DELTA, in_words, make_solver, split_options
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import seed_from

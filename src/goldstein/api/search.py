@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goldstein.api.inputs import RNG, as_vector
+from goldstein.api.inputs import RNG, as_vector, did_you_mean
 from goldstein.api.minimize import minimize
-from goldstein.api.options import did_you_mean
 from goldstein.checker.arrays import Vector
 from goldstein.display import InNotebooks
 from goldstein.errors import InputError, KinkError

@@ -92,7 +92,7 @@ _HIGHER = {
     "goldstein.construction.near.clarke": [
         "ClarkeDistance", "SpanTest", "clarke_distance", "span_test",
     ],
-    "goldstein.construction.near.pivot_proof": ["near_certificate"],
+    "goldstein.construction.near.pivot": ["near_certificate"],
 }  # fmt: skip
 _WHERE = {name: module for module, names in _HIGHER.items() for name in names}
 

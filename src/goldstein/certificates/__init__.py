@@ -3,11 +3,9 @@
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
-from goldstein.certificates.near import NearCertificate
-from goldstein.certificates.near_kkt import NearKKTCertificate
+from goldstein.certificates.near import NearCertificate, NearKKTCertificate
 from goldstein.certificates.plus import PlusCertificate
-from goldstein.certificates.values import ValuesCertificate
-from goldstein.certificates.values_kkt import ValuesKKTCertificate
+from goldstein.certificates.values import ValuesCertificate, ValuesKKTCertificate
 from goldstein.checker.verification import Check, Verification
 from goldstein.storage.codec import load_certificate
 

@@ -10,7 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from goldstein.certificates.verifying import LaidOut, derived, in_layout, layout_of, verified
+from goldstein.certificates.export import export_proof, proved_eps
+from goldstein.certificates.verifying import (
+    LaidOut,
+    derived,
+    digest_after,
+    in_layout,
+    layout_of,
+    thinned,
+    verified,
+)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import Asked
 from goldstein.checker.rounding import (
@@ -23,7 +32,6 @@ from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import GoldsteinError
 from goldstein.numerics.hull import best_bound
-from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.oracles import Oracle
 from goldstein.storage.codec import array, record
 
@@ -80,9 +88,15 @@ class GoldsteinCertificate(LaidOut):
         descent: Vector | None = None,
     ) -> GoldsteinCertificate:
         """Make the strongest claim these gradients support, rounded up."""
-        optimal = best_bound(gradients)
-        claim = strongest_claim(x, points, gradients, weights, *optimal)
-        return cls(**claim, label=label, meta=dict(meta or {}), descent=descent)
+        bound, best = best_bound(gradients)
+        if weights is not None and combination_norm_upper(weights, gradients) < bound:
+            best = weights
+        used = best > 0
+        points, gradients, best = points[used], gradients[used], of_sum_one(best[used])
+        return cls(
+            x, max(distances_upper(points, x)), combination_norm_upper(best, gradients), points,
+            gradients, best, label=label, meta=dict(meta or {}), descent=descent,
+        )  # fmt: skip
 
     def reduce(self) -> GoldsteinCertificate:
         """Return an equivalent certificate with at most d + 1 points (Caratheodory).
@@ -90,19 +104,10 @@ class GoldsteinCertificate(LaidOut):
         The combination is kept up to rounding, or shortened; `eps` is recomputed for the stored
         numbers. The new certificate is as good as this one: an altered one stays altered.
         """
-        weights = sparse_weights(self.weights, self.gradients)
-        used = np.flatnonzero(weights > 0)
-        points, gradients, weights = self.points[used], self.gradients[used], weights[used]
-        unaltered = self.digest == self.content_digest()
-        return replace(
-            self,
-            points=points,
-            gradients=gradients,
-            weights=weights,
-            delta=min(self.delta, max(distances_upper(points, self.x))),
-            eps=combination_norm_upper(weights, gradients),
-            digest="" if unaltered else self.digest,
-        )
+        smaller = thinned(self)
+        delta = min(self.delta, max(distances_upper(smaller.points, self.x)))
+        eps = combination_norm_upper(smaller.weights, smaller.gradients)
+        return replace(smaller, delta=delta, eps=eps, digest=digest_after(self))
 
     def verify(
         self,
@@ -156,8 +161,6 @@ class GoldsteinCertificate(LaidOut):
             The function that the certificate is about; its kinks must be known. The claim in the
             file is about exact gradients: its eps may exceed this one by rounding errors.
         """
-        from goldstein.certificates.export import export_proof, proved_eps
-
         eps = proved_eps(fun, self, self.eps)
         evidence = {"points": self.points, "weights": self.weights}
         claim = {"kind": self.kind, "eps": eps, "delta": self.delta}
@@ -202,37 +205,6 @@ def of_sum_one(weights: Vector) -> Vector:
     """Return the weights divided by their sum; themselves where that changes nothing."""
     total = weights.sum()
     return weights if total == 1.0 else weights / total
-
-
-def strongest_claim(
-    x: Vector,
-    points: Matrix,
-    gradients: Matrix,
-    weights: Vector | None,
-    bound: float,
-    optimal: Vector,
-) -> dict[str, Any]:
-    """Return the strongest claim, rounded up, by fields.
-
-    It has these weights or, where they do as well, the optimal ones, with their bound.
-    """
-    given = math.inf
-    if weights is not None:
-        given = bound if weights is optimal else combination_norm_upper(weights, gradients)
-    best = weights if weights is not None and given < bound else optimal
-    used = best > 0
-    if not used.all():
-        points, gradients, best = points[used], gradients[used], best[used]
-    best = of_sum_one(best)
-    known = weights is not None and (best is weights or np.array_equal(best, weights))
-    return {
-        "x": x,
-        "delta": max(distances_upper(points, x)),
-        "eps": given if known else combination_norm_upper(best, gradients),
-        "points": points,
-        "gradients": gradients,
-        "weights": best,
-    }
 
 
 def _check_descent(found: Verification, cert: GoldsteinCertificate, f: Asked) -> None:

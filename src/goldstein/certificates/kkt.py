@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.verifying import LaidOut, Qualified, verified
+from goldstein.certificates.verifying import LaidOut, Qualified, thinned, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError
-from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.oracles import Oracle, as_oracle
 from goldstein.storage.codec import array, as_number, record
 
@@ -158,12 +157,7 @@ class KKTCertificate(Qualified, NoProofFile, LaidOut):
 
     def reduce(self) -> KKTCertificate:
         """Return an equivalent certificate with at most d + 1 gradients of f."""
-        weights = sparse_weights(self.weights, self.gradients)
-        used = np.flatnonzero(weights > 0)
-        smaller = replace(
-            self, points=self.points[used], gradients=self.gradients[used], weights=weights[used],
-            digest="" if self.digest == self.content_digest() else self.digest,
-        )  # fmt: skip
+        smaller = thinned(self)
         eps = max(self.eps, residual_upper(smaller))
         return replace(smaller, eps=eps, digest="" if eps != self.eps else smaller.digest)
 

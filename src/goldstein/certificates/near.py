@@ -4,36 +4,104 @@ The evidence is a rational pivot y, directions v_j and weights a_j. Along y + t 
 function is differentiable and its gradients tend to some g_j; every such limit belongs to the
 Clarke subdifferential at y, which is convex. So |sum a_j g_j| / sum a_j bounds its distance from 0.
 The checker decides in exact arithmetic; it needs no constant and believes nothing that is stored.
+With bounds or constraints the pivot is exactly feasible, and multipliers are proved there; that the
+constraints are not degenerate shows along a direction, searched here and proved by the checker.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from goldstein.certificates.verifying import derived
+from goldstein.certificates.export import export_proof, texts, written_nodes
+from goldstein.certificates.kkt import listed
+from goldstein.certificates.verifying import WithMultipliers, derived
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constrained.multipliers import DEGENERATE, Hull
+from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.near import bound, combined_upper, farthest, unusable
 from goldstein.checker.rationals import (
+    exact_dot,
     fraction_upper,
     nearest_float,
     sqrt_upper,
+    squared_distance,
+    squared_norm,
     to_fractions,
 )
 from goldstein.checker.sides import Limits, Pause, Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.display import PlottedCertificate
-from goldstein.errors import InputError, InputTypeError, NotCertifiableError
-from goldstein.numerics.hull_problems import sparse_weights
+from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
+from goldstein.numerics.hull_problems import shortest_weights, sparse_weights
+from goldstein.numerics.streams import seed_from
 from goldstein.storage.codec import Stored, array, closed, real_numbers, record, text
+
+#: Random directions in which gradients of constraints are looked at, and rounds of looking along
+#: the direction that separates them from 0.
+RANDOM, LOOKS = 4, 8
+
+Row = Sequence[Fraction]
+
+
+def separating(
+    problem: ExactProblem, cert: Any, some: list[int], rows: list[Row], seed: int
+) -> Iterator[list[Fraction]]:
+    """Propose directions across which no row leads and along which some constraints rise.
+
+    Some limits of gradients propose one; who asks for the next one has found others that do not
+    agree: then one looks along it.
+    """
+    rng, d = np.random.default_rng(seed), cert.x.size
+    known = np.array([*map(_near, rows)]).reshape(-1, d)
+    hull = Hull(cert.normal, problem.box.fixed, known, shortest_weights)
+    random = rng.standard_normal((RANDOM, d))
+    directions = np.concatenate([cert.constraint_directions, cert.directions, random])
+    for _ in range(LOOKS):
+        for i in some:
+            for direction in np.concatenate([directions, -directions]):
+                with suppress(NotCertifiableError):  # this direction stays on a kink
+                    row = _near(problem.limit(cert, i, direction)[0])
+                    hull.rows.append((i, math.copysign(1.0, cert.multipliers[i]) * row))
+        q, v = hull.separation()
+        if q <= DEGENERATE:
+            return
+        yield _tangent(v, rows, hull)
+        noise = rng.standard_normal((RANDOM, d)) / math.sqrt(d)
+        directions = np.concatenate([v[None], v + 1e-3 * noise, v + 1e-6 * noise])
+
+
+def _near(row: Row) -> Vector:
+    return np.array([nearest_float(a) for a in row])
+
+
+def _tangent(v: Vector, rows: Sequence[Row], hull: Hull) -> list[Fraction]:
+    """Return what is left of v without its parts across linear equalities, exactly.
+
+    It is 0 along coordinates that are fixed, or held by a normal, up to rounding.
+    """
+    still = hull.fixed.copy()
+    still[hull.used[hull.signs * v[hull.used] <= 1e-9]] = True
+    basis: list[list[Fraction]] = []
+    rest: list[Fraction] = []
+    for row in [*rows, to_fractions(v)]:  # Gram and Schmidt
+        rest = [Fraction(0) if stays else a for a, stays in zip(row, still)]
+        for other in basis:
+            share = exact_dot(rest, other) / squared_norm(other)
+            rest = [a - share * b for a, b in zip(rest, other)]
+        basis += [rest] if any(rest) else []
+    return rest
+
 
 #: Refused when a file is read: reducing fractions takes quadratic time in their digits (one of this
 #: length takes seconds), and coordinates over one denominator take this many bits of memory.
@@ -289,8 +357,6 @@ class NearCertificate(AtPivot):
         fun : Expression
             The function that the certificate is about.
         """
-        from goldstein.certificates.export import export_proof
-
         if self.radii is not None:
             raise NotCertifiableError(
                 "the pivot is known by a box only, and proof files have rational pivots."
@@ -308,6 +374,17 @@ class NearCertificate(AtPivot):
         return f"{claim}, {found} at the pivot, {self.label}"
 
 
+class Attempt(NamedTuple):
+    """A proof that was tried: the best certificate or None, and how it went: "proved", or why not.
+
+    `degenerate`: the constraints prove anything about f at the point, that is nothing.
+    """
+
+    certificate: Any
+    note: str = ""
+    degenerate: bool = False
+
+
 def program_of(fun: Any) -> Program:
     if isinstance(fun, Program):
         return fun
@@ -319,4 +396,178 @@ def program_of(fun: Any) -> Program:
     return fun.program()
 
 
-__all__ = ["Described", "NearCertificate"]
+Rows = NDArray[np.int64]
+
+
+@record
+class NearKKTCertificate(WithMultipliers, AtPivot):
+    """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
+
+    The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and
+    of constraints have limits, elements of the Clarke subdifferentials at y; the weights combine
+    them and `normal`, a normal of the bounds at y, to a vector of length <= eps. f has weight 1,
+    and a constraint with a multiplier is exactly at its limit at y. The check uses rational
+    arithmetic and believes nothing that is stored.
+
+    Attributes
+    ----------
+    x : ndarray, shape (d,)
+        Inside the bounds.
+    exact_pivot : tuple of Fraction
+    delta, eps : float
+        Both rounded up.
+    directions : ndarray, shape (k, d)
+        Ways to leave the pivot, for f.
+    weights : ndarray, shape (k,)
+        Nonnegative; only their ratios count.
+    constraint_directions : ndarray, shape (r, d)
+        Ways to leave the pivot, for constraints.
+    constraint_index : ndarray of int, shape (r,)
+        Which component of the constraints a row belongs to.
+    constraint_weights : ndarray, shape (r,)
+        Signed like the multipliers: positive at the upper limit, negative at the lower one.
+    normal : ndarray, shape (d,)
+        Entries <= 0 at lower bounds, >= 0 at upper bounds, 0 elsewhere.
+    multipliers : ndarray, shape (m,)
+        Sums of `constraint_weights`.
+    label, meta, digest
+        As in `GoldsteinCertificate`.
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> x = gs.Variable(2)
+    >>> F, limits = gs.sum(abs(x - 2.0)), {"bounds": [(0, 1), (None, None)]}
+    >>> res = gs.minimize(F, [0.0, 0.0], eps=1e-3, delta=1e-3, stationarity="near", rng=0, **limits)
+    >>> res.certificate
+    <NearKKTCertificate (...)-near KKT, certified; multipliers none; 1 active bound>
+    >>> res.certificate.verify(F, **limits).ok
+    True
+    """
+
+    kind: ClassVar[str] = "near-kkt"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
+
+    x: Vector = array("d")
+    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
+    delta: float
+    eps: float
+    directions: Matrix = array("k d")
+    weights: Vector = array("k")
+    constraint_directions: Matrix = array("r d")
+    constraint_index: Rows = array("r", np.int64)
+    constraint_weights: Vector = array("r")
+    normal: Vector = array("d")
+    multipliers: Vector = array("m")
+    label: Label = "certified"
+    meta: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+    def verify(
+        self, fun: Described, *, bounds: Any = None, constraints: Any = (), seed: int | None = None
+    ) -> Verification:
+        """Re-derive everything in exact arithmetic from the expressions.
+
+        Parameters
+        ----------
+        fun : Expression
+        bounds, constraints
+            As in `minimize`; constraints are expressions or `LinearConstraint`.
+        seed : int, optional
+            Seed of the directions in which the constraints are looked at besides, to see whether
+            they are degenerate; by default nobody can foresee them.
+        """
+        try:
+            program = program_of(fun)
+            problem = exact_problem(self.x, bounds, constraints, separating)
+        except GoldsteinError as failure:
+            found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+            found.add("problem", False, f"function, bounds or constraints do not fit: {failure}")
+            return found
+        return near.check(self, program, problem, seed_from(seed))
+
+    def export(
+        self, path: str | Path, fun: Described, *, bounds: Any = None, constraints: Any = ()
+    ) -> Path:
+        """Write certificate, function and limits to one file that `goldstein-check` decides.
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix .json is added if there is none; one that ends in .gz is compressed.
+        fun, bounds, constraints
+            What the certificate is about, as in `minimize`.
+        """
+        problem = exact_problem(self.x, bounds, constraints, separating)
+        found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+        problem.check_place(found, self)
+        if not found.ok:
+            check = next(check for check in found.checks if not check.ok)
+            raise InputError(
+                f"the certificate is not about these bounds and constraints ({check.name}: "
+                f"{check.message}); pass the bounds= and constraints= that minimize was given."
+            )
+        _, along = problem.separation(self, 0, problem.readings(self)[0])
+        limits, box = problem.system, problem.box
+        parts = [
+            {
+                "function": written_nodes(part),
+                **texts({"lower": limits.lower[i], "upper": limits.upper[i]}),
+            }
+            for i, part in enumerate(problem.parts)
+        ]
+        rows = zip(self.constraint_index, self.constraint_weights, self.constraint_directions)
+        evidence = {
+            "pivot": self.exact_pivot, "directions": self.directions, "weights": self.weights,
+            "normal": self.normal, "separation": along,
+            "rows": [{"constraint": int(i), "weight": w, "direction": v} for i, w, v in rows],
+        }  # fmt: skip
+        claim = {"kind": self.kind, "eps": self.eps, "delta": self.delta}
+        given = {"bounds": texts({"lower": box.lower, "upper": box.upper}), "constraints": parts}
+        return export_proof(path, fun, self.x, claim, evidence, **given)
+
+    def summary(self) -> str:
+        """One line for people."""
+        parts = [
+            f"({self.eps:.3g}, {self.delta:.3g})-near KKT, {self.label}",
+            "multipliers " + (listed(self.multipliers) or "none"),
+        ]
+        on_bounds = int(np.count_nonzero(self.normal))
+        if on_bounds:
+            parts.append(f"{on_bounds} active bound{'s' if on_bounds > 1 else ''}")
+        return "; ".join(parts)
+
+
+def prove_near_kkt(
+    program: Program,
+    problem: ExactProblem,
+    x: Vector,
+    pivot: Sequence[Fraction],
+    directions: Matrix,
+    weights: Vector,
+    rows: list[tuple[int, Vector, float]],
+    normal: Vector,
+) -> NearKKTCertificate:
+    """Derive eps and delta, and state them; `rows` are (component, direction, signed weight).
+
+    Raises
+    ------
+    NotCertifiableError
+        When a direction does not show an element of a subdifferential.
+    """
+    multipliers = np.zeros(problem.system.size)
+    for i in {i for i, _, _ in rows}:
+        multipliers[i] = math.fsum(w for k, _, w in rows if k == i)
+    claim: dict[str, Any] = {
+        "x": x, "exact_pivot": tuple(pivot), "directions": directions, "weights": weights,
+        "constraint_directions": np.array([v for _, v, _ in rows]).reshape(-1, x.size),
+        "constraint_index": np.array([i for i, _, _ in rows], dtype=np.int64),
+        "constraint_weights": np.array([w for _, _, w in rows]),
+        "normal": normal, "multipliers": multipliers,
+        "delta": sqrt_upper(squared_distance(tuple(pivot), x)),
+    }  # fmt: skip
+    used = weights > 0
+    limits = point_at(program, pivot, int(used.sum())).limits(directions[used])
+    plain = NearKKTCertificate(**claim, eps=0.0)
+    eps = problem.residual(plain, limits, weights[used], CHANGE_OF_MACHINE)
+    return NearKKTCertificate(**claim, eps=eps)

@@ -1,25 +1,164 @@
-"""A certificate at a given point, from nothing but the function."""
+"""A certificate at a given point, from nothing but the function; and a quick look at it.
+
+For the quick look few gradients are taken, each where the shortest one is to be expected. Where a
+function falls, its gradients shrink along the way down, so the second gradient is taken at the far
+end of the ball. From then on gradients are compared with an affine function: the next one is taken
+where that is shortest within the ball, and a little further against what is left there. A handful
+of them comes as near to the smallest bound as dozens of random ones, and the last ones are short by
+themselves, so that a claim rests on one or two points: these have to be checked.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.verifying import CHECKS, confirmed
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.rounding import distance_upper, norms_upper
 from goldstein.construction.goldstein_claim import FINE, UNSEEN, Construction
-from goldstein.errors import InputError, OutOfCalls, UnresolvedError
-from goldstein.numerics.ball import smallest_delta
+from goldstein.errors import InputError, KinkError, OutOfCalls, UnresolvedError
+from goldstein.numerics.ball import inner_radius, smallest_delta, uniform_in_ball
+from goldstein.numerics.cone import narrow, tilt
+from goldstein.numerics.hull import Hull, min_norm_weights
+from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.agreement import STRICTLY, required_resolution
-from goldstein.solvers.gather import Enrichment, enrich
+from goldstein.solvers import Request
+from goldstein.solvers.gather import ROUNDED, Enrichment, enrich
+
+#: Halvings of the interval in which the multiplier of the ball is looked for, in powers of ten.
+HALVINGS, SMALLEST, LARGEST = 40, -13.0, 6.0
+
+
+def shortest_in_ball(offsets: Matrix, gradients: Matrix, radius: float) -> Vector:
+    """Return weights that sum to 1, negative ones too, with a short combination of gradients.
+
+    Were the gradient an affine function of the point, the combination of the gradients would be the
+    gradient at the combination of the points; `offsets` are these points from the centre of a ball,
+    and the weights keep their combination within `radius`, up to rounding, where that is possible.
+
+    Examples
+    --------
+    >>> offsets = np.array([[0.0, 0.0], [1.0, 0.0]])
+    >>> gradients = np.array([[3.0, 1.0], [2.0, 1.0]])
+    >>> shortest_in_ball(offsets, gradients, 10.0).round(6)
+    array([-2.,  3.])
+    >>> shortest_in_ball(offsets, gradients, 2.0).round(6)
+    array([-1.,  2.])
+    """
+    squared, far = gradients @ gradients.T, offsets @ offsets.T
+    squared, far_scaled = squared / (np.trace(squared) or 1.0), far / (np.trace(far) or 1.0)
+    ones, small = np.ones(len(far)), 1e-14 * np.eye(len(far))
+
+    def weights(power: float) -> tuple[Vector, float]:
+        """The shortest combination, with a price for its distance from the centre."""
+        w: Vector = np.linalg.lstsq(squared + 10.0**power * far_scaled + small, ones)[0]
+        w /= w.sum()
+        return w, math.sqrt(max(float(w @ far @ w), 0.0))
+
+    found, distance = weights(SMALLEST)
+    if distance <= radius:
+        return found
+    low, high = SMALLEST, LARGEST
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if weights(middle)[1] > radius else (low, middle)
+    return weights(high)[0]
+
+
+#: A gradient that shortens the vector by less than this share is the last, unless so many more like
+#: it would do.
+GAIN, MORE = 0.02, 4.0
+
+#: Gradients at most.
+MOST = 24
+
+#: The first gradient is taken within this part of the radius: next to x, and on no kink.
+NEAR = 0.125
+
+#: How far one goes beyond the place where the affine function is shortest, as a part of the radius.
+BEYOND = 0.15
+
+
+def look_at_far_ends(
+    oracle: CountedOracle, x: Vector, radius: float, eps: float, seed: int, found: Enrichment
+) -> None:
+    """Add gradients to `found` until the bound is eps or hardly improves, and look for descent."""
+    rng = stream(seed, len(found.points), "far ends")
+    hull = Hull(x.size, 8)
+    inner = inner_radius(x, radius)
+    y, previous = uniform_in_ball(rng, x, NEAR * radius), math.inf
+    try:
+        for _ in range(MOST):
+            try:
+                g = oracle.gradient(y)
+            except KinkError:
+                found.kinks += 1
+                y = uniform_in_ball(rng, x, NEAR * radius)
+                continue
+            found.points.append(y)
+            found.gradients.append(g)
+            hull.add(g)
+            m = hull.approach(eps)[1]
+            norm = math.sqrt(m @ m)
+            steepest = max(math.sqrt(g @ g) for g in found.gradients)
+            gain = previous - norm
+            if norm <= eps or (gain < GAIN * previous and norm - MORE * gain > eps):
+                break
+            previous = norm
+            ratio = narrow(norm / steepest, x.size)
+            reach = inner * (1.0 - ratio * rng.random() / 8.0)
+            offset = _next_offset(np.array(found.points) - x, np.array(found.gradients), m, reach)
+            y = x + (1.0 - ratio / 8.0) * offset + reach * ratio / 8.0 * tilt(rng, m, norm)
+        if norm <= eps:
+            _keep_few(found, eps)
+        elif len(found.points) > 1 and oracle.has_value:
+            # The value at the last point came with its gradient where that is cheap.
+            there, offset = oracle.value(found.points[-1]), found.points[-1] - x
+            here = oracle.value(x)
+            fall = here - there
+            if fall > max(0.25 * radius * norm, ROUNDED * abs(here)):
+                found.descent_step = math.sqrt(offset @ offset)
+                found.descent, found.descent_fall = offset / found.descent_step, fall
+    except OutOfCalls:
+        return
+
+
+def _next_offset(offsets: Matrix, gradients: Matrix, m: Vector, radius: float) -> Vector:
+    """Return where to look next, from the centre of the ball."""
+    if len(offsets) == 1:
+        far_end: Vector = m * (-radius / math.sqrt(m @ m))
+        return far_end
+    weights = shortest_in_ball(offsets, gradients, radius)
+    offset, left = weights @ offsets, weights @ gradients
+    offset -= BEYOND * radius / (math.sqrt(left @ left) or 1.0) * left
+    offset *= min(1.0, radius / math.sqrt(offset @ offset))
+    return offset
+
+
+def _keep_few(found: Enrichment, eps: float) -> None:
+    """Keep few rows whose hull reaches eps: beside every row of a claim one has to look again."""
+    rows = np.array(found.gradients)
+    chosen = [int(np.einsum("ij,ij->i", rows, rows).argmin())]
+    while len(chosen) < len(rows):
+        m = min_norm_weights(rows[chosen]) @ rows[chosen]
+        entering = int((rows @ m).argmin())
+        if m @ m <= eps**2 or entering in chosen:
+            break
+        chosen.append(entering)
+    m = min_norm_weights(rows[chosen]) @ rows[chosen]
+    if m @ m <= eps**2:
+        found.points = [found.points[j] for j in chosen]
+        found.gradients = [found.gradients[j] for j in chosen]
+
 
 #: How often the search goes on after a claim that would not have survived.
 SEARCHES = 4
@@ -35,119 +174,154 @@ SMALLER = 64.0
 
 
 def gathered(
-    oracle: CountedOracle,
-    x: Vector,
-    radius: float,
-    eps: float,
-    seed: int,
-    found: Enrichment,
-    deadline: float,
+    oracle: CountedOracle, x: Vector, target: Request, found: Enrichment, deadline: float
 ) -> Enrichment:
     """Gather gradients around x; some calls are kept back to look beside those that matter."""
     left = int(min(oracle.limit - oracle.calls, 2.0**62))
     with oracle.reserved(min(x.size + 41, left // 2)):
         # Gradients without visible gain before the search gives up.
         patience = max(30, min(x.size, 400))
-        enrich(oracle, x, radius, eps, seed, found, patience=patience, deadline=deadline)
+        around = (x, target.delta, target.eps, target.seed, found)
+        enrich(oracle, *around, patience=patience, deadline=deadline)
     return found
 
 
-def certificate_from(
-    found: Enrichment,
-    x: Vector,
-    delta: float,
-    eps: float,
-    oracle: CountedOracle,
-    meta: dict[str, Any],
-    deadline: float = math.inf,
-    check_gradient: bool = True,
-    confirm: bool = True,
-) -> GoldsteinCertificate:
-    """Gather gradients and state the strongest claim that survives its own check.
+def in_ball(found: Enrichment, x: Vector, delta: float) -> tuple[Matrix, Matrix]:
+    """Return the points within delta of x, and their gradients."""
+    near = [j for j, y in enumerate(found.points) if distance_upper(y, x) <= delta]
+    points = np.array([found.points[j] for j in near]).reshape(-1, x.size)
+    gradients = np.array([found.gradients[j] for j in near]).reshape(-1, x.size)
+    if len(near) == len(found.points):  # once is enough, where they are long
+        found.points, found.gradients = list(points), list(gradients)
+    return points, gradients
+
+
+@dataclass
+class Cold:
+    """Gathers gradients around a point, and states the strongest claim that survives its check.
 
     Where a claim would rest on points next to a kink, the gradients found beside them are added,
-    and the search goes on without those points.
+    and the search goes on without those points. The seed is that of the remarks.
     """
-    best: GoldsteinCertificate | None = None
-    seed = int(meta["seed"])
-    refused: UnresolvedError | None = None
-    goal = eps
-    resolution: Vector | float = 0.0
-    # Calls that are kept back to check the claim in the end.
-    keep = min(CHECKS * (8 * x.size + 40), (oracle.limit - oracle.calls) // 3) if confirm else 0
 
-    def kept() -> int:
-        return int(max(0, min(keep, oracle.limit - oracle.calls)))
+    oracle: CountedOracle
+    x: Vector
+    request: Request
+    meta: dict[str, Any]
+    deadline: float = math.inf
+    check_gradient: bool = True
+    confirm: bool = True
 
-    for _ in range(SEARCHES):
-        with oracle.reserved(kept()):
-            gathered(oracle, x, delta, goal, seed, found, deadline)
-        oracle.require_visible(x, delta)
-        if not found.points:
-            break
-        near = [j for j, y in enumerate(found.points) if distance_upper(y, x) <= delta]
-        points = np.array([found.points[j] for j in near]).reshape(-1, x.size)
-        gradients = np.array([found.gradients[j] for j in near]).reshape(-1, x.size)
-        if len(near) == len(found.points):  # once is enough, where they are long
-            found.points, found.gradients = list(points), list(gradients)
-        built = Construction(oracle, x, delta, points, gradients, seed)
-        left = oracle.limit - oracle.calls
+    def __post_init__(self) -> None:
+        oracle = self.oracle
+        self._best: GoldsteinCertificate | None = None
+        # What is looked for, in which ball; and what f was found to resolve.
+        self._target = replace(self.request, seed=int(self.meta["seed"]))
+        self._resolution: Vector | float = 0.0
+        self._refused: UnresolvedError | None = None
+        # Calls that are kept back to check the claim in the end.
+        checks = min(CHECKS * (8 * self.x.size + 40), (oracle.limit - oracle.calls) // 3)
+        self._keep = checks if self.confirm else 0
+
+    def certificate(self, found: Enrichment) -> GoldsteinCertificate:
+        """Return the claim; what is known already is added to."""
+        for _ in range(SEARCHES):
+            with self._keeping():
+                gathered(self.oracle, self.x, self._target, found, self.deadline)
+            target = self._target
+            self.oracle.require_visible(self.x, target.delta)
+            if not found.points:
+                break
+            rows = in_ball(found, self.x, target.delta)
+            built = Construction(self.oracle, self.x, target.delta, *rows, target.seed)
+            if not self._resolved(built):
+                found = Enrichment()
+                continue
+            with self._keeping():
+                claim = built.claim(self.request.eps, *remarks(found, self.meta))
+            self._best = better(self._best, claim)
+            if not self._goes_on(built):
+                break
+            found.points, found.gradients = built.steady()
+        if self._best is None:
+            raise InputError(
+                f"no gradient could be had within {self._target.delta:g} of x ({found.kinks} kinks "
+                "met); raise max_calls or delta."
+            )
+        return self._confirmed(self._best)
+
+    def _keeping(self) -> AbstractContextManager[None]:
+        left = self.oracle.limit - self.oracle.calls
+        return self.oracle.reserved(int(max(0, min(self._keep, left))))
+
+    def _resolved(self, built: Construction) -> bool:
+        """See how fine f is; False where the search goes on in a smaller ball."""
+        left, delta = self.oracle.limit - self.oracle.calls, built.delta
         try:
-            if check_gradient:  # of these points: others may have been next to a kink
+            if self.check_gradient:  # of these points: others may have been next to a kink
                 known = built.rests_on()
-                resolution = required_resolution(oracle, x, delta, seed, known)
+                self._resolution = required_resolution(
+                    self.oracle, self.x, delta, built.seed, known
+                )
         except OutOfCalls:
             if left >= MANY_CALLS:
                 raise UnresolvedError(STRICTLY * delta) from None
         except UnresolvedError as unresolved:
-            if refused is not None or delta / SMALLER < smallest_delta(x):
-                raise refused or unresolved from None
+            if self._refused is not None or delta / SMALLER < smallest_delta(self.x):
+                raise self._refused or unresolved from None
             # What is proved of a smaller ball is true of this one, and f may be smooth there.
-            delta, found, refused = delta / SMALLER, Enrichment(), unresolved
-            continue
-        built.place.resolution = resolution
-        with oracle.reserved(kept()):
-            claim = built.claim(eps, *remarks(found, meta))
-        if claim is not None and (best is None or claim.eps < best.eps):
-            best = claim
-        if best is not None and best.eps <= eps:
-            break
+            self._target, self._refused = replace(self._target, delta=delta / SMALLER), unresolved
+            return False
+        built.place.resolution = self._resolution
+        return True
+
+    def _goes_on(self, built: Construction) -> bool:
+        """Whether more gradients may lead to a better claim, and there is time for them."""
+        if self._best is not None and self._best.eps <= self.request.eps:
+            return False
         # What is stated allows for more than what was found: then more has to be found.
-        if 0.0 < (bound := built.best()[0]) <= goal:
-            goal = min(goal, bound) / CLOSER
+        goal, bound = self._target.eps, built.best()[0]
+        if 0.0 < bound <= goal:
+            self._target = replace(self._target, eps=min(goal, bound) / CLOSER)
         elif not built.unsteady:
-            break
-        if time.perf_counter() > deadline:
-            break
-        found.points, found.gradients = built.steady()
-    if best is None:
-        raise InputError(
-            f"no gradient could be had within {delta:g} of x ({found.kinks} kinks met); "
-            "raise max_calls or delta."
+            return False
+        return time.perf_counter() <= self.deadline
+
+    def _confirmed(self, best: GoldsteinCertificate) -> GoldsteinCertificate:
+        """Check a claim as others will, where displacements are not tiny."""
+        if not self.confirm or np.max(self._resolution) <= FINE * self._target.delta:
+            return best
+        box, seed, eps, stated = (
+            as_box(None, self.x.size),
+            self._target.seed,
+            self.request.eps,
+            None,
         )
-    if confirm and np.max(resolution) > FINE * delta:
-        try:
-            stated = confirmed(best, oracle, as_box(None, x.size), None, seed, True)
-        except OutOfCalls:
-            stated = None
+        with suppress(OutOfCalls):
+            stated = confirmed(best, self.oracle, box, None, seed, True)
         proved = UNSEEN * max(norms_upper(best.gradients))
         if stated is not None:  # the next check may see more than those few have
             proved = min(2.0 * stated.eps, eps if stated.eps <= eps else math.inf)
-        best = replace(best, eps=max(best.eps, proved), digest="")
-    return best
+        return replace(best, eps=max(best.eps, proved), digest="")
+
+
+def better(
+    one: GoldsteinCertificate | None, other: GoldsteinCertificate | None
+) -> GoldsteinCertificate | None:
+    """Return the one with the smaller bound."""
+    if one is None or other is None:
+        return one or other
+    return min(one, other, key=lambda certificate: certificate.eps)
 
 
 def hint_around(
-    oracle: CountedOracle, x: Vector, delta: float, eps: float, seed: int, deadline: float
+    oracle: CountedOracle, x: Vector, target: Request, deadline: float
 ) -> GoldsteinCertificate | None:
     """Return gradients around x as a hint where a pivot may be; it need not survive a check."""
-    found = gathered(oracle, x, delta, eps, seed, Enrichment(), deadline)
+    found = gathered(oracle, x, target, Enrichment(), deadline)
     if not found.points:
         return None
-    inside = [distance_upper(y, x) <= delta for y in found.points]
-    return GoldsteinCertificate.from_gradients(
-        x, np.array(found.points)[inside], np.array(found.gradients)[inside]
-    )
+    return GoldsteinCertificate.from_gradients(x, *in_ball(found, x, target.delta))
 
 
 def remarks(found: Enrichment, meta: dict[str, Any]) -> tuple[dict[str, Any], Vector | None]:

@@ -140,22 +140,14 @@ class Construction:
     points, gradients : ndarray, shape (k, d)
     seed : int
         Seed of the displacements.
-    resolution : float or ndarray, shape (d,)
-        Steps that the function resolves; a check displaces points by no less.
     """
 
     def __init__(
-        self,
-        oracle: Oracle,
-        x: Vector,
-        delta: float,
-        points: Matrix,
-        gradients: Matrix,
-        seed: int,
-        resolution: Vector | float = 0.0,
+        self, oracle: Oracle, x: Vector, delta: float, points: Matrix, gradients: Matrix, seed: int
     ) -> None:
         self.oracle, self.x, self.delta, self.seed = oracle, x, delta, seed
-        self.place = Neighbourhood(x, delta, as_box(None, x.size), resolution)
+        #: Its `resolution` are steps that the function resolves; a check displaces by no less.
+        self.place = Neighbourhood(x, delta, as_box(None, x.size))
         self.points, self.gradients = points, gradients
         self.rng = stream(seed, len(points), "claim")
         # Gradients that are known next to points, and how far away.
@@ -164,7 +156,7 @@ class Construction:
         #: Whether the claim was looked at next to its points.
         self.looked = True
         # What was found beside points; None where that is a kink.
-        self._beside: dict[int, Matrix | None] = {}
+        self._neighbours: dict[int, Matrix | None] = {}
         #: What gradients change by where a check looks.
         self._bent = 0.0
         #: Rows next to which gradients jump: points within a few perturbation radii of a kink.
@@ -297,8 +289,8 @@ class Construction:
         if all(j in self._told for j in names) and self._is_far(rows):
             looks = np.array([[self._told[j][0] for j in names]])
         else:
-            part = self._look([j for j in names if j not in self._beside])
-            known = [self._beside[j] for j in names]
+            part = self._look([j for j in names if j not in self._neighbours])
+            known = [self._neighbours[j] for j in names]
             if any(found is None for found in known):
                 return math.inf
             looks = np.swapaxes(np.array(known), 0, 1)
@@ -325,18 +317,18 @@ class Construction:
         Of two opposite places one is beyond a kink that is nearer than they are.
         """
         far = min(max(LEAST, FARTHEST * self.delta / self._width), RADII)
-        ways = (1.0, -1.0) if self._width > FINE * self.delta else (1.0,)
-        places = np.empty((len(names) * len(ways), self.x.size))
+        signs = (1.0, -1.0) if self._width > FINE * self.delta else (1.0,)
+        places = np.empty((len(names) * len(signs), self.x.size))
         for k, j in enumerate(names):
             y = self.points[j]
             step = self.place.perturbed(self.rng, y, far) - y
-            for way, sign in enumerate(ways, len(ways) * k):
-                places[way] = self.place.inside(y + sign * step)
+            for row, sign in enumerate(signs, len(signs) * k):
+                places[row] = self.place.inside(y + sign * step)
         answers = list(self.oracle.gradients_at(places)) if names else []
         for k, j in enumerate(names):
-            found = answers[len(ways) * k : len(ways) * (k + 1)]
+            found = answers[len(signs) * k : len(signs) * (k + 1)]
             kink = any(g is None for g in found)
-            self._beside[j] = None if kink else np.array(found)
+            self._neighbours[j] = None if kink else np.array(found)
             self.unsteady.update([j] if kink else [])
         if self.x.size < MANY_VARIABLES:
             seen = [(y, g) for y, g in zip(places, answers) if g is not None]
@@ -419,7 +411,7 @@ class Construction:
         heaviest = int(weights.argmax())
         y, g = (several[heaviest] for several in self._taken(rows))
         allowed = SAME * norm_upper(g) + NOISE * eps
-        known = self._beside.get(int(rows[heaviest]))
+        known = self._neighbours.get(int(rows[heaviest]))
         if known is not None and norm_upper(known[0] - g) <= allowed:
             return
         try:

@@ -16,14 +16,8 @@ from goldstein.certificates.verifying import confirmed
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.checker.constrained.box import as_box
-from goldstein.construction.cold import certificate_from
-from goldstein.construction.goldstein_claim import (
-    COARSE,
-    Construction,
-    distances,
-    heaviest,
-    taken,
-)
+from goldstein.construction.cold import Cold, better
+from goldstein.construction.goldstein_claim import COARSE, Construction, distances, heaviest, taken
 from goldstein.errors import (
     BallTooSmallError,
     InputError,
@@ -108,8 +102,12 @@ class Judge:
         certificate = None
         if built is not None and built.best()[0] <= eps:
             certificate = self._claimed(built)
-        if certificate is None or certificate.eps > eps:
-            certificate = self._now_and_then(evidence.x, *fresh)
+        # After some rejections the judge goes on from the displaced points without the solver. On
+        # a sharp minimum the solver's points crowd at the kinks, where no claim survives, and it
+        # may bring them again and again; others, drawn afresh, certify the point in a few calls.
+        again = self.trials >= AFRESH and self.trials & (self.trials - 1) == 0
+        if again and (certificate is None or certificate.eps > eps):
+            certificate = self._afresh(evidence.x, Enrichment(list(fresh[0]), list(fresh[1])))
         if certificate is None or certificate.eps > eps:
             return None, fresh
         return certificate, None
@@ -131,7 +129,9 @@ class Judge:
                 certificate = self._confirmed(certificate)
         except OutOfCalls:  # nobody knows whether more would hold
             certificate = built.unseen(self.meta)
-        return self._as_seen(built, certificate)
+        # What nobody has looked at is no success: it rests on what a solver says.
+        met = certificate is not None and certificate.eps <= self.request.eps
+        return None if met and not built.looked else certificate
 
     def _confirmed(self, certificate: GoldsteinCertificate) -> GoldsteinCertificate | None:
         """Where displacements are not tiny, check the claim as others will."""
@@ -146,24 +146,6 @@ class Judge:
         except UnresolvedError as failure:
             raise BallTooSmallError(str(failure)) from None
 
-    def _as_seen(
-        self, built: Construction, claim: GoldsteinCertificate | None
-    ) -> GoldsteinCertificate | None:
-        """What nobody has looked at is no success: it rests on what a solver says."""
-        met = claim is not None and claim.eps <= self.request.eps
-        return None if met and not built.looked else claim
-
-    def _now_and_then(
-        self, x: Vector, points: Matrix, gradients: Matrix
-    ) -> GoldsteinCertificate | None:
-        """After some rejections, go on from the displaced points without the solver.
-
-        On a sharp minimum the solver's points crowd at the kinks, where no claim survives, and it
-        may bring them again and again; others, drawn afresh, certify the point in a few calls.
-        """
-        again = self.trials >= AFRESH and self.trials & (self.trials - 1) == 0
-        return self._afresh(x, Enrichment(list(points), list(gradients))) if again else None
-
     def _afresh(self, x: Vector, found: Enrichment) -> GoldsteinCertificate | None:
         if x.size >= MANY_VARIABLES:
             return None  # hundreds of gradients more than `max_memory` allows for
@@ -175,7 +157,7 @@ class Judge:
             self.oracle.reserved(keep),
         ):
             meta = {"seed": request.seed, **self.meta}
-            return certificate_from(found, x, request.delta, request.eps, self.oracle, meta)
+            return Cold(self.oracle, x, request, meta).certificate(found)
         return None
 
     def suspect(self, state: State) -> None:
@@ -231,7 +213,9 @@ class Judge:
             # Where the clock did not even allow for f(x0), there is no search to ask.
             evidence = None if math.isnan(state.fx) else solver.best_evidence(state)
             if brief and evidence is not None:
-                evidence = _heaviest(evidence, self._affordable(outcome))
+                # As many as can be looked at, beside and again, in the seconds of grace.
+                seconds = outcome.history.time[-1] / max(1, self.oracle.calls)
+                evidence = _heaviest(evidence, max(1, int(self.grace / (4.0 * seconds))))
             found = self._known(evidence, state.x)
             evidence = None  # what is not held is room for what follows
             # Half of the calls add gradients to those known here, half look beside them.
@@ -254,14 +238,9 @@ class Judge:
                 except BallTooSmallError:  # the run has ended for another reason
                     return None
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
-                claim = _better(claim, self._afresh(state.x, Enrichment()))
+                claim = better(claim, self._afresh(state.x, Enrichment()))
             return claim
         return None
-
-    def _affordable(self, outcome: Outcome) -> int:
-        """How many gradients can be looked at, beside and again, in the seconds of grace?"""
-        seconds = outcome.history.time[-1] / max(1, self.oracle.calls)
-        return max(1, int(self.grace / (4.0 * seconds)))
 
     def _known(self, evidence: Evidence | None, x: Vector) -> Enrichment:
         """Return what the solver knows about gradients at random points around x."""
@@ -286,10 +265,9 @@ class Judge:
     def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Construction:
         request = self.request
         self.oracle.require_visible(x, request.delta)
-        return Construction(
-            self.oracle, x, request.delta, points, gradients, request.seed,
-            self.resolution,
-        )  # fmt: skip
+        built = Construction(self.oracle, x, request.delta, points, gradients, request.seed)
+        built.place.resolution = self.resolution
+        return built
 
     def _displaced(self, evidence: Evidence) -> tuple[list[int], Matrix, Matrix]:
         """Ask for all gradients at once, each a little aside, and again where one met a kink.
@@ -336,21 +314,12 @@ class Judge:
         built = self._state_inside(evidence.x, *fresh)
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
-            ways = points - taken(evidence.points, asked)
-            squares = np.vecdot(ways, ways)
+            moves = points - taken(evidence.points, asked)
+            squares = np.vecdot(moves, moves)
             far = squares >= np.vecdot(built.radii, built.radii)
             for j in far.nonzero()[0].tolist():
                 built.tell(j, evidence.gradients[asked[j]], math.sqrt(squares[j]))
         return built, fresh
-
-
-def _better(
-    one: GoldsteinCertificate | None, other: GoldsteinCertificate | None
-) -> GoldsteinCertificate | None:
-    """Return the one with the smaller bound."""
-    if one is None or other is None:
-        return one or other
-    return min(one, other, key=lambda certificate: certificate.eps)
 
 
 def _heaviest(evidence: Evidence, most: int) -> Evidence:

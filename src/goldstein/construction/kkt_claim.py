@@ -48,12 +48,6 @@ BESIDE = 1e-3
 COLUMNS = 3000
 
 
-def checked_of(problem: Problem) -> Checked:
-    """Return a problem as the checker asks it."""
-    f: Any = problem.f
-    return Checked(f, problem.box, shortest_weights, [], None, problem.constraints)
-
-
 @dataclass
 class Combination:
     """The shortest combination of what is known: weights, owners, and the vector itself."""
@@ -85,14 +79,14 @@ class Around:
         self.problem, self.x, self.delta, self.seed = problem, x, delta, seed
         self.resolution: Vector | float = 0.0
         self.place = Neighbourhood(x, delta, problem.box, self.resolution)
-        self.checked = checked_of(problem)
+        f: Any = problem.f
+        self.checked = Checked(f, problem.box, shortest_weights, [], None, problem.constraints)
         self.points: list[Vector] = []
         self.gradients: list[Vector] = []
         self.rows: list[Matrix] = []
         system = problem.constraints
-        #: For each component the points seen that reach or cross the limits furthest.
-        self.above: list[tuple[float, Vector | None]] = [(-math.inf, None)] * system.size
-        self.below: list[tuple[float, Vector | None]] = [(-math.inf, None)] * system.size
+        #: The points seen that reach or cross limits furthest: by component, 1 above and -1 below.
+        self._reached: dict[tuple[int, float], tuple[float, Vector]] = {}
         values = system.values(x)
         #: Equalities that hold at x.
         self._excess = np.abs(system.excess(values))
@@ -119,11 +113,10 @@ class Around:
         if not system.size:
             return
         values = system.values(y)
-        for i in range(system.size):
-            if values[i] - system.upper[i] >= max(self.above[i][0], 0.0):
-                self.above[i] = float(values[i] - system.upper[i]), y
-            if system.lower[i] - values[i] >= max(self.below[i][0], 0.0):
-                self.below[i] = float(system.lower[i] - values[i]), y
+        for sign, past in ((1.0, values - system.upper), (-1.0, system.lower - values)):
+            for i, much in enumerate(past.tolist()):
+                if much >= self._reached.get((i, sign), (0.0,))[0]:
+                    self._reached[i, sign] = much, y
 
     def ask(self, y: Vector, gradient: Vector | None = None) -> bool:
         """Add a point; False where it is outside or on a kink. Its gradient may be known."""
@@ -164,15 +157,15 @@ class Around:
         for i in range(system.size):
             if system.equal[i]:
                 continue
-            for sign, gap, seen in (
-                (1.0, system.upper[i] - values[i], self.above[i]),
-                (-1.0, values[i] - system.lower[i], self.below[i]),
+            for sign, gap in (
+                (1.0, system.upper[i] - values[i]),
+                (-1.0, values[i] - system.lower[i]),
             ):
+                seen = self._reached.get((i, sign), (-math.inf,))[0]
                 # A point that reaches the limit by rounding alone may miss it elsewhere.
-                if (i, sign) in self._looked or seen[0] > 1e-12 * (1.0 + abs(values[i])):
+                if (i, sign) in self._looked or seen > 1e-12 * (1.0 + abs(values[i])):
                     continue
-                along = max((rows[i] for rows in self.rows), key=np.linalg.norm)
-                along = sign * along
+                along = sign * max((rows[i] for rows in self.rows), key=np.linalg.norm)
                 steep = float(np.linalg.norm(along))
                 if not math.isfinite(gap) or steep == 0.0 or gap > 4.0 * steep * self.delta:
                     continue
@@ -191,10 +184,11 @@ class Around:
             if twins[i][0] != i:
                 signs.append([])
                 continue
-            up_, down = self.above[i][1] is not None, self.below[i][1] is not None
+            up_, down = (i, 1.0) in self._reached, (i, -1.0) in self._reached
             if system.equal[i]:
                 up_ = down = bool(self._holds[i]) or (up_ and down)
-            if self._excess[i] > CLOSE * self.delta * self._length(i) and not system.linear[i]:
+            longest = max(float(np.linalg.norm(rows[i])) for rows in self.rows)
+            if self._excess[i] > CLOSE * self.delta * longest and not system.linear[i]:
                 up_ = down = False
             signs.append([s for s, on in ((1.0, up_), (-1.0, down)) if on])
         found = self._combine(signs, low, high)
@@ -222,10 +216,6 @@ class Around:
             same.setdefault(key, []).append(i)
         found = {i: group for group in same.values() for i in group}
         return [found.get(i, [i]) for i in range(system.size)]
-
-    def _length(self, i: int) -> float:
-        """Return the length of a gradient of component i."""
-        return max(float(np.linalg.norm(rows[i])) for rows in self.rows)
 
     def _combine(self, signs: list[list[float]], low: Mask, high: Mask) -> Combination:
         system, dim = self.problem.constraints, self.x.size
@@ -260,13 +250,13 @@ class Around:
     def enrich(self, eps: float, patience: int, deadline: float = math.inf) -> Combination | None:
         """Add points against the current vector until it is short, or nothing is gained."""
         rng = stream(self.seed, len(self.points), "kkt")
-        fold = self.problem.box.reflect
+        reflect = self.problem.box.reflect
         milestone, since = math.inf, 0
         found: Combination | None = None
         try:
             while since < patience and time.perf_counter() < deadline:
                 if not self.points:
-                    self.ask(fold(uniform_in_ball(rng, self.x, self.delta)))
+                    self.ask(reflect(uniform_in_ball(rng, self.x, self.delta)))
                     since += 1
                     continue
                 self.look_for_limits()
@@ -281,14 +271,14 @@ class Around:
                     continue
                 ratio = narrow(found.length / max(steep, found.length), self.x.size)
                 y = conic_point(rng, self.x, found.vector, found.length, self.delta, ratio)
-                self.ask(fold(y))
+                self.ask(reflect(y))
                 since += 1
         except OutOfCalls:
             pass
         return self.combine() if self.points else None
 
     def state(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
-        """Return the claim of a combination, its eps such that it holds a hair beside too."""
+        """Return the claim of a combination; its eps holds at perturbed points, too."""
         certificate = self._plain(found, meta)
         factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
@@ -390,9 +380,8 @@ class Around:
         if not system.size:
             return {}
         used = np.flatnonzero(multipliers)[:LISTED].tolist()
-        reached = [above[1] is not None or below[1] is not None
-                   for above, below in zip(self.above, self.below)]  # fmt: skip
-        slack = int((~system.equal & ~np.array(reached, dtype=bool)).sum())
+        reached = {i for i, _ in self._reached}
+        slack = sum(i not in reached for i in np.flatnonzero(~system.equal).tolist())
         return {"active": [system.name(i) for i in used], "slack": slack}
 
     def _witnesses(self, multipliers: Vector) -> list[tuple[Vector, int, Vector, float]]:
@@ -400,11 +389,12 @@ class Around:
         system = self.problem.constraints
         found: list[tuple[Vector, int, Vector, float]] = []
         for i in np.flatnonzero(multipliers).tolist():
-            sides = [self.above[i][1] if multipliers[i] > 0 else self.below[i][1]]
+            signs = [1.0 if multipliers[i] > 0 else -1.0]
             if system.equal[i]:
-                sides = [] if self._holds[i] else [self.above[i][1], self.below[i][1]]
+                signs = [] if self._holds[i] else [1.0, -1.0]
+            seen = [self._reached[i, sign][1] for sign in signs if (i, sign) in self._reached]
             # Only the values there count: the points may be kinks.
-            found += [(y, i, np.zeros(self.x.size), 0.0) for y in sides if y is not None]
+            found += [(y, i, np.zeros(self.x.size), 0.0) for y in seen]
         return found
 
 

@@ -13,21 +13,18 @@ from goldstein.certificates.quantisation import Many
 from goldstein.certificates.values import (
     FEWEST,
     VISIBLE,
-    OfFunction,
-    Places,
-    ValuesCertificate,
-    draw_differences,
-    left_by_normals,
-    rounding_of,
-    upper_bound,
-)
-from goldstein.certificates.values_kkt import (
     Multiples,
+    OfFunction,
     OfMultiples,
+    Places,
     Rows,
+    ValuesCertificate,
     ValuesKKTCertificate,
+    left_by_normals,
     measured_qualification,
     reached,
+    rounding_of,
+    upper_bound,
 )
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import Box
@@ -37,7 +34,8 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import with_room
-from goldstein.oracles.problem import Problem, System
+from goldstein.oracles.problem import System
+from goldstein.solvers import Request
 
 #: Slopes are taken to be this much steeper than the steepest that was met along the coordinate,
 #: and than this part of the steepest along any.
@@ -50,7 +48,7 @@ DEFAULT = 200
 PILOT, USUAL = 8, 64
 
 #: Values kept back for a look at how fine values are.
-SURVEY = 520
+QUANTISATION = 520
 
 #: Room for fresh draws: standard deviations of the mean, and a part of the whole.
 SPARE, ROOM = 6.0, 1.05
@@ -73,19 +71,30 @@ class Statistics:
     Attributes
     ----------
     confidence : float
-    lipschitz : float or None
-        A bound of the slopes, where the user knows one.
-    seed : int
+    request : Request
+        What is asked for; with a bound of the slopes, where the user knows one.
+    box : Box
     workers : map-like
+    meta : dict
+        Remarks of the claims.
     attempt : int
         How many claims were tried before.
     """
 
     confidence: float
-    lipschitz: float | None
-    seed: int
+    request: Request
+    box: Box
     workers: Map
+    meta: dict[str, Any]
     attempt: int = 0
+
+    def stream(self, purpose: str) -> np.random.Generator:
+        """Return the random numbers of this attempt."""
+        return stream(self.request.seed, self.attempt, purpose)
+
+    def asked(self, oracle: CountedOracle) -> Many:
+        """Return the values of an oracle at many points."""
+        return lambda points: oracle.values_at(points, self.workers)
 
 
 def places_around(
@@ -130,9 +139,9 @@ def balanced(values_at: Many, places: Places, how: Statistics) -> Places:
 
     Noisy values need wide boxes, whose means are not the gradients at their centres.
     """
-    rng = stream(how.seed, how.attempt, "balance")
+    rng = how.stream("balance")
     means = [
-        draw_differences(values_at, Places(y[None], np.ones(1), places.widths), PILOT, rng)
+        OfFunction(values_at, Places(y[None], np.ones(1), places.widths)).draw(PILOT, rng)
         for y in places.points
     ]
     weights = min_norm_weights(np.array([some.vectors.mean(axis=0) for some in means]))
@@ -142,39 +151,27 @@ def balanced(values_at: Many, places: Places, how: Statistics) -> Places:
     return Places(places.points[used], weights[used] / weights[used].sum(), places.widths)
 
 
-def pilot_length(source: OfFunction, x: Vector, box: Box, how: Statistics) -> float:
+def pilot_length(source: OfFunction, x: Vector, how: Statistics) -> float:
     """Return about how short the mean of a few samples is, and how much they vary."""
-    seen = source.draw(PILOT, stream(how.seed, how.attempt, "promise")).vectors
+    seen = source.draw(PILOT, how.stream("promise")).vectors
     mean = seen.mean(axis=0)
-    short = np.linalg.norm(left_by_normals(mean, mean, box, x))
+    short = np.linalg.norm(left_by_normals(mean, mean, how.box, x))
     found = float(short + np.linalg.norm(seen.std(axis=0)))
     return found if math.isfinite(found) else math.inf
 
 
 def state_values(
-    oracle: CountedOracle,
-    x: Vector,
-    places: Places,
-    delta: float,
-    eps: float,
-    box: Box,
-    how: Statistics,
-    meta: dict[str, Any],
+    oracle: CountedOracle, x: Vector, places: Places, how: Statistics
 ) -> ValuesCertificate | None:
     """Draw what `eps` needs, or what the budget allows, and state what is seen; or None.
 
     Points and weights must have been fixed before.
     """
-    source = OfFunction(lambda points: oracle.values_at(points, how.workers), places)
-    seen = look(source, oracle, x, delta, eps, box, how)
+    seen = look(OfFunction(how.asked(oracle), places), oracle, x, how)
     if seen is None:
         return None
-    return ValuesCertificate(
-        points=places.points,
-        weights=places.weights,
-        **claimed(x, places, box, how, seen),
-        meta={**meta, "slopes": "observed" if how.lipschitz is None else "given"},
-    )
+    slopes = "observed" if how.request.lipschitz is None else "given"
+    return ValuesCertificate(**claimed(x, places, how, seen, slopes))
 
 
 @dataclass(frozen=True)
@@ -188,47 +185,40 @@ class Seen:
     grain: float
 
 
-def look(
-    source: OfFunction,
-    oracle: CountedOracle,
-    x: Vector,
-    delta: float,
-    eps: float,
-    box: Box,
-    how: Statistics,
-) -> Seen | None:
+def look(source: OfFunction, oracle: CountedOracle, x: Vector, how: Statistics) -> Seen | None:
     """Draw samples, as many as `eps` needs or the budget of the oracle allows; None where too few.
 
     A run that tries several times and stops when it likes what it sees divides the probability of
     being wrong among its attempts: 6 / (pi k)^2 of it for attempt k.
     """
-    rng, cost = stream(how.seed, how.attempt, "differences"), source.places.cost
-    spare = int(min(oracle.limit - oracle.calls, 2**53)) - SURVEY
+    rng, cost = how.stream("differences"), source.places.cost
+    request, box = how.request, how.box
+    spare = int(min(oracle.limit - oracle.calls, 2**53)) - QUANTISATION
     if spare < (PILOT + FEWEST) * cost or cost == 0:
         return None
     pilot = source.draw(PILOT, rng)
     miss = (1.0 - how.confidence) * 6.0 / (math.pi * how.attempt) ** 2
-    slopes = _slopes(pilot.steepest, how.lipschitz, box)
-    grain = 4.0 * source.quantum(delta, slopes, box, rng)
-    needed = _needed(pilot.vectors.mean(axis=0), slopes, eps, miss)
+    slopes = _slopes(pilot.steepest, request.lipschitz, box)
+    grain = 4.0 * source.quantum(request.delta, slopes, box, rng)
+    needed = _needed(pilot.vectors.mean(axis=0), slopes, request.eps, miss)
     samples = int(min(needed, (spare - PILOT * cost) // cost))
     draws = source.draw(samples, rng)
     if not np.isfinite(draws.vectors).all():
         return None
-    slopes = _slopes(np.maximum(pilot.steepest, draws.steepest), how.lipschitz, box)
+    slopes = _slopes(np.maximum(pilot.steepest, draws.steepest), request.lipschitz, box)
     bound = upper_bound(draws.vectors, slopes, box, x, miss, spare=SPARE)
     rounding = rounding_of(source.places.widths, 2.0 * draws.largest_value, grain)
     eps = up(ROOM * bound + rounding, 8e-9)
     return Seen(eps, slopes, samples, draws.vectors.mean(axis=0), grain)
 
 
-def claimed(x: Vector, places: Places, box: Box, how: Statistics, seen: Seen) -> dict[str, Any]:
+def claimed(x: Vector, places: Places, how: Statistics, seen: Seen, slopes: str) -> dict[str, Any]:
     """Return the fields that all claims from values share."""
+    box, meta = how.box, {**how.meta, "slopes": slopes}
     return {
-        "x": x, "delta": max(_farthest(y, x, places.widths) for y in places.points),
-        "eps": seen.eps, "widths": places.widths, "slopes": seen.slopes,
-        "confidence": how.confidence, "samples": seen.samples, "mean": seen.mean,
-        "grain": seen.grain, "lower": box.lower, "upper": box.upper,
+        **vars(seen), "x": x, "delta": max(_farthest(y, x, places.widths) for y in places.points),
+        "points": places.points, "weights": places.weights, "widths": places.widths,
+        "confidence": how.confidence, "lower": box.lower, "upper": box.upper, "meta": meta,
     }  # fmt: skip
 
 
@@ -256,9 +246,9 @@ def _needed(mean: Vector, slopes: Vector, eps: float, miss: float) -> float:
 CENTRE_PAIRS = 6
 
 
-def multiples_around(hint: KKTCertificate, box: Box, delta: float, most: float, blur: float) -> (
-    Multiples
-):  # fmt: skip
+def multiples_around(
+    hint: KKTCertificate, box: Box, delta: float, most: float, blur: float
+) -> Multiples:
     """Return boxes around the points of a hint, with its weights; the hint is not believed."""
     used = np.flatnonzero(hint.constraint_weights)
     both = np.concatenate([hint.points[hint.weights > 0], hint.constraint_points[used]])
@@ -274,42 +264,27 @@ def multiples_around(hint: KKTCertificate, box: Box, delta: float, most: float, 
     )  # fmt: skip
 
 
-def source_of(
-    oracle: CountedOracle, system: System, multiples: Multiples, how: Statistics
-) -> OfMultiples:
-    """Return what samples are drawn from."""
-    return OfMultiples(lambda points: oracle.values_at(points, how.workers), multiples, system)
-
-
 def state_values_kkt(
-    oracle: CountedOracle,
-    problem: Problem,
-    hint: KKTCertificate,
-    multiples: Multiples,
-    delta: float,
-    eps: float,
+    oracle: CountedOracle, system: System, hint: KKTCertificate, multiples: Multiples,
     how: Statistics,
-    meta: dict[str, Any],
-) -> ValuesKKTCertificate | None:
+) -> ValuesKKTCertificate | None:  # fmt: skip
     """Draw what `eps` needs, or what the budget allows, and state what is seen; or None.
 
     All but the samples must have been fixed before; of the hint only its witnesses are used, whose
     values are looked up.
     """
-    system, box, x = problem.constraints, problem.box, hint.x
+    x, delta = hint.x, how.request.delta
     witnesses, index = _witnesses(hint, system, multiples)
     if witnesses is None:
         return None
-    source = source_of(oracle, system, multiples, how)
-    seen = look(source, oracle, x, delta, eps, box, how)
+    seen = look(OfMultiples(how.asked(oracle), multiples, system), oracle, x, how)
     if seen is None:
         return None
-    rng = stream(how.seed, how.attempt, "centre")
-    q = measured_qualification(system, box, multiples, x, delta, seen.mean, rng, pairs=CENTRE_PAIRS)
+    q = measured_qualification(
+        system, how.box, multiples, x, delta, seen.mean, how.stream("centre"), pairs=CENTRE_PAIRS
+    )
     return ValuesKKTCertificate(
-        points=multiples.points,
-        weights=multiples.weights,
-        **{**claimed(x, multiples, box, how, seen), "delta": delta},
+        **{**claimed(x, multiples, how, seen, "observed"), "delta": delta},
         constraint_weights=multiples.constraint_weights,
         constraint_index=multiples.constraint_index,
         point_index=multiples.point_index,
@@ -318,7 +293,6 @@ def state_values_kkt(
         witness_index=index,
         feasibility=system.violation(x),
         qualification=q,
-        meta={**meta, "slopes": "observed"},
     )
 
 
@@ -333,8 +307,7 @@ def _witnesses(
     for i in np.flatnonzero(multipliers).tolist():
         if reached(system, i, multipliers[i], here, []):
             continue
-        mine = list(hint.constraint_points[hint.constraint_index == i])
-        several = [*mine, *hint.points]
+        several = [*hint.constraint_points[hint.constraint_index == i], *hint.points]
         if not reached(system, i, multipliers[i], here, several):
             return None, np.zeros(0, dtype=np.int64)
         kept = [z for z in several if reached(system, i, multipliers[i], here, [z])][:1]

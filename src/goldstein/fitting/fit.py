@@ -15,7 +15,8 @@ from goldstein.checker.arrays import Vector
 from goldstein.construction.minimum import prove_minimum
 from goldstein.errors import GoldsteinError, InputError
 from goldstein.reductions.stationarity import attempt_near
-from goldstein.storage.archive import Arrays
+from goldstein.solvers import Request
+from goldstein.storage.codec import Arrays
 from goldstein.storage.folder import NO_STORE, Form, Store
 from goldstein.storage.records import certificate_from_parts, certificate_parts
 
@@ -199,7 +200,8 @@ def near_or_note(
     eps, delta = options.eps, options.delta
     if goldstein.eps > eps:
         return None, f"not tried: eps = {goldstein.eps:.3g} was reached, asked for {eps:g}"
-    found = attempt_near(model, goldstein, eps, delta, options.seed, deadline=deadline)
+    request = Request(eps, delta, options.seed)
+    found = attempt_near(model, goldstein, request, deadline=deadline)
     proof = found.certificate
     good = proof is not None and proof.eps <= eps and proof.delta <= delta
     return proof if good else None, found.note

@@ -29,7 +29,7 @@ from goldstein.numerics.ball import smallest_delta
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import point_on
 from goldstein.numerics.streams import is_state
-from goldstein.storage.archive import Arrays
+from goldstein.storage.codec import Arrays
 from goldstein.storage.folder import Form
 
 #: Where there is no kink, the point of the certificate is this share of the way out.

@@ -20,7 +20,7 @@ from goldstein.models.margin_problem import Smoothing
 from goldstein.models.margin_svm import MulticlassMargin
 from goldstein.numerics.streams import is_state
 from goldstein.result import Result
-from goldstein.storage.archive import Arrays
+from goldstein.storage.codec import Arrays
 from goldstein.storage.folder import Form
 from goldstein.storage.records import result_from_record, result_record
 

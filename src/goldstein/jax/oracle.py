@@ -13,15 +13,13 @@ from jax.extend import core
 from jax.flatten_util import ravel_pytree
 from numpy.typing import ArrayLike
 
-from goldstein.api.certify_data import certify_data
+from goldstein.api.certify import certify_data
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.base import name_of
-from goldstein.oracles.batches import Trees
-from goldstein.oracles.data_mean import DataMean, Progress, Reduction
-from goldstein.oracles.precision import require_float64
+from goldstein.oracles.data_mean import DataMean, Progress, Reduction, Trees, require_float64
 
 
 class Compiled:

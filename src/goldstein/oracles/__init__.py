@@ -2,8 +2,7 @@
 
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
-from goldstein.oracles.finite_sum import FiniteSum, SampleStream
-from goldstein.oracles.function import FunctionOracle, as_oracle
+from goldstein.oracles.function import FiniteSum, FunctionOracle, SampleStream, as_oracle
 from goldstein.oracles.separable import PartiallySeparable
 
 __all__ = [

@@ -143,6 +143,3 @@ def gradient_is_wrong(
         except ContradictedError:
             return True
     return False
-
-
-__all__ = ["STRICTLY", "gradient_is_wrong", "required_resolution", "resolution_of"]

@@ -101,7 +101,11 @@ class Stencil:
         if self._last[0] != key:
             self._asked += 1
             basis = self._basis(step, step > 0.0) if factor is None else self._scaled(y, factor)
-            self._last = key, self.inside(y, step) if factor is None else y, basis
+            self._last = (
+                key,
+                with_room(y, self.lower, self.upper, step) if factor is None else y,
+                basis,
+            )
         return self._last[1:]
 
     def fit(self, factor: Matrix | None, slope: Vector | None) -> None:
@@ -145,10 +149,6 @@ class Stencil:
     def limited(self, step: Vector) -> Vector:
         """Return steps that leave room between the bounds."""
         return np.minimum(step, ROOM * (self.upper - self.lower))
-
-    def inside(self, y: Vector, room: Vector) -> Vector:
-        """Return the point nearest to y with this room to the bounds, and room for rounding."""
-        return with_room(y, self.lower, self.upper, room)
 
     def _basis(self, step: Vector, free: NDArray[np.bool_]) -> Matrix:
         """Return a random basis of the coordinates that can move, as long as their steps."""
@@ -205,7 +205,7 @@ class Differences(Oracle):
         stencil = self.stencil
         rng = stream(stencil.seed, 0, "noise")
         step = stencil.limited(LOOK * np.maximum(1.0, np.abs(x)))
-        inside = stencil.inside(x, 8.0 * step)
+        inside = with_room(x, stencil.lower, stencil.upper, 8.0 * step)
         known = self.value(inside)
         stencil.noise = noise_level(self.values, inside, step, rng, self.workers, known)
 

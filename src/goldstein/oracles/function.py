@@ -1,21 +1,260 @@
-"""Oracles made from plain callables, with SciPy's conventions for `jac` and `args`."""
+"""Oracles made from what users write: callables as in SciPy, finite sums, streams of samples."""
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.function import BlackBox
 from goldstein.checker.layout import Layout, is_vector, put_together, shown, taken_apart
-from goldstein.errors import InputTypeError
+from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles.base import Oracle, name_of
-from goldstein.oracles.finite_sum import as_stochastic
+
+#: Terms per block when the whole data set is visited: memory stays bounded for every n.
+BLOCK = 256
+
+#: What a second argument is called that noise is drawn from.
+_RNG_NAMES = frozenset({"rng", "generator", "random_state"})
+
+
+class FiniteSum(Oracle):
+    """The mean of n terms f_0, ..., f_{n-1}.
+
+    Solvers draw batches; certificates use all n terms, so they carry no sampling error.
+
+    Parameters
+    ----------
+    grad_i : callable
+        `grad_i(x, i)` returns the gradient of term i. With `vectorized=True`, i is an array of
+        indices and the answer has one gradient per row.
+    n : int
+        Number of terms.
+    batch_size : int
+        Terms per noisy gradient, drawn without replacement.
+    value_i : callable, optional
+        `value_i(x, i)` returns the value of term i (an array of values when vectorized). Without it
+        the objective has no value; the stochastic methods and their certificates do not need one.
+    vectorized : bool
+        Whether the callables take arrays of indices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> targets = np.array([1.0, 2.0, 6.0])
+    >>> f = FiniteSum(lambda x, i: np.sign(x - targets[i]), n=3, batch_size=1)
+    >>> f.gradient(np.array([3.0]))
+    array([0.33333333])
+    >>> f.sample(np.array([3.0]), np.random.default_rng(0)).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        grad_i: Callable[[Vector, Any], Any],
+        n: int,
+        batch_size: int = 1,
+        *,
+        value_i: Callable[[Vector, Any], Any] | None = None,
+        vectorized: bool = False,
+    ) -> None:
+        _require_callable("grad_i", grad_i, "a callable grad_i(x, i)")
+        if value_i is not None:
+            _require_callable("value_i", value_i, "a callable value_i(x, i)")
+        self._grad_i = grad_i
+        self._value_i = value_i
+        self._vectorized = vectorized
+        self.n = _count("n", n)
+        self.batch_size = _count("batch_size", batch_size)
+        if self.batch_size > self.n:
+            raise InputError(
+                f"batch_size = {batch_size} exceeds n = {n}; use at most n terms per batch."
+            )
+        self._value: Callable[[Vector], Any] | None = None
+        self.has_value = value_i is not None
+
+    @property
+    def name(self) -> str:
+        return f"FiniteSum of {self.n} terms"
+
+    def with_value(self, value: Callable[[Vector], Any]) -> FiniteSum:
+        """Return the same sum with its values taken from `value(x)`."""
+        other = copy.copy(self)
+        other._value, other.has_value = value, True
+        return other
+
+    def value(self, x: Vector) -> float:
+        if self._value is not None:
+            return self._value(x)
+        if self._value_i is None:
+            raise InputTypeError(
+                "this FiniteSum knows gradients only; pass value_i=... to ask for values."
+            )
+        total = 0.0
+        # Copies: a term that works in place must not move the point of the next one.
+        for block in self._blocks():
+            if self._vectorized:
+                total += float(np.sum(self._value_i(x.copy(), block)))
+            else:
+                total += sum(float(self._value_i(x.copy(), int(i))) for i in block)
+        return total / self.n
+
+    def gradient(self, y: Vector) -> Vector:
+        total = np.zeros_like(y, dtype=np.float64)
+        for block in self._blocks():
+            total += self._sum(y, block)
+        total /= self.n
+        return total
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        batch = rng.choice(self.n, self.batch_size, replace=False, shuffle=False)
+        return self._sum(x, batch) / self.batch_size
+
+    def _blocks(self) -> Iterator[NDArray[np.intp]]:
+        for start in range(0, self.n, BLOCK):
+            yield np.arange(start, min(start + BLOCK, self.n))
+
+    def _sum(self, x: Vector, indices: NDArray[np.intp]) -> Vector:
+        if self._vectorized:
+            rows = np.asarray(self._grad_i(x.copy(), indices), dtype=np.float64)
+            if rows.shape != (indices.size, x.size):
+                raise InputError(
+                    f"grad_i returned shape {rows.shape} for {indices.size} indices, expected "
+                    f"{(indices.size, x.size)}: one gradient per row. Without vectorized=True the "
+                    "indices come one by one."
+                )
+            return rows.sum(axis=0)
+        total = np.zeros(x.size)
+        for i in indices:
+            row = np.asarray(self._grad_i(x.copy(), int(i)), dtype=np.float64)
+            if row.shape != x.shape:
+                raise InputError(
+                    f"grad_i(x, {int(i)}) has shape {row.shape}, expected {x.shape}: the gradient "
+                    "of one term."
+                )
+            total += row
+        return total
+
+
+class SampleStream(Oracle):
+    """An endless stream: `grad(x, rng)` draws a sample and returns its gradient.
+
+    There is no last sample, hence no full gradient and no deterministic certificate; see
+    `goldstein.certificates.confidence` for a bound that holds with a stated confidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = SampleStream(lambda x, rng: np.sign(x - rng.normal(size=x.size)))
+    >>> f.sample(np.array([9.0]), np.random.default_rng(0))
+    array([1.])
+    """
+
+    has_gradient = False
+
+    def __init__(
+        self,
+        grad: Callable[[Vector, np.random.Generator], Any],
+        value: Callable[[Vector], Any] | None = None,
+    ) -> None:
+        _require_callable("grad", grad, "grad(x, rng)")
+        self._grad = grad
+        self._value = value
+        self.has_value = value is not None
+
+    @property
+    def name(self) -> str:
+        return name_of(self._grad)
+
+    def with_value(self, value: Callable[[Vector], Any]) -> SampleStream:
+        """Return the same stream with its values taken from `value(x)`."""
+        return SampleStream(self._grad, value)
+
+    def value(self, x: Vector) -> float:
+        if self._value is None:
+            raise InputTypeError(
+                f"{self.name} is a stream of gradients and knows no values; pass value=... "
+                "to ask for values."
+            )
+        return self._value(x)
+
+    def gradient(self, y: Vector) -> Vector:
+        raise InputTypeError(
+            f"{self.name} is a stream of samples and has no full gradient; use method='o2nc' or "
+            "'psingd', FiniteSum for data that can be visited completely, and "
+            "goldstein.confidence_bound for a bound with confidence."
+        )
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        row = np.asarray(self._grad(x, rng), dtype=np.float64)
+        if row.shape != x.shape:
+            raise InputError(
+                f"{self.name}(x, rng) has shape {row.shape}, expected the shape of x, {x.shape}."
+            )
+        return row
+
+
+_NOISY = (FiniteSum, SampleStream)
+
+#: What a gradient usually is; to ask whether it is an oracle takes longer.
+_FUNCTIONS = (FunctionType, MethodType)
+
+
+def as_stochastic(fun: Any, jac: Any = None) -> FiniteSum | SampleStream | None:
+    """Read `fun` and `jac` as a noisy problem, or return None when they describe an ordinary one.
+
+    Understood are a `FiniteSum` or `SampleStream` in either place, and in either place a gradient
+    `grad(x, rng)` whose second argument is called rng. A callable `fun` beside it gives the values.
+    """
+    if jac is None:
+        if isinstance(fun, _NOISY):
+            return fun
+        return SampleStream(fun) if _takes_rng(fun) else None
+    noisy = None if isinstance(jac, _FUNCTIONS) or not isinstance(jac, _NOISY) else jac
+    if noisy is None and not _takes_rng(jac):
+        return None
+    value = fun if callable(fun) and not isinstance(fun, Oracle) else None
+    if noisy is None:
+        return SampleStream(jac, value=value)
+    return noisy if value is None else noisy.with_value(value)
+
+
+def _takes_rng(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    plain = not hasattr(function, "__wrapped__") and not hasattr(function, "__signature__")
+    if code is not None and plain and _RNG_NAMES.isdisjoint(code.co_varnames):
+        return False  # a signature takes its time
+    if not callable(function) or isinstance(function, Oracle):
+        return False
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [p for p in parameters if p.kind in positional and p.default is p.empty]
+    return len(required) == 2 and required[1].name in _RNG_NAMES
+
+
+def _require_callable(name: str, given: Any, expected: str) -> None:
+    if not callable(given):
+        raise InputTypeError(f"{name} is {type(given).__name__}, expected {expected}.")
+
+
+def _count(name: str, number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise InputTypeError(f"{name} is {type(number).__name__}, expected an integer.")
+    if number < 1:
+        raise InputError(f"{name} = {number} must be at least 1.")
+    return int(number)
+
 
 #: What `jac` may be instead of a gradient: SciPy's names for differences of values.
 DIFFERENCES = ("2-point", "3-point")

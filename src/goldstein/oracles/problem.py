@@ -1,25 +1,106 @@
-"""A problem: the function, its bounds, its constraints and a convex term, asked together."""
+"""A problem: the function, its bounds, its constraints and a convex term; all may be journalled."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.checker.constrained.limits import Group, Limits, as_groups
 from goldstein.checker.layout import Layout
 from goldstein.errors import GoldsteinError, InputTypeError, KinkError, OracleError
-from goldstein.oracles.base import Oracle
-from goldstein.oracles.counted import Attempt, CountedOracle, Map
+from goldstein.oracles.base import Oracle, Wrapper
+from goldstein.oracles.counted import (
+    Attempt,
+    BadAnswer,
+    CountedOracle,
+    Map,
+    as_gradient,
+    as_value,
+    is_coarse,
+)
 from goldstein.oracles.differences import Stencil, slopes_along
-from goldstein.oracles.journalled import of_size
-from goldstein.storage.journal import Journal
+from goldstein.storage.journal import Fits, Journal, Question
+
+
+class _Useless(Exception):
+    """An answer that is not kept; the guard above says what is wrong with it."""
+
+    def __init__(self, raw: Any) -> None:
+        super().__init__()
+        self.raw = raw
+
+
+class JournalOracle(Wrapper):
+    """Answer from the journal what it knows, and the rest from the function, writing as we go.
+
+    Parameters
+    ----------
+    inner : Oracle
+    journal : Journal
+    """
+
+    def __init__(self, inner: Oracle, journal: Journal) -> None:
+        super().__init__(inner)
+        self.journal = journal
+
+    def value(self, x: Vector) -> float:
+        return self._asked("value", x, self._value, _is_value)
+
+    def gradient(self, y: Vector) -> Vector:
+        return self._asked("gradient", y, lambda z: _checked(self.inner.gradient(z), z.shape))
+
+    def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
+        draw = repr(rng.bit_generator.state).encode()
+        asked = lambda z: _checked(self.inner.sample(z, rng), z.shape)  # noqa: E731
+        return self._asked("sample", x, asked, more=draw)
+
+    def _asked(
+        self, what: str, x: Vector, question: Question, fits: Fits | None = None, more: bytes = b""
+    ) -> Any:
+        try:
+            answer = self.journal.asked(what, x, question, fits or of_size(x.size), more)
+        except _Useless as useless:
+            return useless.raw
+        return float(answer[0]) if what == "value" else answer
+
+    def _value(self, x: Vector) -> NDArray[np.float64]:
+        raw = self.inner.value(x)
+        try:
+            return np.array([as_value(raw)])
+        except BadAnswer as bad:
+            if bad.value is None:
+                raise _Useless(raw) from None
+            return np.array([bad.value])  # a run may step back from such a point and go on
+
+
+def _is_value(stored: Vector | None) -> bool:
+    return stored is not None and stored.size == 1
+
+
+def of_size(size: int) -> Callable[[Vector | None], bool]:
+    """Return whether an answer can be derivatives, so many of them; or a kink."""
+    return lambda stored: (
+        stored is None or (stored.size == size and bool(np.isfinite(stored).all()))
+    )
+
+
+def _checked(raw: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a gradient as the guard would take it, in the precision in which it came."""
+    try:
+        answer = as_gradient(raw, shape)
+    except BadAnswer:
+        raise _Useless(raw) from None
+    dtype = getattr(raw, "dtype", None)
+    return answer.astype(dtype) if is_coarse(dtype) else answer
+
 
 #: Numbers remembered of points asked for lately, and points in any case.
 REMEMBERED, AT_LEAST = 100_000, 16
@@ -202,17 +283,6 @@ def lacks_gradient(constraints: Any) -> bool:
     return any(group.jac is None for group in groups)
 
 
-def system_identity(constraints: Any, dim: int) -> list[Any]:
-    """Describe constraints, without asking them, for a checkpoint."""
-    return [[group.name, _digest_of_numbers(group)] for group in as_groups(constraints, dim)]
-
-
-def _digest_of_numbers(group: Group) -> str:
-    limits = [np.asarray(side, dtype=object).tolist() for side in (group.lower, group.upper)]
-    matrix = np.array(group.parts).tobytes() if group.linear else b""
-    return hashlib.blake2b(repr(limits).encode() + matrix, digest_size=8).hexdigest()
-
-
 def given(constraints: Any) -> bool:
     """Whether there are any: None and an empty list mean none."""
     return constraints is not None and not (
@@ -311,6 +381,12 @@ class Problem:
         return self.box.contains(x) and bool((excess <= system.tolerances()).all())
 
 
+def _digest_of_numbers(group: Group) -> str:
+    limits = [np.asarray(side, dtype=object).tolist() for side in (group.lower, group.upper)]
+    matrix = np.array(group.parts).tobytes() if group.linear else b""
+    return hashlib.blake2b(repr(limits).encode() + matrix, digest_size=8).hexdigest()
+
+
 def limits_identity(bounds: Any, constraints: Any, dim: int) -> dict[str, Any]:
     """Describe bounds and constraints, without asking them, for a checkpoint."""
     if bounds is None and not given(constraints):
@@ -319,5 +395,8 @@ def limits_identity(bounds: Any, constraints: Any, dim: int) -> dict[str, Any]:
     limits = np.concatenate([box.lower, box.upper]).tobytes()
     return {
         "bounds": hashlib.blake2b(limits, digest_size=8).hexdigest(),
-        "constraints": system_identity(() if constraints is None else constraints, dim),
+        "constraints": [
+            [group.name, _digest_of_numbers(group)]
+            for group in as_groups(() if constraints is None else constraints, dim)
+        ],
     }

@@ -108,6 +108,3 @@ class _Marking:
 
 def _mark(item: Any) -> bytes:
     return hashlib.blake2b(np.asarray(item).tobytes(), digest_size=8).digest()
-
-
-__all__ = ["Mapped", "Workers", "check_workers", "mapped"]

@@ -147,11 +147,8 @@ class Run:
             self._notify(state, calls)
 
 
-class Reduced(CountedOracle):
-    """A function that stands for f in a search; calls are those of f.
-
-    `inner` has `invert(z)`, and `shown(z, value)` with the value of f and the violation there.
-    """
+class Standing(CountedOracle):
+    """A function that stands for f in a search; the calls that users see are those of f."""
 
     def __init__(self, inner: Any, source: CountedOracle, **guard: Any) -> None:
         super().__init__(inner, **guard)
@@ -164,6 +161,13 @@ class Reduced(CountedOracle):
     def close(self) -> None:
         super().close()
         self.source.close()
+
+
+class Reduced(Standing):
+    """One with other variables.
+
+    `inner` has `invert(z)`, and `shown(z, value)` with the value of f and the violation there.
+    """
 
     def gradients_at(self, points: Matrix) -> Iterator[Vector | None]:
         if self.source.workers is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.verifying import CHECKS, checked, confirmed
+from goldstein.certificates.verifying import CHECKS, checks, confirmed
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import NOISE
 from goldstein.checker.constrained.box import Box
@@ -196,12 +196,9 @@ class Limited(Reduction):
             return Answer(x, without, certificate)
         if certificate.degenerate:
             return Answer(x, Status.DEGENERATE, certificate)
-        before = problem.failures
+        before, check = problem.failures, checks(problem.f, problem.box, problem.constraints)
         for k in range(CHECKS):  # whoever verifies the claim looks elsewhere
-            found = checked(
-                certificate, problem.f, problem.box, problem.constraints,
-                self.request.seed + 2 + k, self.run.options.check_gradient,
-            )  # fmt: skip
+            found = check(certificate, self.request.seed + 2 + k, self.run.options.check_gradient)
             if not found.ok:
                 break
         for failure in problem.failures:
@@ -259,16 +256,13 @@ class Limited(Reduction):
         system, checks = self.problem.constraints, self.run.options.check_gradient
         if not checks or system.linear.all() or not self._wrong([Component(system)], x):
             return ""
-        each: list[Oracle] = [Component(system, i) for i in range(system.size)]
-        return ", ".join(self._wrong(each, x))
+        return ", ".join(self._wrong([Component(system, i) for i in range(system.size)], x))
 
-    def _wrong(self, functions: list[Oracle], x: Vector) -> list[str]:
+    def _wrong(self, functions: Sequence[Oracle], x: Vector, radius: float = 0.0) -> list[str]:
         """Return the names of functions whose gradients differences of values contradict."""
-        radius = max(self.request.delta, 1e-3 * max(1.0, float(np.abs(x).max())))
-        return [f.name for f in functions if self._is_wrong(f, x, radius)]
-
-    def _is_wrong(self, f: Oracle, x: Vector, radius: float) -> bool:
-        return gradient_is_wrong(f, x, radius, self.request.seed, self.problem.box)
+        radius = radius or max(self.request.delta, 1e-3 * max(1.0, float(np.abs(x).max())))
+        seed, box = self.request.seed, self.problem.box
+        return [f.name for f in functions if gradient_is_wrong(f, x, radius, seed, box)]
 
     def claim(self, x: Vector) -> KKTCertificate:
         """State how close to KKT a point is, without moving it."""
@@ -285,12 +279,10 @@ class Limited(Reduction):
                 f"no gradient could be had within {request.delta:g} of x; raise max_calls or delta."
             )
         system = problem.constraints
-        functions: list[Oracle] = [
-            Component(system, i) for i in certificate.active if not system.linear[i]
-        ]
-        for f in [*functions, problem.f]:
+        curved = [Component(system, i) for i in certificate.active if not system.linear[i]]
+        for f in (*curved, problem.f):
             with contextlib.suppress(OutOfCalls):
-                if self._is_wrong(f, x, request.delta):
+                if self._wrong([f], x, request.delta):
                     raise WrongGradientError(f.name)
         with contextlib.suppress(OutOfCalls):
             stated = confirmed(certificate, problem.f, problem.box, system, request.seed, True)
@@ -366,11 +358,11 @@ def restored(
         violated = excess != 0.0
         if not violated.any() or idle >= PATIENCE:
             break
-        # A violated constraint is often on a kink: it is asked a speck beside.
+        # A violated constraint is often on a kink: it is asked at a perturbed point.
         rng = stream(seed, step, "restore")
-        speck = 1e-9 * max(reach, 1e-12) * rng.standard_normal(y.size)
+        nudge = 1e-9 * max(reach, 1e-12) * rng.standard_normal(y.size)
         try:
-            rows = system.rows(box.clip(box.reflect(y + speck)))
+            rows = system.rows(box.clip(box.reflect(y + nudge)))
         except KinkError:
             continue
         aim = excess + np.where(system.equal, 0.0, np.sign(excess) * beyond)

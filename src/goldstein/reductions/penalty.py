@@ -15,17 +15,11 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, linprog, minimize
 
 from goldstein.checker.arrays import Vector
-from goldstein.errors import (
-    GoldsteinError,
-    OracleError,
-    OutOfCalls,
-    OutOfTime,
-)
+from goldstein.errors import GoldsteinError, OracleError, OutOfCalls, OutOfTime
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.problem import Problem, System
 from goldstein.reductions.base import DECIDED, FINAL, Answer, Options, Run, register_reduction
-from goldstein.reductions.coordinates import Chart, Coordinates
-from goldstein.reductions.functions import Boxed, Penalised, Violation
+from goldstein.reductions.functions import Boxed, Chart, Coordinates, Penalised, Violation
 from goldstein.reductions.limited import RUNAWAY, Limited, restored, unproved
 from goldstein.result import Status
 from goldstein.solvers import Evidence
@@ -319,15 +313,12 @@ class Penalty(Limited):
         if problem.feasible(place):
             return place
         if found.status is Status.VERIFIED:
-            if self._nearly_feasible(found.x):
+            # Constraints, taken as linear, could all be met within the ball.
+            sizes = np.linalg.norm(problem.constraints.rows(found.x), axis=1)
+            if (np.abs(self.excess(found.x)) <= request.delta * sizes).all():
                 return Answer(found.x, Status.DEGENERATE)
             return replace(found, status=Status.INFEASIBLE)
         return Answer(found.x, found.status) if found.status in FINAL else found.x
-
-    def _nearly_feasible(self, x: Vector) -> bool:
-        """Whether constraints, taken as linear, could all be met within the ball."""
-        sizes = np.linalg.norm(self.problem.constraints.rows(x), axis=1)
-        return bool((np.abs(self.excess(x)) <= self.request.delta * sizes).all())
 
 
 #: Linear constraints violated by less than this, relative to their limits, may well be met.

@@ -9,7 +9,7 @@ from typing import Any
 
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
-from goldstein.construction.cold import certificate_from, hint_around
+from goldstein.construction.cold import Cold, hint_around
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, NotCertifiableError, OutOfCalls
 from goldstein.oracles.diagnose import check_gradient
@@ -38,7 +38,7 @@ class Plain(Reduction):
         run, f = self.run, self.problem.f
         if not (run.options.leaps and run.solver.name.startswith("auto") and f.plain.is_written):
             return x
-        from goldstein.construction.initialisation.prox_linear import (  # brings linear programs
+        from goldstein.construction.prox_linear import (  # brings linear programs
             applies,
             head_start,
         )
@@ -92,11 +92,10 @@ class Plain(Reduction):
     def claim(self, x: Vector) -> Any:
         request, f = self.request, self.problem.f
         meta = {**self.run.meta, "asked_delta": request.delta}
-        found = certificate_from(
-            Enrichment(), x, request.delta, request.eps, f, meta, self.run.deadline,
-            check_gradient=not f.plain.is_written,
-        )  # fmt: skip
-        if not f.plain.is_written:
+        written = f.plain.is_written
+        cold = Cold(f, x, request, meta, self.run.deadline, check_gradient=not written)
+        found = cold.certificate(Enrichment())
+        if not written:
             return found
         proved = as_proved(found, f.plain, request.seed, request.eps)
         if proved is None:
@@ -107,7 +106,4 @@ class Plain(Reduction):
         return proved
 
     def hint(self, x: Vector) -> Any:
-        request = self.request
-        return hint_around(
-            self.problem.f, x, request.delta, request.eps, request.seed, self.run.deadline
-        )
+        return hint_around(self.problem.f, x, self.request, self.run.deadline)

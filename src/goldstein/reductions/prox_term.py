@@ -116,9 +116,6 @@ SHARE = 0.25
 #: The point next to x where its own gradient is taken, as a part of delta.
 JITTER = 1e-3
 
-#: Gradients that differ by this part of the longest, so close to each other, show kinks of f.
-JUMP = 0.05
-
 #: Times that gradients are added to a claim, and the subgradient of h chosen anew.
 LOOKS = 4
 
@@ -195,15 +192,6 @@ class ProxTerm(Reduction):
         self._kinked = False
         self._near: list[Vector] = []
 
-    @property
-    def x(self) -> Vector:
-        """The best point so far."""
-        return self.best
-
-    @x.setter
-    def x(self, x: Vector) -> None:
-        self.stop.x = x
-
     def apply(self, start: Vector) -> Vector:
         return self.term.prox(start, 0.0)
 
@@ -212,12 +200,12 @@ class ProxTerm(Reduction):
             with self.f.reserved(last_calls(self.f, x.size)):
                 self._near = self._improve(stage)
                 if self._proved_simpler(self._near, stage) or self._proved(self._near, stage):
-                    return Answer(self.x, Status.VERIFIED, self.certificate)
+                    return Answer(self.best, Status.VERIFIED, self.certificate)
         except _Ended as end:
-            return self.ended(self.x, end.status)
+            return self.ended(self.best, end.status)
         if self.run.late:
-            return self.ended(self.x, Status.OUT_OF_TIME)
-        return self.x if stage < self.stages - 1 else self.ended(self.x, Status.STALLED)
+            return self.ended(self.best, Status.OUT_OF_TIME)
+        return self.best if stage < self.stages - 1 else self.ended(self.best, Status.STALLED)
 
     def ended(self, x: Vector, status: Status) -> Answer:
         """Prove what can be proved of the last point."""
@@ -242,7 +230,7 @@ class ProxTerm(Reduction):
                 f"{self.term.name} is infinite at x; a stationary point is in its domain. "
                 "Project it: term.prox(x, 0.0)."
             )
-        self.x = x
+        self.stop.x = x
         claim = self._claim([], 0)
         if claim is None:
             raise InputError(
@@ -254,7 +242,7 @@ class ProxTerm(Reduction):
 
     def _moved(self, x: Vector) -> None:
         """Go to x, and tell those who watch."""
-        self.x = x
+        self.stop.x = x
         self.run.moved(x, self.value(x))
 
     def _improve(self, turn: int) -> list[Vector]:
@@ -264,10 +252,10 @@ class ProxTerm(Reduction):
             request, eps=SHARE * request.eps * SHRINK ** (turn / 2),
             delta=SHARE * request.delta * SHRINK**turn, seed=request.seed + turn,
         )  # fmt: skip
-        limits, x = term.limits(self.x.size), self.x
+        limits, x = term.limits(self.best.size), self.best
         if not self._kinked and (limits is None or turn == 0):
             x, smooth = forward_backward(
-                self.f, term, x, request.eps, request.delta, partial(setattr, self, "x")
+                self.f, term, x, request.eps, request.delta, partial(setattr, self.stop, "x")
             )
             self._kinked = not smooth
             self._moved(x)
@@ -278,25 +266,15 @@ class ProxTerm(Reduction):
         if self._kinked:
             x, near = self._search(term.everywhere(x), target)
             self._moved(x)
-            snapped = self._snapped(x, target)
+            snapped = term.snap(x, 0.5 * target.delta)  # without what is small
             if np.array_equal(snapped, x):
                 return near
             self._moved(snapped)
-        chart = term.chart(self.x)
+        chart = term.chart(self.best)
         assert chart is not None
         x, near = self._search(chart, target)
         self._moved(x)
         return near
-
-    def _snapped(self, x: Vector, target: Request) -> Vector:
-        """Remove what is small, as much as f + h does not mind."""
-        here = self.value(x)
-        for width in (8.0 * target.delta, 2.0 * target.delta, 0.5 * target.delta):
-            z = self.term.snap(x, width)
-            far = float(np.linalg.norm(z - x))
-            if far == 0.0 or self.value(z) <= here + 4.0 * self.request.eps * far:
-                return z
-        return self.term.snap(x, 0.1 * target.delta)
 
     def _search(self, chart: Chart, target: Request) -> tuple[Vector, list[Vector]]:
         """Let the solver search in these coordinates, between their bounds if they have some."""
@@ -325,7 +303,7 @@ class ProxTerm(Reduction):
 
     def _inside(self, limits: dict[str, Any], target: Request) -> list[Vector]:
         """Search in the domain of an indicator function."""
-        found = self._limited(self.f, self.x, target, limits)
+        found = self._limited(self.f, self.best, target, limits)
         inside = self.term.prox(found.x, 0.0)
         self._end_if_final(found.status, inside)
         self._moved(inside)
@@ -333,22 +311,22 @@ class ProxTerm(Reduction):
 
     def _end_if_final(self, status: Status, x: Vector) -> None:
         if status in (Status.STOPPED, *_FINAL):
-            self.x = x
+            self.stop.x = x
             raise _Ended(status)
 
     def _proved_simpler(self, near: list[Vector], turn: int) -> bool:
         """Try the point without what is smaller than delta: the claim may hold of it as well."""
-        x, simpler = self.x, self.term.snap(self.x, self.request.delta)
+        x, simpler = self.best, self.term.snap(self.best, self.request.delta)
         far = float(np.linalg.norm(simpler - x))
         if far == 0.0 or self.term.structure(simpler) == self.term.structure(x):
             return False
         if self.value(simpler) > self.value(x) + self.request.eps * far:
             return False
-        self.x = simpler
+        self.stop.x = simpler
         if self._proved(near, turn):
             self._moved(simpler)
             return True
-        self.x, self.certificate = x, None
+        self.stop.x, self.certificate = x, None
         return False
 
     def _proved(self, near: list[Vector], turn: int) -> bool:
@@ -357,21 +335,20 @@ class ProxTerm(Reduction):
         if claim is None:
             return False
         known = self.certificate
-        if known is None or not np.array_equal(known.x, self.x) or claim.eps < known.eps:
+        if known is None or not np.array_equal(known.x, self.best) or claim.eps < known.eps:
             self.certificate = claim
         if claim.eps > self.request.eps:
             return False
-        self._judge.look(self.x, heaviest(claim))
+        self._judge.look(self.best, heaviest(claim))
         return True
 
     def _claim(self, near: list[Vector], turn: int) -> PlusCertificate | None:
-        x, request, term = self.x, self.request, self.term
+        x, request, term = self.best, self.request, self.term
         rng = stream(request.seed, turn, "plus")
         self.f.require_visible(x, request.delta)
         points, gradients = self._asked(rng, near)
         if not points:
             return None
-        self._kinked = self._kinked or _jump(gradients)
         for look in range(LOOKS):
             length, weights, v = shortest_sum(
                 np.array(gradients), lambda wish: term.subgradient(x, wish)
@@ -415,9 +392,9 @@ class ProxTerm(Reduction):
         delta = self.request.delta
         points: list[Vector] = []
         gradients: list[Vector] = []
-        for place in (self.x, *near):
+        for place in (self.best, *near):
             y = uniform_in_ball(rng, place, JITTER * delta)
-            if distance_upper(y, self.x) > delta:
+            if distance_upper(y, self.best) > delta:
                 continue
             try:
                 gradients.append(self.f.gradient(y))
@@ -425,9 +402,3 @@ class ProxTerm(Reduction):
             except KinkError:
                 continue
         return points, gradients
-
-
-def _jump(gradients: list[Vector]) -> bool:
-    longest = max(float(np.linalg.norm(g)) for g in gradients)
-    apart = max(float(np.linalg.norm(g - gradients[0])) for g in gradients)
-    return apart > JUMP * longest

@@ -6,27 +6,19 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.separating import separating
+from goldstein.certificates.near import Attempt as Attempt
+from goldstein.certificates.near import separating
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.ball import smallest_delta
+from goldstein.numerics.budget import Budget
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import FINAL, Answer, Reduction, Run
 from goldstein.result import Status
 from goldstein.solvers import Request, State
-
-
-class Attempt(NamedTuple):
-    """A proof that was tried: the verified certificate or None, and how it went in words."""
-
-    certificate: Any
-    note: str = ""
-    #: The constraints prove anything about f at the point, that is nothing.
-    degenerate: bool = False
-
 
 #: (eps, delta, smallest delta) -> targets of the weaker claims that are tried in turn.
 Targets = Callable[[float, float, float], Iterator[tuple[float, float]]]
@@ -271,47 +263,18 @@ def prove_near(problem: Problem, hint: Any, request: Request, deadline: float) -
     """Return the best verified near certificate that is found from weaker evidence."""
     if problem.limited:
         return _attempt_near_kkt(problem, hint, request, deadline)
-    return attempt_near(
-        problem.f.plain, hint, request.eps, request.delta, request.seed, deadline=deadline
-    )
+    return attempt_near(problem.f.plain, hint, request, deadline=deadline)
 
 
-def attempt_near(
-    oracle: Any,
-    hint: Any,
-    eps: float,
-    delta: float,
-    seed: int,
-    *,
-    deadline: float = math.inf,
-    max_work: int | None = None,
-) -> Attempt:
-    """Search for a near certificate, verify it, and say in a note how that ended.
+def attempt_near(oracle: Any, hint: Any, request: Request, *, deadline: float) -> Attempt:
+    """Search an expression for a near certificate, verify it, and say how that ended.
 
-    Parameters
-    ----------
-    oracle : Expression
-    hint : GoldsteinCertificate
-        Where to look.
-    eps, delta : float
-        What to prove.
-    seed : int
-    deadline : float
-        When to stop, as `time.perf_counter()` tells the time.
-    max_work : int, optional
-        Steps after which to stop; see `goldstein.calculus.near_certificate`.
+    The hint, a Goldstein certificate, says where to look.
     """
-    from goldstein.construction.near.pivot_proof import MAX_WORK, search_near
+    from goldstein.construction.near.pivot import MAX_WORK, search_near
 
-    try:
-        found = search_near(
-            oracle, hint, delta, eps, seed=seed,
-            deadline=None if math.isinf(deadline) else deadline,
-            max_work=MAX_WORK if max_work is None else max_work,
-        )  # fmt: skip
-    except NotCertifiableError as why:
-        return Attempt(None, f"not proved: {why}")
-    return _verified(found, eps, oracle)
+    target, budget = (request.delta, request.eps, request.seed), Budget(deadline, MAX_WORK)
+    return _verified(request.eps, oracle, lambda: search_near(oracle, hint, *target, budget))
 
 
 def _attempt_near_kkt(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
@@ -320,25 +283,24 @@ def _attempt_near_kkt(problem: Problem, hint: Any, request: Request, deadline: f
     if not isinstance(hint, KKTCertificate):
         return Attempt(None, "not proved: there are no multipliers")
     fun: Any = problem.f.plain
+    limits = {"bounds": problem.box, "constraints": problem.constraints}
+    return _verified(
+        request.eps, fun, lambda: search_near_kkt(fun, problem, hint, request, deadline), **limits
+    )
+
+
+def _verified(eps: float, fun: Any, search: Callable[[], Attempt], **limits: Any) -> Attempt:
+    """Believe what is found only after its own check."""
     try:
-        found = search_near_kkt(
-            fun, problem.box, problem.constraints, hint, request.delta, request.eps,
-            seed=request.seed, deadline=None if math.isinf(deadline) else deadline,
-        )  # fmt: skip
+        found = search()
     except NotCertifiableError as why:
         return Attempt(None, f"not proved: {why}")
-    limits = {"bounds": problem.box, "constraints": problem.constraints}
-    return _verified(found, request.eps, fun, **limits)
-
-
-def _verified(found: Any, eps: float, fun: Any, **limits: Any) -> Attempt:
-    """Believe what was found only after its own check."""
     proof = found.certificate
     if proof is None:
-        return Attempt(None, found.note)
+        return found
     failed = [check.name for check in proof.verify(fun, **limits).checks if not check.ok]
     if not failed:
-        return Attempt(proof, found.note)
+        return found
     note = f"not proved: what was found did not pass its verification ({', '.join(failed)})"
     return Attempt(None, note, failed == [_EMPTY] and proof.eps <= eps)
 

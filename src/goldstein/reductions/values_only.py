@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import KKTCertificate
-from goldstein.certificates.values import OfFunction, ValuesCertificate
-from goldstein.certificates.values_kkt import ValuesKKTCertificate
+from goldstein.certificates.values import (
+    OfFunction,
+    OfMultiples,
+    ValuesCertificate,
+    ValuesKKTCertificate,
+)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.construction.judge import Judge
 from goldstein.construction.kkt_claim import Around
@@ -22,7 +26,6 @@ from goldstein.construction.values_claim import (
     multiples_around,
     pilot_length,
     places_around,
-    source_of,
     state_values,
     state_values_kkt,
 )
@@ -33,7 +36,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.oracles.function import ValueOracle
 from goldstein.oracles.problem import Problem
-from goldstein.reductions.base import Answer, Options, Reduction, Run, register_reduction
+from goldstein.reductions.base import Answer, Options, Reduction, Run, Standing, register_reduction
 from goldstein.reductions.functions import Violation
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
@@ -103,7 +106,7 @@ class ValuesOnly(Reduction):
         problem, request, solver = run.problem, run.request, run.solver
         self.values, self.box, self.system = problem.f, problem.box, problem.constraints
         confidence = getattr(solver, "confidence", CONFIDENCE)
-        self._how = Statistics(confidence, request.lipschitz, request.seed, run.workers)
+        self._how = Statistics(confidence, request, self.box, run.workers, run.meta)
         assert problem.stencil is not None
         self._stencil = problem.stencil
         self._differences = Differences(
@@ -149,13 +152,10 @@ class ValuesOnly(Reduction):
         if met and self.problem.feasible(x):
             empty = isinstance(certificate, ValuesKKTCertificate) and certificate.degenerate
             return Status.DEGENERATE if empty else Status.VERIFIED
-        if self._short_of_calls(certificate):
+        left = self.values.limit - self.values.calls
+        if left < 0.05 * self.values.limit or (certificate is None and left < 1000):
             return Status.OUT_OF_CALLS
         return Status.NOT_VERIFIED if ended is Status.VERIFIED else ended
-
-    def _short_of_calls(self, certificate: ValuesCertificate | None) -> bool:
-        left = self.values.limit - self.values.calls
-        return left < 0.05 * self.values.limit or (certificate is None and left < 1000)
 
     @property
     def _reach(self) -> float:
@@ -199,7 +199,7 @@ class ValuesOnly(Reduction):
             return True
         try:
             source = self._claim(evidence)[0]
-            seen = pilot_length(source, found.x, self.box, self._how)
+            seen = pilot_length(source, found.x, self._how)
         except OutOfCalls:
             return True
         return seen > self.request.eps
@@ -212,8 +212,7 @@ class ValuesOnly(Reduction):
         travelled = float(np.linalg.norm(x - start)) / math.sqrt(x.size)
         travelled = max(travelled, self._stencil.step(x).max())
 
-        def values_at(points: Matrix) -> Vector:
-            return self.values.values_at(points, self.run.workers)
+        values_at = self._how.asked(self.values)
 
         def inside(points: Matrix) -> Matrix:
             return self.box.clip(np.array([self.box.reflect(z) for z in points]))
@@ -255,14 +254,12 @@ class ValuesOnly(Reduction):
         places = places_around(
             hint.x, hint.points[used], hint.weights[used], self.request.delta, self.box, most
         )
-        try:
-            return state_values(
-                counted, hint.x, places, self.request.delta, self.request.eps, self.box,
-                replace(self._how, lipschitz=None),
-                {**self.run.meta, "function": Violation.title},
-            )  # fmt: skip
-        except OutOfCalls:
-            return None
+        request = replace(self.request, lipschitz=None)
+        meta = {**self.run.meta, "function": Violation.title}
+        with suppress(OutOfCalls):
+            how = replace(self._how, request=request, meta=meta)
+            return state_values(counted, hint.x, places, how)
+        return None
 
     def _zeroth_order(self, x: Vector, target: Request) -> Answer:
         radius = AVERAGED * target.delta
@@ -270,7 +267,9 @@ class ValuesOnly(Reduction):
         oracle = _Translated(TwoPoints(self.values, radius), LONGEST)
         oracle.limit = oracle.calls + (self.values.limit - self.values.calls) / 2.5
         windows = replace(target, delta=target.delta - radius)
-        outcome = replace(self.run, solver=solver).solve(oracle, x, windows, _none)
+        outcome = replace(self.run, solver=solver).solve(
+            oracle, x, windows, lambda evidence: (None, None)
+        )
         status = Status.NOT_VERIFIED if outcome.status is Status.ESTIMATED else outcome.status
         place = outcome.state.x.copy()
         return Answer(place, status, fun=self._value(place))
@@ -313,10 +312,9 @@ class ValuesOnly(Reduction):
     def _state(self, x: Vector, evidence: Hint) -> ValuesCertificate | None:
         """Return what fresh draws support at x; points and weights are fixed before."""
         self._how = replace(self._how, attempt=self._how.attempt + 1)
-        try:
+        with suppress(OutOfCalls):
             return self._stated(x, evidence)
-        except OutOfCalls:
-            return None
+        return None
 
     def _stated(self, x: Vector, evidence: Hint) -> ValuesCertificate | None:
         """State the claim whose differences nearly cancel, as far as a few of them show.
@@ -330,7 +328,7 @@ class ValuesOnly(Reduction):
             if around is None or not np.array_equal(around.x, x):
                 continue
             source, state = self._claim(around)
-            seen = pilot_length(source, x, self.box, self._how)
+            seen = pilot_length(source, x, self._how)
             if seen < shortest:
                 best, shortest = state, seen
             if seen <= ENOUGH * self.request.eps:
@@ -343,27 +341,20 @@ class ValuesOnly(Reduction):
         """Return what samples of a claim are drawn from, and how it is stated."""
         x, request, how = around.x, self.request, self._how
         most, blur = 1.0 - self._reach / request.delta, self._differences.blur(x)
-        last = (request.delta, request.eps)
+        values_at = how.asked(self.values)
         if self.system.size:
             assert isinstance(around, KKTCertificate)
-            hint, problem = around, self.problem
+            hint = around
             multiples = multiples_around(hint, self.box, request.delta, most, blur)
-            return source_of(self.values, self.system, multiples, how), lambda: state_values_kkt(
-                self.values, problem, hint, multiples, *last, how, self.run.meta
+            return OfMultiples(values_at, multiples, self.system), lambda: state_values_kkt(
+                self.values, self.system, hint, multiples, how
             )
         noisy = bool(self._stencil.noise) and not self.problem.limited
         weights = np.ones_like(around.weights) if noisy else around.weights
         places = places_around(x, around.points, weights, request.delta, self.box, most, blur)
-
-        def values_at(points: Matrix) -> Vector:
-            return self.values.values_at(points, how.workers)
-
         if noisy:
             places = balanced(values_at, places, how)
-        source = OfFunction(values_at, places)
-        return source, lambda: state_values(
-            self.values, x, places, *last, self.box, how, self.run.meta
-        )
+        return OfFunction(values_at, places), lambda: state_values(self.values, x, places, how)
 
     def _around(self, x: Vector) -> Hint:
         """Gather differences at random points of the ball until they nearly cancel."""
@@ -386,31 +377,22 @@ class ValuesOnly(Reduction):
             return self._differences.value(x)
 
 
-class _Translated(CountedOracle):
+class _Translated(Standing):
     """Counts questions, as a solver does; those who watch see the values that stood behind them."""
 
     def __init__(self, inner: Differences | TwoPoints, longest: float) -> None:
-        super().__init__(inner, None, longest)
-        self._source = inner.values
+        super().__init__(inner, inner.values, longest=longest)
         #: Values without one below all others, by more than noise, before a noisy search ends.
         self.patience: float = math.inf
         self.tired = False
-        self._lowest, self._since = math.inf, self._source.calls
-
-    @property
-    def billed(self) -> int:
-        return self._source.billed
-
-    def close(self) -> None:
-        super().close()
-        self._source.close()
+        self._lowest, self._since = math.inf, self.source.calls
 
     def value(self, x: Vector) -> float:
         found = super().value(x)
         noise = self.inner.stencil.noise if isinstance(self.inner, Differences) else 0.0
         if found < self._lowest - GAIN * noise:
-            self._lowest, self._since = found, self._source.calls
-        elif noise and self._source.calls - self._since > self.patience:
+            self._lowest, self._since = found, self.source.calls
+        elif noise and self.source.calls - self._since > self.patience:
             self.tired = True
             raise OutOfCalls("value")
         return found
@@ -427,7 +409,3 @@ class _Reasked:
         if found is None:
             return None, fresh
         return replace(found, weights=min_norm_weights(found.gradients)), None
-
-
-def _none(evidence: Evidence) -> tuple[Any, Any]:
-    return None, None

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult, OptimizeWarning
 
-from goldstein.api.inputs import as_vector, is_number
+from goldstein.api.inputs import as_vector, is_number, method_options
 from goldstein.api.minimize import minimize
-from goldstein.api.options import method_options
 from goldstein.calculus.tracing import TraceError, traced_oracle
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
 from goldstein.checker.arrays import Vector

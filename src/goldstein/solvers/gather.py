@@ -101,8 +101,8 @@ def enrich(
                 if look and found.descent is None and oracle.has_value:
                     value_at_x = oracle.value(x) if value_at_x is None else value_at_x
                     fall = value_at_x - oracle.value(trial_point(x, m, norm, radius, ratio))
-                    if fall > ROUNDED * abs(value_at_x):
-                        found.saw(fall, -m / norm, radius, norm, ratio)
+                    certain = fall if fall > ROUNDED * abs(value_at_x) else 0.0
+                    found.saw(certain, -m / norm, radius, norm, ratio)
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
                 stuck = old >= _STUCK or since >= max(_SLOW, x.size // 8)

@@ -70,6 +70,3 @@ def opened_bundle(path: Path) -> Iterator[Path]:
         ) as failure:
             raise InputError(f"{path} cannot be unpacked ({failure}).") from failure
         yield Path(folder)
-
-
-__all__ = ["PROOF", "REPORT", "decide", "opened_bundle", "proof_number", "write_bundle"]

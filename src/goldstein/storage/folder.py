@@ -21,7 +21,7 @@ import numpy as np
 from goldstein import __version__
 from goldstein.errors import CertificateFileError, CheckpointError, GoldsteinError, InputError
 from goldstein.result import Result
-from goldstein.storage.archive import Arrays, read_record, write_record
+from goldstein.storage.codec import Arrays, read_record, write_record
 from goldstein.storage.files import CheckpointWarning, LockedFile, replacing
 from goldstein.storage.journal import usable_seed
 from goldstein.storage.records import result_from_record, result_record

@@ -190,7 +190,12 @@ class Journal:
                 raise self.failure
             if number >= len(known):
                 return self._asked_now(digest, x, question)
-            stored = self._recalled(known[number], what, fits)
+            self.recalled += 1
+            stored = self._numbers(known[number]) if known[number].width else None
+            if not fits(stored):
+                raise self._refused(
+                    f"was altered: what it has as the {what} of a point can be none"
+                )
             if stored is None:
                 raise KinkError("there is a kink, according to the checkpoint", x.copy())
             if self.recalled & (self.recalled - 1) == 0 or known[number] is self._last:
@@ -208,13 +213,6 @@ class Journal:
             raise
         self._keep(answer.itemsize, digest, answer.astype(np.float64).tobytes())
         return answer.ravel()
-
-    def _recalled(self, record: _Record, what: str, fits: Fits) -> Vector | None:
-        self.recalled += 1
-        stored = self._numbers(record) if record.width else None
-        if not fits(stored):
-            raise self._refused(f"was altered: what it has as the {what} of a point can be none")
-        return stored
 
     def _ask_again(self, stored: Vector, what: str, x: Vector, question: Question) -> None:
         try:

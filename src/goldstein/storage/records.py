@@ -17,8 +17,7 @@ from goldstein.checker.layout import put_together, taken_apart
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError
 from goldstein.result import Asked, History, Result, Status
-from goldstein.storage.archive import Arrays
-from goldstein.storage.codec import certificate_kind, is_layout, load_certificate
+from goldstein.storage.codec import Arrays, certificate_kind, is_layout, load_certificate
 from goldstein.storage.files import replacing
 
 #: The files of a run.
@@ -71,7 +70,8 @@ _ARRAYS = [f.name for f in fields(Result) if f"{f.type}".startswith("NDArray")]
 
 def _written(result: Result) -> tuple[dict[str, Any], Arrays]:
     """Return the fields of a result that need no words of their own, and its forces."""
-    known = {name: _unboxed(getattr(result, name)) for name in (*_SCALARS, *_OPTIONAL)}
+    known = {name: getattr(result, name) for name in (*_SCALARS, *_OPTIONAL)}
+    known = {name: v.item() if isinstance(v, np.generic) else v for name, v in known.items()}
     forces = {name: part for name in _ARRAYS if (part := getattr(result, name)) is not None}
     return {**known, "status": result.status.name}, forces
 
@@ -173,10 +173,6 @@ def certificate_from_parts(name: str, arrays: Arrays, written: dict[str, Any] | 
 
 def _below(prefix: str, arrays: Arrays) -> Arrays:
     return {k.removeprefix(prefix): array for k, array in arrays.items() if k.startswith(prefix)}
-
-
-def _unboxed(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def read_run(folder: Path) -> Result:

@@ -14,7 +14,7 @@ from torch.nn import functional
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles.batches import Trees
+from goldstein.oracles.data_mean import Trees
 
 
 def _flatten(batch: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:

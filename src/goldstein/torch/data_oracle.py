@@ -12,13 +12,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from goldstein.api.certify_data import certify_data
+from goldstein.api.certify import certify_data
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.numerics.long_sum import LongSum
-from goldstein.oracles.data_mean import ROUNDING, DataMean, Progress, Reduction
-from goldstein.oracles.precision import require_float64
+from goldstein.oracles.data_mean import ROUNDING, DataMean, Progress, Reduction, require_float64
 from goldstein.torch import vectors
 from goldstein.torch.batches import TREES, Caller, as_double, divisor, require_batch
 from goldstein.torch.replicas import (

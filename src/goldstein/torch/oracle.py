@@ -18,7 +18,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
 from goldstein.oracles.base import name_of
-from goldstein.oracles.precision import require_float64
+from goldstein.oracles.data_mean import require_float64
 from goldstein.torch import vectors
 
 

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles.precision import require_float64
+from goldstein.oracles.data_mean import require_float64
 
 
 def flatten(tensors: Sequence[torch.Tensor]) -> Vector:

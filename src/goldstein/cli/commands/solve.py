@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from goldstein.api import minimize
-from goldstein.api.suggest import suggest_target
+from goldstein.api.certify import suggest_target
 from goldstein.cli import folder
 from goldstein.cli.arguments import (
     AsJson,

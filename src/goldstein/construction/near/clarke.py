@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.calculus.expression import Expression
+from goldstein.calculus.rows import Row
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.enclosed.point import require_finite
 from goldstein.checker.exact import Exact
@@ -24,7 +25,7 @@ from goldstein.checker.nodes import Piecewise
 from goldstein.checker.rationals import sqrt_upper, squared_norm, to_fractions
 from goldstein.checker.sides import Point, Side
 from goldstein.construction.near.evidence import additive_evidence, box_shares, generic_evidence
-from goldstein.construction.near.kinks import Kink, Kinks, LocalModel, Row, floats, local_model
+from goldstein.construction.near.kinks import Kink, Kinks, LocalModel, floats, local_model
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.directed import fraction_lower, sqrt_lower
 from goldstein.numerics.exact import exact_rank
@@ -226,6 +227,3 @@ def _shown(fun: Expression, form: Kinks, here: Point, model: LocalModel | None, 
         return NearCertificate.prove(fun, floats(here.y), pivot, directions, weights).eps
     except NotCertifiableError:
         return math.inf
-
-
-__all__ = ["ClarkeDistance", "SpanTest", "clarke_distance", "span_test"]

@@ -27,9 +27,8 @@ from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Max, Order, Piecewise
 from goldstein.checker.sides import Point
-from goldstein.construction.near.flats import tied_entries
+from goldstein.construction.near.flats import TINY, stationary, tied_entries
 from goldstein.construction.near.kinks import Kinks
-from goldstein.construction.near.newton import TINY, stationary
 from goldstein.errors import GoldsteinError, OutOfBudget
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import project_exact
@@ -326,6 +325,3 @@ class CurvedKinks:
         slope = part.backward(factors, found).fractions
         total = sum((value[0] * factors).fractions, Fraction(0))
         return total - s.level, dict(zip(part.places.tolist(), slope))
-
-
-__all__ = ["CurvedKinks", "Surface"]

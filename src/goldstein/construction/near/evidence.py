@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.sides import Point
-from goldstein.construction.near.float_sides import FloatSides
+from goldstein.checker.sides import Point, Side
 from goldstein.construction.near.kinks import Kinks, LocalModel, floats
+from goldstein.errors import NotCertifiableError
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull import Hull, min_norm_weights
 
@@ -57,7 +57,7 @@ def generic_evidence(
     """
     budget = budget or Budget()
     point = floats(at.y)
-    sides, hull = FloatSides(form, at), Hull(point.size)
+    hull = Hull(point.size)
     usable: list[Vector] = []
     seen: set[bytes] = set()
 
@@ -66,10 +66,10 @@ def generic_evidence(
         before = len(usable)
         for v in some:
             budget.spend()
-            pieces = sides.pieces(v)
-            if pieces is None:
+            try:
+                gradient = form.gradient(point, Side(at, v).pieces)
+            except NotCertifiableError:  # this direction stays on a kink
                 continue
-            gradient = form.gradient(point, pieces)
             key = gradient.tobytes()
             if key not in seen and np.isfinite(gradient).all():
                 seen.add(key)
@@ -201,6 +201,3 @@ def _descent_directions(
     mixed = [best.weights @ best.directions + size * 1e-3 * e for e in noise[:2]]
     answer: Matrix = np.array([*aims, *mixed])
     return answer
-
-
-__all__ = ["Evidence", "additive_evidence", "box_shares", "generic_evidence"]

@@ -197,6 +197,3 @@ def floats(y: Any) -> Vector:
     if isinstance(y, np.ndarray):
         return y
     return np.array([nearest_float(q) for q in y])
-
-
-__all__ = ["Kink", "Kinks", "LocalModel", "Row", "floats", "local_model"]

@@ -8,30 +8,30 @@ the weights of the penalty. Everything here is search; the check decides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.atoms import absolute, relu
+from goldstein.calculus.atoms import relu
 from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.operators import linear, sum_entries
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.near import NearCertificate
-from goldstein.certificates.near_kkt import NearKKTCertificate, prove_near_kkt
-from goldstein.certificates.separating import separating
+from goldstein.certificates.near import Attempt, NearCertificate, prove_near_kkt, separating
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
-from goldstein.checker.rationals import exact_dot, nearest_float, to_fractions
+from goldstein.checker.rationals import nearest_float
 from goldstein.checker.sides import Program, point_at
-from goldstein.construction.near.pivot_proof import NearSearch, search_near
+from goldstein.construction.near.pivot import MAX_WORK, search_near
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull_problems import conic_weights
-from goldstein.oracles.problem import System, as_system
+from goldstein.oracles.problem import Problem, System
+from goldstein.solvers import Request
 
 #: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.
 RAISES, RAISE = 3, 8.0
@@ -40,65 +40,38 @@ RAISES, RAISE = 3, 8.0
 Owned = tuple[int, float, Vector, Vector]
 
 
-@dataclass(frozen=True)
-class NearKKTSearch:
-    """The best proof found, and how the search ended: "proved", or why not."""
-
-    certificate: NearKKTCertificate | None
-    note: str
-
-
 def search_near_kkt(
-    fun: Expression,
-    bounds: Any,
-    constraints: Any,
-    hint: KKTCertificate,
-    delta: float,
-    eps: float,
-    *,
-    seed: int = 0,
-    deadline: float | None = None,
-) -> NearKKTSearch:
+    fun: Expression, limits: Problem, hint: KKTCertificate, request: Request, deadline: float
+) -> Attempt:
     """Search a pivot within `delta` of `hint.x` that is feasible and KKT up to `eps`.
 
     Parameters
     ----------
     fun : Expression
-    bounds, constraints
-        As in `minimize`; constraints are expressions or `LinearConstraint`.
+    limits : Problem
+        Its bounds, and constraints that are expressions or linear.
     hint : KKTCertificate
         Where to look.
-    delta, eps : float
+    request : Request
         What to prove.
-    seed : int
-    deadline
-        As in `near_certificate`.
+    deadline : float
+        When to stop, as `time.perf_counter()` tells the time.
     """
-    system = as_system(() if constraints is None else constraints, hint.x)
+    system, eps = limits.constraints, request.eps
     program = fun.program()
-    problem = exact_problem(hint.x, bounds, system, separating)
+    problem = exact_problem(hint.x, limits.box, system, separating)
     penalty = _Penalty(fun, problem, system, hint)
-
-    def pivot_of(expression: Expression) -> NearSearch:
-        around = penalty.hint(expression)
-        return search_near(expression, around, delta, eps, seed=seed, deadline=deadline)
-
-    if penalty.flat:
-        first = pivot_of(penalty.expression(flat=True)).certificate
-        if first is not None and not _violated(problem, first.exact_pivot):
-            proof = _proved(program, problem, hint, first, eps)
-            if proof.note == "proved":
-                return proof
     for _ in range(1 + RAISES):
-        found = pivot_of(penalty.expression())
+        whole, budget = penalty.expression(), Budget(deadline, MAX_WORK)
+        found = search_near(whole, penalty.hint(whole), request.delta, eps, request.seed, budget)
         if found.certificate is None:
-            return NearKKTSearch(None, found.note)
+            return found
         violated = _violated(problem, found.certificate.exact_pivot)
         if not violated:
             return _proved(program, problem, hint, found.certificate, eps)
         penalty.rho[violated] *= RAISE
     name = problem.system.name(violated[0])
-    return NearKKTSearch(None, f"not proved: {name} is violated at the pivots that were found")
+    return Attempt(None, f"not proved: {name} is violated at the pivots that were found")
 
 
 class _Penalty:
@@ -117,22 +90,11 @@ class _Penalty:
         # Larger than the multipliers, so that no limit is worth crossing; powers of two, so that
         # rationals stay short.
         self.rho = _power_of_two(4.0 * (np.abs(hint.multipliers) + steep / max(short, 1e-6)))
-        pull = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
-        self._wall = float(_power_of_two(np.array([4.0 * pull]))[0])
-        #: Affine pieces, exact in float64, of the constraints with a multiplier that have kinks.
-        self.flat = {
-            i: piece
-            for i in hint.active
-            if (piece := _affine_piece(problem, i, hint.x)) is not None
-        }
+        slope = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
+        self._wall = float(_power_of_two(np.array([4.0 * slope]))[0])
 
-    def expression(self, *, flat: bool = False) -> Expression:
-        """Return P over a variable of its own.
-
-        With `flat` a constraint with kinks and a multiplier m counts as m c plus about half of
-        |m| |piece - limit|. Its own kinks then add to those of f instead of being nested, which is
-        easier to search; at a pivot on the piece's limit all is as before.
-        """
+    def expression(self) -> Expression:
+        """Return P over a variable of its own."""
         x, total = self._variable, self._objective
         system, box = self.system, self.problem.box
         at = 0
@@ -146,25 +108,10 @@ class _Penalty:
                 pieces = [part.over(x) for part in group.parts]
                 members = [which[k : k + 1] for k in range(group.size)]
             for piece, rows in zip(pieces, members):
-                i = int(rows[0])
-                if flat and i in self.flat:
-                    total = total + self._flattened(i, piece)
-                else:
-                    total = total + self._beyond(piece, rows, system.lower, system.upper, self.rho)
+                total = total + self._beyond(piece, rows, system.lower, system.upper, self.rho)
         wall = np.full(x.size, self._wall)
         whole: Expression = total + self._beyond(x, np.arange(x.size), box.lower, box.upper, wall)
         return whole
-
-    def _flattened(self, i: int, constraint: Expression) -> Expression:
-        row, offset = self.flat[i]
-        system, multiplier = self.problem.system, float(self.known.multipliers[i])
-        limit = float(system.upper[i] if multiplier > 0 else system.lower[i])
-        piece = sum_entries(self._variable * row) + offset
-        half = float(_power_of_two(np.array([abs(multiplier)]))[0]) / 2.0
-        # Few digits, so that rationals stay short.
-        short = float(np.round(multiplier / half * 2.0**20) * half / 2.0**20)
-        found: Expression = short * constraint + half * absolute(piece - limit)
-        return found
 
     @staticmethod
     def _beyond(
@@ -207,23 +154,6 @@ class _Penalty:
         )  # fmt: skip
 
 
-def _affine_piece(problem: ExactProblem, i: int, x: Vector) -> tuple[Vector, float] | None:
-    """Return gradient and offset of a constraint's piece at x, if float64 holds them exactly."""
-    part, point = problem.parts[i], to_fractions(x)
-    if part.affine[-1] or not all(node.flat for node in part.nodes):
-        return None
-    try:
-        here = point_at(part, point)
-        ((mid, rad),) = as_rationals(here.limits(np.ones((1, x.size)) + x[None]))
-        value, high = here.between()
-    except NotCertifiableError:
-        return None
-    offset = value - exact_dot(mid, point)
-    row = np.array([nearest_float(m) for m in mid])
-    exact = value == high and not any(rad) and to_fractions(row) == mid
-    return (row, float(offset)) if exact and Fraction(float(offset)) == offset else None
-
-
 def _power_of_two(values: Vector) -> Vector:
     found: Vector = 2.0 ** np.ceil(np.log2(np.maximum(values, 2.0**-40)))
     return found
@@ -241,7 +171,7 @@ def _violated(problem: ExactProblem, pivot: Sequence[Fraction]) -> list[int]:
 
 def _proved(
     program: Program, problem: ExactProblem, hint: KKTCertificate, near: NearCertificate, eps: float
-) -> NearKKTSearch:
+) -> Attempt:
     """Combine limits of gradients of f and of the constraints anew, and state what they show."""
     pivot, box = near.exact_pivot, problem.box
     here = point_at(program, pivot, len(near.directions))
@@ -264,8 +194,8 @@ def _proved(
     )  # fmt: skip
     certificate = replace(certificate, meta=dict(hint.meta), digest="")
     if certificate.eps <= eps:
-        return NearKKTSearch(certificate, "proved")
-    return NearKKTSearch(
+        return Attempt(certificate, "proved")
+    return Attempt(
         certificate,
         f"not proved: the best pivot found has eps = {certificate.eps:.3g}, asked for {eps:g}",
     )
@@ -308,6 +238,3 @@ def _combined(
 
 def _floats(limits: list[Limit]) -> Matrix:
     return np.array([[nearest_float(m) for m in mid] for mid, _ in limits])
-
-
-__all__ = ["NearKKTSearch", "search_near_kkt"]

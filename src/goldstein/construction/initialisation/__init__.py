@@ -1,1 +1,0 @@
-"""Better starts for searches, where the structure of a function shows them."""

@@ -1,0 +1,478 @@
+"""From a Goldstein certificate to a near certificate: find a pivot, prove what holds there.
+
+A pivot may be where kinks meet that the evidence straddles. The search is in float64 and may be
+wrong; `NearCertificate.prove` decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.calculus.evaluation import Pieces
+from goldstein.calculus.expression import Expression
+from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.near import Attempt, NearCertificate
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.rationals import nearest_float, to_fractions
+from goldstein.checker.rounding import distance_upper
+from goldstein.checker.sides import Point
+from goldstein.construction.near.curved_kinks import CurvedKinks, Surface
+from goldstein.construction.near.evidence import Evidence, additive_evidence, generic_evidence
+from goldstein.construction.near.flats import (
+    DENSE_DIM,
+    TINY,
+    Equation,
+    Flat,
+    KinkTable,
+    curvature,
+    stationary,
+    stationary_in_many,
+)
+from goldstein.construction.near.kinks import Kinks, floats, local_model
+from goldstein.errors import NotCertifiableError, OutOfBudget
+from goldstein.numerics.budget import Budget
+from goldstein.numerics.hull import min_norm_weights
+from goldstein.numerics.streams import stream
+
+Sides = NDArray[np.bool_]
+
+#: Rounds of adding kinks that a projection crossed.
+REPAIRS = 12
+
+#: Kinks added, one by one, from one start.
+EXCHANGES = 40
+
+#: A point along a flat is good enough once the gradient there is this part of eps.
+GOAL = 0.25
+
+#: Part of delta by which a point may miss its flat when it is put there exactly.
+SLACK = 1e-6
+
+
+class PivotSearch:
+    """Candidates for a pivot, the most promising first."""
+
+    def __init__(
+        self, fun: Expression, certificate: GoldsteinCertificate, delta: float, eps: float,
+        budget: Budget,
+    ) -> None:  # fmt: skip
+        self.delta, self.eps, self.budget = float(delta), float(eps), budget
+        self.form = Kinks(fun)
+        self.table = KinkTable(self.form)
+        self.curved = CurvedKinks(self.form, budget)
+        self.x: Vector = certificate.x
+        used = certificate.weights > 0
+        self.points: Matrix = certificate.points[used]
+        weights = certificate.weights[used]
+        self.mean: Vector = (weights / weights.sum()) @ self.points
+        self._lengths = np.linalg.norm(certificate.gradients[used], axis=1)
+        self._tried: set[Any] = set()
+        self._hessian: Matrix | None = None
+
+    def single_points(self) -> Iterator[Vector]:
+        """Yield points of the evidence that need no company: their own gradients are short."""
+        for i in np.argsort(self._lengths, kind="stable")[:2]:
+            if self._lengths[i] <= self.eps and self._inside(self.points[i]):
+                yield self.points[i]
+
+    def candidates(self) -> Iterator[tuple[Flat, Vector]]:
+        """Yield flats, and points of them within delta of x."""
+        for equations, base in self._starts():
+            for flat, point in self._exchanged(equations, base):
+                key = (tuple(sorted(e.key for e in flat.equations)), point.round(12).tobytes())
+                if key not in self._tried:
+                    self._tried.add(key)
+                    yield flat, point
+
+    def curved_points(self) -> Iterator[tuple[list[Surface], Vector]]:
+        """Yield points within delta of x where curved kinks meet, in float64."""
+        if not self.curved.are_there:
+            return
+        tried = set()
+        for surfaces, base in self._curved_starts():
+            self.budget.spend()
+            kept = self.curved.independent(surfaces, base)
+            point = self.curved.meeting(kept, base) if kept else None
+            if point is None or not self._inside(point):
+                continue
+            settled = self.curved.settled(kept, point, self.delta)
+            halfway = self.curved.meeting(kept, 0.5 * (point + settled))
+            for place in (settled, point, halfway):
+                if place is None or not self._inside(place):
+                    continue
+                key = (frozenset(kept), place.round(12).tobytes())
+                if key not in tried:
+                    tried.add(key)
+                    yield kept, place
+
+    def _curved_starts(self) -> Iterator[tuple[list[Surface], Vector]]:
+        straddled = self.curved.between(self.points)
+        for base in (self.mean, self.x):
+            yield straddled, base
+        for part in (1.0, 0.1, 0.01):
+            for base in (self.mean, self.x):
+                yield self.curved.close(base, part * self.delta), base
+
+    def is_hopeful(self, flat: Flat, point: Vector, bound: float) -> bool:
+        """True unless the gradient along the flat alone exceeds what is proved already."""
+        pieces = self.form.pieces(point)
+        return float(np.linalg.norm(flat.along(self.gradient(point, pieces)))) < bound
+
+    def gradient(self, point: Vector, pieces: Pieces) -> Vector:
+        """Return the gradient of given pieces; it counts."""
+        self.budget.spend()
+        return self.form.gradient(point, pieces)
+
+    def slope_along(self, flat: Flat, point: Vector, pieces: Pieces, z: Vector) -> Vector:
+        """Return the gradient of given pieces in the coordinates of a flat, at a moved point."""
+        tangent = flat.tangent
+        answer: Vector = tangent.T @ self.gradient(point + tangent @ z, pieces)
+        return answer
+
+    def _starts(self) -> Iterator[tuple[list[Equation], Vector]]:
+        above, below, _, _ = self._evidence_sides
+        straddled = self._equations(np.flatnonzero(~above & ~below))
+        straddled += self.table.grouped(self.points)
+        for base in (self.mean, self.x):
+            yield straddled, base
+        for base in (self.mean, self.x):
+            for part in (1.0, 0.1, 0.01):
+                yield self._close(base, part * self.delta), base
+        yield [], self.x
+
+    @cached_property
+    def _evidence_sides(self) -> tuple[Sides, Sides, Vector, Vector]:
+        """Kinks that all points are above or below, the first point's side, the largest gap."""
+        first = self.table.sides(self.points[0])
+        above, below, largest = first > 0, first <= 0, np.abs(first)
+        for y in self.points[1:]:
+            self.budget.spend()
+            gaps = self.table.sides(y)
+            above, below = above & (gaps > 0), below & (gaps <= 0)
+            largest = np.maximum(largest, np.abs(gaps))
+        return above, below, np.sign(first), largest
+
+    def _equations(self, places: NDArray[np.intp]) -> list[Equation]:
+        found = []
+        for i in places.tolist():
+            self.budget.require(0.0)
+            equation = self.table.equation(i)
+            if equation.row:
+                found.append(equation)
+        return found
+
+    def _close(self, base: Vector, radius: float) -> list[Equation]:
+        gaps = np.abs(self.table.sides(base))
+        # |gap| <= radius |row| needs the row; bounds of the lengths rule out most of them.
+        order = np.argsort(gaps, kind="stable")[: 4 * base.size]
+        order = order[gaps[order] <= radius * self.table.lengths[order]]
+        close = []
+        for i in order.tolist():
+            for equation in self._equations(np.array([i])):
+                length = math.hypot(*(nearest_float(a) for _, a in equation.row))
+                if gaps[i] <= radius * length:
+                    close.append(equation)
+        return close
+
+    def _exchanged(self, equations: list[Equation], base: Vector) -> Iterator[tuple[Flat, Vector]]:
+        """Walk from flat to flat, adding the kink that is met, until none is."""
+        placed = self._repaired(equations, base)
+        if placed is None:
+            return
+        flat, point = placed
+        for _ in range(EXCHANGES):
+            target = self._smooth_step(flat, point)
+            crossing, stop = self._first_crossing(flat, point, target)
+            if crossing is None:
+                yield flat, target
+                return
+            flat = Flat([*flat.equations, crossing], point.size, stop, self.budget)
+            point = flat.project(stop)
+            if not np.isfinite(point).all():
+                return
+
+    def _repaired(self, equations: list[Equation], base: Vector) -> tuple[Flat, Vector] | None:
+        """Project on the kinks; kinks crossed on the way from the points are added."""
+        here = list(equations)
+        for _ in range(REPAIRS):
+            flat = Flat(here, base.size, base, self.budget)
+            point = flat.project(base)
+            if not np.isfinite(point).all():
+                return None
+            crossed = self._crossed(point, {e.key for e in here})
+            if not crossed:
+                break
+            here = here + crossed
+        return (flat, point) if self._inside(point) else None
+
+    def _crossed(self, point: Vector, known: set[tuple[int, int, int]]) -> list[Equation]:
+        above, below, first, largest = self._evidence_sides
+        scale = 1e-12 * (1.0 + largest)
+        wrong = (above | below) & (first * self.table.sides(point) < -scale)
+        found = self._equations(np.flatnonzero(wrong)[: 2 * point.size])
+        found += self.table.grouped(np.vstack([self.points, point]))
+        return [e for e in found if e.key not in known]
+
+    def _inside(self, point: Vector) -> bool:
+        return distance_upper(point, self.x) <= self.delta * (1.0 + 1e-12)
+
+    def _first_crossing(
+        self, flat: Flat, point: Vector, target: Vector
+    ) -> tuple[Equation | None, Vector]:
+        """Return the first kink between two points of a flat, and where it is met."""
+        before, after = self.table.sides(point), self.table.sides(target)
+        scale = 1e-11 * (1.0 + np.abs(before))
+        crossed = np.flatnonzero((before * after < 0) & (np.abs(before) > scale))
+        known = {e.key for e in flat.equations}
+        shares = np.abs(before[crossed]) / np.abs(before[crossed] - after[crossed])
+        for i in np.argsort(shares).tolist():
+            equation = self.table.equation(int(crossed[i]))
+            if equation.row and equation.key not in known:
+                return equation, point + shares[i] * (target - point)
+        return None, target
+
+    def _smooth_step(self, flat: Flat, point: Vector) -> Vector:
+        """Return a stationary point of the present piece along the flat, kept within the ball."""
+        if flat.free == 0:
+            return point
+        pieces = self.form.pieces(point)
+        goal = max(GOAL * self.eps, TINY)
+        if flat.free > DENSE_DIM:
+            move = stationary_in_many(
+                lambda z: flat.along(self.gradient(point + z, pieces)), np.zeros(flat.dim), goal
+            )
+        else:
+            room = max(self.delta - float(np.linalg.norm(point - self.x)), 0.0)
+            slope = partial(self.slope_along, flat, point, pieces)
+            guess = self._curvature(flat, point, pieces)
+            z = stationary(slope, np.zeros(flat.free), self.delta + room, goal, guess)
+            move = flat.tangent @ z
+        share = 1.0
+        while share > 1e-3:
+            candidate = flat.project(point + share * move)
+            if self._inside(candidate):
+                return candidate
+            share *= 0.5
+        return point
+
+    def _curvature(self, flat: Flat, point: Vector, pieces: Pieces) -> Matrix | None:
+        """Guess the curvature along a flat from that of one piece, measured once."""
+        if flat.dim > DENSE_DIM:
+            return None
+        if self._hessian is None:
+            slope = partial(self.slope_along, Flat([], flat.dim, point), point, pieces)
+            self._hessian = curvature(slope, flat.dim, self.delta)
+        answer: Matrix = flat.tangent.T @ self._hessian @ flat.tangent
+        return answer
+
+
+#: Random directions tried at a pivot, beside a few.
+RANDOM_DIRECTIONS = 200
+
+#: Steps of a search unless told otherwise; most of them are gradients in float64.
+MAX_WORK = 20_000
+
+
+def near_certificate(
+    fun: Expression,
+    certificate: GoldsteinCertificate,
+    delta: float,
+    eps: float,
+    *,
+    seed: int = 0,
+    deadline: float | None = None,
+    max_work: int | None = MAX_WORK,
+) -> NearCertificate | None:
+    """Turn evidence of Goldstein stationarity into a proof of near stationarity.
+
+    Parameters
+    ----------
+    fun : Expression
+        The function; its kinks are known.
+    certificate : GoldsteinCertificate
+        Points and weights; only a hint where to look.
+    delta : float
+        The pivot must lie within this distance of `certificate.x`.
+    eps : float
+        The search stops at the first proof at least this good.
+    seed : int
+        Seed of the search for directions.
+    deadline : float, optional
+        When to stop, as `time.perf_counter()` tells the time.
+    max_work : int or None
+        Steps after which to stop: gradients in float64, exact projections, directions in a proof.
+
+    Returns
+    -------
+    NearCertificate or None
+        The best proof found with `delta` kept. Its `eps` may exceed the requested one: compare.
+        None when no pivot was found. `search_near` also says why.
+
+    Raises
+    ------
+    NotCertifiableError
+        When the function contains parts that are known in float64 only.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> F = sum(abs(Variable(1)))
+    >>> around = GoldsteinCertificate.from_gradients(
+    ...     np.array([0.05]), np.array([[0.1], [-0.01]]), np.array([[1.0], [-1.0]]))
+    >>> near_certificate(F, around, delta=0.1, eps=0.01)
+    <NearCertificate (0, 0.05)-near stationary, 2 subgradients at the pivot, certified>
+    """
+    budget = Budget(deadline, max_work)
+    return search_near(fun, certificate, delta, eps, seed, budget).certificate
+
+
+def search_near(
+    fun: Expression, certificate: GoldsteinCertificate, delta: float, eps: float, seed: int = 0,
+    budget: Budget | None = None,
+) -> Attempt:  # fmt: skip
+    """Search as `near_certificate` does, and say how the search ended.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, abs, sum
+    >>> F = sum(abs(Variable(1)))
+    >>> around = GoldsteinCertificate.from_gradients(
+    ...     np.array([0.05]), np.array([[0.1], [-0.01]]), np.array([[1.0], [-1.0]]))
+    >>> search_near(F, around, delta=0.1, eps=0.01).note
+    'proved'
+    >>> search_near(F, around, delta=0.01, eps=0.01).note
+    'not proved: the best pivot found has eps = 1, asked for 0.01'
+    """
+    search = PivotSearch(fun, certificate, delta, eps, budget or Budget(None, MAX_WORK))
+    prover, stopped = _Prover(search, seed), ""
+    try:
+        with np.errstate(all="ignore"):  # what overflows is no pivot, and no proof rests on it
+            prover.run()
+    except OutOfBudget as limit:
+        stopped = f"the search for a pivot {limit}"
+    best = prover.best
+    if best is not None and best.eps <= eps:
+        return Attempt(best, "proved")
+    if best is None:
+        why = stopped or f"no pivot was found within delta = {delta:g}"
+    else:
+        why = f"{stopped}; t" if stopped else "t"
+        why += f"he best pivot found has eps = {best.eps:.3g}, asked for {eps:g}"
+    return Attempt(best, f"not proved: {why}")
+
+
+class _Prover:
+    """Proofs at the candidates of a search; the best is kept."""
+
+    def __init__(self, search: PivotSearch, seed: int) -> None:
+        self.search, self.form = search, search.form
+        self.delta, self.eps, self.budget = search.delta, search.eps, search.budget
+        self.rng = stream(seed, 0, "near")
+        self.best: NearCertificate | None = None
+
+    def run(self) -> None:
+        """Try candidates until a proof is as good as asked for."""
+        for point in self.search.single_points():
+            if self._keep(self.prove(to_fractions(point))):
+                return
+        for surfaces, place in self.search.curved_points():
+            if any(self._keep(proof) for proof in self._on_surfaces(surfaces, place)):
+                return
+        for flat, point in self.search.candidates():
+            if self.best is not None and not self.search.is_hopeful(flat, point, self.best.eps):
+                continue
+            pivot = flat.project_exactly(point, SLACK * self.delta, self.budget)
+            if pivot is None:
+                continue
+            if self._keep(self.prove(pivot)):
+                return
+
+    def _keep(self, proof: NearCertificate | None) -> bool:
+        """Keep a proof that is better; return whether it is as good as asked for."""
+        if proof is not None and (self.best is None or proof.eps < self.best.eps):
+            self.best = proof
+        return self.best is not None and self.best.eps <= self.eps
+
+    def _on_surfaces(
+        self, surfaces: list[Surface], place: Vector
+    ) -> Iterator[NearCertificate | None]:
+        """Yield proofs next to a point of curved kinks: at rational points, or else in a box."""
+        curved = self.search.curved
+        if all(node.rational for node in self.form.nodes):
+            for pivot in curved.exactly(surfaces, place):
+                yield self.prove(pivot)
+        for box in curved.boxes(surfaces, place):
+            proof = self.prove(to_fractions(place), box)
+            yield proof
+            if proof is not None:
+                return
+
+    def prove(
+        self, pivot: list[Fraction], box: tuple[Any, Any] | None = None
+    ) -> NearCertificate | None:
+        """Return the best proof at a pivot, perhaps one in a box around it; or None."""
+        # Whoever checks the proof needs as long again.
+        budget = self.budget.half()
+        try:
+            here = self.form.examine(pivot, box=box)
+            evidence = self.evidence(here)
+            if evidence is None or not np.isfinite(evidence.directions).all():
+                return None
+            used = evidence.weights > 0
+            directions, place = evidence.directions[used], tuple(pivot)
+            here = here if box else self.form.examine(place, len(directions))
+            limits = here.limits(directions, budget.spend)
+            state = partial(
+                NearCertificate.from_limits, self.search.x, place, directions, limits=limits,
+                box=box,
+            )  # fmt: skip
+            proof = state(evidence.weights[used])
+            weights = self._better_weights(proof)
+            if weights is not None and weights.any():
+                again = state(weights)
+                proof = again if again.eps < proof.eps else proof
+        except NotCertifiableError:
+            return None
+        return proof if proof.delta <= self.delta else None
+
+    def _better_weights(self, proof: NearCertificate) -> Vector | None:
+        """Weights for the proved gradients, which are more accurate than those of the search."""
+        if 0.0 < proof.eps < 1e-9 and self.form.program.is_small():
+            # Weights that are simple fractions often cancel the gradients exactly.
+            return _simple(proof.weights)
+        if proof.eps <= self.eps:
+            return None
+        weights = min_norm_weights(proof.gradients)
+        reached = float(np.linalg.norm(weights @ proof.gradients))
+        return weights if reached < 0.9 * proof.eps else None
+
+    def evidence(self, here: Point) -> Evidence | None:
+        """Search directions whose limits of gradients nearly cancel."""
+        kinks, point = self.form.active(here), floats(here.y)
+        hints = self.search.points - point
+        if self.form.is_additive(kinks, curved=True):
+            model = local_model(self.form, here)
+            if not model.kinks:
+                return Evidence(np.ones((1, point.size)), np.ones(1), 0.0)
+            return additive_evidence(model, hints, self.eps, self.rng, self.budget)
+        radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0
+        more = self.rng.standard_normal((min(4 * point.size, RANDOM_DIRECTIONS) + 16, point.size))
+        more *= radius / np.sqrt(point.size)
+        return generic_evidence(
+            self.form, here, hints, more, eps=self.eps, rng=self.rng, budget=self.budget
+        )
+
+
+def _simple(weights: Vector) -> Vector:
+    """Return integers in the ratio of nearby simple fractions."""
+    fractions = [Fraction(float(w)).limit_denominator(48) for w in weights]
+    whole = math.lcm(*(f.denominator for f in fractions))
+    answer = np.array([float(f * whole) for f in fractions])
+    return answer if answer.any() and np.isfinite(answer).all() else weights
