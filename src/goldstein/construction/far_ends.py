@@ -112,10 +112,8 @@ def look_at_far_ends(
             # The value at the last point came with its gradient where that is cheap.
             there, way = oracle.value(found.points[-1]), found.points[-1] - x
             here = oracle.value(x)
-            fall = here - there
-            if fall > max(0.25 * radius * norm, ROUNDED * abs(here)):
-                found.descent_step = math.sqrt(way @ way)
-                found.descent, found.descent_fall = way / found.descent_step, fall
+            least, step = max(0.25 * radius * norm, ROUNDED * abs(here)), math.sqrt(way @ way)
+            found.saw(here - there, least, way / (step or 1.0), step)
     except OutOfCalls:
         return
 
