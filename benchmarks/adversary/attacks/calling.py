@@ -171,6 +171,9 @@ def _changed(
             like,
         ),
         ("! it raises", (raises, gradient), like),
+        ("a gradient that is derived", (function, None), like),
+        ("! nothing to call", (3.0, gradient), like),
+        ("! two gradients", (SimpleNamespace(value=raises, gradient=raises), raises), like),
         ("! keys", (function, gradient), {"like": {1: x0}, **limits}),
         (
             "single precision",

@@ -124,10 +124,9 @@ def look_at_far_ends(
             # The value at the last point came with its gradient where that is cheap.
             there, offset = oracle.value(found.points[-1]), found.points[-1] - x
             here = oracle.value(x)
-            fall = here - there
-            if fall > max(0.25 * radius * norm, ROUNDED * abs(here)):
-                found.descent_step = math.sqrt(offset @ offset)
-                found.descent, found.descent_fall = offset / found.descent_step, fall
+            least = max(0.25 * radius * norm, ROUNDED * abs(here))
+            step = math.sqrt(offset @ offset)
+            found.saw(here - there, least, offset / (step or 1.0), step)
     except OutOfCalls:
         return
 

@@ -157,8 +157,6 @@ class Construction:
         self.looked = True
         # What was found beside points; None where that is a kink.
         self._neighbours: dict[int, Matrix | None] = {}
-        #: What gradients change by where a check looks.
-        self._bent = 0.0
         #: Rows next to which gradients jump: points within a few perturbation radii of a kink.
         self.unsteady: set[int] = set()
 
@@ -213,7 +211,7 @@ class Construction:
             bound, slack = self._scale(rows, weights)
             if eps > max(enough, 1.5 * bound):
                 checked = self._as_checked(rows, weights, bound, slack, enough)
-                eps = min(eps, checked + self._bent * self._units)
+                eps = min(eps, checked + self._rounded(rows, weights, checked))
             elif self.unsteady or self._width > FINE * self.delta:  # it may have been luck
                 eps = max(eps, self._as_checked(rows, weights, bound, slack, enough))
         except (OutOfCalls, OutOfTime):
@@ -299,8 +297,7 @@ class Construction:
         found = [best_bound(others, weights, self._deadline)[0] for others in looks]
         change = max(abs(other - bound) for other in found)
         bent, longest = max(drift(weights, gradients, some) for some in looks), max(bound, *found)
-        self._bent = part * bent
-        total = longest + MARGIN * change + self._bent + slack + CURVED * longest * (bent > 0.0)
+        total = longest + MARGIN * change + part * bent + slack + CURVED * longest * (bent > 0.0)
         return up(total) if total else 0.0
 
     def _is_far(self, rows: Indices) -> bool:
@@ -340,10 +337,16 @@ class Construction:
     def _width(self) -> float:
         return float(perturbation(self.x, self.delta, self.place.resolution).max())
 
-    @property
-    def _units(self) -> float:
-        """Which part of what a displacement changes another machine may change by rounding."""
-        return min(1.0, UNITS * 2.0**-53 * float(np.abs(self.x).max()) / self._width)
+    def _rounded(self, rows: Indices, weights: Vector, eps: float) -> float:
+        """Return what gradients change by where x is rounded; it shows in fine claims only."""
+        points, gradients = self._taken(rows)
+        if eps > SAME * scale_of(weights, gradients)[0]:
+            return 0.0
+        signs = self.rng.choice([-1.0, 1.0], points.shape)
+        places = points * (1.0 + UNITS * 2.0**-53 * signs)
+        found = list(self.oracle.gradients_at(np.array([self.place.inside(y) for y in places])))
+        kink = any(g is None for g in found)
+        return 0.0 if kink else drift(weights, gradients, np.array(found))
 
     def _as_checked(
         self, rows: Indices, weights: Vector, bound: float, slack: float, enough: float
