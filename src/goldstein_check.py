@@ -74,9 +74,6 @@ class Vec:
     def spread(self, columns):  # every entry so many times
         size = columns * len(self.lo)
         return self.each(lambda ends: [a for a in ends for _ in range(columns)], size)
-    def totals(self, columns):  # of all rows of so many entries
-        starts = range(0, len(self.lo), columns)
-        return self.each(lambda ends: [sum(ends[i:i + columns]) for i in starts], len(self.lo))
     def __mul__(self, other):
         exactly = self.exact and other.exact
         spend((1 if exactly else 10) * len(self.lo), self.bits, other.bits)
@@ -96,9 +93,6 @@ class Vec:
         lo = sums(self.lo, other.lo)
         hi = lo if exactly else sums(self.hi, other.hi)
         return Vec(lo, hi, den, self.soft or other.soft)
-    def square(self):
-        v = self * self  # a product of an interval with itself is wider than its square
-        return v if v.exact else Vec([max(a, 0) for a in v.lo], v.hi, v.den, v.soft)
 def longest(ends): return max(map(int.bit_length, ends), default=0)
 def exact(numbers):
     den = 1
@@ -122,7 +116,7 @@ def longer(ends, den, bound):
     spend(10, 2 * (bits + den.bit_length() + more), 2 * more + den.bit_length())
     return sum([a * a for a in ends]) * bound.denominator**2 > (bound.numerator * den) ** 2
 
-# --- exp, log, roots and reciprocals of rationals top/bottom: integers over 2^Q, bounds from below,
+# --- exp, log and roots of rationals top/bottom: integers over 2^Q, bounds from below,
 # --- or from above if `up` ------------------------------------------------------------------------
 def over(top, bottom, up): return -(-top // bottom) if up else top // bottom
 def exp_minus(top, bottom, up):
@@ -156,34 +150,6 @@ def log_of(top, bottom, up):
 def root_of(top, bottom, up):
     low = math.isqrt((top << 2 * Q) // bottom)
     return low + (up and low * low * bottom != top << 2 * Q)
-def reciprocal(top, bottom, up): return over(bottom << Q, top, up)
-def monotone(v, function, rising=True, least=0):
-    """Enclose a monotone function of positive entries; `function(top, bottom, up)` bounds it."""
-    if any(a <= least for a in v.lo):
-        raise Refused("a norm or a logarithm is not proved to have an argument that is positive")
-    cost = 40 if function is log_of else 1
-    spend(cost * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
-    ends = ((v.lo, False), (v.hi, True)) if rising else ((v.hi, False), (v.lo, True))
-    return Vec(*([function(a, v.den, up) for a in e] for e, up in ends), 1 << Q, True)
-def powers(v, columns):
-    """Return exp(u - m) for every entry, m the largest of its row, and all m."""
-    spend(15 * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
-    tops = [max(v.hi[i:i + columns]) for i in range(0, len(v.hi), columns)]
-    lo, hi = ([exp_minus(tops[i // columns] - a, v.den, up) for i, a in enumerate(ends)]
-              for ends, up in ((v.lo, False), (v.hi, True)))
-    return Vec(lo, hi, 1 << Q, True), Vec(tops, tops, v.den, v.soft)
-def unit_rows(v, columns):
-    """Return u/|u| for every row u, 0 for 0; of all others an entry is proved not to be 0."""
-    spend(10 * len(v.lo), v.bits + 2 * Q, v.bits + 2 * Q)
-    lo, hi = [], []
-    for i in range(0, len(v.lo), columns):
-        pairs = list(zip(v.lo[i:i + columns], v.hi[i:i + columns]))
-        short = root_of(sum([max(a, -b, 0) ** 2 for a, b in pairs]), 1, False) or 1
-        long = root_of(sum([max(-a, b) ** 2 for a, b in pairs]), 1, True) or 1
-        lo += [over(a << 2 * Q, long if a > 0 else short, False) for a, _ in pairs]
-        hi += [over(b << 2 * Q, short if b > 0 else long, True) for _, b in pairs]
-    return Vec(lo, hi, 1 << Q, True)
-
 # --- polynomials in t: lists of vectors ----------------------------------------------------------
 def add_series(a, b):
     a, b = (b, a) if len(a) < len(b) else (a, b)
@@ -223,11 +189,14 @@ class Node:
             case "piecewise": return horner(self.pieces, piece, u)
             case "max": return [c.take(piece) for c in u]
         if len(u) > 1: raise Refused(f"{self.op} is not a polynomial along a direction")
-        match self.op:
-            case "norm2": return [monotone(u[0].square().totals(self.columns), root_of, least=-1)]
-            case "log": return [monotone(u[0], log_of)]
-        parts, tops = powers(u[0], self.columns)
-        return [monotone(parts.totals(self.columns), log_of) + tops]
+        return [rounded([value for value, _ in self.smooth(u[0])])]
+    def smooth(self, v):
+        """Return what norm2, log or logsumexp is, row by row, and its slopes; 0 is its direction 0."""
+        spend(20 * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
+        own = spans(v)
+        rows = [own[i:i + self.columns] for i in range(0, len(own), self.columns)]
+        return [(NIL, row) if self.op == "norm2" and not any(map(any, row)) else
+                smooth_row(self.op, row) for row in rows]
     def backward(self, g, args, piece):
         """Return the derivatives in the arguments, g being that in the node."""
         match self.op:
@@ -235,17 +204,14 @@ class Node:
             case "add": return [g] * len(self.of)
             case "piecewise": return [g * horner(self.slopes, piece, args)[0]]
             case "multiply": return [g * args[1], g * args[0]]
-            case "log": return [g * monotone(args[0], reciprocal, rising=False)]
             case "max":
                 def scattered(ends):
                     out = [0] * (self.size * self.columns)
                     for i, a in zip(piece, ends): out[i] = a
                     return out
                 return [g.each(scattered, self.size * self.columns)]
-            case "norm2": return [g.spread(self.columns) * unit_rows(piece, self.columns)]
-        parts, _ = powers(args[0], self.columns)
-        sums = monotone(parts.totals(self.columns), reciprocal, rising=False)
-        return [g.spread(self.columns) * (parts * sums.spread(self.columns))]
+        rows = self.smooth(args[0] if piece is None else piece)
+        return [g.spread(self.columns) * rounded([s for _, slopes in rows for s in slopes])]
     def still(self, args, piece, loose, vals):
         """Say which entries are constant near a point, the same of the arguments being known."""
         a, c = args[0], self.columns
@@ -415,6 +381,10 @@ def require_exact(v, places):
 # --- what holds at a point: values, and derivatives of all subgradients ---------------------------
 def values_at(nodes, y): return Side(nodes, y, None, [y], {0: [y]}, only_values=True).values
 def spans(v): return [Span(Fraction(a, v.den), Fraction(b, v.den)) for a, b in zip(v.lo, v.hi)]
+def rounded(row):
+    """Return intervals as a vector over 2^Q."""
+    return Vec(*([over(u[a].numerator << Q, u[a].denominator, a == 1) for u in row] for a in (0, 1)),
+               1 << Q, True)
 def value_of(nodes, y):
     """Enclose f(y); where it is rational, exactly."""
     return spans(values_at(nodes, y)[-1])[0]
@@ -570,16 +540,13 @@ def poly_range(p, u):
     return Span(trim(min(values), False), trim(max(values), True))
 def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
 def value_in(p, t): return sum((c * t**j for j, c in enumerate(p)), ZERO)
-def levels(node): return [Fraction(*level) for level in node.levels]
-def polynomials(node):
-    return [[Fraction(t.lo[p], t.den) for t in node.pieces] for p in range(len(node.bends) + 1)]
 def jumps(node, steep):
     """Return breakpoints with the jumps of the slope there."""
-    pairs = zip(levels(node), itertools.pairwise(steep))
+    pairs = zip(node.ends, itertools.pairwise(steep))
     return [(t, value_in(b, t) - value_in(a, t)) for t, (a, b) in pairs]
 def over_pieces(node, rows, u, closed=False):
     """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
-    ends = itertools.pairwise([-INF, *levels(node), INF])
+    ends = itertools.pairwise([-INF, *node.ends, INF])
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
     return union(poly_range(p, part) for p, part in parts
                  if part[0] < part[1] or (part[0] == part[1] and (closed or u[0] == u[1])))
@@ -590,6 +557,23 @@ def exponential(q, up):
     return Fraction(1 << Q, bound) if bound else INF
 def logarithm(q, up): return Fraction(log_of(*q.as_integer_ratio(), up), 1 << Q) if finite(q) else INF
 def inverse(u): return Span(*(1 / q if finite(q) else ZERO for q in u[::-1]))  # of u > 0
+def smooth_row(op, row):
+    """Enclose norm2, log or logsumexp of a row of intervals, and its slopes."""
+    if op == "norm2":
+        size = row_length(row)
+        return size, [u * inverse(size) & UNIT if size[0] > 0 else UNIT for u in row]
+    if op == "log":
+        (u,) = row
+        refuse(not u[0] > 0, "a logarithm is not proved to have an argument that is positive")
+        return Span(logarithm(u[0], False), logarithm(u[1], True)), [inverse(u)]
+    top = max((q for u in row for q in u if finite(q)), default=ZERO)
+    low, high = ([exponential(plus(u[a], -top), a == 1) for u in row] for a in (0, 1))
+    least, most, endless = sum(low), sum(filter(finite, high), ZERO), high.count(INF)
+    value = Span(max([u[0] for u in row] + [top + logarithm(q, False) for q in [least] if q]),
+                 INF if endless else top + logarithm(most, True))
+    def share(a, rest): return ONE if not finite(a) else a / (a + rest) if a else ZERO
+    return value, [Span(ZERO if endless > (b == INF) else share(a, most - (b if finite(b) else 0)),
+                        share(b, least - a)) for a, b in zip(low, high)]
 
 # --- curvature: f - z'Mz/2 is convex on a ball around y, or everywhere -----------------------------
 class Entry:
@@ -652,7 +636,7 @@ class Pass:
             out.append(Entry(p.square() if a == b else p * q, [(0, i, q), (1, i, p)], [bend]))
         return out
     def piecewise(self, node, values):
-        tables = [polynomials(node)]
+        tables = [node.polynomials]
         for _ in range(2): tables.append(list(map(derived, tables[-1])))
         out = []
         for i, u in enumerate(values):
@@ -679,37 +663,20 @@ class Pass:
             return values[i][1] > values[best][0] and plus(
                 plus(at[i][1], -at[best][0]), times(self.r, gap)) > 0
         return [i for i in places if i == best or above(i)]
-    def norm2(self, node, values):
+    def smooth(self, node, values):
         out = []
         for places in node.rows():
-            size = row_length([values[i] for i in places])
-            if size[0] > 0:
-                part = inverse(size)
-                links = [(0, i, values[i] * part & UNIT) for i in places]
-                out.append(Entry(size, links, [(Span(ZERO, part[1]), i) for i in places]))
-            else: out.append(Entry(size, [(0, i, UNIT) for i in places], (), [1]))
+            value, slopes = smooth_row(node.op, [values[i] for i in places])
+            bend, signs, wide = Span(ZERO, ONE / 2), (), False
+            match node.op:
+                case "log": bend = point(-ONE) * slopes[0] * slopes[0]
+                case "logsumexp": wide = any(high - low > ONE / 2 for low, high in slopes)
+                case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
+                case "norm2": bend, signs = NIL, [1]
+            links = [(0, i, slope) for i, slope in zip(places, slopes)]
+            out.append(Entry(value, links, [(bend, i) for i in places], signs, wide))
         return out
-    def logsumexp(self, node, values):
-        out = []
-        def bound(ends, up):
-            top = max(ends)
-            if not finite(top): return top
-            return top + logarithm(sum(exponential(plus(q, -top), up) for q in ends), up)
-        def share(places, i):  # exp(u_i) / sum exp(u_j)
-            return inverse(Span(*(ONE + sum(exponential(plus(values[j][a], -values[i][1 - a]), a == 1)
-                                            for j in places if j != i) for a in (0, 1))))
-        for places in node.rows():
-            value = Span(*(bound([values[i][a] for i in places], a == 1) for a in (0, 1)))
-            shares = [share(places, i) for i in places]
-            wide = any(high - low > ONE / 2 for low, high in shares)  # then one of the rows' slopes
-            out.append(Entry(value, [(0, i, s) for i, s in zip(places, shares)],
-                             [(Span(ZERO, ONE / 2), i) for i in places], (), wide))
-        return out
-    def log(self, node, values):
-        refuse(any(not u[0] > 0 for u in values),
-               "a logarithm is not proved to have an argument that is positive")
-        return [Entry(Span(logarithm(u[0], False), logarithm(u[1], True)), [(0, i, inverse(u))],
-                      [(point(-ONE) * inverse(u) * inverse(u), i)]) for i, u in enumerate(values)]
+    norm2 = log = logsumexp = smooth
     def backward(self, last, start, slopes_only=False):
         """Return a lower bound of the curvature of `start` times a node, and its gradients, going
         back by adjoints: intervals that contain the derivatives in every entry."""
@@ -792,7 +759,7 @@ class Support(Held):
         self.t, self.s, self.p = t, s, p
     def hold(self, run, node, i, entry):
         step, s, p = run.values[node.of[0]][i] + point(-self.t), point(self.s), point(self.p)
-        row = polynomials(node)[sum(t < self.t for t in levels(node))]
+        row = node.polynomials[sum(t < self.t for t in node.ends)]
         value = point(value_in(row, self.t)) + s * step + point(self.p / 2) * step.square()
         slope = s + p * step
         entry.back, entry.bends, entry.signs, entry.held = [(0, i, slope)], [(p, i)], (), self
@@ -800,10 +767,10 @@ class Support(Held):
         entry.links = entry.back if run.only else [(0, i, entry.links[0][2] | slope)]
     def check(self, run, node, i, a):
         """Refuse unless it is on one side of the entry, the right one, on the whole interval."""
-        (arg,), steep = node.of, list(map(derived, polynomials(node)))
+        (arg,), steep = node.of, list(map(derived, node.polynomials))
         u, side = run.values[arg][i] | point(self.t), 1 if a[0] >= 0 else -1
         refuse(side < 0 < a[1], "a support has an adjoint without a sign")
-        left, right = (side * value_in(steep[sum(test(t, self.t) for t in levels(node))], self.t)
+        left, right = (side * value_in(steep[sum(test(t, self.t) for t in node.ends)], self.t)
                        for test in (operator.lt, operator.le))
         refuse(not left + self.slack() <= side * self.s <= right - self.slack(),
                "the slope of a support is not between those of its kink")
@@ -1005,9 +972,7 @@ def describe(nodes, name="f(x)"):
             case "multiply":
                 text = f"({u})^2" if len(set(node.of)) < 2 else f"({u}) ({texts[node.of[1]]})"
             case "piecewise":
-                rows = [[Fraction(t.lo[p], t.den) for t in node.pieces]
-                        for p in range(len(node.bends) + 1)]
-                ends = [Fraction(*level) for level in node.levels]
+                rows, ends = node.polynomials, node.ends
                 found = NAMES.get((tuple(ends), tuple(map(tuple, rows))))
                 powers_of = ["", "t", *(f"t^{j}" for j in range(2, len(rows[0])))]
                 said = [terms(row, powers_of) for row in rows]
@@ -1111,8 +1076,9 @@ def read_pieces(node, data):
     node.levels = [(t.numerator, t.denominator) for t in breakpoints]
     node.bits = max(longest(q.as_integer_ratio()) for row in [breakpoints, *rows] for q in row)
     need(0 < width <= MAX_DEGREE and node.bits < 9999, "a polynomial is empty, or too long")
-    rows = [p + [Fraction(0)] * (width - len(p)) for p in rows]
-    slopes = [[j * p[j] for j in range(1, width)] or [Fraction(0)] for p in rows]
+    rows = [p + [ZERO] * (width - len(p)) for p in rows]
+    slopes = list(map(derived, rows))
+    node.ends, node.polynomials = breakpoints, rows
     node.pieces, node.slopes = ([exact(c) for c in zip(*table)] for table in (rows, slopes))
     node.constant, node.flat = [not any(p[1:]) for p in rows], not any(any(p[2:]) for p in rows)
     need(all(map(operator.lt, breakpoints, breakpoints[1:])), "breakpoints must ascend")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from benchmarks import browser_checker
 from benchmarks.adversary import limit_files, minimum_files, proof_files
+from benchmarks.differential import load_checker
 from jsonschema import Draft202012Validator
 from scipy.optimize import LinearConstraint
 
@@ -210,11 +211,54 @@ def test_a_constrained_run_leaves_as_a_proof_file(limits: Any, tmp_path: Path) -
     assert [code for code, _ in verdicts([document, moved])] == [0, 1]
 
 
-def test_a_term_of_singular_values_stays_inside(tmp_path: Path) -> None:
-    F = 0.5 * gs.sum_squares(gs.Variable(4) - np.ones(4))
-    res = gs.minimize(F, np.zeros(4), plus=gs.prox.nuclear(0.1, (2, 2)), eps=1e-3, delta=1e-3)
-    with pytest.raises(TypeError, match="nuclear"):
-        res.certificate.export(tmp_path / "proof", F)
+@pytest.mark.parametrize("shape", [(2, 2), (1, 6), (3, 2)])
+def test_a_term_of_singular_values(shape: tuple[int, int], tmp_path: Path) -> None:
+    """The nuclear norm is bounded by a factorisation, the singular values of v by elimination."""
+    target = np.random.default_rng(0).standard_normal(shape).ravel()
+    F = 0.5 * gs.sum_squares(gs.Variable(target.size) - target)
+    x0, term = np.zeros(target.size), gs.prox.nuclear(0.3, shape)
+    res = gs.minimize(F, x0, plus=term, eps=1e-3, delta=1e-3, rng=0)
+    document = json.loads(res.certificate.export(tmp_path / "proof", F).read_text())
+    own = document["term"]
+    lies = [
+        altered(document, "term", "weight", "1/4"),  # v has a singular value of about 0.3
+        altered(document, "term", "left", [["0"] * len(row) for row in own["left"]]),
+        altered(document, "term", "right", [["0x1p+3"] * len(row) for row in own["right"]]),
+        altered(document, "x", [str(k) for k in range(target.size)]),
+    ]
+    broken = [
+        altered(document, "term", "weight", "-1"), altered(document, "term", "rows", 7),
+        altered(document, "term", "left", own["left"][1:]),
+        altered(document, "term", "left", [row[1:] for row in own["left"]]),
+    ]  # fmt: skip
+    wanted = [0, *[1] * len(lies), *[2] * len(broken)]
+    assert [code for code, _ in verdicts([document, *lies, *broken])] == wanted
+
+
+def test_the_gap_of_the_nuclear_norm_is_never_too_small() -> None:
+    """Against singular values of NumPy: h(x) + h*(v) - <v, x>, or a refusal."""
+    own, rng = load_checker(), np.random.default_rng(1)
+    seen = 0
+    for _ in range(60):
+        m, n, k = (int(a) for a in rng.integers(1, 4, 3))
+        left, right, error = (rng.integers(-2, 3, s) for s in ((m, k), (n, k), (m, n)))
+        X, V = left @ right.T + error * int(rng.random() < 0.3), rng.integers(-1, 2, (m, n))
+        w = int(rng.integers(1, 4))
+        rows = {name: [[Fraction(int(a)) for a in row] for row in table]
+                for name, table in (("left", left), ("right", right))}  # fmt: skip
+        term = {"name": "nuclear", "rows": m, "columns": n, "weight": Fraction(w), **rows}
+        x, v = ([Fraction(int(a)) for a in table.ravel()] for table in (X, V))
+        inside = np.linalg.norm(V, 2) <= w + 1e-12
+        try:
+            gap, away = own.term_gap(term, x, v)
+        except own.Refused:
+            assert not inside
+            continue
+        seen += 1
+        assert inside
+        assert away == 0
+        assert gap >= w * np.linalg.norm(X, "nuc") - np.sum(V * X) - 1e-9
+    assert seen > 20
 
 
 def test_the_schema_holds_every_kind_and_nothing_broken() -> None:
