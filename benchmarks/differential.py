@@ -374,7 +374,11 @@ def run_files(
                 tally["files"] += 1
                 tally[f"{truth}: {('TRUE', 'FALSE', 'UNREADABLE')[code]}"] += 1
                 tally["claims known to be false"] += bool(file.truth and file.truth.false)
-                for what in (fault, f"refused: {said.partition(chr(10))[0]}" if fault == "refused" else "", other):
+                for what in (
+                    fault,
+                    f"refused: {said.partition(chr(10))[0]}" if fault == "refused" else "",
+                    other,
+                ):
                     tally[what] += bool(what)
                     if what.startswith(FAULTS):
                         faults.append(f"seed {seed}, {file.what}: {what} | {said} | {file.truth}")

@@ -170,10 +170,15 @@ def _plus(rng: random.Random, document: Document, pivot: Row, d: int) -> None:
         sides = rows, [[Fraction(i == j) for j in range(d // m)] for i in range(d // m)]
         if 1 in (m, d // m):
             size = rng.choice([Fraction(1), Fraction(2), Fraction(1, 2)])
-            long, one = [[q / size] for q in pivot], [[size + rng.choice([0, 0, Fraction(1, 2**40)])]]
+            long, one = (
+                [[q / size] for q in pivot],
+                [[size + rng.choice([0, 0, Fraction(1, 2**40)])]],
+            )
             sides = (one, long) if m == 1 else (long, one)
         term |= {"rows": m, "columns": d // m, "weight": written(rng, rng.choice([1, 2, 3]))}
-        term |= {side: [texts(rng, row) for row in rows] for side, rows in zip(("left", "right"), sides)}
+        term |= {
+            side: [texts(rng, row) for row in rows] for side, rows in zip(("left", "right"), sides)
+        }
     else:
         pivot = [abs(q) for q in pivot]
         document["x"] = texts(rng, pivot)

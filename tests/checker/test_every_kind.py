@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import browser_checker
+from benchmarks import browser_checker, three_checkers
 from benchmarks.adversary import limit_files, minimum_files, proof_files
 from benchmarks.differential import load_checker
 from jsonschema import Draft202012Validator
@@ -193,6 +194,16 @@ def test_a_run_with_a_term_leaves_as_a_proof_file(term: Any, tmp_path: Path) -> 
     assert gzip.decompress(packed.read_bytes()).decode() == text
     assert packed.stat().st_size < len(text)
     assert [code for code, _ in verdicts([json.loads(text)])] == [0]
+
+
+def test_the_kernel_decides_the_same_files() -> None:
+    """What it proves is supported; it is asked about every kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tally, wrong = three_checkers.compare(range(3, 27))
+    assert wrong == []
+    proved = {name.partition(":")[0] for name in tally if name.endswith("TRUE, kernel TRUE")}
+    assert proved >= {"near", "goldstein", "near-kkt", "plus", "minimum"}
 
 
 LIMITS = [
