@@ -168,18 +168,13 @@ class PlusCertificate(LaidOut):
     def _written_term(self) -> dict[str, Any]:
         """The term as docs/proof_files.md has it."""
         record, d = self.term.to_record(), self.x.size
-        if (
-            record["name"] == "nuclear"
-        ):  # X is about LR', the sum of its singular values (|L|^2 + |R|^2)/2
-            rows, columns = record["shape"]
+        if record["name"] == "nuclear":
+            # X is about LR', the sum of its singular values (|L|^2 + |R|^2)/2.
+            rows, columns = (int(n) for n in record["shape"])
             U, s, W = np.linalg.svd(self.x.reshape(rows, columns), full_matrices=False)
             sides = {"left": U * np.sqrt(s), "right": W.T * np.sqrt(s)}
-            shape = {"rows": int(rows), "columns": int(columns)}
-            return {
-                "name": "nuclear",
-                **texts({"weight": float(record["weight"]), **sides}),
-                **shape,
-            }
+            numbers = texts({"weight": float(record["weight"]), **sides})
+            return {"name": "nuclear", "rows": rows, "columns": columns, **numbers}
 
         def each(name: str, default: float, size: int) -> Any:
             values = np.broadcast_to(np.asarray(record.get(name, default), dtype=float), (size,))
