@@ -692,7 +692,7 @@ class Pass:
         return total, dict(enumerate(found.get(0, ())))
     def bend(self, k, node, i, alpha, entry, total):
         """Add what one entry bends; refuse where it has a kink of the wrong side."""
-        if entry.held: entry.held.check(self, node, i, alpha)
+        if entry.held and alpha != NIL: entry.held.check(self, node, i, alpha)
         for sign in entry.signs:
             refuse(not (alpha[0] >= 0 if sign > 0 else alpha[1] <= 0),
                    f"a concave kink of node {k} is inside the ball")
