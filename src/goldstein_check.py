@@ -550,11 +550,9 @@ def over_pieces(node, rows, u, closed=False):
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
     return union(poly_range(p, part) for p, part in parts
                  if part[0] < part[1] or (part[0] == part[1] and (closed or u[0] == u[1])))
-def exponential(q, up):
+def exponential(q, up):  # of q <= 0, or infinite
     if not finite(q): return INF if q > 0 else ZERO
-    bound = exp_minus(abs(q.numerator), q.denominator, up == (q <= 0))
-    if q <= 0: return Fraction(bound, 1 << Q)
-    return Fraction(1 << Q, bound) if bound else INF
+    return Fraction(exp_minus(-q.numerator, q.denominator, up), 1 << Q)
 def logarithm(q, up): return Fraction(log_of(*q.as_integer_ratio(), up), 1 << Q) if finite(q) else INF
 def inverse(u): return Span(*(1 / q if finite(q) else ZERO for q in u[::-1]))  # of u > 0
 def smooth_row(op, row):

@@ -465,3 +465,22 @@ def test_supports_of_what_f_does_not_depend_on_are_not_asked_about() -> None:
     codes = verdicts(claims)
     assert [code for code, _ in codes] == [0, 1]
     assert "longer than 1" in codes[1][1]
+
+
+def test_a_sharp_kink_of_curved_arguments() -> None:
+    """max(c x^2 + x, x^2 - x) on [-1, 1], from how sharply it rises at 0; v has c - 1 twice."""
+    square = {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["0", "0", "1"]]}
+    slopes = {"op": "affine", "of": [0], "columns": 1, "width": 1, "rows": [["1"], ["-1"]]}
+    held = [{"node": 5, "row": 0, "place": j, "s": "1/2"} for j in (0, 1)]
+    found = []
+    for c, bend, growth in (
+        ("1", "0", "4"), ("1", "0", "33/8"), ("3", "4", "4"), ("3", "3", "4"), ("3", "4", "33/8"),
+    ):  # fmt: skip
+        curves = {**slopes, "of": [1], "rows": [[c], ["1"]]}
+        nodes = [{"op": "variable", "size": 1}, square, slopes, curves,
+                 {"op": "add", "of": [2, 3]}, {"op": "max", "of": [4], "columns": 2}]  # fmt: skip
+        sharp = {"node": 5, "row": 0, "one": 0, "other": 1, "sigma": "1/2", "bend": bend}
+        found.append(minimum(nodes, ["0"], "1", growth=growth, supports=held, sharp=[sharp]))
+    codes = verdicts(found)
+    assert [code for code, _ in codes] == [0, 1, 0, 1, 1]
+    assert "bends more" in codes[3][1]
