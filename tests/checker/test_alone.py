@@ -309,6 +309,9 @@ def test_functions_of_rows_of_intervals(checker: Any) -> None:
     value, shares = checker.smooth_row("logsumexp", spans((0, math.inf), (0, 0)))
     assert [float(q) for q in shares[0] + shares[1]] == pytest.approx([0.5, 1.5])
     assert value[1] == math.inf
+    value, (share,) = checker.smooth_row("logsumexp", spans((0, 0)))
+    assert value[0] <= 0 <= value[1]
+    assert share == (1, 1)
     everything = spans((-math.inf, math.inf)) * 2
     assert checker.smooth_row("logsumexp", everything) == ((-math.inf, math.inf), [(0, 1)] * 2)
     rng = np.random.default_rng(0)

@@ -484,3 +484,29 @@ def test_a_sharp_kink_of_curved_arguments() -> None:
     codes = verdicts(found)
     assert [code for code, _ in codes] == [0, 1, 0, 1, 1]
     assert "bends more" in codes[3][1]
+
+
+def test_a_separation_stays_on_equalities() -> None:
+    """x_1 = x_2 besides: along (1, 1) the other constraint rises, along (0, 1) this one moves."""
+    line = {"op": "affine", "of": [0], "columns": 1, "width": 2, "rows": [["1", "-1"]]}
+    held = {"function": [X, line], "lower": "0", "upper": "0"}
+    document = altered(KKT, "constraints", [*KKT["constraints"], held])
+    both_ways = [altered(document, "evidence", "separation", v) for v in (["1", "1"], ["0", "1"])]
+    assert [code for code, _ in verdicts(both_ways)] == [0, 1]
+
+
+def test_what_is_used_twice_is_named_once(tmp_path: Path, capsys: Any) -> None:
+    """x_1 + x_2^2 in words, and with a square that is used twice."""
+    path, own = tmp_path / "proof.json", load_checker()
+    square = {"op": "multiply", "of": [0, 0]}
+    twice = [{"op": "variable", "size": 1}, square, {"op": "multiply", "of": [1, 1]}]
+    for function, x, words in (
+        (CURVED, ["0", "0"], "f(x) = (u1)^2 + x[0]\n  u1 = x[1]\n"),
+        (twice, ["0"], "f(x) = (u1)^2\n  u1 = (x)^2\n"),
+    ):
+        evidence = {"points": [x], "weights": ["1"]}
+        claim = {"kind": "goldstein", "eps": "1", "delta": "0"}
+        parts = {"claim": claim, "x": x, "function": function, "evidence": evidence}
+        path.write_text(json.dumps({**HEAD, **parts}))
+        assert own.main([str(path)]) == 0
+        assert words in capsys.readouterr().out
