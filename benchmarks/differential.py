@@ -260,7 +260,7 @@ class NotWritten(Exception):
     """The function has no expression with float64 data, or an eps that is no float64 number."""
 
 
-def _floats(texts: list[Any]) -> Any:
+def floats(texts: list[Any]) -> Any:
     numbers = [rational(text) for text in texts]
     if any(abs(q) > 2**1000 or Fraction(float(q)) != q for q in numbers):
         raise NotWritten
@@ -275,9 +275,9 @@ def _matrix(node: Document, u: Expression) -> Expression:
     at = node.get("at") or [range(node["width"])] * len(node["rows"])
     table = np.zeros((len(at), node["width"]))
     for i, places in enumerate(at):
-        table[i, list(places)] = _floats(node["rows"][i]) if "rows" in node else 1.0
+        table[i, list(places)] = floats(node["rows"][i]) if "rows" in node else 1.0
     out = (table @ u.reshape(node["width"], node["columns"])).reshape(-1)
-    return out + _floats(node["offset"]) if "offset" in node else out
+    return out + floats(node["offset"]) if "offset" in node else out
 
 
 def _logarithm(u: Expression, at: Any) -> Expression:
@@ -324,10 +324,10 @@ def library_says(document: Document) -> bool:
     claim, evidence = document["claim"], document["evidence"]
     if claim["kind"] != "near":
         raise NotWritten
-    eps, delta, *x = _floats([claim["eps"], claim["delta"], *document["x"]])
-    ways = np.array([_floats(way) for way in evidence["directions"]])
+    eps, delta, *x = floats([claim["eps"], claim["delta"], *document["x"]])
+    ways = np.array([floats(way) for way in evidence["directions"]])
     pivot = tuple(rational(text) for text in evidence["pivot"])
-    weights = _floats(evidence["weights"])
+    weights = floats(evidence["weights"])
     nothing = np.zeros(ways.shape), np.zeros(len(ways))
     at = np.array([float(q) for q in pivot])
     certificate = NearCertificate(np.array(x), pivot, delta, eps, ways, weights, *nothing)
@@ -374,7 +374,11 @@ def run_files(
                 tally["files"] += 1
                 tally[f"{truth}: {('TRUE', 'FALSE', 'UNREADABLE')[code]}"] += 1
                 tally["claims known to be false"] += bool(file.truth and file.truth.false)
-                for what in (fault, f"refused: {said}" if fault == "refused" else "", other):
+                for what in (
+                    fault,
+                    f"refused: {said.partition(chr(10))[0]}" if fault == "refused" else "",
+                    other,
+                ):
                     tally[what] += bool(what)
                     if what.startswith(FAULTS):
                         faults.append(f"seed {seed}, {file.what}: {what} | {said} | {file.truth}")

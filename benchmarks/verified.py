@@ -135,9 +135,10 @@ def collection(
             yield "adversary", f"seed {seed}, {file.what}", bool(file.fault(0))
         for file in limit_files.files(seed):
             path.write_text(file.text)
-            if '"near-kkt"' in file.text:
-                false = bool(file.fault(0)) and getattr(file.truth, "reason", "") != "separation"
-                yield "near-kkt, adversary", f"seed {seed}, {file.what}", false
+            false = bool(file.fault(0)) and getattr(file.truth, "reason", "") != "separation"
+            for kind in ("near-kkt", "refutation"):
+                if f'"kind": "{kind}"' in file.text:
+                    yield f"{kind}, adversary", f"seed {seed}, {file.what}", false
 
 
 def judge(seeds: range, own: bool = True) -> Iterator[Judged]:

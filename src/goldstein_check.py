@@ -31,22 +31,6 @@ KINDS = {  # what a node of each kind holds, besides `op` and `of`
     "multiply": set(), "piecewise": {"breakpoints", "pieces"}, "max": {"columns"},
     "norm2": {"columns"}, "logsumexp": {"columns"}, "log": set(),
 }
-class Shape:
-    """What a kind of claim holds: numbers of the claim, the evidence (vectors that have weights
-    first), and whether there may be bounds and constraints."""
-    def __init__(self, claim, evidence, limits=False):
-        self.claim, self.evidence, self.limits = claim.split(), evidence.split(), limits
-KINDS_OF_CLAIMS = {
-    "near": Shape("eps delta", "directions weights pivot"),
-    "goldstein": Shape("eps delta", "points weights"),
-    "near-kkt": Shape("eps delta", "directions weights pivot rows normal separation", True),
-    "plus": Shape("eps delta", "points weights subgradient"),
-    "refutation": Shape("fall", "point", True),
-    "minimum": Shape("eps delta gap radius within scope strict unique",
-                     "pivot reach growth convexity supports sharp"),
-}
-TERMS = {"l1_box": ("weight", "lower", "upper"), "group_l2": ("groups", "weight"),
-         "simplex": ("total",)}
 class Unreadable(Exception): """The file is not a proof file, or is too much work."""
 class Refused(Exception): """The evidence does not prove the claim."""
 spent, kept = 0.0, 0
@@ -90,9 +74,6 @@ class Vec:
     def spread(self, columns):  # every entry so many times
         size = columns * len(self.lo)
         return self.each(lambda ends: [a for a in ends for _ in range(columns)], size)
-    def totals(self, columns):  # of all rows of so many entries
-        starts = range(0, len(self.lo), columns)
-        return self.each(lambda ends: [sum(ends[i:i + columns]) for i in starts], len(self.lo))
     def __mul__(self, other):
         exactly = self.exact and other.exact
         spend((1 if exactly else 10) * len(self.lo), self.bits, other.bits)
@@ -112,9 +93,6 @@ class Vec:
         lo = sums(self.lo, other.lo)
         hi = lo if exactly else sums(self.hi, other.hi)
         return Vec(lo, hi, den, self.soft or other.soft)
-    def square(self):
-        v = self * self  # a product of an interval with itself is wider than its square
-        return v if v.exact else Vec([max(a, 0) for a in v.lo], v.hi, v.den, v.soft)
 def longest(ends): return max(map(int.bit_length, ends), default=0)
 def exact(numbers):
     den = 1
@@ -138,7 +116,7 @@ def longer(ends, den, bound):
     spend(10, 2 * (bits + den.bit_length() + more), 2 * more + den.bit_length())
     return sum([a * a for a in ends]) * bound.denominator**2 > (bound.numerator * den) ** 2
 
-# --- exp, log, roots and reciprocals of rationals top/bottom: integers over 2^Q, bounds from below,
+# --- exp, log and roots of rationals top/bottom: integers over 2^Q, bounds from below,
 # --- or from above if `up` ------------------------------------------------------------------------
 def over(top, bottom, up): return -(-top // bottom) if up else top // bottom
 def exp_minus(top, bottom, up):
@@ -172,34 +150,6 @@ def log_of(top, bottom, up):
 def root_of(top, bottom, up):
     low = math.isqrt((top << 2 * Q) // bottom)
     return low + (up and low * low * bottom != top << 2 * Q)
-def reciprocal(top, bottom, up): return over(bottom << Q, top, up)
-def monotone(v, function, rising=True, least=0):
-    """Enclose a monotone function of positive entries; `function(top, bottom, up)` bounds it."""
-    if any(a <= least for a in v.lo):
-        raise Refused("a norm or a logarithm is not proved to have an argument that is positive")
-    cost = 40 if function is log_of else 1
-    spend(cost * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
-    ends = ((v.lo, False), (v.hi, True)) if rising else ((v.hi, False), (v.lo, True))
-    return Vec(*([function(a, v.den, up) for a in e] for e, up in ends), 1 << Q, True)
-def powers(v, columns):
-    """Return exp(u - m) for every entry, m the largest of its row, and all m."""
-    spend(15 * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
-    tops = [max(v.hi[i:i + columns]) for i in range(0, len(v.hi), columns)]
-    lo, hi = ([exp_minus(tops[i // columns] - a, v.den, up) for i, a in enumerate(ends)]
-              for ends, up in ((v.lo, False), (v.hi, True)))
-    return Vec(lo, hi, 1 << Q, True), Vec(tops, tops, v.den, v.soft)
-def unit_rows(v, columns):
-    """Return u/|u| for every row u, 0 for 0; of all others an entry is proved not to be 0."""
-    spend(10 * len(v.lo), v.bits + 2 * Q, v.bits + 2 * Q)
-    lo, hi = [], []
-    for i in range(0, len(v.lo), columns):
-        pairs = list(zip(v.lo[i:i + columns], v.hi[i:i + columns]))
-        short = root_of(sum([max(a, -b, 0) ** 2 for a, b in pairs]), 1, False) or 1
-        long = root_of(sum([max(-a, b) ** 2 for a, b in pairs]), 1, True) or 1
-        lo += [over(a << 2 * Q, long if a > 0 else short, False) for a, _ in pairs]
-        hi += [over(b << 2 * Q, short if b > 0 else long, True) for _, b in pairs]
-    return Vec(lo, hi, 1 << Q, True)
-
 # --- polynomials in t: lists of vectors ----------------------------------------------------------
 def add_series(a, b):
     a, b = (b, a) if len(a) < len(b) else (a, b)
@@ -239,11 +189,14 @@ class Node:
             case "piecewise": return horner(self.pieces, piece, u)
             case "max": return [c.take(piece) for c in u]
         if len(u) > 1: raise Refused(f"{self.op} is not a polynomial along a direction")
-        match self.op:
-            case "norm2": return [monotone(u[0].square().totals(self.columns), root_of, least=-1)]
-            case "log": return [monotone(u[0], log_of)]
-        parts, tops = powers(u[0], self.columns)
-        return [monotone(parts.totals(self.columns), log_of) + tops]
+        return [rounded([value for value, _ in self.smooth(u[0])])]
+    def smooth(self, v):
+        """Return what norm2, log or logsumexp is, row by row, and its slopes; 0 is its direction 0."""
+        spend(20 * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
+        own = spans(v)
+        rows = [own[i:i + self.columns] for i in range(0, len(own), self.columns)]
+        return [(NIL, row) if self.op == "norm2" and not any(map(any, row)) else
+                smooth_row(self.op, row) for row in rows]
     def backward(self, g, args, piece):
         """Return the derivatives in the arguments, g being that in the node."""
         match self.op:
@@ -251,17 +204,14 @@ class Node:
             case "add": return [g] * len(self.of)
             case "piecewise": return [g * horner(self.slopes, piece, args)[0]]
             case "multiply": return [g * args[1], g * args[0]]
-            case "log": return [g * monotone(args[0], reciprocal, rising=False)]
             case "max":
                 def scattered(ends):
                     out = [0] * (self.size * self.columns)
                     for i, a in zip(piece, ends): out[i] = a
                     return out
                 return [g.each(scattered, self.size * self.columns)]
-            case "norm2": return [g.spread(self.columns) * unit_rows(piece, self.columns)]
-        parts, _ = powers(args[0], self.columns)
-        sums = monotone(parts.totals(self.columns), reciprocal, rising=False)
-        return [g.spread(self.columns) * (parts * sums.spread(self.columns))]
+        rows = self.smooth(args[0] if piece is None else piece)
+        return [g.spread(self.columns) * rounded([s for _, slopes in rows for s in slopes])]
     def still(self, args, piece, loose, vals):
         """Say which entries are constant near a point, the same of the arguments being known."""
         a, c = args[0], self.columns
@@ -278,8 +228,8 @@ class Node:
             case "max": return [a[j] for j in piece]  # what stays tied is equal to it, or constant
             case "log": return a
         return [all(a[i] for i in row) for row in self.rows()]
-    def rows(self):  # places of the argument
-        return (range(i * self.columns, (i + 1) * self.columns) for i in range(self.size))
+    def row(self, i): return range(i * self.columns, (i + 1) * self.columns)  # of the argument
+    def rows(self): return map(self.row, range(self.size))
 def ancestors(nodes, k):
     """Return node k and all it depends on, in order."""
     seen, stack = {k}, [k]
@@ -427,62 +377,24 @@ def require_exact(v, places):
     if any(v.lo[i] != v.hi[i] for i in places):
         raise Refused("to which side of a kink a direction leads is not decided")
 
+
 # --- what holds at a point: values, and derivatives of all subgradients ---------------------------
+def values_at(nodes, y): return Side(nodes, y, None, [y], {0: [y]}, only_values=True).values
+def spans(v): return [Span(Fraction(a, v.den), Fraction(b, v.den)) for a, b in zip(v.lo, v.hi)]
+def rounded(row):
+    """Return intervals as a vector over 2^Q."""
+    return Vec(*([over(u[a].numerator << Q, u[a].denominator, a == 1) for u in row] for a in (0, 1)),
+               1 << Q, True)
 def value_of(nodes, y):
     """Enclose f(y); where it is rational, exactly."""
-    u = Side(nodes, y, None, [y], {0: [y]}, only_values=True).values[-1]
-    return Fraction(u.lo[0], u.den), Fraction(u.hi[0], u.den)
-def hull(vectors, possible):
-    """Return the hull, entry by entry, of those vectors that are possible there."""
-    den = functools.reduce(math.lcm, (v.den for v in vectors))
-    spend(4 * len(vectors) * len(possible[0]), max(v.bits for v in vectors), den.bit_length())
-    both = list(zip(vectors, possible))
-    ends = ([best(getattr(v, end)[i] * (den // v.den) for v, some in both if some[i])
-             for i in range(len(possible[0]))] for best, end in ((min, "lo"), (max, "hi")))
-    return Vec(*ends, den)
+    return spans(values_at(nodes, y)[-1])[0]
 def slopes_along(nodes, y, v):
     """Enclose <g, v> for all Clarke subgradients g of f at y.
     They are convex combinations of limits of gradients at points that tend to y and are on no kink.
     There the chain rule holds: a kink has one of the slopes it has next to y, a maximum the slope
     of one of its largest entries, the norm of a vector that tends to 0 some unit vector."""
-    values = Side(nodes, y, None, [y], {0: [y]}, only_values=True).values
-    slopes = [v]
-    for node in nodes[1:]:
-        u, s = values[node.of[0]], slopes[node.of[0]]
-        match node.op:
-            case "affine": out = node.apply(s, node.table)
-            case "add": out = functools.reduce(operator.add, (slopes[a] for a in node.of))
-            case "multiply": out = s * values[node.of[1]] + slopes[node.of[1]] * u
-            case "log": out = s * monotone(u, reciprocal, rising=False)
-            case "piecewise":
-                ends, found, possible = [None, *node.levels, None], [], []
-                for p, (left, right) in enumerate(itertools.pairwise(ends)):
-                    spend(4 * len(u.lo), u.bits, node.bits)
-                    some = [not (left and hi * left[1] < left[0] * u.den)
-                            and not (right and lo * right[1] > right[0] * u.den)
-                            for lo, hi in zip(u.lo, u.hi)]
-                    if any(some):
-                        found += horner(node.slopes, [p] * len(some), [u])
-                        possible.append(some)
-                out = hull(found, possible) * s
-            case "max":
-                floors = [max(u.lo[i] for i in places) for places in node.rows()]
-                out = hull([s.take(range(j, len(u.lo), node.columns)) for j in range(node.columns)],
-                           [[u.hi[k * node.columns + j] >= floor for k, floor in enumerate(floors)]
-                            for j in range(node.columns)])
-            case "norm2":
-                far = monotone(s.square().totals(node.columns), root_of, least=-1)
-                nil = [all(u.lo[i] <= 0 <= u.hi[i] for i in places) for places in node.rows()]
-                way = (unit_rows(u, node.columns) * s).totals(node.columns)
-                any_way = Vec([-b for b in far.hi], far.hi, far.den)
-                out = hull([way, any_way], [[not z for z in nil], nil])
-            case _:
-                parts, _ = powers(u, node.columns)
-                sums = monotone(parts.totals(node.columns), reciprocal, rising=False)
-                out = (s * (parts * sums.spread(node.columns))).totals(node.columns)
-        slopes.append(out)
-    last = slopes[-1]
-    return Fraction(last.lo[0], last.den), Fraction(last.hi[0], last.den)
+    run = Pass(nodes, fractions(y), ZERO, {}, along=fractions(v), known=values_at(nodes, y))
+    return run.slopes[-1][0].get(0, NIL)
 
 # --- bounds, constraints and terms ----------------------------------------------------------------
 def refuse(condition, why):
@@ -507,8 +419,8 @@ def check_multipliers(claim):
     values, signs = check_place(claim, y), [0] * len(parts)
     for q, n, low, up in zip(fractions(y), normal, claim["lower"], claim["upper"]):
         refuse((n > 0 and q != up) or (n < 0 and q != low), "the normal is none of the bounds at y")
-    for i, weight, _ in claim["rows"]:
-        sign = (weight > 0) - (weight < 0)
+    for row in claim["rows"]:
+        i, sign = row["constraint"], (row["weight"] > 0) - (row["weight"] < 0)
         refuse(sign * signs[i] < 0, f"weights of both signs on constraint {i}")
         signs[i] = signs[i] or sign
     for i, (sign, part, (lo, hi)) in enumerate(zip(signs, parts, values)):
@@ -527,108 +439,141 @@ def check_multipliers(claim):
                    in zip(normal, fractions(v), claim["lower"], claim["upper"]))
         refuse(not (rises and fits),
                "constraints in use are not proved to rise along the separation")
-def term_gap(term, x, v, size):
+def term_gap(term, x, v):
     """Bound h(x) + h*(v) - <v, x> from above; also how far from x that is shown."""
-    name, away = term["name"], Fraction(0)
-    if name == "l1_box":
-        gap = Fraction(0)
+    name, away, outside = term["name"], ZERO, "v is outside the domain of the conjugate of h"
+    gap = -sum(map(operator.mul, v, x))
+    if name == "l1_box":  # per entry, v t - w |t| is largest at a limit or next to 0
         for a, b, w, low, up in zip(x, v, term["weight"], term["lower"], term["upper"]):
             refuse((low is not None and a < low) or (up is not None and a > up),
                    "x is outside the bounds of h")
-            ends = ((b + w, (0 if up is None else min(up, 0)) - a),
-                    (b - w, None if up is None else up - max(a, 0)),
-                    (w - b, a - (0 if low is None else max(low, 0))),
-                    (-b - w, None if low is None else min(a, 0) - low))
-            for gain, way in ends:  # what can be gained from x to the right, and to the left
-                refuse(gain > 0 and way is None, "v is outside the domain of the conjugate of h")
-                gap += max(gain, 0) * max(way or 0, 0)
-        return gap, away
-    if name == "simplex":
+            refuse((up is None and b > w) or (low is None and b < -w), outside)
+            ends = [t for t in (low, up) if t is not None]
+            if (low is None or low < 0) and (up is None or up > 0): ends.append(ZERO)
+            gap += w * abs(a) + max(b * t - w * abs(t) for t in ends)
+    elif name == "simplex":
         refuse(min(x) < 0, "x is outside the simplex")
-        missing, top = term["total"] - sum(x), max(v)
-        largest = max(range(size), key=x.__getitem__)
+        missing, largest = term["total"] - sum(x), max(range(len(x)), key=x.__getitem__)
         refuse(x[largest] + missing < 0, "x is too far from the simplex")
-        return sum((top - b) * (a + (missing if i == largest else 0))
-                   for i, (a, b) in enumerate(zip(x, v))), abs(missing)
-    gap, free = Fraction(0), set(range(size))
-    for group, w in zip(term["groups"], term["weight"]):
-        free -= set(group)
-        length, size_v = sum(x[i] ** 2 for i in group), sum(v[i] ** 2 for i in group)
-        refuse(size_v > w * w, "v is outside the domain of the conjugate of h")
-        root = Fraction(root_of(*length.as_integer_ratio(), True), 1 << Q)
-        gap += max(Fraction(0), w * root - sum(v[i] * x[i] for i in group))
-    refuse(any(v[i] for i in free), "v is outside the domain of the conjugate of h")
-    return gap, away
+        gap, away = gap + max(v) * term["total"] - v[largest] * missing, abs(missing)
+    elif name == "group_l2":
+        free = set(range(len(x)))
+        for group, w in zip(term["groups"], term["weight"]):
+            free -= set(group)
+            refuse(sum(v[i] ** 2 for i in group) > w * w, outside)
+            gap += w * root(sum(x[i] ** 2 for i in group), True)
+        refuse(any(v[i] for i in free), outside)
+    else:  # |X| <= (|L|^2 + |R|^2)/2 + |X - LR'|, and that is at most sqrt(rank) times its length
+        left, right, w = term["left"], term["right"], term["weight"]
+        m, n = term["rows"], term["columns"]
+        spend(m * n * (m + n + len(left[0])), 400, 400)
+        squares = Curvature(n)
+        for i, j in itertools.product(range(n), repeat=2):
+            squares.rows[i][j] = -sum(v[k + i] * v[k + j] for k in range(0, m * n, n))
+        refuse(not squares.at_least(-w * w), outside)
+        products = [sum(map(operator.mul, a, b)) for a in left for b in right]
+        rest = sum((a - b) ** 2 for a, b in zip(x, products))
+        sizes = sum(a * a for row in left + right for a in row) / 2
+        gap += w * (sizes + root(min(m, n) * rest, True))
+    return max(gap, ZERO), away
 
-# --- curvature: f - z'Mz/2 is convex on a ball around y, or everywhere -----------------------------
+# --- intervals, the ends of which may be infinite -------------------------------------------------
 INF, ZERO, ONE = math.inf, Fraction(0), Fraction(1)
-UNIT = (-ONE, ONE)
 def finite(a): return isinstance(a, Fraction)
 def plus(a, b): return a + b if finite(a) and finite(b) else b if finite(a) else a
 def times(a, b):
-    if not a or not b: return Fraction(0)
+    if not a or not b: return ZERO
     return a * b if finite(a) and finite(b) else INF if (a > 0) == (b > 0) else -INF
-def isum(u, v): return trim(plus(u[0], v[0]), plus(u[1], v[1]))
-def imul(u, v):
-    ends = [times(a, b) for a in u for b in v]
-    return trim(min(ends), max(ends))
-def ihull(*spans): return min(u[0] for u in spans), max(u[1] for u in spans)
-def imeet(u, v): return max(u[0], v[0]), min(u[1], v[1])
-def isize(u): return max(-u[0], u[1])
-def ipoint(q): return q, q
-def trim(lo, hi):
-    """Round an interval outwards where its numbers are long."""
-    out = []
-    for a, up in ((lo, False), (hi, True)):
-        if finite(a):
-            bits = a.denominator.bit_length()
-            spend(1, bits, bits)
-            if bits > LONG:
-                k = PRECISION + max(0, bits - abs(a.numerator).bit_length())
-                a = Fraction(over(a.numerator << k, a.denominator, up), 1 << k)
-        out.append(a)
-    return out[0], out[1]
-def root(q, up): return Fraction(root_of(q.numerator, q.denominator, up), 1 << Q)
-def length(row, up=True):
-    """Bound the norm of an interval vector from above."""
-    if any(not finite(isize(u)) for u in row.values()): return INF
-    return root(sum((isize(u) ** 2 for u in row.values()), Fraction(0)), up)
+def root(q, up): return Fraction(root_of(*q.as_integer_ratio(), up), 1 << Q) if finite(q) else INF
+def trim(a, up):
+    """Round a number where it is long."""
+    bits = a.denominator.bit_length() if finite(a) else 0
+    spend(1, bits, bits)
+    if bits <= LONG: return a
+    k = PRECISION + max(0, bits - a.numerator.bit_length())
+    return Fraction(over(a.numerator << k, a.denominator, up), 1 << k)
+class Span(tuple):
+    """An interval. Sums and products are rounded outwards; u | v is the hull, u & v the meet."""
+    def __new__(cls, lo, hi): return super().__new__(cls, (lo, hi))
+    def __add__(self, v): return Span(trim(plus(self[0], v[0]), False), trim(plus(self[1], v[1]), True))
+    def __mul__(self, v):
+        ends = [times(a, b) for a in self for b in v]
+        return Span(trim(min(ends), False), trim(max(ends), True))
+    def __or__(self, v): return Span(min(self[0], v[0]), max(self[1], v[1]))
+    def __and__(self, v): return Span(max(self[0], v[0]), min(self[1], v[1]))
+    def size(self): return max(-self[0], self[1])
+    def bounded(self): return finite(self[0]) and finite(self[1])
+    def square(self):
+        part = Span(max(self[0], -self[1], ZERO), self.size())
+        return part * part
+def point(q): return Span(q, q)
+NIL, UNIT = point(ZERO), Span(-ONE, ONE)
+def union(parts): return functools.reduce(operator.or_, parts)
+def row_length(row):
+    """Enclose the norm of an interval vector."""
+    low, high = sum((u.square() for u in row), NIL)
+    return Span(root(low, False), root(high, True))
+def length(row): return row_length(row.values())[1]
 def combine(terms):
     """Return sum factor * row for interval vectors."""
     out = {}
     for factor, row in terms:
         for k, u in row.items():
-            part = imul(factor, u)
-            if part != (0, 0): out[k] = isum(out[k], part) if k in out else part
+            part = factor * u
+            if part != NIL: out[k] = out[k] + part if k in out else part
     return out
 def poly_range(p, u):
     """Enclose a polynomial on an interval by Bernstein coefficients: exact up to degree 1."""
     while len(p) > 1 and not p[-1]: p = p[:-1]
     lo, hi = u
-    if len(p) == 1: return ipoint(p[0])
-    if not (finite(lo) and finite(hi)):
-        ends = [plus(p[0], times(p[1], end)) for end in u]
-        if len(p) == 2: return min(ends), max(ends)
-        if len(p) > 3: return -INF, INF
-        top = min(max(-p[1] / (2 * p[2]), lo), hi)
-        best = p[0] + p[1] * top + p[2] * top * top
-        return (best, INF) if p[2] > 0 else (-INF, best)
+    if len(p) == 1: return point(p[0])
+    if len(p) == 2: return point(p[0]) + point(p[1]) * u
+    if not u.bounded():
+        if len(p) > 3: return Span(-INF, INF)
+        best = value_in(p, min(max(-p[1] / (2 * p[2]), lo), hi))
+        return Span(best, INF) if p[2] > 0 else Span(-INF, best)
     n, wide = len(p) - 1, hi - lo
-    at = [sum((p[j] * math.comb(j, i) * lo ** (j - i) for j in range(i, n + 1)), Fraction(0)) * wide**i
+    at = [sum((p[j] * math.comb(j, i) * lo ** (j - i) for j in range(i, n + 1)), ZERO) * wide**i
           for i in range(n + 1)]
     values = [sum(Fraction(math.comb(i, j), math.comb(n, j)) * at[j] for j in range(i + 1))
               for i in range(n + 1)]
-    return trim(min(values), max(values))
-def derived(p): return [j * c for j, c in enumerate(p)][1:] or [Fraction(0)]
-def polynomials(node):
-    return [[Fraction(t.lo[p], t.den) for t in node.pieces] for p in range(len(node.bends) + 1)]
-def over_pieces(node, rows, u):
+    return Span(trim(min(values), False), trim(max(values), True))
+def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
+def value_in(p, t): return sum((c * t**j for j, c in enumerate(p)), ZERO)
+def jumps(node, steep):
+    """Return breakpoints with the jumps of the slope there."""
+    pairs = zip(node.ends, itertools.pairwise(steep))
+    return [(t, value_in(b, t) - value_in(a, t)) for t, (a, b) in pairs]
+def over_pieces(node, rows, u, closed=False):
     """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
-    ends = [-INF, *(Fraction(*level) for level in node.levels), INF]
-    parts = [(p, imeet(u, (left, right))) for p, (left, right) in zip(rows, itertools.pairwise(ends))]
-    return ihull(*(poly_range(p, part) for p, part in parts
-                   if part[0] < part[1] or (u[0] == u[1] == part[0] == part[1])))
+    ends = itertools.pairwise([-INF, *node.ends, INF])
+    parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
+    return union(poly_range(p, part) for p, part in parts
+                 if part[0] < part[1] or (part[0] == part[1] and (closed or u[0] == u[1])))
+def exponential(q, up):  # of q <= 0, or infinite
+    if not finite(q): return INF if q > 0 else ZERO
+    return Fraction(exp_minus(-q.numerator, q.denominator, up), 1 << Q)
+def logarithm(q, up): return Fraction(log_of(*q.as_integer_ratio(), up), 1 << Q) if finite(q) else INF
+def inverse(u): return Span(*(1 / q if finite(q) else ZERO for q in u[::-1]))  # of u > 0
+def smooth_row(op, row):
+    """Enclose norm2, log or logsumexp of a row of intervals, and its slopes."""
+    if op == "norm2":
+        size = row_length(row)
+        return size, [u * inverse(size) & UNIT if size[0] > 0 else UNIT for u in row]
+    if op == "log":
+        (u,) = row
+        refuse(not u[0] > 0, "a logarithm is not proved to have an argument that is positive")
+        return Span(logarithm(u[0], False), logarithm(u[1], True)), [inverse(u)]
+    top = max((q for u in row for q in u if finite(q)), default=ZERO)
+    low, high = ([exponential(plus(u[a], -top), a == 1) for u in row] for a in (0, 1))
+    least, most, endless = sum(low), sum(filter(finite, high), ZERO), high.count(INF)
+    value = Span(max([u[0] for u in row] + [top + logarithm(q, False) for q in [least] if q]),
+                 INF if endless else top + logarithm(most, True))
+    def share(a, rest): return ONE if not finite(a) else a / (a + rest) if a else ZERO
+    return value, [Span(ZERO if endless > (b == INF) else share(a, most - (b if finite(b) else 0)),
+                        share(b, least - a)) for a, b in zip(low, high)]
 
+# --- curvature: f - z'Mz/2 is convex on a ball around y, or everywhere -----------------------------
 class Entry:
     """One entry on a region: its value; how it depends on entries (argument, place, slope); by how
     much it bends in them (interval, place) or (interval, place, place); and which `signs` of its
@@ -640,311 +585,282 @@ class Entry:
 class Pass:
     """Intervals of the values and gradients of every entry on |z - y| <= r; r may be infinite.
     `held` are substitutes below some entries. Values are those with or without them; where `only`
-    is set they take the place of the entries."""
-    def __init__(self, nodes, y, r, held, only=False):
-        self.nodes, self.r, self.held, self.only = nodes, r, held, only
+    is set they take the place of the entries. With `along`, derivatives along this vector of all
+    subgradients at y, the values there being `known`."""
+    def __init__(self, nodes, y, r, held, only=False, along=None, known=None):
+        self.nodes, self.r, self.held, self.only, self.along = nodes, r, held, only, along
         self.here = Pass(nodes, y, ZERO, held) if r else self
-        self.values, self.entries = [[trim(plus(q, -r), plus(q, r)) for q in y]], [[]]
-        self.slopes = [[{k: ipoint(ONE)} for k in range(len(y))]]
+        self.values, self.entries = [[Span(q, q) + Span(-r, r) for q in y]], [[]]
+        self.slopes = [[{0: point(q)} for q in along] if along else
+                       [{k: point(ONE)} for k in range(len(y))]]
         for k, node in enumerate(nodes[1:], 1):
-            spend(40 * node.work * (1 + len(y)), 400, 400)
+            spend(40 * node.work * (2 if along else 1 + len(y)), 400, 400)
             entries = getattr(self, node.op)(node, *(self.values[a] for a in node.of))
             for i, part in held.get(k, {}).items(): part.hold(self, node, i, entries[i])
             slopes = [self.gradient(node, e) for e in entries]
-            values = [e.value for e in entries]
-            if r: values = [imeet(u, isum(at, (-far, far))) for u, at, far in zip(
-                values, self.here.values[k], (times(r, length(g)) for g in slopes))]
+            values = spans(known[k]) if along else [e.value for e in entries]
+            if r:
+                reach = [times(r, length(g)) for g in slopes]
+                values = [u & (at + Span(-far, far))
+                          for u, at, far in zip(values, self.here.values[k], reach)]
             self.entries.append(entries)
             self.values.append(values)
             self.slopes.append(slopes)
     def gradient(self, node, entry):
         rows = [(s, self.slopes[node.of[a]][i]) for a, i, s in entry.links]
-        if not entry.hull: return combine(rows)
-        keys = set().union(*(row for _, row in rows))
-        return {m: ihull(*(row.get(m, ipoint(ZERO)) for _, row in rows)) for m in keys}
+        if entry.hull:
+            keys = set().union(*(row for _, row in rows))
+            return {m: union(row.get(m, NIL) for _, row in rows) for m in keys}
+        found = combine(rows)
+        if self.along and node.op == "norm2":
+            far = row_length([row.get(0, NIL) for _, row in rows])[1]
+            found = {0: found.get(0, NIL) & Span(-far, far)}
+        return found
     def affine(self, node, values):
         c, shift = node.columns, fractions(node.offset[0]) if node.offset else [ZERO] * node.size
-        links = [[(0, m * c + j, ipoint(Fraction(a, node.den))) for m, a in row] for row in node.table
-                 for j in range(c)]
-        return [Entry(functools.reduce(isum, (imul(s, values[m]) for _, m, s in row), ipoint(b)), row)
+        links = [[(0, m * c + j, point(Fraction(a, node.den))) for m, a in row]
+                 for row in node.table for j in range(c)]
+        return [Entry(sum((s * values[m] for _, m, s in row), point(b)), row)
                 for row, b in zip(links, shift)]
     def add(self, node, *args):
-        links = [[(a, i, ipoint(ONE)) for a in range(len(args))] for i in range(node.size)]
-        return [Entry(functools.reduce(isum, entries), row) for entries, row in zip(zip(*args), links)]
+        links = [[(a, i, point(ONE)) for a in range(len(args))] for i in range(node.size)]
+        return [Entry(sum(entries, NIL), row) for entries, row in zip(zip(*args), links)]
     def multiply(self, node, u, v):
         out, (a, b) = [], node.of
         for i, (p, q) in enumerate(zip(u, v)):
-            value, g, h = imul(p, q), self.slopes[a][i], self.slopes[b][i]
-            if a == b: value = max(value[0], ZERO), value[1]
+            g, h = self.slopes[a][i], self.slopes[b][i]
             same = a == b or (g == h and all(lo == hi for lo, hi in g.values()))
-            bend = (ipoint(2 * ONE), i) if same else (ipoint(ONE), i, i)
-            out.append(Entry(value, [(0, i, q), (1, i, p)], [bend]))
+            bend = (point(2 * ONE), i) if same else (point(ONE), i, i)
+            out.append(Entry(p.square() if a == b else p * q, [(0, i, q), (1, i, p)], [bend]))
         return out
     def piecewise(self, node, values):
-        tables = [polynomials(node)]
+        tables = [node.polynomials]
         for _ in range(2): tables.append(list(map(derived, tables[-1])))
         out = []
         for i, u in enumerate(values):
-            value, slope, bend = (over_pieces(node, rows, u) for rows in tables)
-            signs = [1 if jump > 0 else -1 for t, jump in jumps(node, tables[1]) if jump and u[0] < t < u[1]]
+            value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in tables)
+            signs = [jump for t, jump in jumps(node, tables[1]) if jump and u[0] < t < u[1]]
             out.append(Entry(value, [(0, i, slope)], [(bend, i)], signs))
         return out
     def max(self, node, values):
         out = []
         for places in node.rows():
-            some = self.kept(node, places)
-            share = ipoint(ONE) if len(some) == 1 else (ZERO, ONE)
-            value = max(values[i][0] for i in places), max(values[i][1] for i in places)
+            some = self.largest(node, places)
+            share = point(ONE) if len(some) == 1 else Span(ZERO, ONE)
+            value = Span(*(max(values[i][a] for i in places) for a in (0, 1)))
             out.append(Entry(value, [(0, i, share) for i in some], (), [1] * (len(some) > 1), True))
         return out
-    def kept(self, node, places):
+    def largest(self, node, places):
         """Return the entries of a row that may be the largest; one of them is kept for certain."""
         (arg,) = node.of
         values, slopes, at = self.values[arg], self.slopes[arg], self.here.values[arg]
         best = max(places, key=lambda i: at[i][0])
         def above(i):
-            gap = length(combine([(ipoint(ONE), slopes[i]), (ipoint(-ONE), slopes[best])]))
+            if self.along: return values[i][1] >= values[best][0]
+            gap = length(combine([(point(ONE), slopes[i]), (point(-ONE), slopes[best])]))
             return values[i][1] > values[best][0] and plus(
                 plus(at[i][1], -at[best][0]), times(self.r, gap)) > 0
         return [i for i in places if i == best or above(i)]
-    def norm2(self, node, values):
+    def smooth(self, node, values):
         out = []
         for places in node.rows():
-            low, high = row_length([values[i] for i in places])
-            inverse = (1 / high if finite(high) else ZERO, 1 / low if finite(low) else ZERO) if low > 0 else (-INF, INF)
-            links = [(0, i, imeet(imul(values[i], inverse), UNIT) if low > 0 else UNIT) for i in places]
-            bends = [((ZERO, inverse[1]), i) for i in places] if low > 0 else []
-            out.append(Entry((low, high), links, bends, [1] * (not low > 0)))
+            value, slopes = smooth_row(node.op, [values[i] for i in places])
+            bend, signs, wide = Span(ZERO, ONE / 2), (), False
+            match node.op:
+                case "log": bend = point(-ONE) * slopes[0] * slopes[0]
+                case "logsumexp": wide = any(high - low > ONE / 2 for low, high in slopes)
+                case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
+                case "norm2": bend, signs = NIL, [1]
+            links = [(0, i, slope) for i, slope in zip(places, slopes)]
+            out.append(Entry(value, links, [(bend, i) for i in places], signs, wide))
         return out
-    def logsumexp(self, node, values):
-        out = []
-        def bound(ends, up):
-            top = max(ends)
-            if not finite(top): return top
-            total = sum(exponential(plus(q, -top), up) for q in ends)
-            return top + Fraction(log_of(total.numerator, total.denominator, up), 1 << Q)
-        for places in node.rows():
-            value = tuple(bound([values[i][a] for i in places], a == 1) for a in (0, 1))
-            shares = [self.share(values, places, i) for i in places]
-            wide = any(high - low > ONE / 2 for low, high in shares)  # then one of the rows' slopes
-            out.append(Entry(value, [(0, i, s) for i, s in zip(places, shares)],
-                             [((ZERO, ONE / 2), i) for i in places], (), wide))
-        return out
-    def share(self, values, places, i):
-        """Enclose exp(u_i) / sum exp(u_j)."""
-        low, high = (ONE + sum(exponential(plus(values[j][a], -values[i][1 - a]), up) for j in places if j != i)
-                     for a, up in ((1, True), (0, False)))
-        return ONE / low if finite(low) else ZERO, ONE / high if finite(high) else ZERO
-    def log(self, node, values):
-        def bound(a, up): return Fraction(log_of(a.numerator, a.denominator, up), 1 << Q) if finite(a) else INF
-        refuse(any(not u[0] > 0 for u in values), "a logarithm is not proved to have an argument that is positive")
-        shares = [(1 / u[1] if finite(u[1]) else ZERO, 1 / u[0]) for u in values]
-        return [Entry((bound(u[0], False), bound(u[1], True)), [(0, i, s)], [(imul(ipoint(-ONE), imul(s, s)), i)])
-                for i, (u, s) in enumerate(zip(values, shares))]
+    norm2 = log = logsumexp = smooth
     def backward(self, last, start, slopes_only=False):
         """Return a lower bound of the curvature of `start` times a node, and its gradients, going
         back by adjoints: intervals that contain the derivatives in every entry."""
-        total = Curvature(self.nodes[0].size)
-        found = {last: start}
+        total, found = Curvature(self.nodes[0].size), {last: start}
         for k in range(last, 0, -1):
             node = self.nodes[k]
             for i, (alpha, entry) in enumerate(zip(found.pop(k, ()), self.entries[k])):
                 spend(40 * (1 + len(entry.links)) * (1 + total.d), 400, 400)
-                if entry.held and not slopes_only: entry.held.check(self, node, i, alpha)
-                for sign in () if slopes_only else entry.signs:
-                    right = alpha[0] >= 0 if sign > 0 else alpha[1] <= 0
-                    refuse(not right, f"a concave kink of node {k} is inside the ball")
-                for bend, *places in () if slopes_only else entry.bends:
-                    rows = [self.slopes[a][p] for a, p in zip(node.of[-len(places):], places)]
-                    factor = imul(alpha, bend)
-                    if len(rows) == 1: total.outer(factor[0], rows[0])
-                    else: total.product(factor, *rows)
+                if not slopes_only: self.bend(k, node, i, alpha, entry, total)
                 for a, p, slope in entry.back:
-                    into = found.setdefault(node.of[a], [ipoint(ZERO)] * len(self.values[node.of[a]]))
-                    into[p] = isum(into[p], imul(alpha, slope))
+                    into = found.setdefault(node.of[a], [NIL] * len(self.values[node.of[a]]))
+                    into[p] += alpha * slope
         return total, dict(enumerate(found.get(0, ())))
-def exponential(q, up):
-    if not finite(q): return INF if q > 0 else ZERO
-    bound = exp_minus(abs(q.numerator), q.denominator, up == (q <= 0))
-    if q <= 0: return Fraction(bound, 1 << Q)
-    return Fraction(1 << Q, bound) if bound else INF
-def row_length(spans):
-    squares = [imul(*2 * [(max(u[0], -u[1], ZERO), isize(u))]) for u in spans]
-    low, high = functools.reduce(isum, squares)
-    return root(low, False) if finite(low) else INF, root(high, True) if finite(high) else INF
-def value_in(p, t): return sum((c * t**j for j, c in enumerate(p)), ZERO)
-def jumps(node, steep):
-    """Return breakpoints with the jumps of the slope there."""
-    ends = [Fraction(*level) for level in node.levels]
-    return [(t, value_in(b, t) - value_in(a, t)) for t, (a, b) in zip(ends, itertools.pairwise(steep))]
+    def bend(self, k, node, i, alpha, entry, total):
+        """Add what one entry bends; refuse where it has a kink of the wrong side."""
+        if entry.held and alpha != NIL: entry.held.check(self, node, i, alpha)
+        for sign in entry.signs:
+            refuse(not (alpha[0] >= 0 if sign > 0 else alpha[1] <= 0),
+                   f"a concave kink of node {k} is inside the ball")
+        for bend, *places in entry.bends:
+            rows = [self.slopes[a][p] for a, p in zip(node.of[-len(places):], places)]
+            if len(rows) == 1: total.outer((alpha * bend)[0], *rows)
+            else: total.product(alpha * bend, *rows)
 
 class Curvature:
     """A symmetric matrix, the sum of lower bounds of what entries add."""
-    def __init__(self, d): self.rows, self.d = [[Fraction(0)] * d for _ in range(d)], d
-    def _add(self, c, g, h):
-        """Add c (m_g m_h' + m_h m_g')/2 of the midpoints; take errors off the diagonal."""
-        mid = [{k: (u[0] + u[1]) / 2 for k, u in row.items()} for row in (g, h)]
-        rad = [{k: (u[1] - u[0]) / 2 for k, u in row.items()} for row in (g, h)]
-        spend(4 * (1 + len(g)) * (1 + len(h)), 400, 400)
-        for i, a in mid[0].items():
-            for j, b in mid[1].items():
-                self.rows[i][j] += c * a * b / 2
-                self.rows[j][i] += c * a * b / 2
-        for (m, e), (n, f) in (((mid[0], rad[0]), (mid[1], rad[1])), ((mid[1], rad[1]), (mid[0], rad[0]))):
-            wide, near = sum(f.values()), sum(abs(b) for b in n.values())
-            for i, a in m.items(): self.rows[i][i] -= abs(c) * (abs(a) * wide + e[i] * (near + wide)) / 2
+    def __init__(self, d): self.rows, self.d = [[ZERO] * d for _ in range(d)], d
     def outer(self, c, g):
         """Add a lower bound of c gg'; for c >= 0 also 0 is one."""
-        wide = any(not (finite(u[0]) and finite(u[1])) for u in g.values())
-        if not c or not g or (c > 0 and (wide or not finite(c) or any(p != q for p, q in g.values()))): return
-        refuse(wide or not finite(c), "the curvature is not bounded from below")
-        self._add(c, g, g)
+        sharp = finite(c) and all(u.bounded() and u[0] == u[1] for u in g.values())
+        if c <= 0 or sharp: self.product(point(c / 2), g, g)
     def product(self, alpha, g, h):
-        """Add a lower bound of alpha (gh' + hg')."""
-        if alpha == (0, 0) or not g or not h: return
-        ends = [alpha, *g.values(), *h.values()]
-        refuse(any(not (finite(u[0]) and finite(u[1])) for u in ends), "the curvature is not bounded from below")
-        self._add(alpha[0] + alpha[1], g, h)
-        rad = (alpha[1] - alpha[0]) / 2
-        sizes = [{k: isize(u) for k, u in row.items()} for row in (g, h)]
-        for one, two in (sizes, sizes[::-1]):
-            near = sum(two.values())
-            for i, a in one.items(): self.rows[i][i] -= rad * a * near
+        """Add a lower bound of alpha (gh' + hg'): that of midpoints, less errors on the diagonal."""
+        if alpha == NIL or not g or not h: return
+        refuse(not all(u.bounded() for u in (alpha, *g.values(), *h.values())),
+               "the curvature is not bounded from below")
+        mid = [{k: (u[0] + u[1]) / 2 for k, u in row.items()} for row in (g, h)]
+        rad = [{k: (u[1] - u[0]) / 2 for k, u in row.items()} for row in (g, h)]
+        c, wide = (alpha[0] + alpha[1]) / 2, (alpha[1] - alpha[0]) / 2
+        spend(4 * (1 + len(g)) * (1 + len(h)), 400, 400)
+        for (i, a), (j, b) in itertools.product(mid[0].items(), mid[1].items()):
+            self.rows[i][j] += c * a * b
+            self.rows[j][i] += c * a * b
+        for one, two in ((0, 1), (1, 0)):
+            near, blur = sum(map(abs, mid[two].values())), sum(rad[two].values())
+            for i, a in mid[one].items():
+                e, most = rad[one][i], abs(a) + rad[one][i]
+                error = abs(c) * (abs(a) * blur + e * (near + blur)) + wide * most * (near + blur)
+                self.rows[i][i] -= error
     def at_least(self, growth):
         """Prove M >= growth I, by elimination."""
         rows = [row[:] for row in self.rows]
         bits = max((q.denominator.bit_length() for row in rows for q in row), default=1)
         if bits * self.d > 4000:  # shorter numbers, and a little less
             unit = 1 << 160
-            short = [[Fraction(over(q.numerator * unit, q.denominator, False), unit) for q in row] for row in rows]
-            rows = [[short[i][j] if i <= j else short[j][i] for j in range(self.d)] for i in range(self.d)]
-            for i in range(self.d): rows[i][i] -= Fraction(self.d, unit)
+            for i, j in itertools.product(range(self.d), repeat=2):
+                q = self.rows[min(i, j)][max(i, j)]
+                rows[i][j] = Fraction(over(q.numerator * unit, q.denominator, False), unit)
+            growth += Fraction(self.d, unit)
         for i in range(self.d): rows[i][i] -= growth
         while rows:
             k = max(range(len(rows)), key=lambda i: rows[i][i])
             top, pivot = rows[k], rows[k][k]
             if pivot <= 0: return not pivot and not any(any(row) for row in rows)
             rest = [i for i in range(len(rows)) if i != k]
-            spend(4 * len(rest) ** 2, pivot.denominator.bit_length() + 400, pivot.numerator.bit_length() + 400)
+            sizes = (part.bit_length() + 400 for part in pivot.as_integer_ratio())
+            spend(4 * len(rest) ** 2, *sizes)
             rows = [[rows[i][j] - top[i] * top[j] / pivot for j in rest] for i in rest]
         return True
 
-class Support:
-    """phi(t) + s (u - t) + p/2 (u - t)^2 in place of an entry of a piecewise node."""
+class Held:
+    """A substitute below an entry of a node, by how much it is sharper, and what it costs."""
     charge = least = ZERO  # of nodes that f does not depend on
-    def __init__(self, t, s, p): self.t, self.s, self.p, self.sharp = t, s, p, []
+    def __init__(self): self.weights, self.sharp = {}, []
+    def slack(self): return sum((sigma for *_, sigma, _ in self.sharp), ZERO)
+class Support(Held):
+    """phi(t) + s (u - t) + p/2 (u - t)^2 in place of an entry of a piecewise node."""
+    def __init__(self, t, s, p):
+        super().__init__()
+        self.t, self.s, self.p = t, s, p
     def hold(self, run, node, i, entry):
-        u = run.values[node.of[0]][i]
-        step = isum(u, ipoint(-self.t))
-        p = polynomials(node)[sum(Fraction(*level) < self.t for level in node.levels)]
-        square = imul(*2 * [(max(step[0], -step[1], ZERO), isize(step))])
-        value = isum(ipoint(value_in(p, self.t)),
-                     isum(imul(ipoint(self.s), step), imul(ipoint(self.p / 2), square)))
-        slope = isum(ipoint(self.s), imul(ipoint(self.p), step))
-        entry.value = value if run.only else ihull(entry.value, value)
-        entry.links = [(0, i, slope if run.only else ihull(entry.links[0][2], slope))]
-        entry.back, entry.bends, entry.signs, entry.held = [(0, i, slope)], [(ipoint(self.p), i)], (), self
+        step, s, p = run.values[node.of[0]][i] + point(-self.t), point(self.s), point(self.p)
+        row = node.polynomials[sum(t < self.t for t in node.ends)]
+        value = point(value_in(row, self.t)) + s * step + point(self.p / 2) * step.square()
+        slope = s + p * step
+        entry.back, entry.bends, entry.signs, entry.held = [(0, i, slope)], [(p, i)], (), self
+        entry.value = value if run.only else entry.value | value
+        entry.links = entry.back if run.only else [(0, i, entry.links[0][2] | slope)]
     def check(self, run, node, i, a):
         """Refuse unless it is on one side of the entry, the right one, on the whole interval."""
-        (arg,), rows = node.of, polynomials(node)
-        steep = list(map(derived, rows))
-        u, side = ihull(run.values[arg][i], ipoint(self.t)), 1 if a[0] >= 0 else -1
+        (arg,), steep = node.of, list(map(derived, node.polynomials))
+        u, side = run.values[arg][i] | point(self.t), 1 if a[0] >= 0 else -1
         refuse(side < 0 < a[1], "a support has an adjoint without a sign")
-        slack = sum((sigma for *_, sigma, _ in self.sharp), ZERO)
-        ends = [Fraction(*level) for level in node.levels]
-        left, right = (value_in(steep[sum(test(t, self.t) for t in ends)], self.t)
+        left, right = (side * value_in(steep[sum(test(t, self.t) for t in node.ends)], self.t)
                        for test in (operator.lt, operator.le))
-        refuse(not (side * left <= side * self.s - slack and side * self.s + slack <= side * right),
+        refuse(not left + self.slack() <= side * self.s <= right - self.slack(),
                "the slope of a support is not between those of its kink")
-        bend = over_pieces(node, list(map(derived, steep)), u)
-        refuse(side * self.p > (bend[0] if side > 0 else -bend[1]), "a support bends more than its entry")
-        self.charge, self.least = ZERO, a[0] if side > 0 else -a[1]
+        bend = over_pieces(node, list(map(derived, steep)), u) * point(Fraction(side))
+        refuse(side * self.p > bend[0], "a support bends more than its entry")
+        self.charge, self.least = ZERO, (a * point(Fraction(side)))[0]
         for t, jump in jumps(node, steep):  # a concave kink that is not met at y costs what it weighs
             if u[0] < t < u[1] and t != self.t and side * jump < 0:
                 at = run.here.values[arg][i]
                 margin = plus(t, -at[1]) if self.t < t else plus(at[0], -t)
                 refuse(not margin > 0, "a support is next to a concave kink")
                 far = plus(times(run.r, length(run.slopes[arg][i])), -margin)
-                self.charge = plus(self.charge, times(times(isize(a), abs(jump)), max(far, ZERO)))
+                cost = times(times(a.size(), abs(jump)), max(far, ZERO))
+                self.charge = plus(self.charge, cost)
         refuse(not finite(self.charge), "a concave kink inside has no finite charge")
-class Weights:
+class Weights(Held):
     """Numbers w with max u >= w.u (w >= 0, sum 1), or |u| >= w.u (|w| <= 1)."""
-    charge = least = ZERO
-    def __init__(self): self.weights, self.sharp = {}, []
     def hold(self, run, node, row, entry):
-        values, places = run.values[node.of[0]], range(row * node.columns, (row + 1) * node.columns)
-        entry.back = [(0, i, ipoint(q)) for i, q in self.weights.items()]
-        high = entry.value[1]
-        value = min(values[i][0] for i in places) if node.op == "max" else -high, high
-        entry.links = [(0, i, (ZERO, ONE) if node.op == "max" else UNIT) for i in places]
+        values, places = run.values[node.of[0]], node.row(row)
+        entry.back = [(0, i, point(q)) for i, q in self.weights.items()]
+        entry.bends, entry.signs, entry.held = (), (), self
         if run.only:
             entry.links, entry.hull = entry.back, False
-            value = functools.reduce(isum, (imul(q, values[i]) for _, i, q in entry.back))
-        entry.value, entry.bends, entry.signs, entry.held = value, (), (), self
+            entry.value = sum((q * values[i] for _, i, q in entry.back), NIL)
+            return
+        high, top = entry.value[1], node.op == "max"
+        entry.value = Span(min(values[i][0] for i in places) if top else -high, high)
+        entry.links = [(0, i, Span(ZERO, ONE) if top else UNIT) for i in places]
     def check(self, run, node, row, a):
         refuse(not a[0] >= 0, "a support has an adjoint without a sign")
-        self.least, w = a[0], self.weights
-        slack = sum((sigma for *_, sigma, _ in self.sharp), ZERO)
+        self.least, w, room = a[0], self.weights, dict(self.weights)
         if node.op == "norm2":
-            refuse(slack > 1 or sum(q * q for q in w.values()) > (1 - slack) ** 2,
+            refuse(self.slack() > 1 or sum(q * q for q in w.values()) > (1 - self.slack()) ** 2,
                    "weights of a norm are longer than 1")
             return
         refuse(min(w.values()) < 0 or sum(w.values()) != 1,
                "weights of a maximum are negative, or not of sum 1")
-        taken = dict.fromkeys(w, ZERO)
         for one, other, sigma, _ in self.sharp:
             refuse(one == other or not {one, other} <= set(w), "a pair is none")
-            taken[one], taken[other] = taken[one] + sigma, taken[other] + sigma
-        refuse(any(taken[i] > w[i] for i in w), "the weights leave no room for so much sharpness")
+            for i in (one, other): room[i] -= sigma
+        refuse(min(room.values()) < 0, "the weights leave no room for so much sharpness")
 
 def minorant(nodes, y, r, held):
     """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
-    last, one = len(nodes) - 1, [ipoint(ONE)]
+    last, one = len(nodes) - 1, [point(ONE)]
     run, at = Pass(nodes, y, r, held), Pass(nodes, y, ZERO, held, only=True)
     total, _ = run.backward(last, one)
-    vector = exact(list(y))
-    loss = max(value_of(nodes, vector)[1] - at.values[last][0][0], ZERO)
+    loss = max(value_of(nodes, exact(list(y)))[1] - at.values[last][0][0], ZERO)
     eps = length(at.backward(last, one, slopes_only=True)[1])
-    bare = Pass(nodes, y, r, {}) if any(part.sharp for own in held.values() for part in own.values()) else None
-    for k, own in held.items():
-        (arg,) = nodes[k].of
-        for row, part in own.items():
-            loss += part.charge
-            for one, other, sigma, bend in part.sharp:
-                refuse(not finite(r), "sharpness needs a ball of finite radius")
-                refuse(not finite(part.least), "an adjoint is not bounded")
-                kappa, minus = part.least * sigma, ipoint(-ONE)
-                slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], nodes[arg].affine
-                if nodes[k].op == "norm2":
-                    refuse(not affine, "a norm of a curved argument is not sharp here")
-                    places = range(row * nodes[k].columns, (row + 1) * nodes[k].columns)
-                    rows, tau = [slopes[i] for i in places], row_length([values[i] for i in places])[1]
-                else:
-                    pair = nodes[k].op == "max"
-                    rows = [combine([(ipoint(ONE), slopes[one]), (minus, slopes[other])]) if pair else slopes[one]]
-                    gap = isum(values[one], imul(minus, values[other]) if pair else ipoint(-part.t))
-                    tau = isize(gap)
-                mids = [{j: ipoint((u[0] + u[1]) / 2) for j, u in g.items()} for g in rows]
-                blur = sum((length({j: ipoint((u[1] - u[0]) / 2) for j, u in g.items()}) for g in rows), ZERO)
-                size = root(sum((isize(u) ** 2 for g in mids for u in g.values()), ZERO), True)
-                if not size or not kappa: continue
-                if not affine:
-                    for sign in (1, -1):
-                        start = [ipoint(ZERO)] * nodes[arg].size
-                        start[one] = ipoint(Fraction(sign))
-                        if nodes[k].op == "max": start[other] = ipoint(Fraction(-sign))
-                        refuse(not bare.backward(arg, start)[0].at_least(-bend), "an argument bends more than is stated")
-                for g in mids: total.outer(2 * kappa / (r * size), g)
-                for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
-                loss, eps = loss + kappa * tau, plus(eps, kappa * blur)
+    parts = [(nodes[k], row, part) for k, own in held.items() for row, part in own.items()]
+    bare = Pass(nodes, y, r, {}) if any(part.sharp for *_, part in parts) else None
+    for node, row, part in parts:
+        loss += part.charge
+        for sharp in part.sharp:
+            more, blur = sharpness(bare, node, row, part, sharp, total)
+            loss, eps = loss + more, plus(eps, blur)
     return total, eps, loss
+def sharpness(bare, node, row, part, sharp, total):
+    """Add the curvature of sigma |v|, v = 0 near y; return what v(y), and the blur of v', cost."""
+    refuse(not finite(bare.r), "sharpness needs a ball of finite radius")
+    refuse(not finite(part.least), "an adjoint is not bounded")
+    (one, other, sigma, bend), (arg,) = sharp, node.of
+    slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
+    if node.op == "norm2":
+        refuse(not affine, "a norm of a curved argument is not sharp here")
+        rows = [slopes[i] for i in node.row(row)]
+        gap = row_length([values[i] for i in node.row(row)])
+    elif node.op == "max":
+        rows = [combine([(point(ONE), slopes[one]), (point(-ONE), slopes[other])])]
+        gap = values[one] + point(-ONE) * values[other]
+    else: rows, gap = [slopes[one]], values[one] + point(-part.t)
+    mids = [{j: point((u[0] + u[1]) / 2) for j, u in g.items()} for g in rows]
+    size = row_length([u for g in mids for u in g.values()])[1]
+    kappa = part.least * sigma
+    if not size or not kappa: return ZERO, ZERO
+    for sign in () if affine else (ONE, -ONE):
+        start = [NIL] * bare.nodes[arg].size
+        start[one] = point(sign)
+        if node.op == "max": start[other] = point(-sign)
+        refuse(not bare.backward(arg, start)[0].at_least(-bend),
+               "an argument bends more than is stated")
+    for g in mids: total.outer(2 * kappa / (bare.r * size), g)
+    for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
+    blur = sum((length({j: point((u[1] - u[0]) / 2) for j, u in g.items()}) for g in rows), ZERO)
+    return kappa * gap.size(), kappa * blur
 def check_minimum(claim, nodes):
     """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere."""
-    y, x, delta, eps, reach = fractions(claim["pivot"]), fractions(claim["x"]), *(
-        claim[name] for name in ("delta", "eps", "reach"))
-    growth, convex, radius, within = (claim[name] for name in ("growth", "convexity", "radius", "within"))
-    r = INF if reach is None else reach
-    refuse(min(delta, eps, claim["gap"]) < 0 or not r > 0 or (radius or 0) < 0, "a radius, gap or bound is negative")
+    names = ("delta", "eps", "growth", "convexity", "radius", "within", "strict", "unique")
+    delta, eps, growth, convex, radius, within, strict, unique = (claim[name] for name in names)
+    y, x, everywhere = fractions(claim["pivot"]), fractions(claim["x"]), claim["scope"] == "global"
+    r = INF if claim["reach"] is None else claim["reach"]
+    refuse(min(delta, eps, claim["gap"], radius or 0) < 0 or not r > 0, "a radius, gap or bound is negative")
     refuse(sum((a - b) ** 2 for a, b in zip(x, y)) > delta**2, f"the pivot is farther than {show(delta)} from x")
     total, found, loss = minorant(nodes, y, r, claim["held"])
     refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
@@ -953,23 +869,24 @@ def check_minimum(claim, nodes):
     else:
         refuse(not finite(r) and (growth < 0 or eps > 0), "there is no finite gap: no growth, and eps is not 0")
         gap = loss + (eps * r - growth * r * r / 2 if finite(r) else 0)
-    here, there = value_of(nodes, claim["x"]), value_of(nodes, claim["pivot"])
-    refuse(max(gap + here[1] - there[0], 0) > claim["gap"], f"the gap is not proved to be at most {show(claim['gap'])}")
-    far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
-    if claim["strict"] or within is not None:
+    gap += value_of(nodes, claim["x"])[1] - value_of(nodes, claim["pivot"])[0]
+    refuse(max(gap, 0) > claim["gap"], f"the gap is not proved to be at most {show(claim['gap'])}")
+    if strict or within is not None:
+        far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
         refuse(not far < r, "the lowest points are not proved to be inside the ball")
         refuse(within is None or far + delta > within, "a minimiser is not proved to be so close")
     if convex is not None:
-        everywhere = Pass(nodes, y, INF if claim["scope"] == "global" else r, {})
-        everywhere, _ = everywhere.backward(len(nodes) - 1, [ipoint(ONE)])
-        refuse(convex < 0 or not everywhere.at_least(convex), "f is not proved to be so convex")
-    refuse(claim["unique"] and not (claim["strict"] and (convex or 0) > 0), "unique needs strict, and strict convexity")
-    if claim["scope"] == "global":
-        refuse(radius is not None or (finite(r) and not (claim["strict"] and convex is not None)),
+        bare = Pass(nodes, y, INF if everywhere else r, {}).backward(len(nodes) - 1, [point(ONE)])[0]
+        refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")
+    refuse(unique and not (strict and (convex or 0) > 0), "unique needs strict, and strict convexity")
+    if everywhere:
+        refuse(radius is not None or (finite(r) and not (strict and convex is not None)),
                "global needs curvature everywhere, or a strict minimum of a convex function")
-    else: refuse(radius is None or (finite(r) and radius + delta > r), "the ball around x is not inside the one around the pivot")
-    kind = "a unique" if claim["unique"] else "a strict" if claim["strict"] else "a"
-    where = "global minimum" if claim["scope"] == "global" else f"minimum on a ball of radius {show(radius)}"
+    else:
+        refuse(radius is None or (finite(r) and radius + delta > r),
+               "the ball around x is not inside the one around the pivot")
+    kind = "a unique" if unique else "a strict" if strict else "a"
+    where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
     return f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables"
 
 # --- the claim -----------------------------------------------------------------------------------
@@ -984,28 +901,29 @@ def check(claim, nodes):
         refuse(fall <= 0 or gap < fall, f"f is not proved to fall by {show(fall)}")
         return f"x is not a minimum: at a point of this file f is lower by {show(fall)}, or more"
     eps, delta, at_pivot = claim["eps"], claim["delta"], kind in ("near", "near-kkt")
-    weights = claim["weights"].lo  # the denominator cancels
+    weights = exact(claim["weights"]).lo  # the denominator cancels
+    vectors = claim["directions" if at_pivot else "points"]
     used, total = [j for j, a in enumerate(weights) if a > 0], sum(weights)
     refuse(eps < 0 or delta < 0 or not used or min(weights) < 0,
            "eps, delta and weights must not be negative, nor all weights 0")
     minus = [-a for a in x.lo]
-    for y in [claim["pivot"]] if at_pivot else [claim["vectors"][j] for j in used]:
+    for y in [claim["pivot"]] if at_pivot else [vectors[j] for j in used]:
         gap = y + Vec(minus, minus, x.den)
         refuse(longer(gap.lo, gap.den, delta),
                f"a point is farther than delta = {show(delta)} from x")
     bound, fixed, parts = eps, units(len(minus), {}), []
     for j in used:
-        y, v = (claim["pivot"], claim["vectors"][j]) if at_pivot else (claim["vectors"][j], None)
+        y, v = (claim["pivot"], vectors[j]) if at_pivot else (vectors[j], None)
         parts.append((nodes, y, v, Fraction(weights[j])))
     if kind == "near-kkt":
         check_bounds(claim, x)
         check_multipliers(claim)
-        parts += [(claim["constraints"][i]["nodes"], claim["pivot"], v, total * weight)
-                  for i, weight, v in claim["rows"] if weight]
+        parts += [(claim["constraints"][row["constraint"]]["nodes"], claim["pivot"],
+                   row["direction"], total * row["weight"]) for row in claim["rows"] if row["weight"]]
         fixed = exact([total * n for n in fractions(claim["normal"])])
     if kind == "plus":
         v = fractions(claim["subgradient"])
-        gap, away = term_gap(claim["term"], fractions(x), v, len(v))
+        gap, away = term_gap(claim["term"], fractions(x), v)
         refuse((gap and away >= delta) or away > delta, "x is too far from the domain of h")
         bound, fixed = eps - (gap / (delta - away) if gap else 0), exact([total * q for q in v])
     for soft in (True, False):  # exactly only where rounding leaves it open
@@ -1052,9 +970,7 @@ def describe(nodes, name="f(x)"):
             case "multiply":
                 text = f"({u})^2" if len(set(node.of)) < 2 else f"({u}) ({texts[node.of[1]]})"
             case "piecewise":
-                rows = [[Fraction(t.lo[p], t.den) for t in node.pieces]
-                        for p in range(len(node.bends) + 1)]
-                ends = [Fraction(*level) for level in node.levels]
+                rows, ends = node.polynomials, node.ends
                 found = NAMES.get((tuple(ends), tuple(map(tuple, rows))))
                 powers_of = ["", "t", *(f"t^{j}" for j in range(2, len(rows[0])))]
                 said = [terms(row, powers_of) for row in rows]
@@ -1104,7 +1020,7 @@ def describe_affine(node, k, u, notes):
 WHOLE = r"0x[0-9a-f]{1,250000}|[0-9]{1,4000}"
 RATIONAL = re.compile(f"(-?(?:{WHOLE}))(?:/({WHOLE}))?")
 FLOAT = re.compile(r"(-?)0x([01])(?:\.([0-9a-f]{1,16}))?p([+-][0-9]{1,4})")
-def number(text):
+def number(text, d=None):
     found = FLOAT.fullmatch(text)
     spend(50)
     if found:
@@ -1116,10 +1032,15 @@ def number(text):
     spend(2, 2 * len(text), 2 * len(text))
     top, bottom = (int(part, 16 if "x" in part else 10) for part in found.groups(default="1"))
     return Fraction(top, bottom)
-def numbers(texts, size=None):
-    need(isinstance(texts, list) and size in (None, len(texts)), "a list has a wrong length")
-    return [number(text) for text in texts]
-def natural(value):
+def many(read, whole=False):
+    """Return a reader of lists; if `whole`, with one entry for each variable."""
+    def listed(values, d=None):
+        right = isinstance(values, list) and (not whole or d in (None, len(values)))
+        need(right, "a list is missing, or has a wrong length")
+        return [read(value, d) for value in values]
+    return listed
+numbers = many(number, whole=True)
+def natural(value, d=None):
     need(type(value) is int and 0 < value <= MAX_SIZE, "a size is not positive, or too large")
     return value
 def indices(values, size):
@@ -1153,8 +1074,9 @@ def read_pieces(node, data):
     node.levels = [(t.numerator, t.denominator) for t in breakpoints]
     node.bits = max(longest(q.as_integer_ratio()) for row in [breakpoints, *rows] for q in row)
     need(0 < width <= MAX_DEGREE and node.bits < 9999, "a polynomial is empty, or too long")
-    rows = [p + [Fraction(0)] * (width - len(p)) for p in rows]
-    slopes = [[j * p[j] for j in range(1, width)] or [Fraction(0)] for p in rows]
+    rows = [p + [ZERO] * (width - len(p)) for p in rows]
+    slopes = list(map(derived, rows))
+    node.ends, node.polynomials = breakpoints, rows
     node.pieces, node.slopes = ([exact(c) for c in zip(*table)] for table in (rows, slopes))
     node.constant, node.flat = [not any(p[1:]) for p in rows], not any(any(p[2:]) for p in rows)
     need(all(map(operator.lt, breakpoints, breakpoints[1:])), "breakpoints must ascend")
@@ -1187,6 +1109,39 @@ def read_matrix(node, data):
     for i, row in enumerate(node.table):
         for k, a in row: node.transposed[k].append((i, a))
     node.offset = [exact(numbers(data["offset"], node.size))] if "offset" in data else []
+def record(data, fields, d):
+    """Read an object that has these fields, and no others, each by its reader."""
+    need(set(data) == set(fields), f"not the fields {', '.join(fields)}")
+    return {name: read(data[name], d) for name, read in fields.items()}
+def limit(text, d=None): return None if text is None else number(text)
+def vector(texts, d): return exact(numbers(texts, d))
+def plain(value, d): return value
+def flag(value, d):
+    need(type(value) is bool, "not true or false")
+    return value
+def multiplier(data, d):
+    return record(data, {"constraint": plain, "weight": number, "direction": vector}, d)
+BALL, LIMITS = {"eps": number, "delta": number}, dict.fromkeys(("lower", "upper"), many(limit, True))
+POINTS = {"points": many(vector), "weights": many(number)}
+NEAR = {"pivot": vector, "directions": many(vector), "weights": many(number)}
+CLAIMS = {  # numbers of the claim, evidence, and what else the file has, or may have
+    "near": (BALL, NEAR, ""),
+    "goldstein": (BALL, POINTS, ""),
+    "near-kkt": (BALL, NEAR | {"rows": many(multiplier), "normal": vector, "separation": vector},
+                 "bounds constraints"),
+    "plus": (BALL, POINTS | {"subgradient": vector}, "term"),
+    "refutation": ({"fall": number}, {"point": vector}, "bounds constraints"),
+    "minimum": (BALL | {"gap": number, "radius": limit, "within": limit, "scope": plain,
+                        "strict": flag, "unique": flag},
+                {"pivot": vector, "reach": limit, "growth": number, "convexity": limit,
+                 "supports": many(plain), "sharp": many(plain)}, ""),
+}
+TERMS = {
+    "l1_box": LIMITS | {"weight": numbers}, "simplex": {"total": number},
+    "group_l2": {"groups": many(indices), "weight": many(number)},
+    "nuclear": {"weight": number, "rows": natural, "columns": natural, "left": many(many(number)),
+                "right": many(many(number))},
+}
 def read(path):
     """Return the claim with its evidence, and the nodes of the function."""
     with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
@@ -1197,98 +1152,80 @@ def read(path):
     hold(24 * len(raw) + 1200 * sum(map(raw.count, (b",", b"[", b"{"))))  # of what is read
     data = json.loads(raw.decode("utf-8"), object_pairs_hook=distinct, parse_constant=reject,
                       parse_float=reject, parse_int=lambda t: int(t) if len(t) < 16 else reject(t))
-    need(data["schema"] == "goldstein-proof" and type(data["version"]) is int and data["version"] in (1, 2),
+    version, kind = data["version"], data["claim"].pop("kind")
+    need(data["schema"] == "goldstein-proof" and type(version) is int and version in (1, 2),
          "not a proof file, or another schema or version")
-    claim, evidence = dict(data["claim"]), data["evidence"]
-    kind = claim["kind"]
-    shape = KINDS_OF_CLAIMS[kind]
-    need(data["version"] == 2 or kind in ("near", "goldstein"), "version 1 has no such claim")
-    optional = set(data) & ({"bounds", "constraints"} if shape.limits else set())
-    top = {"schema", "version", "claim", "x", "evidence", "function"} | optional
-    top |= {"term"} if kind == "plus" else set()
-    need(set(data) == top, "not the fields of a proof file")
-    need(set(claim) == {"kind", *shape.claim}, "not the fields of a claim")
-    need(set(evidence) == set(shape.evidence), "not the evidence of this kind of claim")
+    need(version == 2 or kind in ("near", "goldstein"), "version 1 has no such claim")
+    stated, shown, more = CLAIMS[kind]
+    fields = {"schema", "version", "claim", "x", "evidence", "function", *more.split()}
+    need(fields - {"bounds", "constraints"} <= set(data) <= fields, "not the fields of a proof file")
     nodes = read_function(data["function"])
     d = nodes[0].size
-    if kind == "minimum": read_minimum(claim, evidence, nodes)
-    else: claim |= {name: number(claim[name]) for name in shape.claim}
-    claim |= {"x": exact(numbers(data["x"], d)), "lower": [None] * d, "upper": [None] * d}
-    for name in ("pivot", "point", "normal", "separation", "subgradient"):
-        if name in evidence: claim[name] = exact(numbers(evidence[name], d))
-    if "weights" in evidence:
-        rows = evidence[shape.evidence[0]]
-        need(len(rows) == len(evidence["weights"]), "one weight per vector is needed")
-        claim |= {"weights": exact(numbers(evidence["weights"])),
-                  "vectors": [exact(numbers(row, d)) for row in rows]}
-    if "bounds" in data:
-        need(set(data["bounds"]) == {"lower", "upper"}, "bounds are a lower and an upper list")
-        claim |= {side: limits(data["bounds"][side], d) for side in ("lower", "upper")}
-    claim["constraints"] = [read_constraint(part, d) for part in data.get("constraints", [])]
-    if "rows" in evidence:
-        need(all(set(row) == {"constraint", "weight", "direction"} for row in evidence["rows"]),
-             "not the fields of a row")
-        at = indices([row["constraint"] for row in evidence["rows"]], len(claim["constraints"]))
-        claim["rows"] = [(i, number(row["weight"]), exact(numbers(row["direction"], d)))
-                         for i, row in zip(at, evidence["rows"])]
+    claim = {"kind": kind, "x": vector(data["x"], d), "lower": [None] * d, "upper": [None] * d}
+    claim |= record(data["claim"], stated, d) | record(data["evidence"], shown, d)
+    if "bounds" in data: claim |= record(data["bounds"], LIMITS, d)
+    parts = claim["constraints"] = many(read_constraint)(data.get("constraints", []), d)
+    indices([part["constraint"] for part in claim.get("rows", [])], len(parts))
+    if "weights" in claim:
+        vectors = claim["points" if "points" in claim else "directions"]
+        need(len(vectors) == len(claim["weights"]), "one weight per vector is needed")
     if kind == "plus": claim["term"] = read_term(data["term"], d)
+    if kind == "minimum": claim["held"] = read_supports(claim, nodes)
     return claim, nodes
-def read_minimum(claim, evidence, nodes):
-    need(claim["scope"] in ("ball", "global"), "another scope")
-    need(all(type(claim[name]) is bool for name in ("strict", "unique")), "not true or false")
-    claim |= {name: number(claim[name]) for name in ("eps", "delta", "gap")}
-    claim |= {name: limits([claim[name]], 1)[0] for name in ("radius", "within")}
-    claim |= {name: limits([evidence[name]], 1)[0] for name in ("reach", "convexity")}
-    claim |= {"growth": number(evidence["growth"]), "held": {}}
-    def entry(row, fields):
-        need(set(row) == {"node", "row", *fields}, "not the fields of a support")
-        (k,), node = indices([row["node"]], len(nodes)), nodes[row["node"]]
-        need(node.op in ("piecewise", "max", "norm2"), "such a node has no supports")
-        first = indices([row["row"]], node.size)[0] * node.columns
-        return node, range(first, first + node.columns), claim["held"].setdefault(k, {})
-    for row in evidence["supports"]:
-        node, places, own = entry(row, {"place", "s"} | ({"t", "p"} if "t" in row else set()))
-        need(row["place"] in places and (node.op == "piecewise") == ("t" in row), "a support is none")
-        if "t" in row:
-            need(row["row"] not in own, "a support comes twice")
-            own[row["row"]] = Support(*(number(row[name]) for name in "tsp"))
+def read_supports(claim, nodes):
+    """Return the substitutes for entries, by node and row."""
+    need(claim["scope"] in ("ball", "global"), "this scope of a minimum is outside this checker")
+    held = {}
+    def entry(part, names, *places):
+        fields = dict.fromkeys(("node", "row", *places), plain) | dict.fromkeys(names, number)
+        found = record(part, fields, None)
+        (k,) = indices([found["node"]], len(nodes))
+        need(nodes[k].op in ("piecewise", "max", "norm2"), "such a node has no supports")
+        (i,) = indices([found["row"]], nodes[k].size)
+        row = nodes[k].row(i)
+        at = indices([found[name] for name in places], row.stop)
+        need(set(at) <= set(row), "a place is not in its row")
+        return found, nodes[k].op, i, held.setdefault(k, {})
+    for part in claim["supports"]:
+        found, op, i, own = entry(part, "stp" if "t" in part else "s", "place")
+        need((op == "piecewise") == ("t" in part), "a support is none")
+        if op == "piecewise":
+            need(i not in own, "a support comes twice")
+            own[i] = Support(found["t"], found["s"], found["p"])
         else:
-            weights = own.setdefault(row["row"], Weights()).weights
-            need(row["place"] not in weights, "a weight comes twice")
-            weights[row["place"]] = number(row["s"])
-    for row in evidence["sharp"]:
-        node, places, own = entry(row, {"one", "other", "sigma", "bend"})
-        at = indices([row["one"], row["other"]], places.stop)
-        sigma, bend = number(row["sigma"]), number(row["bend"])
-        need(row["row"] in own and set(at) <= set(places) and sigma >= 0, "a sharpness is none")
-        own[row["row"]].sharp.append((*at, sigma, bend))
+            weights = own.setdefault(i, Weights()).weights
+            need(found["place"] not in weights, "a weight comes twice")
+            weights[found["place"]] = found["s"]
+    for part in claim["sharp"]:
+        found, _, i, own = entry(part, ("sigma", "bend"), "one", "other")
+        need(i in own and found["sigma"] >= 0, "a sharpness is none")
+        own[i].sharp.append([found[name] for name in ("one", "other", "sigma", "bend")])
+    return held
 def read_function(data):
     nodes = []
     for k, node in enumerate(data): nodes.append(read_node(node, k, nodes))
     need(nodes and nodes[-1].size == 1, "the last node must be one number")
     return nodes
-def limits(texts, size):
-    need(isinstance(texts, list) and len(texts) == size, "a list of limits has a wrong length")
-    return [None if text is None else number(text) for text in texts]
 def read_constraint(data, d):
-    need(set(data) == {"function", "lower", "upper"}, "not the fields of a constraint")
-    nodes = read_function(data["function"])
-    need(nodes[0].size == d, "a constraint has another number of variables")
-    lower, upper = limits([data["lower"], data["upper"]], 2)
-    return {"nodes": nodes, "lower": lower, "upper": upper}
+    part = record(data, {"function": plain, "lower": limit, "upper": limit}, d)
+    part["nodes"] = read_function(data["function"])
+    need(part["nodes"][0].size == d, "a constraint has another number of variables")
+    return part
 def read_term(data, d):
-    name = data["name"]
-    need(set(data) == {"name", *TERMS[name]}, "not the fields of a term")
-    term = {"name": name}
-    if name == "simplex": term["total"] = number(data["total"])
-    if name == "l1_box": term |= {side: limits(data[side], d) for side in ("lower", "upper")}
+    name = data.pop("name")
+    term = {"name": name} | record(data, TERMS[name], d)
     if name == "group_l2":
-        term["groups"] = [indices(group, d) for group in data["groups"]]
         places = [i for group in term["groups"] for i in group]
         need(len(set(places)) == len(places), "groups overlap")
-    if "weight" in data:
-        term["weight"] = numbers(data["weight"], d if name == "l1_box" else len(data["groups"]))
-        need(min(term["weight"], default=0) >= 0, "a weight is negative: the term is not convex")
+        need(len(term["weight"]) == len(term["groups"]), "one weight per group is needed")
+    if name == "nuclear":
+        sides = term["left"] + term["right"]
+        need(term["rows"] * term["columns"] == d and len(term["left"]) == term["rows"]
+             and len(sides) == term["rows"] + term["columns"] and len(set(map(len, sides))) == 1,
+             "a matrix has a wrong shape")
+    weights = term.get("weight", [])
+    need(min([weights] if name == "nuclear" else weights, default=0) >= 0,
+         "a weight is negative: the term is not convex")
     return term
 def distinct(pairs):
     need(len(dict(pairs)) == len(pairs), "a key comes twice")

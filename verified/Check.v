@@ -473,7 +473,8 @@ Record multipliers := {
 Inductive evidence :=
   | Near (pivot : list Q) (directions : list (Q * list Q))
   | Goldstein (points : list (Q * list Q))
-  | NearKKT (pivot : list Q) (directions : list (Q * list Q)) (m : multipliers).
+  | NearKKT (pivot : list Q) (directions : list (Q * list Q)) (m : multipliers)
+  | Refutation (point : list Q) (fall : Q) (m : multipliers).
 
 Record file := { function : program; x : list Q; eps : Q; delta : Q; proof : evidence }.
 
@@ -508,9 +509,13 @@ Definition short (f : file) (vector : list Q -> option (list num)) (l : list (Q 
   | None => false
   end.
 
-(** the value at y, if the last node is no kink there *)
+(** the coordinates of y as functions that are constant: these are on every kink, and stay there *)
+Definition constants (d : nat) (y : list Q) : option table :=
+  fill (fun i => Some {| along := Poly [nth i y 0]; constant := true; row := [] |}) d.
+
+(** the value at y *)
 Definition value_of (p : program) (y : list Q) : option num :=
-  match variables (dimension p) y [] with
+  match constants (dimension p) y with
   | Some t =>
       match forward (nodes p) [dimension p] [t] [] with
       | Some (tables, _) =>
@@ -569,6 +574,25 @@ Definition kkt (f : file) (y : list Q) (l : list (Q * list Q)) (m : multipliers)
      | _, _ => false
      end.
 
+(** Of a refutation: the point is inside, and f is lower there. Constraints need not be affine. *)
+Definition encloses_inside (l : limits) (n : num) : bool :=
+  match fst l with Some a => Qle_bool a (lo n) | None => true end
+  && match snd l with Some b => Qle_bool (hi n) b | None => true end.
+
+Definition stays_inside (d : nat) (z : list Q) (c : program * limits) : bool :=
+  (dimension (fst c) =? d)%nat
+  && match value_of (fst c) z with Some n => encloses_inside (snd c) n | None => false end.
+
+Definition falls (f : file) (z : list Q) (fall : Q) (m : multipliers) : bool :=
+  let d := dimension (function f) in
+  below 0 fall
+  && forallb (fun i => fits_in (nth i (bounds m) (None, None)) (nth i z 0)) (seq 0 d)
+  && forallb (stays_inside d z) (constraints m)
+  && match value_of (function f) z, value_of (function f) (x f) with
+     | Some a, Some b => Qle_bool (plus (hi a) fall) (lo b)
+     | _, _ => false
+     end.
+
 Definition check (f : file) : bool :=
   let p := function f in
   well_formed p && (length (x f) =? dimension p)%nat
@@ -577,4 +601,5 @@ Definition check (f : file) : bool :=
      | Near pivot l => within f pivot && short f (limit p pivot) l
      | Goldstein l => short f (fun y => if within f y then limit p y [] else None) l
      | NearKKT pivot l m => within f pivot && kkt f pivot l m
+     | Refutation z fall m => falls f z fall m
      end.

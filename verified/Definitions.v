@@ -88,6 +88,17 @@ Definition near_kkt (f : point -> R) (least most : nat -> option R)
     clarke f y u /\ multiplied constraints y h /\
     norm (fun i => u i + h i + n i) <= eps.
 
+(** y is inside bounds and constraints. *)
+Definition inside_limits (least most : nat -> option R) (constraints : list constraint)
+    (y : point) : Prop :=
+  (forall i, (i < d)%nat -> between (least i) (most i) (y i)) /\
+  (forall c, In c constraints -> between (lower c) (upper c) (body c y)).
+
+(** x is no minimum: f falls by a positive number at some point inside. *)
+Definition refuted (f : point -> R) (least most : nat -> option R)
+    (constraints : list constraint) (x : point) (fall : R) : Prop :=
+  0 < fall /\ exists z, inside_limits least most constraints z /\ f z <= f x - fall.
+
 (** y is a minimum up to eps times the distance: on every ball of radius r, up to eps r. *)
 Definition minimal (f : point -> R) (y : point) (eps : R) : Prop :=
   forall z, f z >= f y - eps * dist z y.

@@ -1063,22 +1063,28 @@ Proof.
   apply sum_ext. intros j J. unfold ti. rewrite C. unfold unit_vector. rewrite Nat.eqb_sym. ring.
 Qed.
 
+Lemma constants_faithful d y t : constants d y = Some t -> forall a j e, look [t] a j = Some e ->
+  faithful d (vec y) (vec []) (fun _ => vec y j) (fun _ => 0) e.
+Proof.
+  intros V [|a] j f I; [|destruct a; discriminate]. unfold look in I. simpl in I.
+  destruct (fill_spec _ _ _ V _ _ I) as [J W]. injection W as <-.
+  exists (vec y j). split; [apply smooth_const|]. split; [apply const_runs|].
+  intros _. exists (vec y j). now apply beside_always.
+Qed.
+
 Theorem value_sound p y n : value_of p y = Some n -> holds n (denote p (vec y)).
 Proof.
   unfold value_of. set (d := dimension p).
-  destruct (variables d y []) as [t|] eqn:V; [|discriminate].
+  destruct (constants d y) as [t|] eqn:V; [|discriminate].
   destruct (forward _ _ _ _) as [[tables steps]|] eqn:F; [|discriminate].
   destruct (look tables (length (nodes p)) 0) as [e|] eqn:L; [|discriminate].
   intros H. injection H as <-.
-  destruct (forward_spec d (vec y) (vec []) (nodes p) [d] [t] [] (fun z _ => z)
-              (fun _ => unit_vector) tables steps Nat.lt_0_1 (variables_faithful _ _ _ _ V)
+  destruct (forward_spec d (vec y) (vec []) (nodes p) [d] [t] [] (fun _ _ => vec y)
+              (fun _ _ _ => 0) tables steps Nat.lt_0_1 (constants_faithful _ _ _ V)
               (fun _ _ _ i => match i with end) F) as (tau & A & _).
   destruct (A _ _ _ L) as (c & _ & Ru & _). pose proof (runs_start _ _ _ _ _ Ru) as St.
   replace (denote p (vec y)) with c; [exact St|].
-  destruct Ru as [T _]. eapply tends_unique; [exact T|].
-  eapply tends_eq; [|apply tends_const]. apply soon_always. intros s _. unfold denote.
-  replace (ray (vec y) (vec []) s) with (vec y); [reflexivity|].
-  extensionality i. unfold ray, vec. destruct i; simpl; rewrite R_0; ring.
+  destruct Ru as [T _]. eapply tends_unique; [exact T | apply tends_const].
 Qed.
 
 (** ** The claims *)
@@ -1254,6 +1260,30 @@ Proof.
     + unfold dot. rewrite <- sum_scal. apply sum_ext. intros. ring.
 Qed.
 
+Lemma falls_sound f z fall m : falls f z fall m = true ->
+  refuted (dimension (function f)) (denote (function f))
+    (fun i => limit_of (fst (nth i (bounds m) (None, None))))
+    (fun i => limit_of (snd (nth i (bounds m) (None, None))))
+    (map constraint_of (constraints m)) (vec (x f)) (Q2R fall).
+Proof.
+  unfold falls. set (d := dimension (function f)). rewrite !andb_true_iff, !forallb_forall.
+  intros [[[P B] C] H]. apply R_below in P. rewrite R_0 in P. split; [exact P|].
+  destruct (value_of (function f) z) as [a|] eqn:A; [|discriminate].
+  destruct (value_of (function f) (x f)) as [b|] eqn:X; [|discriminate].
+  apply value_sound in A, X. apply R_le in H. rewrite R_plus in H.
+  exists (vec z). split; [split|].
+  - intros i I. apply (fits_in_sound _ (nth i z 0%Q)), B, in_seq. lia.
+  - intros c I. apply in_map_iff in I. destruct I as ([p l] & <- & I). specialize (C _ I).
+    unfold stays_inside in C. apply andb_true_iff in C. destruct C as [_ C]. cbn [fst snd] in C.
+    destruct (value_of p z) as [n|] eqn:V; [|discriminate]. apply value_sound in V.
+    destruct V as [V1 V2].
+    unfold encloses_inside in C. apply andb_true_iff in C. destruct C as [C1 C2].
+    cbn [constraint_of body lower upper fst snd].
+    split; intros r E; [destruct (fst l) | destruct (snd l)]; try discriminate;
+      injection E as <-; [apply R_le in C1 | apply R_le in C2]; lra.
+  - destruct A as [_ A], X as [X _]. lra.
+Qed.
+
 (** What a proof file claims about the function in it. *)
 Definition claim (f : file) : Prop :=
   let d := dimension (function f) in
@@ -1265,13 +1295,17 @@ Definition claim (f : file) : Prop :=
       near_kkt d (denote (function f)) (fun i => limit_of (fst (nth i (bounds m) (None, None))))
         (fun i => limit_of (snd (nth i (bounds m) (None, None))))
         (map constraint_of (constraints m)) (vec (x f)) (Q2R (eps f)) (Q2R (delta f))
+  | Refutation _ fall m =>
+      refuted d (denote (function f)) (fun i => limit_of (fst (nth i (bounds m) (None, None))))
+        (fun i => limit_of (snd (nth i (bounds m) (None, None))))
+        (map constraint_of (constraints m)) (vec (x f)) (Q2R fall)
   end.
 
 Theorem check_sound : forall f, check f = true -> well_formed (function f) = true /\ claim f.
 Proof.
   intros f. unfold check, claim. rewrite !andb_true_iff. intros [[[[F _] E] D] H].
   split; [exact F|]. apply R_le in E, D. rewrite R_0 in E, D.
-  destruct (proof f) as [pivot l|l|pivot l m].
+  destruct (proof f) as [pivot l|l|pivot l m|z fall m].
   - apply andb_true_iff in H. destruct H as [W S].
     destruct (short_sound f
                 (limiting_gradient (dimension (function f)) (denote (function f)) (vec pivot))
@@ -1282,4 +1316,5 @@ Proof.
     destruct (limit_sound _ _ _ _ L) as (G & EG & Lim). exists G. split; [exact EG|].
     exists (vec y). split; [now apply within_sound | exact Lim].
   - apply andb_true_iff in H. now apply (kkt_sound f pivot l m).
+  - now apply (falls_sound f z fall m).
 Qed.

@@ -6,7 +6,10 @@ here="$(cd "$(dirname "$0")" && pwd)"
 out="${1:-build/verified}"
 modules="Definitions Programs Numbers Check NumbersSound Calculus Sound Convex Extract"
 
-have() { command -v coqc && command -v ocamlfind && ocamlfind query zarith; } >/dev/null 2>&1
+# Coq itself brings Zarith, but not what is needed to compile with it.
+have() {
+    command -v coqc && command -v ocamlfind && test -f "$(ocamlfind query zarith)/big_int_Z.cmi"
+} >/dev/null 2>&1
 
 if ! have && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing Coq and OCaml ..."
@@ -60,7 +63,7 @@ if sed -n '/^\* Axioms/,/^\* Constants/p' checked.txt | grep Verified; then
     exit 1
 fi
 
-ocamlfind ocamlopt -package zarith -linkpkg checker.mli checker.ml main.ml \
+ocamlfind ocamlopt -package zarith,unix -linkpkg checker.mli checker.ml main.ml \
     -o goldstein-check-verified
 {
     echo "check_sound and minimum_sound are proved, and accepted by coqchk. They rest on"

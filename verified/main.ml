@@ -11,10 +11,11 @@ exception Outside of string
 let need good what = if not good then raise (Unreadable what)
 let largest_size = 1 lsl 22 and largest_file = 1 lsl 26 and deepest = 16
 
-(* --- JSON: objects, lists, strings without escapes, integers, null; nothing else occurs --- *)
+(* --- JSON: objects, lists, strings without escapes, integers, words; nothing else occurs --- *)
 
 type json =
   | Object of (string * json) list | List of json list | Text of string | Int of int | Null
+  | True | False
 
 let parse text =
   let n = String.length text and at = ref 0 in
@@ -63,8 +64,15 @@ let parse text =
         let keys = List.map fst pairs in
         need (List.length (List.sort_uniq compare keys) = List.length keys) "a key comes twice";
         Object pairs
-    | 'n' when !at + 4 <= n && String.sub text !at 4 = "null" -> at := !at + 4; Null
-    | _ -> Int (digits ()) in
+    | 'n' -> word "null" Null
+    | 't' -> word "true" True
+    | 'f' -> word "false" False
+    | _ -> Int (digits ())
+  and word letters meant =
+    let long = String.length letters in
+    if !at + long > n || String.sub text !at long <> letters then fail ();
+    at := !at + long;
+    meant in
   let found = value 0 in
   while !at < n && String.contains " \t\n\r" text.[!at] do incr at done;
   if !at < n then fail ();
@@ -202,7 +210,8 @@ let program data =
 
 (* --- the file --- *)
 
-let others = [ "plus"; "refutation"; "minimum" ]
+let others = [ "plus"; "minimum" ]
+let first = [ "near"; "goldstein" ]  (* these are in version 1 of the format, too *)
 let vectors kind = if kind = "goldstein" then "points" else "directions"
 
 let evidence_fields = function
@@ -212,19 +221,14 @@ let evidence_fields = function
 
 let limit = function Null -> None | data -> Some (number data)
 
-let constraint_ size data =
+let constraint_ curved size data =
   only data [ "function"; "lower"; "upper" ] [];
   let p = program (member data "function") in
   need (well_formed p && p.dimension = size) "a constraint is malformed";
-  if not (affine p) then raise (Outside "a constraint that is not affine");
+  if not (curved || affine p) then raise (Outside "a constraint that is not affine");
   (p, (limit (member data "lower"), limit (member data "upper")))
 
-(* For affine constraints the directions of the rows and the separation play no part. *)
-let multipliers size data evidence =
-  let row data =
-    only data [ "constraint"; "weight"; "direction" ] [];
-    ignore (vector size (member data "direction"));
-    (place (member data "constraint"), number (member data "weight")) in
+let limits curved size data =
   let pairs data =
     only data [ "lower"; "upper" ] [];
     let side name =
@@ -233,39 +237,56 @@ let multipliers size data evidence =
       found in
     List.combine (side "lower") (side "upper") in
   let constraints =
-    optional data "constraints" (fun l -> List.map (constraint_ size) (list l)) [] in
+    optional data "constraints" (fun l -> List.map (constraint_ curved size) (list l)) [] in
+  { bounds = optional data "bounds" pairs []; constraints; rows = []; normal = [] }
+
+(* For affine constraints the directions of the rows and the separation play no part. *)
+let multipliers size data evidence =
+  let row data =
+    only data [ "constraint"; "weight"; "direction" ] [];
+    ignore (vector size (member data "direction"));
+    (place (member data "constraint"), number (member data "weight")) in
+  let own = limits false size data in
   let rows = List.map row (list (member evidence "rows")) in
-  need (List.for_all (fun (k, _) -> k < List.length constraints) rows) "no such constraint";
+  need (List.for_all (fun (k, _) -> k < List.length own.constraints) rows) "no such constraint";
   ignore (vector size (member evidence "separation"));
-  { bounds = optional data "bounds" pairs []; constraints; rows;
-    normal = vector size (member evidence "normal") }
+  { own with rows; normal = vector size (member evidence "normal") }
 
 let read data =
   let claim = member data "claim" and evidence = member data "evidence" in
   let kind = text (member claim "kind") in
   if List.mem kind others then raise (Outside ("a claim of kind " ^ kind));
-  need (List.mem kind [ "near"; "goldstein"; "near-kkt" ]) "a claim of an unknown kind";
+  need (List.mem kind ("near-kkt" :: "refutation" :: first)) "a claim of an unknown kind";
   only data [ "schema"; "version"; "claim"; "x"; "evidence"; "function" ]
-    (if kind = "near-kkt" then [ "bounds"; "constraints" ] else []);
+    (if List.mem kind first then [] else [ "bounds"; "constraints" ]);
   let version = member data "version" in
   need (member data "schema" = Text "goldstein-proof"
-        && (version = Int 2 || (version = Int 1 && kind <> "near-kkt")))
+        && (version = Int 2 || (version = Int 1 && List.mem kind first)))
     "another schema or version";
-  only claim [ "kind"; "eps"; "delta" ] [];
-  only evidence (evidence_fields kind) [];
   let f = program (member data "function") in
   let size = f.dimension in
+  let x = vector size (member data "x") in
+  if kind = "refutation" then begin
+    only claim [ "kind"; "fall" ] [];
+    only evidence [ "point" ] [];
+    let point = vector size (member evidence "point") and nil = { one with qnum = I.zero } in
+    { function0 = f; x; eps = nil; delta = nil;
+      proof = Refutation (point, number (member claim "fall"), limits true size data) }
+  end else begin
+  only claim [ "kind"; "eps"; "delta" ] [];
+  only evidence (evidence_fields kind) [];
   let weights = numbers (member evidence "weights") in
   let rows = List.map (vector size) (list (member evidence (vectors kind))) in
   need (List.length rows = List.length weights) "one weight per vector is needed";
   let pairs = List.combine weights rows in
   let pivot () = vector size (member evidence "pivot") in
-  { function0 = f; x = vector size (member data "x");
+  { function0 = f; x;
     eps = number (member claim "eps"); delta = number (member claim "delta");
     proof = (match kind with
              | "near" -> Near (pivot (), pairs)
              | "goldstein" -> Goldstein pairs
              | _ -> NearKKT (pivot (), pairs, multipliers size data evidence)) }
+  end
 
 (* --- the file, written again --- *)
 
@@ -309,16 +330,21 @@ let print file =
     (if m.bounds = [] then ""
      else Printf.sprintf ",\n\"bounds\": {\"lower\": %s, \"upper\": %s}" (side fst) (side snd))
     ^ Printf.sprintf ",\n\"constraints\": %s" (join (List.map one m.constraints)) in
-  let kind, more, pairs, after = match file.proof with
-    | Near (y, pairs) -> ("near", pivot y, pairs, "")
-    | Goldstein pairs -> ("goldstein", "", pairs, "")
-    | NearKKT (y, pairs, m) -> ("near-kkt", pivot y ^ multiplied m, pairs, limits m) in
-  Printf.printf "{\"schema\": \"goldstein-proof\", \"version\": %d,\n\"claim\": {\"kind\": \"%s\", \
-     \"eps\": %s, \"delta\": %s},\n\"x\": %s,\n\"evidence\": {%s\"%s\": %s, \"weights\": %s},\n\
-     \"function\": %s%s}\n"
-    (if kind = "near-kkt" then 2 else 1) kind (number file.eps) (number file.delta)
-    (numbers file.x) more (vectors kind) (join (List.map (fun (_, v) -> numbers v) pairs))
-    (numbers (List.map fst pairs)) (functions file.function0) after
+  let stated = Printf.sprintf "\"eps\": %s, \"delta\": %s" (number file.eps) (number file.delta) in
+  let weighted kind pairs =
+    Printf.sprintf "\"%s\": %s, \"weights\": %s" (vectors kind)
+      (join (List.map (fun (_, v) -> numbers v) pairs)) (numbers (List.map fst pairs)) in
+  let kind, claim, shown, after = match file.proof with
+    | Near (y, pairs) -> ("near", stated, pivot y ^ weighted "near" pairs, "")
+    | Goldstein pairs -> ("goldstein", stated, weighted "goldstein" pairs, "")
+    | NearKKT (y, pairs, m) ->
+        ("near-kkt", stated, pivot y ^ multiplied m ^ weighted "near-kkt" pairs, limits m)
+    | Refutation (z, fall, m) ->
+        ("refutation", "\"fall\": " ^ number fall, "\"point\": " ^ numbers z, limits m) in
+  Printf.printf "{\"schema\": \"goldstein-proof\", \"version\": %d,\n\"claim\": {\"kind\": \"%s\", %s},\n\
+     \"x\": %s,\n\"evidence\": {%s},\n\"function\": %s%s}\n"
+    (if List.mem kind first then 1 else 2) kind claim (numbers file.x) shown
+    (functions file.function0) after
 
 let contents path =
   let channel = open_in_bin path in
@@ -328,18 +354,33 @@ let contents path =
   close_in channel;
   found
 
+(* A compressed file is unpacked by gzip, up to one byte too many. *)
+let unpacked path =
+  let raw = contents path in
+  if String.length raw < 2 || String.sub raw 0 2 <> "\x1f\x8b" then raw
+  else begin
+    let channel = Unix.open_process_args_in "gzip" [| "gzip"; "-dcq"; "--"; path |] in
+    let found = Buffer.create 65536 in
+    (try while Buffer.length found <= largest_file do Buffer.add_channel found channel 1 done
+     with End_of_file -> ());
+    need (Buffer.length found <= largest_file) "a file that is too large";
+    need (Unix.close_process_in channel = Unix.WEXITED 0) "gzip cannot unpack it";
+    Buffer.contents found
+  end
+
 let decide printing path =
-  match read (parse (contents path)) with
+  match read (parse (unpacked path)) with
   | exception Outside what -> print_endline ("outside the verified fragment: " ^ what); 3
   | exception Unreadable what -> print_endline ("UNREADABLE: " ^ what ^ "."); 2
   | file when printing -> print file; 0
   | file when not (well_formed file.function0) -> print_endline "UNREADABLE: a node is malformed."; 2
   | file when check file ->
-      Printf.printf "TRUE: x is %s for the function in this file, of %d variables.\n"
+      Printf.printf "TRUE: x is %s, for the function in this file, of %d variables.\n"
         (match file.proof with
          | Near _ -> "near stationary"
          | Goldstein _ -> "Goldstein stationary"
-         | NearKKT _ -> "near a KKT point")
+         | NearKKT _ -> "near a KKT point"
+         | Refutation _ -> "not a minimum: f is lower at a point inside all limits")
         file.function0.dimension;
       (match file.proof with
        | Near _ when convex file.function0 ->

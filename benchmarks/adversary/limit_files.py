@@ -7,6 +7,7 @@ Constraints like to be degenerate: thin cones, |l|, products, forms that are opp
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Iterator
@@ -154,7 +155,7 @@ def _plus(rng: random.Random, document: Document, pivot: Row, d: int) -> None:
     points = [
         [q + Fraction(rng.randint(-8, 8), 32) for q in pivot] for _ in range(rng.choice([1, 2]))
     ]
-    name = rng.choice(["l1_box", "l1_box", "group_l2", "simplex"])
+    name = rng.choice(["l1_box", "l1_box", "group_l2", "simplex", "nuclear"])
     term: Document = {"name": name}
     if name == "l1_box":
         term["weight"] = texts(rng, [rng.choice([0, 1, Fraction(1, 2)]) for _ in pivot])
@@ -163,6 +164,21 @@ def _plus(rng: random.Random, document: Document, pivot: Row, d: int) -> None:
     elif name == "group_l2":
         term["groups"] = rng.choice([[list(range(d))], [[i] for i in range(d)], [[0]]])
         term["weight"] = texts(rng, [rng.choice([1, 2]) for _ in term["groups"]])
+    elif name == "nuclear":  # one row, one column, or a table that is not factorised
+        m = rng.choice([1, d, 2 if d % 2 == 0 else 1])
+        rows = [pivot[i : i + d // m] for i in range(0, d, d // m)]
+        sides = rows, [[Fraction(i == j) for j in range(d // m)] for i in range(d // m)]
+        if 1 in (m, d // m):
+            size = rng.choice([Fraction(1), Fraction(2), Fraction(1, 2)])
+            long, one = (
+                [[q / size] for q in pivot],
+                [[size + rng.choice([0, 0, Fraction(1, 2**40)])]],
+            )
+            sides = (one, long) if m == 1 else (long, one)
+        term |= {"rows": m, "columns": d // m, "weight": written(rng, rng.choice([1, 2, 3]))}
+        term |= {
+            side: [texts(rng, row) for row in rows] for side, rows in zip(("left", "right"), sides)
+        }
     else:
         pivot = [abs(q) for q in pivot]
         document["x"] = texts(rng, pivot)
@@ -315,6 +331,28 @@ def _multipliers(document: Document, y: Row, fails: list[str]) -> bool:
     return sure
 
 
+def _contracts(V: list[Row], w: Fraction) -> bool:
+    """Is no singular value above w? All principal minors of w^2 I - V'V are >= 0."""
+    columns = list(zip(*V))
+    gram = [[sum((a * b for a, b in zip(p, q)), Fraction(0)) for q in columns] for p in columns]
+    whole = [[w * w * (i == j) - g for j, g in enumerate(row)] for i, row in enumerate(gram)]
+
+    def minor(rows: tuple[int, ...], cols: tuple[int, ...]) -> Fraction:
+        if not rows:
+            return Fraction(1)
+        terms = (
+            (-1) ** k * whole[rows[0]][j] * minor(rows[1:], tuple(c for c in cols if c != j))
+            for k, j in enumerate(cols)
+        )
+        return sum(terms, Fraction(0))
+
+    places = range(len(columns))
+    sets = itertools.chain.from_iterable(
+        itertools.combinations(places, k + 1) for k in range(len(columns))
+    )
+    return all(minor(keep, keep) >= 0 for keep in sets)
+
+
 def _gap(term: Document, x: Row, v: Row) -> tuple[Fraction | None, Fraction]:
     """Return h(x) + h*(v) - <v, x>, the conjugate by going through corners; None if infinite."""
     zero = Fraction(0)
@@ -327,6 +365,16 @@ def _gap(term: Document, x: Row, v: Row) -> tuple[Fraction | None, Fraction]:
         top = rational(term["total"]) * max(v)
         return top - sum(a * b for a, b in zip(v, moved)), abs(missing)
     total = zero
+    if term["name"] == "nuclear":
+        left, right = ([rationals(row) for row in term[side]] for side in ("left", "right"))
+        n, w = term["columns"], rational(term["weight"])
+        if not _contracts([v[i : i + n] for i in range(0, len(v), n)], w):
+            return None, zero
+        whole = [sum((a * b for a, b in zip(p, q)), zero) for p in left for q in right]
+        miss = sum(((a - b) ** 2 for a, b in zip(x, whole)), zero) * min(len(left), n)
+        norms = sum((a * a for row in [*left, *right] for a in row), zero) / 2
+        gap = w * (norms + root_above(miss)) - sum(a * b for a, b in zip(v, x))
+        return max(gap, zero), zero
     if term["name"] == "l1_box":
         for a, b, w, low, up in zip(x, v, rationals(term["weight"]), term["lower"], term["upper"]):
             ends = [None if e is None else rational(e) for e in (low, up)]

@@ -92,7 +92,7 @@ def give_supports(rng: random.Random, document: Document, nodes: list[Any]) -> N
                 value = at[node.of[0]][row]
                 ends = [Fraction(*level) for level in node.levels]
                 t = rng.choice([*ends, value[0]]) if own.finite(value[0]) else Fraction(0)
-                steep = [own.derived(p) for p in own.polynomials(node)]
+                steep = [own.derived(p) for p in node.polynomials]
                 sides = [steep[sum(b < t for b in ends)], steep[sum(b <= t for b in ends)]]
                 slopes = [sum(c * t**j for j, c in enumerate(p)) for p in sides]
                 s = rng.choice([slopes[0], slopes[1], sum(slopes) / 2, sum(slopes) / 2])
@@ -165,7 +165,7 @@ def fill(rng: random.Random, document: Document, folder: Any) -> bool:
         growth = next((g for g in GROWTHS if total.at_least(g)), None)
         if growth is None or (reach is None and (growth < 0 or (growth == 0 and eps))):
             return False
-        plain, _ = own.Pass(nodes, y, r, {}).backward(len(nodes) - 1, [own.ipoint(Fraction(1))])
+        plain, _ = own.Pass(nodes, y, r, {}).backward(len(nodes) - 1, [own.point(Fraction(1))])
         convex = next((g for g in GROWTHS[:7] if plain.at_least(g)), None)
     except own.Refused:
         return False

@@ -244,19 +244,11 @@ def test_sums_and_products_of_intervals(kinds: tuple[bool, bool], checker: Any) 
             assert found.exact == all(kinds)
             truth = [[operation(a, b) for a in p for b in q] for p, q in zip(ends(u), ends(v))]
             assert ends(found) == [(min(t), max(t)) for t in truth]
-        squares = [
-            (F(0) if a <= 0 <= b else min(a * a, b * b), max(a * a, b * b)) for a, b in ends(u)
-        ]
-        found = ends(u.square())
-        assert all(a <= c and b >= d for (a, b), (c, d) in zip(found, squares))
-        assert all(a >= 0 for a, _ in found)
-        assert [b for _, b in found] == [b for _, b in squares]
+        for own, (a, b) in zip(checker.spans(u), ends(u)):
+            least = F(0) if a <= 0 <= b else min(a * a, b * b)
+            assert own.square() == (least, max(a * a, b * b))
         assert ends(u.take([4, 0, 0])) == [ends(u)[k] for k in (4, 0, 0)]
-        pairs = ends(u)
-        assert ends(u.totals(5)) == [(sum(a for a, _ in pairs), sum(b for _, b in pairs))]
-        sums = [tuple(map(sum, zip(*pairs[:2]))), tuple(map(sum, zip(*pairs[2:4])))]
-        assert ends(u.take(range(4)).totals(2)) == sums
-        assert ends(u.spread(2)) == [pair for pair in pairs for _ in range(2)]
+        assert ends(u.spread(2)) == [pair for pair in ends(u) for _ in range(2)]
 
 
 def test_long_denominators_are_rounded_outwards_where_that_is_allowed(checker: Any) -> None:
@@ -277,8 +269,9 @@ def test_integers_over_a_power_of_two_are_bounds(checker: Any) -> None:
     assert checker.root_of(9, 4, False) == checker.root_of(9, 4, True) == 3 * one // 2
     low, high = (checker.root_of(2, 1, up) for up in (False, True))
     assert (high - low, F(low, one) ** 2 < 2, F(high, one) ** 2 > 2) == (1, True, True)
-    assert checker.reciprocal(3, 1, True) - checker.reciprocal(3, 1, False) == 1
-    assert checker.reciprocal(1, 4, True) == checker.reciprocal(1, 4, False) == 4 * one
+    thirds = checker.rounded([checker.Span(F(1, 3), F(1, 3)), checker.Span(F(4), F(4))])
+    assert [b - a for a, b in zip(thirds.lo, thirds.hi)] == [1, 0]
+    assert [F(a, thirds.den) <= q for a, q in zip(thirds.lo, (F(1, 3), F(4)))] == [True, True]
     assert checker.exp_minus(0, 1, False) <= one <= checker.exp_minus(0, 1, True)
     assert (checker.exp_minus(2000, 1, False), checker.exp_minus(2000, 1, True)) == (0, 1)
     assert checker.atanh(0, False) <= 0 <= checker.atanh(0, True)
@@ -295,52 +288,59 @@ def test_integers_over_a_power_of_two_are_bounds(checker: Any) -> None:
             assert most - least < F(1, 2**300)
 
 
-def test_functions_of_intervals(checker: Any) -> None:
-    one = 1 << checker.Q
-    v = checker.Vec([1, 4, 9], [4, 4, 16], 4)
-    roots = ends(checker.monotone(v, checker.root_of))
-    assert roots == [(F(1, 2), F(1)), (F(1), F(1)), (F(3, 2), F(2))]
-    over = checker.monotone(v, checker.reciprocal, rising=False)
-    assert [(low <= a, b <= high) for (low, high), (a, b) in zip(
-        ends(over), [(F(1), F(4)), (F(1), F(1)), (F(1, 4), F(4, 9))]
-    )] == [(True, True)] * 3  # fmt: skip
-    assert all(high - low <= b - a + F(4, one) for (low, high), (a, b) in zip(
-        ends(over), [(F(1), F(4)), (F(1), F(1)), (F(1, 4), F(4, 9))]
-    ))  # fmt: skip
+def test_functions_of_rows_of_intervals(checker: Any) -> None:
+    """Whatever the numbers are, values and slopes are inside; ends of one variable are attained."""
+
+    def spans(*pairs: tuple[Any, Any]) -> list[Any]:
+        return [checker.Span(*(q if abs(q) == math.inf else F(q) for q in p)) for p in pairs]
+
+    value, (slope,) = checker.smooth_row("norm2", spans((F(1, 4), F(1))))
+    assert value == (F(1, 4), 1)
+    assert slope == (F(1, 4), 1)
+    assert checker.smooth_row("norm2", spans((3, 3), (-4, -4)))[0] == (5, 5)
+    assert checker.smooth_row("norm2", spans((-1, 2), (0, 0)))[1] == [(-1, 1)] * 2
+    value, (slope,) = checker.smooth_row("log", spans((2, math.inf)))
+    assert slope == (0, F(1, 2))
+    assert value[1] == math.inf
+    assert float(value[0]) == pytest.approx(math.log(2))
     for low in (0, -1):
         with pytest.raises(checker.Refused):
-            checker.monotone(checker.Vec([1, low], [1, 5], 4), checker.root_of)
-    assert ends(checker.monotone(checker.Vec([0], [4], 4), checker.root_of, least=-1)) == [(0, 1)]
-    powers, tops = checker.powers(checker.Vec([0, 3, 5, 4], [1, 3, 6, 4], 1), 2)
-    assert ends(tops) == [(3, 3), (6, 6)]
-    want = [(-3.0, -2.0), (0.0, 0.0), (-1.0, 0.0), (-2.0, -2.0)]
-    for (low, high), (a, b) in zip(ends(powers), want):
-        assert float(low) <= math.exp(a) * (1 + 1e-15)
-        assert math.exp(b) <= float(high) * (1 + 1e-15)
-        assert float(low) == pytest.approx(math.exp(a))
-        assert float(high) == pytest.approx(math.exp(b))
+            checker.smooth_row("log", spans((low, 5)))
+    value, shares = checker.smooth_row("logsumexp", spans((0, math.inf), (0, 0)))
+    assert [float(q) for q in shares[0] + shares[1]] == pytest.approx([0.5, 1.5])
+    assert value[1] == math.inf
+    value, (share,) = checker.smooth_row("logsumexp", spans((0, 0)))
+    assert value[0] <= 0 <= value[1]
+    assert share == (1, 1)
+    everything = spans((-math.inf, math.inf)) * 2
+    assert checker.smooth_row("logsumexp", everything) == ((-math.inf, math.inf), [(0, 1)] * 2)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        lo = rng.integers(-9, 10, 3).tolist()
+        pairs = [(a, a + b) for a, b in zip(lo, rng.integers(0, 6, 3).tolist())]
+        for op in ("norm2", "logsumexp"):
+            value, slopes = checker.smooth_row(op, spans(*pairs))
+            for u in itertools.product(*pairs):
+                size = math.hypot(*u) if op == "norm2" else math.log(sum(map(math.exp, u)))
+                parts = [math.exp(a - size) for a in u]
+                if op == "norm2":
+                    parts = [a / size if size else 0.0 for a in u]
+                for (low, high), q in zip([value, *slopes], [size, *parts]):
+                    assert float(low) - 1e-12 <= q <= float(high) + 1e-12
 
 
 def test_directions_of_rows(checker: Any) -> None:
+    """A row that is 0 and stays so has slope 0; a long one has its direction."""
     entries = [3, -4, 3 * 10**50, -4 * 10**50, 0, 0, -7, 0]
-    found = ends(checker.unit_rows(checker.Vec(entries, entries, 7), 2))
+    nodes = [checker.read_node({"op": "variable", "size": 8}, 0, [])]
+    norm = checker.read_node({"op": "norm2", "of": [0], "columns": 2}, 1, nodes)
+    start = checker.exact([F(1)] * 4)
+    (slopes,) = norm.backward(start, [None], checker.Vec(entries, entries, 7))
+    found = ends(slopes)
     for (low, high), truth in zip(found, [F(3, 5), F(-4, 5)] * 2):
         assert low <= truth <= high
         assert high - low < F(1, 2**300)
     assert found[4:] == [(0, 0), (0, 0), (-1, -1), (0, 0)]
-    assert ends(checker.unit_rows(checker.Vec([5, -9], [5, -9], 3), 1)) == [(1, 1), (-1, -1)]
-    # Of intervals: whatever the numbers are, their direction is inside.
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        lo = [int(a) for a in rng.integers(-9, 10, 3)]
-        hi = [a + int(b) for a, b in zip(lo, rng.integers(0, 6, 3))]
-        if all(a <= 0 <= b for a, b in zip(lo, hi)):
-            continue
-        found = ends(checker.unit_rows(checker.Vec(lo, hi, 5), 3))
-        for ends_ in itertools.product(*zip(lo, hi)):
-            length = math.hypot(*ends_)
-            for (low, high), a in zip(found, ends_):
-                assert float(low) - 1e-12 <= (a / length if length else 0.0) <= float(high) + 1e-12
 
 
 def test_series(checker: Any) -> None:

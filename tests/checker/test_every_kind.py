@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from benchmarks import browser_checker
 from benchmarks.adversary import limit_files, minimum_files, proof_files
+from benchmarks.differential import load_checker
 from jsonschema import Draft202012Validator
 from scipy.optimize import LinearConstraint
 
@@ -210,11 +211,54 @@ def test_a_constrained_run_leaves_as_a_proof_file(limits: Any, tmp_path: Path) -
     assert [code for code, _ in verdicts([document, moved])] == [0, 1]
 
 
-def test_a_term_of_singular_values_stays_inside(tmp_path: Path) -> None:
-    F = 0.5 * gs.sum_squares(gs.Variable(4) - np.ones(4))
-    res = gs.minimize(F, np.zeros(4), plus=gs.prox.nuclear(0.1, (2, 2)), eps=1e-3, delta=1e-3)
-    with pytest.raises(TypeError, match="nuclear"):
-        res.certificate.export(tmp_path / "proof", F)
+@pytest.mark.parametrize("shape", [(2, 2), (1, 6), (3, 2)])
+def test_a_term_of_singular_values(shape: tuple[int, int], tmp_path: Path) -> None:
+    """The nuclear norm is bounded by a factorisation, the singular values of v by elimination."""
+    target = np.random.default_rng(0).standard_normal(shape).ravel()
+    F = 0.5 * gs.sum_squares(gs.Variable(target.size) - target)
+    x0, term = np.zeros(target.size), gs.prox.nuclear(0.3, shape)
+    res = gs.minimize(F, x0, plus=term, eps=1e-3, delta=1e-3, rng=0)
+    document = json.loads(res.certificate.export(tmp_path / "proof", F).read_text())
+    own = document["term"]
+    lies = [
+        altered(document, "term", "weight", "1/4"),  # v has a singular value of about 0.3
+        altered(document, "term", "left", [["0"] * len(row) for row in own["left"]]),
+        altered(document, "term", "right", [["0x1p+3"] * len(row) for row in own["right"]]),
+        altered(document, "x", [str(k) for k in range(target.size)]),
+    ]
+    broken = [
+        altered(document, "term", "weight", "-1"), altered(document, "term", "rows", 7),
+        altered(document, "term", "left", own["left"][1:]),
+        altered(document, "term", "left", [row[1:] for row in own["left"]]),
+    ]  # fmt: skip
+    wanted = [0, *[1] * len(lies), *[2] * len(broken)]
+    assert [code for code, _ in verdicts([document, *lies, *broken])] == wanted
+
+
+def test_the_gap_of_the_nuclear_norm_is_never_too_small() -> None:
+    """Against singular values of NumPy: h(x) + h*(v) - <v, x>, or a refusal."""
+    own, rng = load_checker(), np.random.default_rng(1)
+    seen = 0
+    for _ in range(60):
+        m, n, k = (int(a) for a in rng.integers(1, 4, 3))
+        left, right, error = (rng.integers(-2, 3, s) for s in ((m, k), (n, k), (m, n)))
+        X, V = left @ right.T + error * int(rng.random() < 0.3), rng.integers(-1, 2, (m, n))
+        w = int(rng.integers(1, 4))
+        rows = {name: [[Fraction(int(a)) for a in row] for row in table]
+                for name, table in (("left", left), ("right", right))}  # fmt: skip
+        term = {"name": "nuclear", "rows": m, "columns": n, "weight": Fraction(w), **rows}
+        x, v = ([Fraction(int(a)) for a in table.ravel()] for table in (X, V))
+        inside = np.linalg.norm(V, 2) <= w + 1e-12
+        try:
+            gap, away = own.term_gap(term, x, v)
+        except own.Refused:
+            assert not inside
+            continue
+        seen += 1
+        assert inside
+        assert away == 0
+        assert gap >= w * np.linalg.norm(X, "nuc") - np.sum(V * X) - 1e-9
+    assert seen > 20
 
 
 def test_the_schema_holds_every_kind_and_nothing_broken() -> None:
@@ -406,3 +450,63 @@ def test_a_version_is_a_number() -> None:
     assert [
         code for code, _ in verdicts([altered(PLUS, "version", True), {**PLUS, "version": 3}])
     ] == [2, 2]
+
+
+def test_supports_of_what_f_does_not_depend_on_are_not_asked_about() -> None:
+    """c |x| + x^2 / 2 at 0 with a weight of 2, which is longer than 1: it matters where c does."""
+    size = {"op": "norm2", "of": [0], "columns": 1}
+    square = {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["0", "0", "1/2"]]}
+    held = [{"node": 1, "row": 0, "place": 0, "s": "2"}]
+    claims = []
+    for c in ("0", "1"):
+        times = {"op": "affine", "of": [1], "columns": 1, "width": 1, "rows": [[c]]}
+        nodes = [{"op": "variable", "size": 1}, size, times, square, {"op": "add", "of": [2, 3]}]
+        claims.append(minimum(nodes, ["0"], "1", growth="1", supports=held, eps="4", gap="16"))
+    codes = verdicts(claims)
+    assert [code for code, _ in codes] == [0, 1]
+    assert "longer than 1" in codes[1][1]
+
+
+def test_a_sharp_kink_of_curved_arguments() -> None:
+    """max(c x^2 + x, x^2 - x) on [-1, 1], from how sharply it rises at 0; v has c - 1 twice."""
+    square = {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["0", "0", "1"]]}
+    slopes = {"op": "affine", "of": [0], "columns": 1, "width": 1, "rows": [["1"], ["-1"]]}
+    held = [{"node": 5, "row": 0, "place": j, "s": "1/2"} for j in (0, 1)]
+    found = []
+    for c, bend, growth in (
+        ("1", "0", "4"), ("1", "0", "33/8"), ("3", "4", "4"), ("3", "3", "4"), ("3", "4", "33/8"),
+    ):  # fmt: skip
+        curves = {**slopes, "of": [1], "rows": [[c], ["1"]]}
+        nodes = [{"op": "variable", "size": 1}, square, slopes, curves,
+                 {"op": "add", "of": [2, 3]}, {"op": "max", "of": [4], "columns": 2}]  # fmt: skip
+        sharp = {"node": 5, "row": 0, "one": 0, "other": 1, "sigma": "1/2", "bend": bend}
+        found.append(minimum(nodes, ["0"], "1", growth=growth, supports=held, sharp=[sharp]))
+    codes = verdicts(found)
+    assert [code for code, _ in codes] == [0, 1, 0, 1, 1]
+    assert "bends more" in codes[3][1]
+
+
+def test_a_separation_stays_on_equalities() -> None:
+    """x_1 = x_2 besides: along (1, 1) the other constraint rises, along (0, 1) this one moves."""
+    line = {"op": "affine", "of": [0], "columns": 1, "width": 2, "rows": [["1", "-1"]]}
+    held = {"function": [X, line], "lower": "0", "upper": "0"}
+    document = altered(KKT, "constraints", [*KKT["constraints"], held])
+    both_ways = [altered(document, "evidence", "separation", v) for v in (["1", "1"], ["0", "1"])]
+    assert [code for code, _ in verdicts(both_ways)] == [0, 1]
+
+
+def test_what_is_used_twice_is_named_once(tmp_path: Path, capsys: Any) -> None:
+    """x_1 + x_2^2 in words, and with a square that is used twice."""
+    path, own = tmp_path / "proof.json", load_checker()
+    square = {"op": "multiply", "of": [0, 0]}
+    twice = [{"op": "variable", "size": 1}, square, {"op": "multiply", "of": [1, 1]}]
+    for function, x, words in (
+        (CURVED, ["0", "0"], "f(x) = (u1)^2 + x[0]\n  u1 = x[1]\n"),
+        (twice, ["0"], "f(x) = (u1)^2\n  u1 = (x)^2\n"),
+    ):
+        evidence = {"points": [x], "weights": ["1"]}
+        claim = {"kind": "goldstein", "eps": "1", "delta": "0"}
+        parts = {"claim": claim, "x": x, "function": function, "evidence": evidence}
+        path.write_text(json.dumps({**HEAD, **parts}))
+        assert own.main([str(path)]) == 0
+        assert words in capsys.readouterr().out

@@ -4,6 +4,7 @@ Where Coq can neither be found nor installed, all of this is skipped, and build.
 """
 
 import copy
+import gzip
 import json
 import random
 import shutil
@@ -86,6 +87,10 @@ BUGS = {
     "a multiplier away from its limit": (
         "match snd l with Some b => Qeq_bool b q | None => false end",
         "match snd l with Some b => true | None => false end",
+    ),
+    "a fall outside the constraints": (
+        "&& forallb (stays_inside d z) (constraints m)",
+        "&& true",
     ),
     "gradients that are left over": (
         "if all (all is_zero) rest then Some g else None",
@@ -203,6 +208,51 @@ def test_bounds_and_affine_constraints(built, tmp_path) -> None:
     assert said("claim", "eps", value="0") == 1
     kinked = [X_NODE, {"op": "max", "of": [0], "columns": 3}]
     assert said("constraints", 0, "function", value=kinked) == 3
+
+
+SQUARE = {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["0", "0", "1"]]}
+#: |w| at -3/2, and lower at 1/2 where w^2 <= 1/4; the kink of |w| is no obstacle.
+FALL = {
+    **SMALL, "version": 2, "x": ["-3/2"], "claim": {"kind": "refutation", "fall": "1"},
+    "evidence": {"point": ["1/2"]}, "bounds": {"lower": [None], "upper": ["1/2"]},
+    "constraints": [
+        {"function": [SMALL["function"][0], SQUARE], "lower": None, "upper": "1/4"},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lie", "code"),
+    [
+        ({}, 0), ({"evidence": {"point": ["0"]}}, 0), ({"x": ["-1"]}, 1),
+        ({"claim": {"kind": "refutation", "fall": "5/4"}}, 1),
+        ({"claim": {"kind": "refutation", "fall": "0"}}, 1),
+        ({"claim": {"kind": "refutation", "fall": "-1"}}, 1),
+        ({"evidence": {"point": ["3/2"]}}, 1), ({"evidence": {"point": ["-1"]}}, 1),
+        ({"bounds": {"lower": [None], "upper": ["1/4"]}}, 1), ({"version": 1}, 2),
+        ({"evidence": {"point": ["0", "0"]}}, 2), ({"constraints": {}}, 2),
+        ({"claim": {"kind": "minimum", "strict": True, "unique": False}}, 3),
+        ({"claim": {"kind": "plus"}}, 3),
+    ],
+)  # fmt: skip
+def test_refutations(lie, code, built, tmp_path) -> None:
+    path = tmp_path / "proof.json"
+    path.write_text(json.dumps(FALL | lie))
+    assert verdict(path)[0] == code
+    if code == 0:
+        printed = json.loads(verdict(path, "--print")[1])
+        assert plain(printed) == plain(FALL | lie)
+
+
+def test_compressed_files(built, tmp_path) -> None:
+    path, text = tmp_path / "proof.json.gz", json.dumps(SMALL).encode()
+    for lie, code in ((text, 0), (text.replace(b'"eps": "0"', b'"eps": "-1"'), 1), (b"{", 2)):
+        path.write_bytes(gzip.compress(lie))
+        assert verdict(path)[0] == code
+    path.write_bytes(gzip.compress(text)[:-9])
+    assert verdict(path)[0] == 2
+    path.write_bytes(gzip.compress(b" " * (2**26 + 1)))
+    assert verdict(path)[0] == 2
 
 
 # --- the reader: what is believed and not proved --------------------------------------------------

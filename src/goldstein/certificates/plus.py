@@ -169,10 +169,12 @@ class PlusCertificate(LaidOut):
         """The term as docs/proof_files.md has it."""
         record, d = self.term.to_record(), self.x.size
         if record["name"] == "nuclear":
-            raise InputTypeError(
-                "proof files know the terms l1, box, group_l2 and simplex; singular values, of "
-                "which gs.prox.nuclear is made, cannot be bounded by rationals alone."
-            )
+            # X is about LR', the sum of its singular values (|L|^2 + |R|^2)/2.
+            rows, columns = (int(n) for n in record["shape"])
+            U, s, W = np.linalg.svd(self.x.reshape(rows, columns), full_matrices=False)
+            sides = {"left": U * np.sqrt(s), "right": W.T * np.sqrt(s)}
+            numbers = texts({"weight": float(record["weight"]), **sides})
+            return {"name": "nuclear", "rows": rows, "columns": columns, **numbers}
 
         def each(name: str, default: float, size: int) -> Any:
             values = np.broadcast_to(np.asarray(record.get(name, default), dtype=float), (size,))
