@@ -26,9 +26,6 @@ GRACE, KEPT_GRACE = 2.0, 60.0
 #: What `meta["near"]` says where no near certificate was asked for.
 NOT_ASKED = "not asked for"
 
-#: A minimum is looked for in models of at most this many multiplications.
-MINIMUM_WORK = 20_000
-
 #: Values asked for again differ by no more than this part.
 SAME = 1e-9
 
@@ -51,6 +48,10 @@ class Options:
         Whether to look for a near certificate.
     kept : Store
         Where finished parts are kept.
+    minimum_work : int
+        A minimum is looked for in models of at most this many multiplications.
+    grace : float
+        Seconds that the proof of a minimum may take.
     """
 
     eps: float
@@ -62,6 +63,8 @@ class Options:
     max_time: float | None = None
     near: bool = True
     kept: Store = field(default_factory=lambda: NO_STORE)
+    minimum_work: int = 20_000
+    grace: float = GRACE
 
     @property
     def limits(self) -> list[Any]:
@@ -165,19 +168,20 @@ def whole_fit(options: Options, model: Any, fit: Callable[[], Fit]) -> Fit:
     found = options.kept.part(
         "whole", FIT, fit, options.limits, holds=lambda found: found.holds(model)
     )
-    return replace(found, minimum=minimum_of(model, found) if options.near else None)
+    return replace(found, minimum=minimum_of(model, found, options))
 
 
-def minimum_of(model: Any, fit: Fit) -> MinimumCertificate | None:
+def minimum_of(model: Any, fit: Fit, options: Options) -> MinimumCertificate | None:
     """Return a proof that the fit is a minimum, where the model is small and one is found."""
-    if not hasattr(model, "program"):  # rows in chunks are never in one place
+    # Rows in chunks are never in one place.
+    if not options.near or not hasattr(model, "program"):
         return None
     try:
         program = model.program()
-        if program.work > MINIMUM_WORK:
+        if program.work > options.minimum_work:
             return None
         pivot = fit.x.tolist() if fit.near is None else fit.near.exact_pivot
-        deadline = time.perf_counter() + GRACE
+        deadline = time.perf_counter() + options.grace
         found = prove_minimum(program, fit.x, pivot, deadline)
     except GoldsteinError:
         return None
