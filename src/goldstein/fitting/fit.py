@@ -50,8 +50,6 @@ class Options:
         Where finished parts are kept.
     minimum_work : int
         A minimum is looked for in models of at most this many multiplications.
-    grace : float
-        Seconds that the proof of a minimum may take.
     """
 
     eps: float
@@ -64,7 +62,6 @@ class Options:
     near: bool = True
     kept: Store = field(default_factory=lambda: NO_STORE)
     minimum_work: int = 20_000
-    grace: float = GRACE
 
     @property
     def limits(self) -> list[Any]:
@@ -181,7 +178,7 @@ def minimum_of(model: Any, fit: Fit, options: Options) -> MinimumCertificate | N
         if program.work > options.minimum_work:
             return None
         pivot = fit.x.tolist() if fit.near is None else fit.near.exact_pivot
-        deadline = time.perf_counter() + options.grace
+        deadline = time.perf_counter() + GRACE
         found = prove_minimum(program, fit.x, pivot, deadline)
     except GoldsteinError:
         return None

@@ -1,7 +1,7 @@
-"""Linear quantiles by linear programming (HiGHS): untrusted starts, which the checker decides about.
+"""Linear quantiles by linear programming (HiGHS): untrusted starts.
 
 The dual is solved, whose rows are the coefficients: max y'u with A'u = 0 and one bounded u per row
-of the data. Its multipliers are the coefficients; rows whose u is inside its bounds are met exactly.
+of the data. Its multipliers are the coefficients; rows with u inside its bounds are met exactly.
 """
 
 from __future__ import annotations

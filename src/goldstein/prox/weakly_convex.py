@@ -113,7 +113,7 @@ class WeaklyConvex:
 
 
 def mcp(weight: float, gamma: float = 3.0) -> WeaklyConvex:
-    """Return the minimax concave penalty weight |x| - x^2 / (2 gamma), constant beyond gamma weight.
+    """Return the minimax concave penalty weight |x| - x^2/(2 gamma), constant beyond gamma weight.
 
     Examples
     --------

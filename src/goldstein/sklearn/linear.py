@@ -23,9 +23,8 @@ from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator
 
-
-#: A minimum is looked for in models of at most this many multiplications, and for so many seconds.
-MINIMUM_WORK, MINIMUM_TIME = 200_000, 10.0
+#: A minimum is looked for in models of at most this many multiplications.
+MINIMUM_WORK = 200_000
 
 
 class Table(NamedTuple):
@@ -83,7 +82,7 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         self._prepare(table, np.random.default_rng(seed))
         options = Options(
             self.eps, self.delta, seed, max_calls=self.max_calls, max_time=self.max_time,
-            near=self.certificate == "near", minimum_work=MINIMUM_WORK, grace=MINIMUM_TIME,
+            near=self.certificate == "near", minimum_work=MINIMUM_WORK,
         )  # fmt: skip
         functions = self._functions(table)
         fits = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -146,7 +147,7 @@ class QuantileRegressor(ProvedLinear):
         total = loss(parts[0], float(levels[0]))
         for tau, c in zip(levels[1:], parts[1:]):
             total = total + loss(c, float(tau))
-        for low, high in zip(parts, parts[1:]):
+        for low, high in pairwise(parts):
             total = total + self._crossing * relu(table.A @ (low - high)).sum()
         return [total]
 
