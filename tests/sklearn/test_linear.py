@@ -63,14 +63,13 @@ def test_quantiles_are_global_minima() -> None:
 
 
 def test_quantiles_do_not_cross_and_the_price_is_proved() -> None:
-    rng = np.random.default_rng(1)
-    X = np.sort(rng.uniform(-1, 1, (30, 1)), axis=0)
-    y = X[:, 0] + (1.1 + X[:, 0]) * rng.standard_normal(30)
-    levels = [0.3, 0.4, 0.5]
+    rng = np.random.default_rng(2)
+    X, y = rng.uniform(-1, 1, (25, 1)), rng.standard_normal(25)
+    levels = [0.4, 0.5, 0.6]
     free = QuantileRegressor(levels, random_state=0).fit(X, y)
     kept = QuantileRegressor(levels, non_crossing=True, random_state=0).fit(X, y)
     hull = np.linspace(X.min(), X.max(), 50)[:, None]
-    assert np.diff(free.predict(hull)).min() < -1e-3
+    assert np.diff(free.predict(hull)).min() < -0.1
     assert np.diff(kept.predict(hull)).min() > -1e-12
     assert kept.objective_ > free.objective_
     assert holds(kept, X, y)

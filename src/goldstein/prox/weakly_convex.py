@@ -119,7 +119,7 @@ def mcp(weight: float, gamma: float = 3.0) -> WeaklyConvex:
     --------
     >>> h = mcp(1.0, 3.0)
     >>> h.value(np.array([1.0, 9.0])), h.prox(np.array([0.5, 2.0, 9.0]), 1.0)
-    (2.3333333333333335, array([0. , 1.5, 9. ]))
+    (2.333..., array([0. , 1.5, 9. ]))
     """
     return WeaklyConvex("mcp", float(weight), float(gamma))
 
