@@ -96,7 +96,7 @@ def plant(name: str) -> Plant:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    print("# Static output feedback for plants of COMPleib\n\n`python -m benchmarks.compleib`: four "
+    print("# Static output feedback for plants of COMPleib\n\nDefault: four "
           "starts, eps = delta = 1e-4. `stable` and `bound` are proofs in rationals, at norm "
           "(1 + 1e-6); `eps, delta` what the Goldstein certificate states of K.\n")  # fmt: skip
     print("| plant | states, controls, measurements | known | norm | all starts | stable | bound "
@@ -113,10 +113,12 @@ def main() -> None:
         spent = time.process_time() - t
         claims = [c is not None and c.verify(d.plant) for c in (d.stability, d.bound)]
         words = ["proved" if c else "no" for c in claims]
+        c = d.certificate
+        stationary = "none" if c is None else f"{c.eps:.1e}, {c.delta:.1e}"
         ends = ", ".join(f"{v:.4g}" for v in d.norms)
         print(
             f"| {name} | {size} | {KNOWN.get(name, '')} | {d.norm:.5g} | {ends} | {words[0]} | "
-            f"{words[1]} | {d.certificate.eps:.1e}, {d.certificate.delta:.1e} | "
+            f"{words[1]} | {stationary} | "
             f"{np.abs(d.K).max():.3g} | {spent:.1f} |", flush=True,
         )  # fmt: skip
 

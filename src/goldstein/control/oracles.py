@@ -15,12 +15,16 @@ from goldstein.oracles import Oracle
 #: Relative accuracy of the level-set method, and its most rounds.
 ACCURACY, ROUNDS = 1e-12, 60
 
+#: Eigenvalues this near to the imaginary axis, relative to their size, count as on it.
+NEAR_AXIS = 1e-5
+
 
 class _Eigenvalue(Oracle):
-    """The largest real part, or modulus, of the eigenvalues of a matrix of variables."""
+    """The largest real part, or modulus, of the eigenvalues of a matrix, but not below `floor`."""
 
-    def __init__(self, matrix_of: AffineMatrix, modulus: bool) -> None:
-        self.matrix_of, self.modulus, self.dim = matrix_of, modulus, matrix_of.dim
+    def __init__(self, matrix_of: AffineMatrix, modulus: bool, floor: float) -> None:
+        self.matrix_of, self.modulus, self.floor = matrix_of, modulus, floor
+        self.dim = matrix_of.dim
 
     @property
     def name(self) -> str:
@@ -28,12 +32,14 @@ class _Eigenvalue(Oracle):
 
     def value(self, x: Vector) -> float:
         values = np.linalg.eigvals(self.matrix_of(x))
-        return float((np.abs(values) if self.modulus else values.real).max())
+        return max(float((np.abs(values) if self.modulus else values.real).max()), self.floor)
 
     def gradient(self, y: Vector) -> Vector:
         M = self.matrix_of
         values, right = np.linalg.eig(M(y))
         j = int((np.abs(values) if self.modulus else values.real).argmax())
+        if (abs(values[j]) if self.modulus else values[j].real) < self.floor:
+            return np.zeros(self.dim)
         left = np.linalg.solve(right.T, np.eye(len(values))[j])  # left @ right[:, j] = 1
         turn = np.conj(values[j]) / abs(values[j]) if self.modulus and values[j] else 1.0
         table = np.real(turn * np.outer(left @ M.left, M.right @ right[:, j]))
@@ -41,8 +47,10 @@ class _Eigenvalue(Oracle):
         return answer
 
 
-def abscissa(matrix_of: AffineMatrix) -> Oracle:
+def abscissa(matrix_of: AffineMatrix, floor: float = -math.inf) -> Oracle:
     """Return the largest real part of the eigenvalues of M(x); negative: x' = M x is stable.
+
+    With a floor the function is constant where that is lower: stable enough.
 
     Examples
     --------
@@ -50,12 +58,12 @@ def abscissa(matrix_of: AffineMatrix) -> Oracle:
     >>> abscissa(plant.feedback()).value(np.array([-1.0]))
     -0.5
     """
-    return _Eigenvalue(matrix_of, modulus=False)
+    return _Eigenvalue(matrix_of, modulus=False, floor=floor)
 
 
-def radius(matrix_of: AffineMatrix) -> Oracle:
+def radius(matrix_of: AffineMatrix, floor: float = 0.0) -> Oracle:
     """Return the largest modulus of the eigenvalues of M(x); below 1: x+ = M x is stable."""
-    return _Eigenvalue(matrix_of, modulus=True)
+    return _Eigenvalue(matrix_of, modulus=True, floor=floor)
 
 
 class HInfNorm(Oracle):
@@ -152,12 +160,14 @@ def peak_gain(system: System) -> tuple[float, float]:
             [-C.T @ (C + D @ RDC), -(A + B @ RDC).T],
         ])  # fmt: skip
         found = np.linalg.eigvals(H)
-        size = 1e-8 * (1.0 + np.abs(found))
+        # One that is no crossing splits an interval and does no harm; a missed one would.
+        size = NEAR_AXIS * (1.0 + np.abs(found))
         crossings = np.sort(np.abs(found.imag[np.abs(found.real) <= size]))
         if not crossings.size:
             break
         edges = np.concatenate([[0.0], np.unique(crossings), [2.0 * crossings[-1] + 1.0]])
-        higher, at = max((largest_gain(system, w), w) for w in (edges[1:] + edges[:-1]) / 2.0)
+        places = np.concatenate([(edges[1:] + edges[:-1]) / 2.0, crossings])
+        higher, at = max((largest_gain(system, w), w) for w in places)
         if higher <= level:
             break
         best, where = higher, at

@@ -15,10 +15,14 @@ import numpy as np
 from scipy import linalg
 
 from goldstein.checker.arrays import Matrix
+from goldstein.control.oracles import peak_gain
 from goldstein.control.plant import Plant, System
 
 #: Bits that a matrix of a proof keeps: enough for the inequality, and few for the pivots.
 BITS = 40
+
+#: Parts of the room between norm and bound that the Riccati equation may use, as tried.
+SHARES = (0.5, 0.1, 0.9, 0.01)
 
 Exact = list[list[Fraction]]
 
@@ -145,11 +149,11 @@ def prove_stability(plant: Plant, K: Matrix) -> Stability | None:
 def prove_norm(plant: Plant, K: Matrix, gamma: float) -> NormBound | None:
     """Return a proof that the norm of the closed loop is below gamma, or None."""
     loop = plant.closed_loop(K)
-    for share in (1e-2, 1e-1, 1e-3, 1e-4, 1e-6, 1e-8):
+    if not np.linalg.eigvals(loop.A).real.max() < 0.0:
+        return None
+    for share in SHARES:
         P = _bounded_real(loop, gamma, share)
-        if P is None:
-            continue
-        for bits in (BITS, 52):
+        for bits in (BITS, 52) if P is not None else ():
             claim = NormBound(np.array(K), _rounded(P, bits), float(gamma))
             if claim.verify(plant):
                 return claim
@@ -158,22 +162,27 @@ def prove_norm(plant: Plant, K: Matrix, gamma: float) -> NormBound | None:
 
 def _bounded_real(system: System, gamma: float, share: float) -> Matrix | None:
     """Return P with room in the inequality: the Riccati solution for a slightly larger output."""
-    A, B, C, D = system
-    middle = math.sqrt(gamma)
-    B, C, D = B / middle, C / middle, D / gamma  # the norm is below 1 now
-    n, w = B.shape
-    # What may be added to C'C: a part of what the level leaves, tried from large to small.
-    room = share * 1e-6 * max(float(np.linalg.norm(C.T @ C, 2)), 1e-12)
-    R = D.T @ D - np.eye(w)
+    # In balanced coordinates; powers of two round nothing on the way back.
+    A, (scale, _) = linalg.matrix_balance(system.A, permute=False, separate=True)
+    size = math.sqrt(gamma)
+    B, C = system.B / scale[:, None] / size, system.C * scale / size
+    D = system.D / gamma  # the norm is below 1 now
+    # |w| gains 1e-6 of room; what may be added to C'C is a part of that.
+    one = np.eye(len(A))
+    inner = peak_gain(System(A, B, one, np.zeros(B.shape)))[0]
+    Q = C.T @ C + share * 1e-6 / max(inner, 1e-100) ** 2 * one
     try:
-        P = linalg.solve_continuous_are(A, B, C.T @ C + room * np.eye(n), R, s=C.T @ D)
+        P = linalg.solve_continuous_are(A, B, Q, D.T @ D - np.eye(B.shape[1]), s=C.T @ D)
     except (linalg.LinAlgError, ValueError):
         return None
-    return P if np.isfinite(P).all() else None
+    return P / scale / scale[:, None] if np.isfinite(P).all() else None
 
 
 def _rounded(P: Matrix, bits: int) -> Matrix:
-    """Return a symmetric matrix with few bits per entry, relative to the largest of its row."""
+    """Return a symmetric matrix with few bits per entry, relative to its rows and columns."""
     P = (P + P.T) / 2.0
-    unit = 2.0 ** (np.floor(np.log2(np.abs(P).max(initial=1e-300))) - bits)
-    return np.round(P / unit) * unit if bits < 52 else P
+    if bits >= 52:
+        return P
+    root = np.sqrt(np.maximum(np.abs(np.diag(P)), 1e-300))
+    unit = 2.0 ** (np.floor(np.log2(np.outer(root, root))) - bits)
+    return np.round(P / unit) * unit

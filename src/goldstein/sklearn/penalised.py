@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -164,11 +165,18 @@ class SparseRegressor(ProvedLinear):
     def _prepare(self, table: Table, rng: np.random.Generator) -> None:
         self._choose_threshold(table.y)
         before = self.__dict__.pop("_before", None)
+        zero = np.zeros(self.n_features_in_)
         if before is None:
             way = np.geomspace(max(self._least_for_zero(table), self.alpha), self.alpha, WAY)
-            c = np.zeros(self.n_features_in_)
+            ends = [self._descended(table, way, zero)]
         else:
-            way, c = np.array([self.alpha]), before
+            ends = [self._descended(table, [self.alpha], before)]
+        if self.penalty != "l1":  # not convex: the end depends on the start
+            ends.append(self._descended(table, [self.alpha], zero))
+        self._found: Vector = min(ends, key=self._functions(table)[0].value)
+
+    def _descended(self, table: Table, way: Iterable[float], c: Vector) -> Vector:
+        """Return the end of coordinate descent along decreasing penalties."""
         b = 0.0
         for alpha in way:
             for _ in range(1 if self.loss == "squared" else TURNS):
@@ -179,7 +187,7 @@ class SparseRegressor(ProvedLinear):
                 c, b = new, level - float(centre @ new)
                 if moved <= 1e-12 * max(1.0, float(np.abs(c).max())):
                     break
-        self._found: Vector = np.append(c, b) if self.fit_intercept else c
+        return np.append(c, b) if self.fit_intercept else c
 
     def _functions(self, table: Table) -> list[Expression]:
         theta = Variable(table.A.shape[1])
