@@ -55,7 +55,8 @@ _NAMES = {
     ],
 }  # fmt: skip
 _MODULES = [
-    "atoms", "calculus", "certificates", "control", "errors", "models", "problems", "prox", "solvers"
+    "atoms", "calculus", "certificates", "control", "errors", "models", "problems", "prox",
+    "solvers",
 ]  # fmt: skip
 #: Found as attributes too, but not by a star import, which would hide the package of that name.
 _ECOSYSTEMS = ["scipy"]

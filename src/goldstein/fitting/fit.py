@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate, MinimumCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
@@ -62,6 +63,11 @@ class Options:
     near: bool = True
     kept: Store = field(default_factory=lambda: NO_STORE)
     minimum_work: int = 20_000
+
+    @property
+    def targeted(self) -> bool:
+        """Whether a fit has ended where eps is reached."""
+        return True
 
     @property
     def limits(self) -> list[Any]:
@@ -168,6 +174,26 @@ def whole_fit(options: Options, model: Any, fit: Callable[[], Fit]) -> Fit:
     return replace(found, minimum=minimum_of(model, found, options))
 
 
+def best_start(
+    options: Options, model: Any, search: Callable[[int], Fit], score: Callable[[Fit], float]
+) -> Fit:
+    """Return the fit of lowest score among the starts; those that are kept are not made again."""
+
+    def kept_search(k: int) -> Fit:
+        return options.kept.part(
+            f"start-{k}", FIT, lambda: search(k), options.limits,
+            final=lambda fit: options.targeted and fit.goldstein.eps <= options.eps,
+            holds=lambda fit: fit.holds(model),
+        )  # fmt: skip
+
+    return search_from(range(options.n_init), kept_search, score)
+
+
+def generator_of(options: Options, k: int) -> np.random.Generator:
+    """Return what draws the k-th start: it depends on nothing that happened before."""
+    return np.random.default_rng([options.seed, k] if k else options.seed)
+
+
 def minimum_of(model: Any, fit: Fit, options: Options) -> MinimumCertificate | None:
     """Return a proof that the fit is a minimum, where the model is small and one is found."""
     # Rows in chunks are never in one place.
@@ -193,8 +219,18 @@ def noted(certificate: Any, near: str) -> Any:
     return replace(certificate, meta=meta, **fresh)
 
 
+def with_near(model: Any, fit: Fit, options: Options, begin: float) -> Fit:
+    """Return a fit with a near certificate, if one was asked for and found, or with a note."""
+    if not options.near:
+        return fit.concluded(None, NOT_ASKED)
+    if not hasattr(model, "program"):
+        return fit.concluded(None, "not tried: the exact proof needs all rows in one place")
+    deadline = options.proof_deadline(begin)
+    return fit.concluded(*near_or_note(model, fit.goldstein, options, deadline))
+
+
 def near_or_note(
-    model: Any, goldstein: GoldsteinCertificate, options: Options, deadline: float
+    model: Any, goldstein: Any, options: Options, deadline: float
 ) -> tuple[NearCertificate | None, str]:
     """Return a near certificate that is good enough, or None, and how the search ended."""
     eps, delta = options.eps, options.delta

@@ -18,7 +18,7 @@ from goldstein.calculus.expression import Expression
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError, NotCertifiableError
-from goldstein.fitting.fit import NOT_ASKED, Fit, Options, near_or_note, whole_fit
+from goldstein.fitting.fit import Fit, Options, whole_fit, with_near
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator
@@ -220,7 +220,4 @@ def proved(f: Expression, start: Vector, options: Options) -> Fit:
         result = uninterrupted(run)
         if result.certificate is not None:
             x, steps, claim = result.x, result.nit, result.certificate
-    fit = Fit(x, f.value(x), claim, None, steps)
-    if not options.near:
-        return fit.concluded(None, NOT_ASKED)
-    return fit.concluded(*near_or_note(f, claim, options, options.proof_deadline(begin)))
+    return with_near(f, Fit(x, f.value(x), claim, None, steps), options, begin)
