@@ -90,7 +90,6 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
             for f, at in zip(functions, self._starts(table))
         ]
         self._store(fits)
-        check.remember_parameters(self)
         check.warn_unless_reached(self, [fit.goldstein for fit in fits])
         return self
 
@@ -160,15 +159,9 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         worth = self.unit_**self._degree
         self.objective_ = worth * sum(fit.value for fit in fits)
         self.n_iter_ = max(1, *(fit.iterations for fit in fits))
-        self.certificates_ = [fit.near or fit.goldstein for fit in fits]
-        self.certificate_ = max(self.certificates_, key=lambda c: c.eps)
-        self.goldstein_stationarity_ = check.weakest([fit.goldstein for fit in fits])
-        self.near_stationarity_ = check.weakest([fit.near for fit in fits])
-        self.minima_ = [fit.minimum for fit in fits]
-        known = [m for m in self.minima_ if m is not None]
-        every = len(known) == len(fits)
-        self.minimum_ = max(known, key=lambda m: m.gap) if every else None
-        self.gap_ = worth * sum(m.gap for m in known) if every else None
+        self._remember_claims(fits)
+        if self.minimum_ is not None:
+            self.gap_ = worth * sum(m.gap for m in self.minima_)
 
     @property
     def _is_one(self) -> bool:

@@ -245,13 +245,8 @@ class _ReLUNet(ProvedEstimator):
         self.output_intercept_ = None if shift is None else np.array(shift)
         self.objective_ = fit.value
         self.n_iter_ = max(fit.iterations, 1)
-        self.certificate_ = fit.near or fit.goldstein
-        self.minimum_ = fit.minimum
-        self.gap_ = None if fit.minimum is None else fit.minimum.gap
-        self.goldstein_stationarity_ = (fit.goldstein.eps, fit.goldstein.delta)
-        self.near_stationarity_ = None if fit.near is None else (fit.near.eps, fit.near.delta)
+        self._remember_claims([fit])
         self._total, self._trained = total, train
-        check.remember_parameters(self)
         if not self.early_stopping:
             check.warn_unless_reached(self, [fit.goldstein])
 
