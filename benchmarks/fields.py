@@ -213,8 +213,8 @@ def networks() -> None:
     choices = {
         "ReLUNetClassifier()": {},
         "ridge=1e-3 (before)": {"ridge": 1e-3},
-        "ridge=1e-2": {"ridge": 1e-2},
         "ridge=3e-2": {"ridge": 3e-2},
+        "width=32": {"width": 32},
     }
     print("\n## Classification networks\n\nAccuracy on rightly labelled rows; `wrong` is the share "
           "of wrong training labels.\n")  # fmt: skip

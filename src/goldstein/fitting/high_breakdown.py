@@ -25,8 +25,7 @@ STEPS = 200
 def weighted_least_squares(A: Matrix, y: Vector, weights: Vector) -> Vector:
     """Return the least squares solution; the shortest where there are many."""
     root = np.sqrt(weights)
-    answer: Vector = np.linalg.lstsq(A * root[:, None], y * root, rcond=None)[0]
-    return answer
+    return np.asarray(np.linalg.lstsq(A * root[:, None], y * root, rcond=None)[0], dtype=np.float64)
 
 
 def smallest(residuals: Vector, weights: Vector, share: float) -> NDArray[np.intp]:
