@@ -104,6 +104,18 @@ def test_a_design_is_proved_and_the_proofs_refuse_lies() -> None:
     assert not Stability(100 * np.ones((2, 2)), d.stability.P).verify(system)
 
 
+def test_forged_sizes_and_numbers_are_refused() -> None:
+    """A matrix that is too small must not be compared with a part of the loop."""
+    system = Plant([[-1.0, 0.0], [0.0, 5.0]], [[1.0], [0.0]], [[1.0, 0.0]])  # unstable
+    for P in ([[1.0]], [[1.0, 0.0]], [[1.0], [0.0]], [[math.nan, 0.0], [0.0, 1.0]], np.eye(3)):
+        assert not Stability(np.zeros((1, 1)), np.array(P)).verify(system)
+        assert not NormBound(np.zeros((1, 1)), np.array(P), 1e9).verify(system)
+    good = Plant([[-1.0]], [[1.0]], [[1.0]])
+    assert Stability(np.zeros((1, 1)), np.eye(1)).verify(good)
+    assert not Stability(np.zeros((2, 1)), np.eye(1)).verify(good)
+    assert not NormBound(np.zeros((1, 1)), np.eye(1), math.inf).verify(good)
+
+
 def test_a_marginal_loop_is_not_proved_stable() -> None:
     oscillator = Plant([[0.0, 1.0], [-1.0, 0.0]], [[0.0], [1.0]], [[0.0, 1.0]])
     for P in (np.eye(2), [[2.0, 1.0], [1.0, 2.0]]):

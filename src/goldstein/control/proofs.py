@@ -36,6 +36,8 @@ class Stability:
 
     def verify(self, plant: Plant) -> bool:
         """Check both inequalities in rational arithmetic."""
+        if not _is_about(self, plant):
+            return False
         A = exact_loop(plant, self.K)[0]
         P = exact(self.P)
         left = product(transposed(A), P)
@@ -56,6 +58,8 @@ class NormBound:
 
     def verify(self, plant: Plant) -> bool:
         """Check both inequalities in rational arithmetic."""
+        if not (_is_about(self, plant) and 0.0 < self.gamma < math.inf):
+            return False
         A, B, C, D = exact_loop(plant, self.K)
         P, g = exact(self.P), Fraction(self.gamma)
         left, PB = product(transposed(A), P), product(P, B)
@@ -73,7 +77,14 @@ class NormBound:
                 total[n + i][n + w + j] = total[n + w + j][n + i] = -D[j][i]
         for i in range(n, n + w + z):
             total[i][i] = g
-        return g > 0 and is_symmetric(P) and is_positive(P) and is_positive(total)
+        return is_symmetric(P) and is_positive(P) and is_positive(total)
+
+
+def _is_about(claim: Stability | NormBound, plant: Plant) -> bool:
+    """Whether the matrices of a claim are finite and of the sizes of the plant."""
+    K, P = np.asarray(claim.K, dtype=float), np.asarray(claim.P, dtype=float)
+    sizes = K.shape == (plant.B.shape[1], len(plant.C)) and P.shape == plant.A.shape
+    return sizes and bool(np.isfinite(K).all() and np.isfinite(P).all())
 
 
 def exact(M: Any) -> Exact:
