@@ -3,7 +3,6 @@
 from goldstein import atoms as atoms
 from goldstein import calculus as calculus
 from goldstein import certificates as certificates
-from goldstein import control as control
 from goldstein import errors as errors
 from goldstein import models as models
 from goldstein import problems as problems
