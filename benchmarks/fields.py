@@ -95,9 +95,7 @@ def robust() -> None:
         "sm RLM Tukey": _Tukey,
     }
     methods = {**own, **peers}
-    print(
-        "\n## Robust regression\n\nMean absolute error on clean rows over that of the median.\n"
-    )
+    print("\n## Robust regression\n\nMean absolute error on clean rows over that of the median.\n")
     print("| data | rows x features | training | " + " | ".join(methods) + " |")
     print("|---" * (3 + len(methods)) + "|")
     proved = minima = fits = 0

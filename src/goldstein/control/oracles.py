@@ -39,7 +39,7 @@ class _Eigenvalue(Oracle):
         values, right = np.linalg.eig(M(y))
         j = int((np.abs(values) if self.modulus else values.real).argmax())
         if (abs(values[j]) if self.modulus else values[j].real) < self.floor:
-            return np.zeros(self.dim)
+            return np.zeros(M.dim)
         left = np.linalg.solve(right.T, np.eye(len(values))[j])  # left @ right[:, j] = 1
         turn = np.conj(values[j]) / abs(values[j]) if self.modulus and values[j] else 1.0
         table = np.real(turn * np.outer(left @ M.left, M.right @ right[:, j]))

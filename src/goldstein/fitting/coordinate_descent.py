@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.prox.weakly_convex import thresholded
@@ -44,7 +45,7 @@ def descend(gram: Matrix, pull: Vector, start: Vector, penalty: Penalty) -> Vect
     usable = np.flatnonzero(diagonal > 0.0)
     small = 1e-9 * max(1e-300, float(np.abs(pull).max(initial=0.0)))
 
-    def sweep(entries: Vector) -> float:
+    def sweep(entries: NDArray[np.intp]) -> float:
         largest = 0.0
         for j in entries:
             aim = c[j] - slope[j] / curve[j]
