@@ -164,7 +164,9 @@ def prove_norm(plant: Plant, K: Matrix, gamma: float) -> NormBound | None:
         return None
     for share in SHARES:
         P = _bounded_real(loop, gamma, share)
-        for bits in (BITS, 52) if P is not None else ():
+        if P is None:
+            continue
+        for bits in (BITS, 52):
             claim = NormBound(np.array(K), _rounded(P, bits), float(gamma))
             if claim.verify(plant):
                 return claim
