@@ -125,7 +125,7 @@ def synthesise(
     plant = plant.with_states(order)
     norm, seed = HInfNorm(plant, structure), seed_from(rng)
     draws = stream(seed, 0, "control")
-    first = np.zeros(norm.dim) if x0 is None else np.array(x0, dtype=float).ravel()
+    first = np.zeros(norm.loop.dim) if x0 is None else np.array(x0, dtype=float).ravel()
     points = [first, *(draws.standard_normal(norm.dim) for _ in range(starts - 1))]
     asked: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
     runs = []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from goldstein.api import certify, minimize
 from goldstein.api.starts import uninterrupted
@@ -33,6 +34,12 @@ class Table(NamedTuple):
     A: Matrix
     y: Vector
     weights: Vector
+
+    def residuals(self, c: Expression) -> Expression:
+        """Return y - A c."""
+        A: Any = self.A
+        y: Any = self.y
+        return y - A @ c
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +93,7 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         )  # fmt: skip
         functions = self._functions(table)
         fits = [
-            whole_fit(options, f, lambda f=f, at=at: proved(f, at, options))
+            whole_fit(options, f, partial(proved, f, at, options))
             for f, at in zip(functions, self._starts(table))
         ]
         self._store(fits)
@@ -138,7 +145,7 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         return Table(A, y / self.unit_, weights / weights.sum())
 
     def _seed(self) -> int:
-        return int(check.check_random_state(self.random_state).randint(2**31 - 1))
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _prepare(self, table: Table, rng: np.random.Generator) -> None:
         """Decide what the data decide before the coefficients."""
@@ -153,7 +160,9 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         d = self.n_features_in_
         rows = np.concatenate([fit.x for fit in fits]).reshape(-1, d + bool(self.fit_intercept))
         self.coef_ = rows[:, :d] * self.unit_ / self.units_
-        self.intercept_ = rows[:, d] * self.unit_ if self.fit_intercept else np.zeros(len(rows))
+        self.intercept_: Any = (
+            rows[:, d] * self.unit_ if self.fit_intercept else np.zeros(len(rows))
+        )
         if self._is_one:
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         worth = self.unit_**self._degree
@@ -181,7 +190,7 @@ def _power_of_two(values: Vector) -> float:
     return float(2.0 ** round(np.log2(size))) if 1e-100 < size < 1e100 else 1.0
 
 
-def weighted_sum(weights: Vector, losses: Expression) -> Expression:
+def weighted_sum(weights: Any, losses: Expression) -> Expression:
     """Return the weighted mean of losses; equal weights are one factor."""
     equal = bool((weights == weights[0]).all())
     return float(weights[0]) * losses.sum() if equal else weights @ losses

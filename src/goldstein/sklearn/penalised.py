@@ -191,7 +191,7 @@ class SparseRegressor(ProvedLinear):
 
     def _functions(self, table: Table) -> list[Expression]:
         theta = Variable(table.A.shape[1])
-        r, c = table.y - table.A @ theta, theta[: self.n_features_in_]
+        r, c = table.residuals(theta), theta[: self.n_features_in_]
         loss = 0.5 * square(r) if self.loss == "squared" else huber(r, self.threshold_)
         own = self._penalty(self.alpha)
         if self.penalty == "l1":

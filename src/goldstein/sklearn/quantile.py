@@ -134,10 +134,11 @@ class QuantileRegressor(ProvedLinear):
 
     def _functions(self, table: Table) -> list[Expression]:
         p, levels = table.A.shape[1], self._levels
-        price = self._price(p)[: len(self.units_)]
+        price: Any = self._price(p)[: len(self.units_)]
+        A: Any = table.A
 
         def loss(c: Expression, tau: float) -> Expression:
-            mean = weighted_sum(table.weights, pinball(table.y - table.A @ c, tau))
+            mean = weighted_sum(table.weights, pinball(table.residuals(c), tau))
             return mean + norm1(price * c[: len(price)]) if price.any() else mean
 
         if not self._joint:
@@ -148,7 +149,7 @@ class QuantileRegressor(ProvedLinear):
         for tau, c in zip(levels[1:], parts[1:]):
             total = total + loss(c, float(tau))
         for low, high in pairwise(parts):
-            total = total + self._crossing * relu(table.A @ (low - high)).sum()
+            total = total + self._crossing * relu(A @ (low - high)).sum()
         return [total]
 
     def _starts(self, table: Table) -> list[Vector]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -142,7 +142,7 @@ class RobustRegressor(ProvedLinear):
             self._found = ends[int(np.argmin(losses))]
 
     def _functions(self, table: Table) -> list[Expression]:
-        residuals = table.y - table.A @ Variable(table.A.shape[1])
+        residuals = table.residuals(Variable(table.A.shape[1]))
         if self.loss == "absolute":
             return [weighted_sum(table.weights, absolute(residuals))]
         if self.loss == "trimmed":
@@ -170,6 +170,6 @@ def tukey(u: Expression, c: float) -> Expression:
     array([0.38541667, 0.66666667])
     """
     k = Fraction(c) ** 2
-    middle = [0, 0, Fraction(1, 2), 0, -1 / (2 * k), 0, 1 / (6 * k * k)]
+    middle: list[Any] = [0, 0, Fraction(1, 2), 0, -1 / (2 * k), 0, 1 / (6 * k * k)]
     pieces = [[k / 6], middle, [k / 6]]
     return Elementwise(PiecewisePolynomial("tukey", [-Fraction(c), Fraction(c)], pieces), u)
