@@ -47,6 +47,7 @@ PAGES = [
     DOCS / "coming_from.md",
     *sorted((DOCS / "tutorials").glob("*.md")),
     DOCS / "prox.md",
+    DOCS / "in_your_field.md",
     DOCS / "minimum.md",
     DOCS / "no_gradient.md",
 ]

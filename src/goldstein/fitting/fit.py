@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate, MinimumCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
@@ -26,9 +27,6 @@ GRACE, KEPT_GRACE = 2.0, 60.0
 
 #: What `meta["near"]` says where no near certificate was asked for.
 NOT_ASKED = "not asked for"
-
-#: A minimum is looked for in models of at most this many multiplications.
-MINIMUM_WORK = 20_000
 
 #: Values asked for again differ by no more than this part.
 SAME = 1e-9
@@ -52,6 +50,8 @@ class Options:
         Whether to look for a near certificate.
     kept : Store
         Where finished parts are kept.
+    minimum_work : int
+        A minimum is looked for in models of at most this many multiplications.
     """
 
     eps: float
@@ -63,6 +63,12 @@ class Options:
     max_time: float | None = None
     near: bool = True
     kept: Store = field(default_factory=lambda: NO_STORE)
+    minimum_work: int = 20_000
+
+    @property
+    def targeted(self) -> bool:
+        """Whether a fit has ended where eps is reached."""
+        return True
 
     @property
     def limits(self) -> list[Any]:
@@ -166,16 +172,37 @@ def whole_fit(options: Options, model: Any, fit: Callable[[], Fit]) -> Fit:
     found = options.kept.part(
         "whole", FIT, fit, options.limits, holds=lambda found: found.holds(model)
     )
-    return replace(found, minimum=minimum_of(model, found) if options.near else None)
+    return replace(found, minimum=minimum_of(model, found, options))
 
 
-def minimum_of(model: Any, fit: Fit) -> MinimumCertificate | None:
+def best_start(
+    options: Options, model: Any, search: Callable[[int], Fit], score: Callable[[Fit], float]
+) -> Fit:
+    """Return the fit of lowest score among the starts; those that are kept are not made again."""
+
+    def kept_search(k: int) -> Fit:
+        return options.kept.part(
+            f"start-{k}", FIT, lambda: search(k), options.limits,
+            final=lambda fit: options.targeted and fit.goldstein.eps <= options.eps,
+            holds=lambda fit: fit.holds(model),
+        )  # fmt: skip
+
+    return search_from(range(options.n_init), kept_search, score)
+
+
+def generator_of(options: Options, k: int) -> np.random.Generator:
+    """Return what draws the k-th start: it depends on nothing that happened before."""
+    return np.random.default_rng([options.seed, k] if k else options.seed)
+
+
+def minimum_of(model: Any, fit: Fit, options: Options) -> MinimumCertificate | None:
     """Return a proof that the fit is a minimum, where the model is small and one is found."""
-    if not hasattr(model, "program"):  # rows in chunks are never in one place
+    # Rows in chunks are never in one place.
+    if not options.near or not hasattr(model, "program"):
         return None
     try:
         program = model.program()
-        if program.work > MINIMUM_WORK:
+        if program.work > options.minimum_work:
             return None
         pivot = fit.x.tolist() if fit.near is None else fit.near.exact_pivot
         deadline = time.perf_counter() + GRACE
@@ -193,8 +220,18 @@ def noted(certificate: Any, near: str) -> Any:
     return replace(certificate, meta=meta, **fresh)
 
 
+def with_near(model: Any, fit: Fit, options: Options, begin: float) -> Fit:
+    """Return a fit with a near certificate, if one was asked for and found, or with a note."""
+    if not options.near:
+        return fit.concluded(None, NOT_ASKED)
+    if not hasattr(model, "program"):
+        return fit.concluded(None, "not tried: the exact proof needs all rows in one place")
+    deadline = options.proof_deadline(begin)
+    return fit.concluded(*near_or_note(model, fit.goldstein, options, deadline))
+
+
 def near_or_note(
-    model: Any, goldstein: GoldsteinCertificate, options: Options, deadline: float
+    model: Any, goldstein: Any, options: Options, deadline: float
 ) -> tuple[NearCertificate | None, str]:
     """Return a near certificate that is good enough, or None, and how the search ended."""
     eps, delta = options.eps, options.delta

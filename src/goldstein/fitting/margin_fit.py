@@ -19,7 +19,7 @@ from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.construction.goldstein_claim import Construction
 from goldstein.errors import KinkError, NotCertifiableError, OutOfBudget
-from goldstein.fitting.fit import NOT_ASKED, Fit, Options, near_or_note, noted
+from goldstein.fitting.fit import NOT_ASKED, Fit, Options, generator_of, near_or_note, noted
 from goldstein.fitting.margin_finish import DENSE_LIMIT, dense, dispensable, distinct_rows
 from goldstein.fitting.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
 from goldstein.fitting.margin_rowspace import least_norm, row_space
@@ -28,7 +28,6 @@ from goldstein.models.margin_svm import MarginSVM
 from goldstein.numerics.ball import smallest_delta
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import point_on
-from goldstein.numerics.streams import is_state
 from goldstein.storage.codec import Arrays
 from goldstein.storage.folder import Form
 
@@ -216,20 +215,18 @@ CALLS_WHEN_LARGE = 200
 SCALINGS = (2, 4, 8, 16)
 
 
-def _write(found: tuple[LocalMinimum, Any]) -> tuple[Arrays, dict[str, Any]]:
-    place, rng = found
+def _write(place: LocalMinimum) -> tuple[Arrays, dict[str, Any]]:
     arrays: Arrays = {"v": place.v, "active": place.active, "shares": place.shares}
-    return arrays, {"iterations": place.iterations, "passes": place.passes, "rng": rng}
+    return arrays, {"iterations": place.iterations, "passes": place.passes}
 
 
-def _read(arrays: Arrays, fields: dict[str, Any]) -> tuple[LocalMinimum, Any]:
+def _read(arrays: Arrays, fields: dict[str, Any]) -> LocalMinimum:
     active = arrays["active"].astype(np.intp)
     counts = fields["iterations"], fields["passes"]
-    place = LocalMinimum(arrays["v"], active, arrays["shares"], *map(int, counts))
-    return place, fields["rng"]
+    return LocalMinimum(arrays["v"], active, arrays["shares"], *map(int, counts))
 
 
-def _fits(problem: MarginProblem, place: LocalMinimum, state: Any) -> bool:
+def _fits(problem: MarginProblem, place: LocalMinimum) -> bool:
     """Whether a recalled search can be one of this problem; nothing else of it is believed."""
     rows, shares = place.active, place.shares
     return (
@@ -237,11 +234,10 @@ def _fits(problem: MarginProblem, place: LocalMinimum, state: Any) -> bool:
         and bool(np.isfinite(place.v).all() and np.isfinite(shares).all())
         and rows.shape == shares.shape == (rows.size,)
         and bool(((rows >= 0) & (rows < problem.rows)).all())
-        and is_state(state)
     )
 
 
-#: The end of one search, and the state of the generator that draws for the next one.
+#: The end of one search.
 _SEARCH = Form("margin search", _write, _read)
 
 
@@ -355,23 +351,20 @@ def _best_start(problem: MarginProblem, options: Options) -> LocalMinimum:
         begin = None if start is None else span.coordinates(start)
         found = _best_start(span.problem, replace(options, start=begin))
         return replace(found, v=span.lift(found.v))
-    rng = np.random.default_rng(options.seed)
-    minimum = partial(minimise_margin, rng=rng, eps=options.eps, delta=options.delta)
 
-    def search(k: int) -> tuple[LocalMinimum, Any]:
-        begin = start
+    def search(k: int) -> LocalMinimum:
+        rng, begin = generator_of(options, k), start
+        minimum = partial(minimise_margin, rng=rng, eps=options.eps, delta=options.delta)
         if k:
             # A path on few rows ends elsewhere; with luck these rows are clean.
             size = min(problem.rows, max(2 * problem.dim, problem.rows // 4, 2))
             few = problem.take(np.sort(rng.choice(problem.rows, size, replace=False)))
             begin = minimum(few).v
-        return minimum(problem, start=begin), rng.bit_generator.state
+        return minimum(problem, start=begin)
 
     def kept_search(k: int) -> LocalMinimum:
-        found, state = options.kept.part(
-            f"start-{k}", _SEARCH, lambda: search(k), holds=lambda found: _fits(problem, *found)
+        return options.kept.part(
+            f"start-{k}", _SEARCH, lambda: search(k), holds=lambda place: _fits(problem, place)
         )
-        rng.bit_generator.state = state
-        return found
 
     return search_from(range(options.n_init), kept_search, lambda found: problem.value(found.v))

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize as smooth_minimize
 
 from goldstein.api import certify, minimize
-from goldstein.api.starts import search_from, uninterrupted
+from goldstein.api.starts import uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
-from goldstein.fitting.fit import NOT_ASKED, Fit, Options, near_or_note
+from goldstein.fitting.fit import Fit, Options, best_start, generator_of, with_near
 from goldstein.models.margin_problem import Smoothing
 from goldstein.models.margin_svm import MulticlassMargin
-from goldstein.numerics.streams import is_state
 from goldstein.result import Result
-from goldstein.storage.codec import Arrays
-from goldstein.storage.folder import Form
-from goldstein.storage.records import result_from_record, result_record
 
 #: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which
 #: is convex; then the flat part moves in; then the rounding shrinks.
@@ -38,27 +34,6 @@ SHORT_PATH = [(width, give) for width, give in PATH if give == 0.0]
 STEPS = 100
 
 
-class Search(NamedTuple):
-    """The end of one search, its steps, and the state of the generator for the next one."""
-
-    result: Result
-    steps: int
-    rng: Any
-
-
-def _write(found: Search) -> tuple[Arrays, dict[str, Any]]:
-    arrays, fields = result_record(found.result)
-    return arrays, {"result": fields, "steps": found.steps, "rng": found.rng}
-
-
-def _read(arrays: Arrays, fields: dict[str, Any]) -> Search:
-    result = result_from_record(arrays, fields["result"])
-    return Search(result, int(fields["steps"]), fields["rng"])
-
-
-_SEARCH = Form("native search", _write, _read)
-
-
 def fit_native(model: MulticlassMargin, merged: MulticlassMargin, options: Options) -> Fit:
     """Return the best local minimiser of the searches, with its certificates.
 
@@ -71,41 +46,25 @@ def fit_native(model: MulticlassMargin, merged: MulticlassMargin, options: Optio
     options : Options
     """
     begin = time.perf_counter()
-    kept, rng = options.kept, np.random.default_rng(options.seed)
     limits: dict[str, Any] = {
         "eps": options.eps, "delta": options.delta, "rng": options.seed,
         "max_calls": options.max_calls,
     }  # fmt: skip
 
-    def search(k: int) -> Search:
+    def search(k: int) -> Fit:
         path = PATH if options.start is None or k else SHORT_PATH
-        theta, steps = _follow(merged, path, merged.start(rng) if k else options.start)
+        start = merged.start(generator_of(options, k)) if k else options.start
+        theta, steps = _follow(merged, path, start)
         run = minimize(
             merged, theta, max_time=options.time_left(options.begin(begin)),
-            checkpoint=kept.journal(f"start-{k}"), **limits,
+            checkpoint=options.kept.journal(f"start-{k}"), **limits,
         )  # fmt: skip
         result = uninterrupted(run)
-        return Search(result, steps + result.nit, rng.bit_generator.state)
+        goldstein = _certificate(model, result) or certify(model, result.x, **limits)
+        return Fit(result.x, model.value(result.x), goldstein, None, steps + result.nit)
 
-    def kept_search(k: int) -> Search:
-        found = kept.part(
-            f"start-{k}", _SEARCH, lambda: search(k), options.limits,
-            lambda found: found.result.success,
-            lambda found: np.shape(found.result.x) == (merged.variable.size,)
-            and bool(np.isfinite(found.result.x).all())
-            and is_state(found.rng),
-        )  # fmt: skip
-        rng.bit_generator.state = found.rng
-        return found
-
-    best = search_from(range(options.n_init), kept_search, lambda found: found.result.fun)
-    x = best.result.x
-    goldstein = _certificate(model, best.result) or certify(model, x, **limits)
-    fit = Fit(x, model.value(x), goldstein, None, best.steps)
-    if not options.near:
-        return fit.concluded(None, NOT_ASKED)
-    deadline = options.proof_deadline(options.begin(begin))
-    return fit.concluded(*near_or_note(model, goldstein, options, deadline))
+    best = best_start(options, model, search, lambda fit: fit.value)
+    return with_near(model, best, options, options.begin(begin))
 
 
 def _certificate(model: MulticlassMargin, result: Result) -> GoldsteinCertificate | None:

@@ -11,5 +11,11 @@ except ImportError as missing:
 
 from goldstein.sklearn.margin_svc import RhoMarginSVC
 from goldstein.sklearn.networks import ReLUNetClassifier, ReLUNetRegressor
+from goldstein.sklearn.penalised import SparseRegressor
+from goldstein.sklearn.quantile import QuantileRegressor
+from goldstein.sklearn.robust import RobustRegressor
 
-__all__ = ["ReLUNetClassifier", "ReLUNetRegressor", "RhoMarginSVC"]
+__all__ = [
+    "QuantileRegressor", "ReLUNetClassifier", "ReLUNetRegressor", "RhoMarginSVC", "RobustRegressor",
+    "SparseRegressor",
+]  # fmt: skip

@@ -93,6 +93,20 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} features as input."
             )
 
+    def _remember_claims(self, fits: list[Any]) -> None:
+        """Keep what was proved of the machines, and the weakest of it; and the parameters."""
+        goldstein = [fit.goldstein for fit in fits]
+        self.certificates_ = [fit.near or fit.goldstein for fit in fits]
+        self.goldstein_stationarity_ = weakest(goldstein)
+        self.near_stationarity_ = weakest([fit.near for fit in fits])
+        weak = [fit.goldstein for fit in fits if fit.near is None] or self.certificates_
+        self.certificate_ = max(weak, key=lambda c: c.eps)
+        self.minima_ = [fit.minimum for fit in fits]
+        every = all(m is not None for m in self.minima_)
+        self.minimum_ = max(self.minima_, key=lambda m: m.gap) if every else None
+        self.gap_ = None if self.minimum_ is None else self.minimum_.gap
+        remember_parameters(self)
+
     def _class_numbers(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[np.intp], Vector]:
         """Return the numbers of the classes, and the weights times the class weights."""
         unknown = ~np.isin(y, self.classes_)

@@ -391,19 +391,8 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         self.intercept_ = V[:, d].copy() if self.fit_intercept else np.zeros(len(V))
         self.objective_ = self.C_ * total * sum(fit.value for fit in fits)
         self.n_iter_ = max(fit.iterations for fit in fits)
-        self.certificates_ = [fit.near or fit.goldstein for fit in fits]
-        self.goldstein_stationarity_ = check.weakest([fit.goldstein for fit in fits])
-        self.near_stationarity_ = check.weakest([fit.near for fit in fits])
-        self.certificate_ = max(
-            [fit.goldstein for fit in fits if fit.near is None] or self.certificates_,
-            key=lambda c: c.eps,
-        )
-        minima = [fit.minimum for fit in fits]
-        known = [m for m in minima if m is not None]
-        self.minimum_ = max(known, key=lambda m: m.gap) if len(known) == len(fits) else None
-        self.gap_ = None if self.minimum_ is None else self.minimum_.gap
+        self._remember_claims(fits)
         self.outliers_ = self._own_margin(X, y) < self.shift_
-        check.remember_parameters(self)
         check.warn_unless_reached(self, [fit.goldstein for fit in fits])
 
     def _own_margin(self, X: Any, y: NDArray[Any]) -> Vector:

@@ -1,0 +1,158 @@
+"""Starts of robust regression with high breakdown: elemental subsets, concentration, scales.
+
+Half of the rows may be arbitrarily wrong: fits of few random rows, of which some are clean, are
+improved on the rows that they explain best (Rousseeuw and Van Driessen 2006), and the scale is that
+of the middle half of the residuals (Rousseeuw and Yohai 1984).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from goldstein.checker.arrays import Matrix, Vector
+
+#: Tukey's constant with a breakdown of one half; 1.5476 makes the scale right for normal errors.
+HALF = 1.5476
+
+#: Steps of reweighted least squares.
+STEPS = 200
+
+
+def weighted_least_squares(A: Matrix, y: Vector, weights: Vector) -> Vector:
+    """Return the least squares solution; the shortest where there are many."""
+    root = np.sqrt(weights)
+    return np.asarray(np.linalg.lstsq(A * root[:, None], y * root, rcond=None)[0], dtype=np.float64)
+
+
+def smallest(residuals: Vector, weights: Vector, share: float) -> NDArray[np.intp]:
+    """Return the rows of the smallest residuals that together have a share of the weight."""
+    order = np.argsort(np.abs(residuals), kind="stable")
+    reached = np.cumsum(weights[order])
+    enough = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
+    return order[: enough + 1]
+
+
+def concentrated(
+    A: Matrix, y: Vector, weights: Vector, theta: Vector, share: float, steps: int
+) -> tuple[Vector, float]:
+    """Fit again and again to the rows that are explained best; return also the trimmed loss."""
+    kept: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+    for _ in range(steps):
+        new = np.sort(smallest(y - A @ theta, weights, share))
+        if np.array_equal(new, kept):
+            break
+        kept = new
+        theta = weighted_least_squares(A[kept], y[kept], weights[kept])
+    r = y - A @ theta
+    kept = smallest(r, weights, share)
+    return theta, float(weights[kept] @ r[kept] ** 2)
+
+
+def trimmed_starts(
+    A: Matrix, y: Vector, weights: Vector, share: float, tries: int, rng: np.random.Generator
+) -> list[Vector]:
+    """Return the best ends of concentration steps from random subsets, the lowest loss first."""
+    n, p = A.shape
+    starts = [weighted_least_squares(A, y, weights)]
+    for _ in range(tries):
+        rows = rng.choice(n, min(p, n), replace=False)
+        starts.append(np.linalg.lstsq(A[rows], y[rows], rcond=None)[0])
+    short = [concentrated(A, y, weights, theta, share, 2) for theta in starts]
+    short.sort(key=lambda found: found[1])
+    ends = [concentrated(A, y, weights, theta, share, STEPS) for theta, _ in short[:10]]
+    return [theta for theta, _ in sorted(ends, key=lambda found: found[1])]
+
+
+class RobustLoss(NamedTuple):
+    """A loss of residuals in units of their scale: values, slopes, curvatures."""
+
+    value: Callable[[Vector, float], Vector]
+    slope: Callable[[Vector, float], Vector]
+    bend: Callable[[Vector, float], Vector]
+
+
+def _inside(u: Vector, c: float) -> Vector:
+    return np.maximum(1.0 - (u / c) ** 2, 0.0)
+
+
+TUKEY = RobustLoss(
+    lambda u, c: c * c / 6.0 * (1.0 - _inside(u, c) ** 3),
+    lambda u, c: u * _inside(u, c) ** 2,
+    lambda u, c: _inside(u, c) * (1.0 - 5.0 * (u / c) ** 2),
+)
+HUBER = RobustLoss(
+    lambda u, c: np.where(np.abs(u) <= c, 0.5 * u * u, c * (np.abs(u) - 0.5 * c)),
+    lambda u, c: np.clip(u, -c, c),
+    lambda u, c: (np.abs(u) <= c).astype(np.float64),
+)
+
+
+def s_scale(residuals: Vector, weights: Vector, start: float | None = None) -> float:
+    """Return the s for which the mean of Tukey's loss of residuals / s is half of its bound."""
+    shares, size = weights / weights.sum(), np.abs(residuals)
+    order = np.argsort(size, kind="stable")
+    middle = size[order][np.searchsorted(np.cumsum(shares[order]), 0.5)]
+    s = float(start or middle / 0.6745)
+    for _ in range(STEPS):
+        if s <= 0.0:
+            break
+        ratio = float(shares @ TUKEY.value(residuals / s, HALF)) / (HALF * HALF / 12.0)
+        s *= ratio**0.5
+        if abs(ratio - 1.0) < 1e-12:
+            break
+    return s
+
+
+def reweighted(
+    A: Matrix, y: Vector, weights: Vector, theta: Vector, loss: RobustLoss, c: float
+) -> Vector:
+    """Lower the mean loss of residuals: reweighted least squares, then Newton steps."""
+    for _ in range(STEPS):
+        r = y - A @ theta
+        pull = weights * np.divide(loss.slope(r, c), r, out=np.ones_like(r), where=r != 0.0)
+        if np.count_nonzero(pull) < A.shape[1]:
+            return theta
+        new = weighted_least_squares(A, y, pull)
+        moved = float(np.abs(new - theta).max())
+        theta = new
+        if moved <= 1e-6 * max(1.0, float(np.abs(theta).max())):
+            break
+
+    def slope(at: Vector) -> Vector:
+        return -A.T @ (weights * loss.slope(y - A @ at, c))
+
+    g = slope(theta)
+    for _ in range(20):
+        H = A.T @ ((weights * loss.bend(y - A @ theta, c))[:, None] * A)
+        trial = theta - np.linalg.lstsq(H, g, rcond=None)[0]
+        ahead = slope(trial)
+        if not np.linalg.norm(ahead) < np.linalg.norm(g):
+            break
+        theta, g = trial, ahead
+    return theta
+
+
+def s_estimate(A: Matrix, y: Vector, weights: Vector, starts: list[Vector]) -> tuple[Vector, float]:
+    """Return coefficients whose residuals have a small robust scale, and that scale."""
+    best: tuple[Vector, float] | None = None
+    for theta in starts:
+        s = s_scale(y - A @ theta, weights)
+        for _ in range(STEPS):
+            if s <= 0.0:
+                break
+            pull = weights * _inside((y - A @ theta) / s, HALF) ** 2
+            if np.count_nonzero(pull) < A.shape[1]:
+                break
+            trial = weighted_least_squares(A, y, pull)
+            below = s_scale(y - A @ trial, weights, s)
+            if below >= s * (1.0 - 1e-10):
+                break
+            theta, s = trial, below
+        if best is None or s < best[1]:
+            best = theta, s
+    assert best is not None
+    return best

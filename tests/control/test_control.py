@@ -1,0 +1,148 @@
+"""Controllers: norms against grids, gradients against differences, proofs against lies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from benchmarks.compleib import PLANTS, plant
+
+import goldstein as gs
+from goldstein.control import (
+    Plant,
+    abscissa,
+    hinfnorm,
+    prove_norm,
+    prove_stability,
+    radius,
+    synthesise,
+)
+from goldstein.control.oracles import largest_gain, peak_gain
+from goldstein.control.plant import System
+from goldstein.control.proofs import NormBound, Stability
+from goldstein.errors import InputError
+
+
+def random_system(rng: np.random.Generator, n: int = 5) -> System:
+    A = rng.standard_normal((n, n))
+    A -= (np.linalg.eigvals(A).real.max() + rng.uniform(0.05, 1.0)) * np.eye(n)
+    return System(
+        A, rng.standard_normal((n, 2)), rng.standard_normal((3, n)), rng.standard_normal((3, 2))
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_norm_is_the_top_of_a_grid(seed: int) -> None:
+    system = random_system(np.random.default_rng(seed))
+    norm, at = peak_gain(system)
+    grid = max(largest_gain(system, w) for w in [*np.linspace(0, 30, 1001), 1e6])
+    assert norm >= grid * (1 - 1e-12)
+    assert norm == pytest.approx(largest_gain(system, at), rel=1e-12)
+    assert norm <= 1.05 * grid
+
+
+def test_norms_known_in_closed_form() -> None:
+    # |1 / (s^2 + 2 z s + 1)| has its peak 1 / (2 z sqrt(1 - z^2)) at sqrt(1 - 2 z^2).
+    z = 0.1
+    system = System(
+        np.array([[0.0, 1], [-1, -2 * z]]), np.array([[0.0], [1]]), np.eye(2)[:1], np.zeros((1, 1))
+    )
+    norm, at = peak_gain(system)
+    assert norm == pytest.approx(1 / (2 * z * math.sqrt(1 - z * z)), rel=1e-12)
+    assert at == pytest.approx(math.sqrt(1 - 2 * z * z), rel=1e-6)
+    unstable = System(np.eye(1), np.eye(1), np.eye(1), np.zeros((1, 1)))
+    assert peak_gain(unstable)[0] == math.inf
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_gradients_are_those_of_the_values(order: int) -> None:
+    rng = np.random.default_rng(order)
+    loop = random_system(rng)
+    B, C, D12, D21 = (rng.standard_normal(size) for size in ((5, 2), (2, 5), (3, 2), (2, 2)))
+    system = Plant(loop.A, B, C, loop.B, loop.C, loop.D, D12, D21).with_states(order)
+    mask = np.ones((2 + order, 2 + order), dtype=bool)
+    mask[0, 1] = False
+    x = 0.05 * rng.standard_normal(mask.sum())
+    if order:
+        x[-1] = -1.0  # the controller's own state
+    for f in (
+        hinfnorm(system, mask),
+        abscissa(system.feedback(mask)),
+        radius(system.feedback(mask)),
+    ):
+        assert math.isfinite(f.value(x))
+        steps = 1e-6 * np.eye(f.dim)
+        slopes = [(f.value(x + h) - f.value(x - h)) / 2e-6 for h in steps]
+        np.testing.assert_allclose(f.gradient(x), slopes, rtol=1e-4, atol=1e-6)
+
+
+def test_a_state_of_the_controller_is_an_integrator_in_the_loop() -> None:
+    """With u = D y + C s, s' = B y + A s, the loop is the one of the textbook."""
+    system = Plant([[1.0]], [[2.0]], [[3.0]]).with_states(1)
+    K = np.array([[5.0, 7.0], [11.0, 13.0]])  # [[D, C], [B, A]]
+    np.testing.assert_array_equal(system.closed_loop(K).A, [[1 + 2 * 5 * 3, 2 * 7], [11 * 3, 13]])
+
+
+def test_a_design_is_proved_and_the_proofs_refuse_lies() -> None:
+    system = plant("NN8")
+    d = synthesise(system, starts=1, max_calls=400, rng=0)
+    assert d.stability.verify(d.plant)
+    assert d.bound.verify(d.plant)
+    assert d.bound.gamma == pytest.approx(d.norm, rel=2e-6)
+    grid = max(largest_gain(system.closed_loop(d.K), w) for w in np.linspace(0, 20, 2001))
+    assert grid <= d.norm * (1 + 1e-12)
+    assert d.certificate.verify(hinfnorm(system)).ok
+    # Below the norm no matrix proves anything; nor does a wrong matrix, or a feedback that is none.
+    assert prove_norm(system, d.K, d.norm * (1 - 1e-6)) is None
+    assert not NormBound(d.K, d.bound.P, d.norm * (1 - 1e-6)).verify(system)
+    assert not NormBound(d.K, d.bound.P * [[1, 1, 1], [1, 1, 1], [1, 2, 1]], d.bound.gamma).verify(
+        system
+    )
+    assert not Stability(d.K, -d.stability.P).verify(system)
+    assert prove_stability(system, 100 * np.ones((2, 2))) is None
+    assert not Stability(100 * np.ones((2, 2)), d.stability.P).verify(system)
+
+
+def test_forged_sizes_and_numbers_are_refused() -> None:
+    """A matrix that is too small must not be compared with a part of the loop."""
+    system = Plant([[-1.0, 0.0], [0.0, 5.0]], [[1.0], [0.0]], [[1.0, 0.0]])  # unstable
+    for P in ([[1.0]], [[1.0, 0.0]], [[1.0], [0.0]], [[math.nan, 0.0], [0.0, 1.0]], np.eye(3)):
+        assert not Stability(np.zeros((1, 1)), np.array(P)).verify(system)
+        assert not NormBound(np.zeros((1, 1)), np.array(P), 1e9).verify(system)
+    good = Plant([[-1.0]], [[1.0]], [[1.0]])
+    assert Stability(np.zeros((1, 1)), np.eye(1)).verify(good)
+    assert not Stability(np.zeros((2, 1)), np.eye(1)).verify(good)
+    assert not NormBound(np.zeros((1, 1)), np.eye(1), math.inf).verify(good)
+
+
+def test_a_marginal_loop_is_not_proved_stable() -> None:
+    oscillator = Plant([[0.0, 1.0], [-1.0, 0.0]], [[0.0], [1.0]], [[0.0, 1.0]])
+    for P in (np.eye(2), [[2.0, 1.0], [1.0, 2.0]]):
+        assert not Stability(np.zeros((1, 1)), np.array(P)).verify(oscillator)
+    assert prove_stability(oscillator, np.array([[-1e-3]])).verify(oscillator)
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_plants_are_complete(name: str) -> None:
+    system = plant(name)
+    n, m, p = len(system.A), system.B.shape[1], len(system.C)
+    reach = np.hstack([np.linalg.matrix_power(system.A, k) @ system.B for k in range(n)])
+    assert np.linalg.matrix_rank(reach) >= m
+    assert np.linalg.matrix_rank(system.C) == p
+
+
+def test_what_cannot_be_is_refused_in_words() -> None:
+    with pytest.raises(InputError, match=r"B1 must have shape|B must have shape"):
+        Plant(np.eye(2), np.ones((3, 1)), np.ones((1, 2)))
+    with pytest.raises(InputError, match="order"):
+        synthesise(plant("NN8"), order=-1)
+    with pytest.raises(InputError, match="mask of shape"):
+        hinfnorm(plant("NN8"), [[True]])
+    hopeless = Plant(np.eye(2), [[1.0], [0.0]], [[1.0, 0.0]])  # the second state cannot be reached
+    with pytest.raises(InputError, match="no stabilising feedback"):
+        synthesise(hopeless, starts=1, rng=0)
+
+
+def test_it_is_found_under_its_name() -> None:
+    assert gs.control.Plant is Plant
