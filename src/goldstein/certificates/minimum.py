@@ -18,6 +18,7 @@ import numpy as np
 from goldstein.certificates.export import Writer, export_proof
 from goldstein.certificates.near import AtPivot, Described, parse_pivot, program_of, written_pivot
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.minimum import minimum
 from goldstein.checker.minimum.box import check_box
 from goldstein.checker.minimum.curvature import Pass, Region
@@ -62,6 +63,13 @@ def _reader(kind: Any, whole: int) -> Any:
     return read
 
 
+def limits_of(x: Vector, bounds: Any, constraints: Any) -> ExactProblem | None:
+    """Read bounds and constraints for the checker; None where there are none."""
+    if bounds is None and isinstance(constraints, list | tuple) and not constraints:
+        return None
+    return exact_problem(x, bounds, constraints, None)
+
+
 @record
 class MinimumCertificate(AtPivot):
     """Proof that f is at most `gap` lower than at x, on a ball around x or everywhere.
@@ -87,6 +95,14 @@ class MinimumCertificate(AtPivot):
         f - convexity/2 |z|^2 is convex on the scope.
     supports, sharp : tuples
         The minorant; see `goldstein.checker.minimum.supports`.
+    penalties : ndarray, shape (m + d,), or None
+        With constraints or bounds: weights of the distances from them, of every constraint and
+        every variable. The claim is then about feasible points (`goldstein.checker.minimum.
+        feasible`).
+    multipliers, normal : ndarray, shapes (m,) and (d,), or None
+        The Lagrange multipliers in `supports`, positive at upper limits, rounded.
+    violation : float
+        By how much x violates the constraints, at most.
     curvature : float or None
         What the owner of a black box declares, f - curvature/2 |z|^2 convex; part of the claim.
     widths, points, weights : ndarray or None
@@ -124,10 +140,14 @@ class MinimumCertificate(AtPivot):
     convexity: Any = None
     supports: tuple[Support, ...] = text(_written_rows, _reader(Support, 3), default=())
     sharp: tuple[Sharp, ...] = text(_written_rows, _reader(Sharp, 4), default=())
+    penalties: Vector | None = array("p", default=None)
+    multipliers: Vector | None = array("m", default=None)
+    normal: Vector | None = array("d", default=None)
+    violation: float = 0.0
     curvature: Any = None
     widths: Vector | None = array("d", default=None)
     points: Matrix | None = array("k d", default=None)
-    weights: Matrix | None = array("m k", default=None)
+    weights: Matrix | None = array("faces k", default=None)
     label: Label = "certified"
     meta: dict[str, Any] = field(default_factory=dict)
 
@@ -140,7 +160,10 @@ class MinimumCertificate(AtPivot):
         if not (isinstance(self.strict, bool) and isinstance(self.unique, bool)):
             raise InputTypeError("strict and unique must be True or False.")
 
-    def verify(self, fun: Any, jac: Any = None, *, args: Any = ()) -> Verification:
+    def verify(
+        self, fun: Any, jac: Any = None, *, args: Any = (), bounds: Any = None,
+        constraints: Any = (),
+    ) -> Verification:  # fmt: skip
         """Derive the claim again: from the structure of the function, or from its cuts.
 
         Parameters
@@ -149,13 +172,16 @@ class MinimumCertificate(AtPivot):
             The function; its structure must be known, unless its curvature was declared.
         jac, args
             As in `minimize`, for a function of declared curvature.
+        bounds, constraints
+            As in `minimize`, where the claim was made with them: expressions or
+            `LinearConstraint`.
 
         Returns
         -------
         Verification
         """
         if self.curvature is None:
-            return minimum.check(self, program_of(fun))
+            return minimum.check(self, program_of(fun), limits_of(self.x, bounds, constraints))
         if self.points is None or self.weights is None or self.widths is None:
             raise InputError("a claim of declared curvature has points, weights and widths.")
         return check_box(self, asked(fun, jac, args))
@@ -173,6 +199,11 @@ class MinimumCertificate(AtPivot):
             raise InputTypeError(
                 "a proof file holds a function by its structure, and this claim is about a black "
                 "box of declared curvature. Hand over what certificate.save(...) writes."
+            )
+        if self.penalties is not None:
+            raise InputTypeError(
+                "a proof file of a minimum has no bounds or constraints yet. Hand over what "
+                "certificate.save(...) writes."
             )
         program = program_of(fun)
         at, bare = Writer(program).at, Pass(program, Region(self.exact_pivot, self.reach))
@@ -204,12 +235,13 @@ class MinimumCertificate(AtPivot):
     def said(self) -> str:
         """What is known about minimality, in a few words."""
         kind = ("unique " if self.unique else "strict ") if self.strict else ""
+        among = "" if self.penalties is None else " among feasible points"
         if self.scope == "global":
-            return f"{kind}global minimum"
+            return f"{kind}global minimum{among}"
         if self.growth < 0:
             return f"not known to be a minimum: how low f can be within {self.radius:.3g} of x"
         size = "half width" if self.scope == "box" else "radius"
-        return f"{kind}minimum on a {self.scope} of {size} {self.radius:.3g}"
+        return f"{kind}minimum{among} on a {self.scope} of {size} {self.radius:.3g}"
 
     def _nearby(self) -> str:
         return "" if self.within is None else f", minimiser within {self.within:.3g}"
@@ -261,10 +293,14 @@ class Refutation(AtPivot):
         """Nothing is claimed about gradients."""
         return math.inf
 
-    def verify(self, fun: Any, jac: Any = None, *, args: Any = ()) -> Verification:
+    def verify(
+        self, fun: Any, jac: Any = None, *, args: Any = (), bounds: Any = None,
+        constraints: Any = (),
+    ) -> Verification:  # fmt: skip
         """Evaluate f at both points, and its derivative along the direction."""
         if self.label != "conditional":  # the exact check, which also refuses other labels
-            return minimum.check_refutation(self, program_of(fun))
+            problem = limits_of(self.x, bounds, constraints)
+            return minimum.check_refutation(self, program_of(fun), problem)
         found, f = Verification(math.inf, math.inf, "conditional"), asked(fun, jac, args)
         plain = self.slope is None and bool(np.isfinite([self.fall, *self.x, *self.point]).all())
         if found.add("numbers", plain, "finite; a black box has no exact slope"):

@@ -5,15 +5,17 @@ Where a proof fails because the function falls, the run goes on from the lower p
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker.arrays import Vector
+from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.rationals import to_fractions
 from goldstein.construction.faces import prove_box
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
-from goldstein.errors import GoldsteinError
+from goldstein.errors import GoldsteinError, NotCertifiableError
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import Answer
 from goldstein.reductions.stationarity import (
@@ -45,25 +47,35 @@ def is_minimum(found: Any, eps: float, delta: float) -> bool:
     return low and found.growth >= 0 and found.eps <= (eps or FLAT)
 
 
+def limits_at(problem: Problem, x: Vector) -> ExactProblem | None:
+    """Return bounds and constraints as the checker reads them; None where there are none."""
+    if not problem.limited:
+        return None
+    if not problem.feasible(x):
+        raise NotCertifiableError("the point is not feasible.")
+    return exact_problem(x, problem.box, problem.constraints, None)
+
+
 def prove(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
     """Try to prove a minimum next to what a weaker certificate speaks of."""
     fun: Any = problem.f.plain
-    if not fun.is_written or problem.limited:
-        return Attempt(None, "not proved: it takes an expression without constraints")
+    if not fun.is_written:
+        return Attempt(None, "not proved: it takes an expression")
     program, x, near = fun.program(), hint.x, None
     try:
-        found = prove_minimum(program, x, x.tolist(), deadline)
+        limits = limits_at(problem, x)
+        found = prove_minimum(program, x, x.tolist(), deadline, limits)
         if is_minimum(found, request.eps, request.delta):
             return Attempt(found, PROVED)
         near = prove_near(problem, hint, request, deadline).certificate
         pivot = x.tolist() if near is None else near.exact_pivot
         if near is not None and near.delta > 0:
-            found = prove_minimum(program, x, pivot, deadline)
+            found = prove_minimum(program, x, pivot, deadline, limits)
             if is_minimum(found, request.eps, request.delta):
                 return Attempt(found, PROVED)
         descent = getattr(hint, "descent", None)
         more = [] if descent is None else [descent]
-        denied = refuted(program, x, pivot, 0.0 if near is None else near.eps, more)
+        denied = refuted(program, x, pivot, 0.0 if near is None else near.eps, more, limits)
     except GoldsteinError as why:
         return Attempt(near, f"not proved: {why}")
     if denied is not None:
@@ -135,10 +147,12 @@ class Minimal(Stronger):
                 return found.certificate
             weaker = found.certificate or weaker
         fun: Any = self.problem.f.plain
-        if fun.is_written and not self.problem.limited:
-            around = with_gap(fun.program(), x, x.tolist(), AROUND * self.request.delta)
-            if around is not None and around.eps <= (self.request.eps or FLAT):
-                return around
+        if fun.is_written:
+            with suppress(GoldsteinError):
+                limits, size = limits_at(self.problem, x), AROUND * self.request.delta
+                around = with_gap(fun.program(), x, x.tolist(), size, limits)
+                if around is not None and around.eps <= (self.request.eps or FLAT):
+                    return around
         if weaker is not None:
             return weaker
         found = self.weaker(self.run).claim(x)

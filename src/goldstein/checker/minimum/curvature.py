@@ -123,6 +123,22 @@ class Region:
         if self.lower is not None and self.upper is not None:
             self.span = self.span.meet(Span(self.lower, self.upper))
 
+    @classmethod
+    def inside(cls, box: Any, y: Sequence[Any], radius: float) -> Region:
+        """Return a ball, or its part inside bounds."""
+        return cls(y, radius) if box is None else cls(y, radius, box.lower, box.upper)
+
+    @property
+    def everywhere(self) -> bool:
+        """Does the ball contain all points between lower and upper?"""
+        if np.isinf(self.radius) or self.lower is None or self.upper is None:
+            return bool(np.isinf(self.radius))
+        if not np.isfinite([self.lower, self.upper]).all():
+            return False
+        ends = zip(self.y, self.lower.tolist(), self.upper.tolist())
+        far = sum(max(q - Fraction(low), Fraction(high) - q) ** 2 for q, low, high in ends)
+        return far <= Fraction(self.radius) ** 2
+
     @np.errstate(all="ignore")
     def reach(self, slopes: Slopes) -> Vector:
         """Return bounds of |g.(z - y)| for rows g and all points z."""

@@ -13,9 +13,10 @@ higher than y: the lowest points of B are inside it, local minimisers of f (stri
 strictly convex on B there is no other local minimiser in B (unique); if f is convex everywhere the
 local minimum is global, and B shows its gap. For r infinite all this holds everywhere.
 
-With constraints c_i <= 0, h_k = 0 and bounds the same is said of L = f + sum lam_i c_i + nu_k h_k,
-written as one function, which is not above f at feasible points: see `goldstein.checker.minimum.
-lagrangian`. Everything is decided in rationals, or in intervals rounded outwards.
+With bounds and constraints the same is said of f plus penalties, for feasible z: see
+`goldstein.checker.minimum.feasible`. B is then the part of the ball inside the bounds, and m need
+be convex there only: as it is differentiable at y, its gradient is the one from inside. Everything
+is decided in rationals, or in intervals rounded outwards.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import numpy as np
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
+from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import evaluate, held, sharpened
 from goldstein.checker.nodes import Max, Order
@@ -92,10 +94,10 @@ class Minorant(NamedTuple):
 
 
 def minorant(
-    program: Program, y: Any, reach: float, supports: Any = (), sharp: Any = ()
+    program: Program, y: Any, reach: float, supports: Any = (), sharp: Any = (), box: Any = None
 ) -> Minorant:
     """Derive the minorant of supports on the ball of radius `reach` around y, or refuse them."""
-    region, own = Region(y, reach), held(program, supports, sharp)
+    region, own = Region.inside(box, y, reach), held(program, supports, sharp)
     run = Pass(program, region, own)
     total, _ = run.backward(program.last, Span(np.ones(1)))
     here = evaluate(run)
@@ -113,15 +115,35 @@ def minorant(
     return Minorant(total, up(here.length + eps) if eps else here.length, whole, reach)
 
 
-def convexity(program: Program, y: Any, reach: float, least: float) -> bool:
+def convexity(program: Program, y: Any, reach: float, least: float, box: Any = None) -> bool:
     """Is f - least/2 |z|^2 convex on the ball of radius `reach` around y, or everywhere?"""
-    run = Pass(program, Region(y, reach))
+    run = Pass(program, Region.inside(box, y, reach))
     total, _ = run.backward(program.last, Span(np.ones(1)))
     return at_least(total.lower, least) or (least == 0 and total.convex)
 
 
-def check(cert: Any, program: Program) -> Verification:
-    """Decide a claim about a minimum, with a sentence for everything that was looked at."""
+class Claim(NamedTuple):
+    """What is being decided: the claim, the function, and its limits where there are some."""
+
+    cert: Any
+    program: Program
+    limits: Feasible | None
+
+    @property
+    def box(self) -> Any:
+        return None if self.limits is None else self.limits.problem.box
+
+    @property
+    def everywhere(self) -> bool:
+        """Does the ball contain all points inside the bounds?"""
+        return Region.inside(self.box, self.cert.exact_pivot, self.cert.reach).everywhere
+
+
+def check(cert: Any, program: Program, problem: Any = None) -> Verification:
+    """Decide a claim about a minimum, with a sentence for everything that was looked at.
+
+    A `problem` has bounds and constraints (`goldstein.checker.constrained.near.ExactProblem`).
+    """
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
     fault = _unusable(cert)
     if not found.add("numbers", not fault, fault or "finite, in order"):
@@ -134,9 +156,16 @@ def check(cert: Any, program: Program) -> Verification:
     found.delta = sqrt_upper(square)
     near = square <= Fraction(cert.delta) ** 2
     found.add("ball", near, f"pivot at distance {found.delta:.6g}, claimed {cert.delta:.6g}")
+    limits = None
     try:
-        shown = minorant(program, y, cert.reach, cert.supports, cert.sharp).show(cert.growth)
-        rest = point_at(program, cert.x).between()[1] - point_at(program, y).between()[0]
+        if problem is not None or cert.penalties is not None:
+            limits = _check_place(found, cert, program, problem)
+            if limits is None:
+                return found
+        claim = Claim(cert, program if limits is None else limits.program, limits)
+        given = cert.reach, cert.supports, cert.sharp, claim.box
+        shown = minorant(claim.program, y, *given).show(cert.growth)
+        ends = [point_at(claim.program, z).between() for z in (cert.x, y)]
     except GoldsteinError as failure:
         found.add("curvature", False, str(failure))
         return found
@@ -146,9 +175,9 @@ def check(cert: Any, program: Program) -> Verification:
     found.add(
         "bound", shown.eps <= cert.eps, f"recomputed eps {shown.eps:.6g}, claimed {cert.eps:.6g}"
     )
-    _check_gap(found, cert, shown, rest)
-    _check_flags(found, cert, shown)
-    _check_scope(found, cert, program)
+    _check_gap(found, cert, shown, ends[0][1] - ends[1][0])
+    _check_flags(found, claim, shown)
+    _check_scope(found, claim, shown)
     if found.ok:
         found.label = "certified"
     supported = cert.label in ("certified", "conditional", "estimated")
@@ -162,14 +191,45 @@ def _unusable(cert: Any) -> str:
         cert.eps,
         cert.gap,
         cert.growth,
+        cert.violation,
         cert.convexity or 0.0,
         cert.within or 0.0,
     )
     if not (np.isfinite(cert.x).all() and np.isfinite(numbers).all()):
         return "an entry is not finite"
-    if min(cert.delta, cert.eps, cert.gap, cert.within or 0.0) < 0 or not cert.reach > 0:
+    least = min(cert.delta, cert.eps, cert.gap, cert.violation, cert.within or 0.0)
+    if least < 0 or not cert.reach > 0:
         return "a radius, gap or bound is negative"
     return "" if cert.scope in SCOPES else f"there is no scope {cert.scope!r}"
+
+
+def _check_place(
+    found: Verification, cert: Any, program: Program, problem: Any
+) -> Feasible | None:
+    """Look at what is claimed about bounds, constraints and multipliers; None for nonsense."""
+    weights, y = cert.penalties, cert.exact_pivot
+    sizes = problem is not None and weights is not None
+    sizes = sizes and weights.shape == (len(problem.parts) + program.dim,)
+    sizes = sizes and {part.dim for part in problem.parts} <= {program.dim}
+    sizes = sizes and bool(np.isfinite(weights).all() and (weights >= 0).all())
+    words = "one for every constraint and every variable, finite and not negative"
+    if not found.add("penalties", sizes, words):
+        return None
+    limits, box = Feasible(program, problem, weights), problem.box
+    inside = box.contains(cert.x) and all(
+        low <= q <= high for q, low, high in zip(y, box.lower.tolist(), box.upper.tolist())
+    )
+    if not found.add("bounds", inside, "x and pivot inside" if inside else "x or pivot outside"):
+        return None
+    worst = limits.violation(cert.x.tolist())
+    right = worst <= Fraction(cert.violation)
+    found.add("feasibility", right, f"violated by {float(worst):.6g}, claimed {cert.violation:.6g}")
+    told = cert.multipliers is not None and cert.normal is not None
+    told = told and np.array_equal(
+        np.append(cert.multipliers, cert.normal), limits.multipliers(cert.supports)
+    )
+    found.add("multipliers", told, "of the supports" if told else "others than the supports have")
+    return limits
 
 
 def _check_gap(found: Verification, cert: Any, shown: Shown, rest: Fraction) -> None:
@@ -184,27 +244,31 @@ def _check_gap(found: Verification, cert: Any, shown: Shown, rest: Fraction) -> 
     )  # fmt: skip
 
 
-def _check_flags(found: Verification, cert: Any, shown: Shown) -> None:
+def _check_flags(found: Verification, claim: Claim, shown: Shown) -> None:
+    cert, limits = claim.cert, claim.limits
     inside = shown.within < shown.reach
     if cert.strict or cert.within is not None:
         found.add("strict", inside, f"lowest points within {shown.within:.6g} of the pivot")
         least = Fraction(shown.within if inside else 0) + Fraction(cert.delta)
         claimed = cert.within is not None and least <= Fraction(cert.within)
         found.add("within", claimed, f"at most {float(least):.6g} from x, claimed {cert.within}")
+        if limits is not None:
+            feasible = not limits.violation(cert.exact_pivot)
+            found.add("pivot", feasible, "feasible" if feasible else "not feasible: never strict")
     if cert.unique:
-        own = (cert.convexity or 0.0) > 0
+        own = (cert.convexity or 0.0) > 0 and (limits is None or limits.flat)
         found.add("unique", cert.strict and own, "a strict minimum of a strictly convex function")
 
 
-def _check_scope(found: Verification, cert: Any, program: Program) -> None:
+def _check_scope(found: Verification, claim: Claim, shown: Shown) -> None:
+    cert = claim.cert
     everywhere = cert.scope == "global"
     if cert.scope == "box":
         found.add("scope", False, "a box is shown by cuts on its faces")
     elif everywhere:
-        how = math.isinf(cert.reach) or (cert.strict and cert.convexity is not None)
-        found.add(
-            "scope", how and math.isinf(cert.radius), "curved everywhere, or convex and strict"
-        )
+        local = shown.within < shown.reach and cert.convexity is not None
+        how = (claim.everywhere or local) and math.isinf(cert.radius)
+        found.add("scope", how, "curved everywhere, or convex and strict")
     else:
         room = math.isinf(cert.reach) or (
             math.isfinite(cert.radius)
@@ -217,7 +281,7 @@ def _check_scope(found: Verification, cert: Any, program: Program) -> None:
         own = math.inf if everywhere else cert.reach
         try:
             convex = cert.convexity >= 0 and convexity(
-                program, cert.exact_pivot, own, cert.convexity
+                claim.program, cert.exact_pivot, own, cert.convexity, claim.box
             )
             found.add("convex", convex, f"f is {cert.convexity:.6g}-convex there")
         except GoldsteinError as failure:
@@ -264,8 +328,11 @@ def _leaving(node: Any, piece: Any, ties: Any, move: Any) -> Any:
     return piece
 
 
-def check_refutation(cert: Any, program: Program) -> Verification:
-    """Decide whether f is lower at a point by `fall`, and falls from the pivot at once."""
+def check_refutation(cert: Any, program: Program, problem: Any = None) -> Verification:
+    """Decide whether f is lower at a point by `fall`, and falls from the pivot at once.
+
+    With bounds or constraints the point must be feasible, and nothing is said of slopes.
+    """
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
     usable = (
         all(np.isfinite(a).all() for a in (cert.x, cert.point, cert.direction)) and cert.fall > 0
@@ -280,6 +347,10 @@ def check_refutation(cert: Any, program: Program) -> Verification:
         fall = here[0] - there[1]
         enough = fall >= to_fraction(cert.fall)
         found.add("fall", enough, f"f falls by {float(fall):.6g}, claimed {cert.fall:.6g}")
+        if problem is not None:
+            limits = Feasible(program, problem, np.zeros(len(problem.parts) + program.dim))
+            feasible = cert.slope is None and not limits.violation(cert.point.tolist())
+            found.add("feasibility", feasible, "a feasible point, without a slope")
         if cert.slope is not None:
             slope = slope_along(program, cert.exact_pivot, to_fractions(cert.direction))
             right = slope <= to_fraction(cert.slope) < 0
