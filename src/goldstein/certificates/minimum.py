@@ -103,6 +103,10 @@ class MinimumCertificate(AtPivot):
         The Lagrange multipliers in `supports`, positive at upper limits, rounded.
     violation : float
         By how much x violates the constraints, at most.
+    global_gap : float or None
+        Nowhere is f lower than f(x) - global_gap, by a tree of cases.
+    case_growth, case_points, case_slopes, case_splits
+        The tree (`goldstein.checker.minimum.cases`).
     curvature : float or None
         What the owner of a black box declares, f - curvature/2 |z|^2 convex; part of the claim.
     widths, points, weights : ndarray or None
@@ -144,6 +148,11 @@ class MinimumCertificate(AtPivot):
     multipliers: Vector | None = array("m", default=None)
     normal: Vector | None = array("d", default=None)
     violation: float = 0.0
+    global_gap: Any = None
+    case_growth: float = 0.0
+    case_points: Matrix | None = array("n d", default=None)
+    case_slopes: Matrix | None = array("n entries", default=None)
+    case_splits: Matrix | None = array("n two", default=None)
     curvature: Any = None
     widths: Vector | None = array("d", default=None)
     points: Matrix | None = array("k d", default=None)
@@ -153,7 +162,7 @@ class MinimumCertificate(AtPivot):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("within", "convexity", "curvature"):
+        for name in ("within", "convexity", "curvature", "global_gap"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, float)):
                 raise InputTypeError(f"{name} must be a float or None, got {value!r}.")
@@ -200,9 +209,9 @@ class MinimumCertificate(AtPivot):
                 "a proof file holds a function by its structure, and this claim is about a black "
                 "box of declared curvature. Hand over what certificate.save(...) writes."
             )
-        if self.penalties is not None:
+        if self.penalties is not None or self.global_gap is not None:
             raise InputTypeError(
-                "a proof file of a minimum has no bounds or constraints yet. Hand over what "
+                "a proof file of a minimum has no constraints and no trees of cases yet. Hand over what "
                 "certificate.save(...) writes."
             )
         program = program_of(fun)
@@ -230,7 +239,9 @@ class MinimumCertificate(AtPivot):
     def summary(self) -> str:
         """One line for people."""
         if_so = "" if self.curvature is None else f" if f has curvature {self.curvature:g}"
-        return f"{self.said()}, gap {self.gap:.3g}{self._nearby()}, {self.label}{if_so}"
+        far = self.scope != "global" and self.global_gap is not None
+        more = f", {self.global_gap:.3g} everywhere" if far else ""
+        return f"{self.said()}, gap {self.gap:.3g}{more}{self._nearby()}, {self.label}{if_so}"
 
     def said(self) -> str:
         """What is known about minimality, in a few words."""

@@ -29,6 +29,7 @@ import numpy as np
 
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
 from goldstein.checker.exact import Exact
+from goldstein.checker.minimum.cases import Cases
 from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
 from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.spans import Span
@@ -177,6 +178,8 @@ def check(cert: Any, program: Program, problem: Any = None) -> Verification:
     )
     _check_gap(found, cert, shown, ends[0][1] - ends[1][0])
     _check_flags(found, claim, shown)
+    if cert.global_gap is not None:
+        _check_cases(found, claim, ends[0][1])
     _check_scope(found, claim, shown)
     if found.ok:
         found.label = "certified"
@@ -194,6 +197,8 @@ def _unusable(cert: Any) -> str:
         cert.violation,
         cert.convexity or 0.0,
         cert.within or 0.0,
+        cert.global_gap or 0.0,
+        cert.case_growth,
     )
     if not (np.isfinite(cert.x).all() and np.isfinite(numbers).all()):
         return "an entry is not finite"
@@ -260,6 +265,22 @@ def _check_flags(found: Verification, claim: Claim, shown: Shown) -> None:
         found.add("unique", cert.strict and own, "a strict minimum of a strictly convex function")
 
 
+def _check_cases(found: Verification, claim: Claim, top: Fraction) -> None:
+    """Decide what a tree of cases shows of f everywhere; `top` is at least f(x)."""
+    cert, goal = claim.cert, top - Fraction(claim.cert.global_gap)
+    arrays = cert.case_points, cert.case_slopes, cert.case_splits
+    if any(a is None for a in arrays) or cert.case_splits.shape[1:] != (2,):
+        found.add("cases", False, "there is no tree")
+        return
+    try:
+        cases = Cases(claim.program)
+        cases.require(cert.case_growth)
+        fits = cert.case_points.shape[1] == cert.x.size and cert.case_slopes.shape[1] == cases.size
+        found.add("cases", *(cases.all_closed(*arrays, goal) if fits else (False, "wrong sizes")))
+    except GoldsteinError as failure:
+        found.add("cases", False, str(failure))
+
+
 def _check_scope(found: Verification, claim: Claim, shown: Shown) -> None:
     cert = claim.cert
     everywhere = cert.scope == "global"
@@ -267,8 +288,9 @@ def _check_scope(found: Verification, claim: Claim, shown: Shown) -> None:
         found.add("scope", False, "a box is shown by cuts on its faces")
     elif everywhere:
         local = shown.within < shown.reach and cert.convexity is not None
-        how = (claim.everywhere or local) and math.isinf(cert.radius)
-        found.add("scope", how, "curved everywhere, or convex and strict")
+        cases = cert.global_gap is not None and cert.global_gap <= cert.gap and not cert.strict
+        how = (claim.everywhere or local or cases) and math.isinf(cert.radius)
+        found.add("scope", how, "curved everywhere, or convex and strict, or by cases")
     else:
         room = math.isinf(cert.reach) or (
             math.isfinite(cert.radius)
