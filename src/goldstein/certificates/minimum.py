@@ -128,6 +128,7 @@ class MinimumCertificate(AtPivot):
     """
 
     kind: ClassVar[str] = "minimum"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
@@ -288,6 +289,7 @@ class Refutation(AtPivot):
     """
 
     kind: ClassVar[str] = "refutation"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     point: Vector = array("d")

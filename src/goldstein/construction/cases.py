@@ -25,7 +25,10 @@ from goldstein.errors import NotCertifiableError
 
 #: Cases that are looked at, rounds over all slopes of each, and the gap that is as good as none,
 #: relative to the size of f.
-MOST, SWEEPS, CLOSED = 400, 60, 1e-6
+MOST, SWEEPS, CLOSED = 200, 60, 1e-6
+
+#: Without being asked for it, functions of more concave kinks are not looked at.
+KINKS = 40
 
 
 class Quadratic:
@@ -136,8 +139,10 @@ class Tree:
         self.model = Quadratic(self.cases)
         self.heap: list[tuple[float, int, Case, Any]] = []
         self.made = 0
+        #: The lowest value that was met, and where.
+        self.lowest: tuple[float, Any] = math.inf, None
 
-    def add(self, ranges: Span, sigma: Vector, again: int = 2) -> Case:
+    def add(self, ranges: Span, sigma: Vector) -> Case:
         """Bound f in a case, and keep it open where that is below the goal."""
         model, self.made = self.model, self.made + 1
         if (ranges.lo > ranges.hi).any():  # nothing is there
@@ -147,13 +152,15 @@ class Tree:
         found, case = self.cases.shown(ranges, slopes, y), Case(ranges, sigma, y, slopes, math.inf)
         if found is None:
             return case
+        value = float(point_at(self.cases.program, y.tolist()).between()[1])
+        self.lowest = min(self.lowest, (value, y), key=lambda pair: pair[0])
         case.low = float(found.low) - found.eps**2 / (2 * self.cases.growth)
         rest = self.cases.smaller(ranges, found, self.goal)
         if rest is None:
             return case
         case.ranges = rest
-        if again and self._undecided(rest) < self._undecided(ranges):
-            case.split, case.parts = (-2.0, 0.0), (self.add(rest, sigma, again - 1),)
+        if self._undecided(rest) < self._undecided(ranges):
+            case.split, case.parts = (-2.0, 0.0), (self.add(rest, sigma),)
         else:
             heapq.heappush(self.heap, (case.low, self.made, case, hulls))
         return case
@@ -193,15 +200,18 @@ class Tree:
 
 def with_cases(
     program: Program, cert: MinimumCertificate, most: int = MOST, deadline: float = math.inf
-) -> MinimumCertificate:
+) -> tuple[MinimumCertificate, Vector | None]:
     """Add a bound of f everywhere to a claim; it becomes a global one where the gap closes.
 
-    `program` has the penalties of the claim, where there are some.
+    `program` has the penalties of the claim, where there are some. Also returned is a lower point,
+    if one was met.
     """
     top = point_at(program, cert.x).between()[1]
     size = abs(float(top))
     small = CLOSED * max(size, 1e-3)
     tree = Tree(program, top - Fraction(small))
+    if most == MOST and sum(map(len, tree.model.concave)) > KINKS:
+        return cert, None
     root = tree.grow(most, deadline)
     gap = small
     if tree.heap:
@@ -212,10 +222,11 @@ def with_cases(
         case_points=np.array([c.y for c in rows]), case_slopes=np.array([c.slopes for c in rows]),
         case_splits=np.array([c.split for c in rows]),
     )  # fmt: skip
+    value, lower = tree.lowest
     if tree.heap:
-        return found
+        return found, lower if value < float(top) - small else None
     whole = {"scope": "global", "radius": math.inf, "gap": max(gap, cert.gap), "convexity": None}
-    return replace(found, **whole, strict=False, unique=False, within=None)
+    return replace(found, **whole, strict=False, unique=False, within=None), None
 
 
 def _preorder(case: Case) -> list[Case]:

@@ -13,6 +13,8 @@ from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.rationals import to_fractions
+from goldstein.checker.minimum.feasible import Feasible
+from goldstein.construction.cases import with_cases
 from goldstein.construction.faces import prove_box
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
 from goldstein.errors import GoldsteinError, NotCertifiableError
@@ -83,6 +85,21 @@ def prove(problem: Problem, hint: Any, request: Request, deadline: float) -> Att
     return Attempt(near, "not proved: no minorant was found that shows a minimum")
 
 
+def everywhere(problem: Problem, found: Any, deadline: float) -> tuple[Any, Vector | None]:
+    """Look at a function of few kinks case by case; return the claim, and a lower point met."""
+    fun: Any = problem.f.plain
+    if not (fun.is_written and isinstance(found, MinimumCertificate) and found.scope == "ball"):
+        return found, None
+    try:
+        limits, program = limits_at(problem, found.x), fun.program()
+        if limits is not None and found.penalties is not None:
+            program = Feasible(program, limits, found.penalties).program
+        found, lower = with_cases(program, found, deadline=deadline)
+    except GoldsteinError:
+        return found, None
+    return found, lower if lower is None or problem.feasible(lower) else None
+
+
 class Minimal(Stronger):
     """Searches for a minimum; goes on where the function is seen to fall."""
 
@@ -124,7 +141,10 @@ class Minimal(Stronger):
             return self._without_proof()
         found = self._prove(answer.certificate)
         if found.note == PROVED:
-            return replace(answer, status=Status.VERIFIED, certificate=found.certificate, detail="")
+            proof, better = everywhere(self.problem, found.certificate, self.run.deadline)
+            if better is not None and stage + 1 < self.stages:
+                return better
+            return replace(answer, status=Status.VERIFIED, certificate=proof, detail="")
         self._why = answer.detail = found.note.removeprefix("not proved: ")
         if isinstance(found.certificate, Refutation) and stage + 1 < self.stages:
             self._verified = None  # what was shown is about a point that is no minimum
@@ -144,7 +164,7 @@ class Minimal(Stronger):
                 break
             found = self._prove(hint)
             if found.note == PROVED or isinstance(found.certificate, Refutation):
-                return found.certificate
+                return everywhere(self.problem, found.certificate, self.run.deadline)[0]
             weaker = found.certificate or weaker
         fun: Any = self.problem.f.plain
         if fun.is_written:

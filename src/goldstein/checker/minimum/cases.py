@@ -140,15 +140,20 @@ class Cases:
             ranges = left.pop()
             found = self.shown(ranges, s, y)
             rest = None if found is None else self.smaller(ranges, found, goal)
-            if (rest is None) != (entry == -1) or entry not in range(-2, self.size):
-                return False, f"case {k} is not closed, or closed before, or split at no entry"
-            if rest is not None:
+            if entry not in range(-2, self.size) or (entry == -1 and rest is not None):
+                return False, f"case {k} is not closed, or split at an entry that does not exist"
+            if entry != -1:
+                rest = _nowhere(ranges) if rest is None else rest  # closed before: so are its parts
                 left += [rest] if entry == -2 else split(rest, int(entry), float(t))
         return not left, "a case is missing" if left else f"{len(points)} cases, all closed"
 
     @property
     def everything(self) -> Span:
         return Span(np.full(self.size, -np.inf), np.full(self.size, np.inf))
+
+
+def _nowhere(ranges: Span) -> Span:
+    return Span(np.full(ranges.lo.size, np.inf), np.full(ranges.lo.size, -np.inf))
 
 
 def split(ranges: Span, entry: int, t: float) -> list[Span]:

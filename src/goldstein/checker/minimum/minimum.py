@@ -208,9 +208,7 @@ def _unusable(cert: Any) -> str:
     return "" if cert.scope in SCOPES else f"there is no scope {cert.scope!r}"
 
 
-def _check_place(
-    found: Verification, cert: Any, program: Program, problem: Any
-) -> Feasible | None:
+def _check_place(found: Verification, cert: Any, program: Program, problem: Any) -> Feasible | None:
     """Look at what is claimed about bounds, constraints and multipliers; None for nonsense."""
     weights, y = cert.penalties, cert.exact_pivot
     sizes = problem is not None and weights is not None
