@@ -188,8 +188,8 @@ def test_no_feasible_point_is_lower_than_claimed() -> None:
         points = np.concatenate([points, rng.choice([-1.0, 0.0, 0.5, 1.0], (40, 2))])
         good = points[(points @ row <= 1) & ((points**2).sum(axis=1) <= 1.5)]
         values = np.array([F.value(z) for z in good])
-        x = good[values.argmin()]
-        for x in (x, np.round(x), np.clip(np.round(2 * x) / 2, -1, 1)):
+        best = good[values.argmin()]
+        for x in (best, np.round(best), np.clip(np.round(2 * best) / 2, -1, 1)):
             problem = limits_of(x, limits["bounds"], limits["constraints"])
             for found in (
                 prove_minimum(F.program(), x, x.tolist(), problem=problem),

@@ -12,8 +12,8 @@ from typing import Any
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
-from goldstein.checker.rationals import to_fractions
 from goldstein.checker.minimum.feasible import Feasible
+from goldstein.checker.rationals import to_fractions
 from goldstein.construction.cases import with_cases
 from goldstein.construction.faces import prove_box
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
