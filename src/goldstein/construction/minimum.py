@@ -22,7 +22,14 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.near import ExactProblem
 from goldstein.checker.minimum.curvature import RULES, Curvature, Pass, Region
 from goldstein.checker.minimum.feasible import Feasible
-from goldstein.checker.minimum.minimum import Minorant, Shown, convexity, minorant, slope_along
+from goldstein.checker.minimum.minimum import (
+    Minorant,
+    Shown,
+    convexity,
+    minorant,
+    rise,
+    slope_along,
+)
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import Sharp, Support, held, sharpened
 from goldstein.checker.rationals import (
@@ -110,7 +117,7 @@ def weighted(program: Program, y: Any, kinks: Kinks, rounds: int = 4) -> list[Su
     values = [g.s for g in kinks.supports]
     for _ in range(rounds if kinks.supports else 0):
         chosen = kinks.chosen(values)
-        run = Pass(program, Region(y, 0.0), held(program, chosen, []))
+        run = Pass(program, Region(y, 0.0), held(program, chosen, []), alone=True)
         adjoints = _adjoints(run, program)
         columns = np.array([
             adjoints[g.node][g.row] * run.slopes[program.nodes[g.node].of[0]].mid[g.place]
@@ -426,9 +433,9 @@ def _stated(
 ) -> MinimumCertificate | None:
     shown, y, limits, more = found.shown, search.y, search.limits, dict[str, Any]()
     delta = sqrt_upper(squared_distance(y, x))
-    rest = point_at(search.program, x).between()[1] - point_at(search.program, y).between()[0]
     assert shown.gap is not None
-    gap, strict = fraction_upper(max(shown.gap + rest, Fraction(0))), found.strict
+    gap = fraction_upper(max(shown.gap + rise(search.program, y, x), Fraction(0)))
+    strict = found.strict
     unique = strict and bool(convex)
     if limits is not None:
         strict = strict and not limits.violation(y)
@@ -469,7 +476,8 @@ def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
         ends = [Fraction(float(b if sign else a)) for a, b in zip(kinks.low, kinks.high)]
         try:
             own = held(program, kinks.chosen(ends), []) if supports else {}
-            found.append(-Pass(program, Region(y, 0.0), own).slopes[program.last].mid[0])
+            run = Pass(program, Region(y, 0.0), own, alone=True)
+            found.append(-run.slopes[program.last].mid[0])
         except GoldsteinError:
             continue
     draw = np.random.default_rng(0).standard_normal((2 * program.dim + 8, program.dim))

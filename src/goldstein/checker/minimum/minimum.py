@@ -1,22 +1,22 @@
 """Claims about minima: how far f(x) is above the lowest value on a ball, or everywhere.
 
-Theorem. Let m <= f on the ball B of radius r around y, m differentiable at y, u its gradient there,
-loss = f(y) - m(y), and m - z'Mz/2 convex on B, M >= lam I. Then for z in B, t = |z - y|,
+Theorem. Let m <= f on the ball B of radius r around y, loss = f(y) - m(y), m'(y; h) >= -eps |h|,
+and m - z'Mz/2 convex on B, M >= lam I. Then for z in B, t = |z - y|,
 
-    f(z) >= f(y) - loss - |u| t + lam/2 t^2.
+    f(z) >= f(y) - loss - eps t + lam/2 t^2.
 
-Proof. g = m - (. - y)'M(. - y)/2 is convex on B with gradient u at y, so g(z) >= m(y) + <u, z - y>.
+Proof. g = m - (. - y)'M(. - y)/2 is convex on B, so g(z) >= g(y) + g'(y; z - y), and g' = m' at y.
+eps bounds the lengths in an enclosure of the slopes of all pieces of m at y.
 
-So f >= f(y) - gap on B with gap = loss + max of eps t - lam/2 t^2 over t <= r, for |u| <= eps; if
+So f >= f(y) - gap on B with gap = loss + max of eps t - lam/2 t^2 over t <= r; if
 lam > 0 and within = (eps + sqrt(eps^2 + 2 lam loss)) / lam < r, every z farther than `within` is
 higher than y: the lowest points of B are inside it, local minimisers of f (strict). If f itself is
 strictly convex on B there is no other local minimiser in B (unique); if f is convex everywhere the
 local minimum is global, and B shows its gap. For r infinite all this holds everywhere.
 
 With bounds and constraints the same is said of f plus penalties, for feasible z: see
-`goldstein.checker.minimum.feasible`. B is then the part of the ball inside the bounds, and m need
-be convex there only: as it is differentiable at y, its gradient is the one from inside. Everything
-is decided in rationals, or in intervals rounded outwards.
+`goldstein.checker.minimum.feasible`. B is then the part of the ball inside the bounds, where y may
+be on its boundary. Everything is decided in rationals, or in intervals rounded outwards.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from goldstein.checker.minimum.cases import Cases
 from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
 from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.spans import Span
-from goldstein.checker.minimum.supports import evaluate, held, sharpened
+from goldstein.checker.minimum.supports import held, sharpened
 from goldstein.checker.nodes import Max, Order
 from goldstein.checker.rationals import (
     fraction_upper,
     sqrt_upper,
     squared_distance,
+    squared_norm,
     to_fraction,
     to_fractions,
 )
@@ -101,7 +102,12 @@ def minorant(
     region, own = Region.inside(box, y, reach), held(program, supports, sharp)
     run = Pass(program, region, own)
     total, _ = run.backward(program.last, Span(np.ones(1)))
-    here = evaluate(run)
+    alone = Pass(program, Region(y, 0.0), own, alone=True)
+    top, low = _values(program, y).hi[0], alone.values[-1].lo[0]
+    slopes = alone.slopes[-1].size[0]
+    if not np.isfinite([top, low, *slopes]).all():
+        raise NotCertifiableError("value or gradient could not be enclosed; rescale the data.")
+    length = sqrt_upper(squared_norm(to_fractions(slopes)))
     terms = [term for part in own.values() for term in part.terms]
     loss, eps = 0.0, 0.0
     if terms:
@@ -111,9 +117,19 @@ def minorant(
     if not all(math.isfinite(part.charge) for part in own.values()):
         raise NotCertifiableError("a concave kink inside has no finite charge.")
     charge = sum((Fraction(part.charge) for part in own.values()), Fraction(0))
-    rest = point_at(program, y).between()[1] - here.low
-    whole = max(rest, Fraction(0)) + Fraction(loss) + charge
-    return Minorant(total, up(here.length + eps) if eps else here.length, whole, reach)
+    whole = max(Fraction(top) - Fraction(low), Fraction(0)) + Fraction(loss) + charge
+    return Minorant(total, up(length + eps) if eps else length, whole, reach)
+
+
+def _values(program: Program, y: Any) -> Span:
+    return Pass(program, Region(y, 0.0)).values[-1]
+
+
+def rise(program: Program, y: Any, x: Any) -> Fraction:
+    """Return an upper bound of f(x) - f(y)."""
+    if list(y) == to_fractions(x):
+        return Fraction(0)
+    return Fraction(_values(program, x).hi[0]) - Fraction(_values(program, y).lo[0])
 
 
 def convexity(program: Program, y: Any, reach: float, least: float, box: Any = None) -> bool:
@@ -166,7 +182,7 @@ def check(cert: Any, program: Program, problem: Any = None) -> Verification:
         claim = Claim(cert, program if limits is None else limits.program, limits)
         given = cert.reach, cert.supports, cert.sharp, claim.box
         shown = minorant(claim.program, y, *given).show(cert.growth)
-        ends = [point_at(claim.program, z).between() for z in (cert.x, y)]
+        rest = rise(claim.program, y, cert.x)
     except GoldsteinError as failure:
         found.add("curvature", False, str(failure))
         return found
@@ -176,10 +192,10 @@ def check(cert: Any, program: Program, problem: Any = None) -> Verification:
     found.add(
         "bound", shown.eps <= cert.eps, f"recomputed eps {shown.eps:.6g}, claimed {cert.eps:.6g}"
     )
-    _check_gap(found, cert, shown, ends[0][1] - ends[1][0])
+    _check_gap(found, cert, shown, rest)
     _check_flags(found, claim, shown)
     if cert.global_gap is not None:
-        _check_cases(found, claim, ends[0][1])
+        _check_cases(found, claim)
     _check_scope(found, claim, shown)
     if found.ok:
         found.label = "certified"
@@ -263,9 +279,9 @@ def _check_flags(found: Verification, claim: Claim, shown: Shown) -> None:
         found.add("unique", cert.strict and own, "a strict minimum of a strictly convex function")
 
 
-def _check_cases(found: Verification, claim: Claim, top: Fraction) -> None:
-    """Decide what a tree of cases shows of f everywhere; `top` is at least f(x)."""
-    cert, goal = claim.cert, top - Fraction(claim.cert.global_gap)
+def _check_cases(found: Verification, claim: Claim) -> None:
+    """Decide what a tree of cases shows of f everywhere."""
+    cert = claim.cert
     arrays = cert.case_points, cert.case_slopes, cert.case_splits
     if any(a is None for a in arrays) or cert.case_splits.shape[1:] != (2,):
         found.add("cases", False, "there is no tree")
@@ -273,6 +289,7 @@ def _check_cases(found: Verification, claim: Claim, top: Fraction) -> None:
     try:
         cases = Cases(claim.program)
         cases.require(cert.case_growth)
+        goal = point_at(claim.program, cert.x).between()[1] - Fraction(cert.global_gap)
         fits = cert.case_points.shape[1] == cert.x.size and cert.case_slopes.shape[1] == cases.size
         found.add("cases", *(cases.all_closed(*arrays, goal) if fits else (False, "wrong sizes")))
     except GoldsteinError as failure:
@@ -386,4 +403,4 @@ def check_refutation(cert: Any, program: Program, problem: Any = None) -> Verifi
     return found
 
 
-__all__ = ["Shown", "check", "check_refutation", "convexity", "minorant", "slope_along"]
+__all__ = ["Shown", "check", "check_refutation", "convexity", "minorant", "rise", "slope_along"]
