@@ -212,8 +212,8 @@ class MinimumCertificate(AtPivot):
             )
         if self.penalties is not None or self.global_gap is not None:
             raise InputTypeError(
-                "a proof file of a minimum has no constraints and no trees of cases yet. Hand over what "
-                "certificate.save(...) writes."
+                "a proof file of a minimum has no constraints and no trees of cases yet. Hand "
+                "over what certificate.save(...) writes."
             )
         program = program_of(fun)
         at, bare = Writer(program).at, Pass(program, Region(self.exact_pivot, self.reach))

@@ -1,9 +1,9 @@
 """A bound of f everywhere, by a tree of cases.
 
 Let f = r + sum_i b_i phi_i(u_i), the phi_i made of pieces of degree 2 at most, the u_i affine, the
-b_i numbers, and r - growth/2 |z|^2 convex, growth > 0. Where u_i is in [lo_i, hi_i], for any slope s_i
+b_i numbers, and r - growth/2 |z|^2 convex, growth > 0. For u_i in [lo_i, hi_i] and any slope s_i
 
-    b_i phi_i(u_i) >= b_i (s_i u_i + c_i),   c_i the least (b_i < 0: largest) phi_i(u) - s_i u there,
+    b_i phi_i(u_i) >= b_i (s_i u_i + c_i),   c_i the least phi_i(u) - s_i u (b_i < 0: the largest),
 
 so that f >= m, the function with these lines instead of the phi_i. m is smooth, and as in
 `goldstein.checker.minimum.minimum` f(z) >= m(y) - |g| t + growth/2 t^2 for t = |z - y|, g the
