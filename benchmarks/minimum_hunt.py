@@ -1,9 +1,9 @@
 """A hunt for false claims about minima: random functions, claimed balls, exact attacks.
 
 Run `python -m benchmarks.minimum_hunt --n 1000 --seed 0`, with `--kind free` (functions on the
-whole space), `limited` (inside random bounds and constraints) or `cases` (sums of ramps and other kinks,
-proved by a tree of cases). Every function is drawn as a tree with an
-evaluation in rationals of its own, which shares no code with the library; the library is given
+whole space), `limited` (inside random bounds and constraints) or `cases` (sums of ramps and other
+kinks, proved by a tree of cases). Every function is drawn as a tree with an evaluation in rationals
+of its own, which shares no code with the library; the library is given
 the same function as an expression. What it claims is attacked at random points, at corners, on the
 kinks, between kinks, and where floating point descent from random points ends; values are compared
 as rationals.

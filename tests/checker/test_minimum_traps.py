@@ -87,6 +87,12 @@ def test_a_flat_minimum_is_global_and_not_strict() -> None:
     assert (found.scope, found.strict, found.gap) == ("global", False, 0.0)
 
 
+def test_weights_that_no_float_holds_are_exact_in_affine_minorants() -> None:
+    v = gs.Variable(3)
+    found = certified(3 * gs.max(v) - gs.sum(v), [0.0, 0.0, 0.0])  # flat along (1, 1, 1)
+    assert (found.scope, found.strict, found.gap) == ("global", False, 0.0)
+
+
 def test_a_square_of_one_variable_does_not_curve_the_plane() -> None:
     M = curvature(Z[0] ** 2, [0.0, 0.0], math.inf)
     assert at_least(M, 0.0)

@@ -33,7 +33,7 @@ from goldstein.checker.minimum.cases import Cases
 from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
 from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.spans import Span
-from goldstein.checker.minimum.supports import held, sharpened
+from goldstein.checker.minimum.supports import held, sharpened, slope_of_lines
 from goldstein.checker.nodes import Max, Order
 from goldstein.checker.rationals import (
     fraction_upper,
@@ -107,7 +107,8 @@ def minorant(
     slopes = alone.slopes[-1].size[0]
     if not np.isfinite([top, low, *slopes]).all():
         raise NotCertifiableError("value or gradient could not be enclosed; rescale the data.")
-    length = sqrt_upper(squared_norm(to_fractions(slopes)))
+    exact = slope_of_lines(program, own) if math.isinf(reach) and program.is_small() else None
+    length = sqrt_upper(squared_norm(to_fractions(slopes) if exact is None else exact))
     terms = [term for part in own.values() for term in part.terms]
     loss, eps = 0.0, 0.0
     if terms:

@@ -32,6 +32,7 @@ import numpy as np
 
 from goldstein.checker import nodes
 from goldstein.checker.errors import InputError, NotCertifiableError
+from goldstein.checker.exact import Exact
 from goldstein.checker.minimum.curvature import Curvature, Pass, Slopes, at_least, row_sums
 from goldstein.checker.minimum.spans import Span, over, plus, power, times
 from goldstein.checker.rationals import fraction_upper
@@ -86,6 +87,14 @@ class Held:
         self.mask[list(rows)] = True
         self.terms: list[Term] = []
         self.charge = 0.0
+
+    def pulled_back(self, node: Any, g: Exact) -> Exact | None:
+        """Return the derivatives in the argument; None unless lines are all there is."""
+        if not self.mask.all() or any(h.p for h in self.given):
+            return None
+        rows, places = (np.array([h[j] for h in self.given], dtype=np.intp) for j in (1, 2))
+        shares = Exact.of([h.s for h in self.given])
+        return (g[rows] * shares).scattered(places, node.sizes[0])
 
     def refuse(self, row: int, why: str) -> None:
         raise NotCertifiableError(f"the support of node {self.k}, entry {row}: {why}.")
@@ -238,6 +247,25 @@ def held(program: Program, given: Sequence[Support], sharp: Sequence[Sharp]) -> 
     return found
 
 
+def slope_of_lines(program: Program, own: dict[int, Any]) -> list[Fraction] | None:
+    """Return the gradient of a minorant that is affine, exactly; None of any other."""
+    found: dict[int, Any] = {program.last: Exact.of([1])}
+    for k in range(program.last, 0, -1):
+        if k not in found:
+            continue
+        node, g = program.nodes[k], found.pop(k)
+        if k in own:
+            parts = [own[k].pulled_back(node, g)]
+        else:
+            plain = isinstance(node, nodes.Affine | nodes.Add) and node.rational
+            parts = node.backward(g, [], None) if plain else [None]
+        for a, part in zip(node.of, parts):
+            if part is None:
+                return None
+            found[a] = found[a] + part if a in found else part
+    return found[0].fractions if 0 in found else [Fraction(0)] * program.dim
+
+
 def sharpened(
     total: Curvature, terms: Sequence[Term], bare: Pass, radius: float
 ) -> tuple[float, float]:
@@ -252,12 +280,12 @@ def sharpened(
     if not found:
         return 0.0, 0.0
     *numbers, mids = zip(*found)
-    kappa, length, *more = map(np.array, numbers)
-    factor = over(times(2.0, kappa, -np.inf), times(radius, length, np.inf), -np.inf)
+    kappa, lengths, *more = map(np.array, numbers)
+    factor = over(times(2.0, kappa, -np.inf), times(radius, lengths, np.inf), -np.inf)
     mid = np.concatenate(mids)
     total.add(np.repeat(factor, [len(m) for m in mids]), Slopes(mid, np.zeros_like(mid)))
     parts = (times(kappa, part, np.inf).tolist() for part in more)
-    bent, loss, eps = (fraction_upper(sum(map(Fraction, part))) for part in parts)
+    bent, loss, eps = (fraction_upper(sum(map(Fraction, part), Fraction(0))) for part in parts)
     total.subtract(bent)
     return loss, eps
 
@@ -289,4 +317,4 @@ def bend_of(bare: Pass, term: Term) -> float:
     return bound
 
 
-__all__ = ["Sharp", "Support", "Term", "bend_of", "held", "sharpened"]
+__all__ = ["Sharp", "Support", "Term", "bend_of", "held", "sharpened", "slope_of_lines"]
