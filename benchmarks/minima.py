@@ -1,7 +1,7 @@
 """Which runs end with a minimum on a ball, in a box, or everywhere: tables.
 
-`python -m benchmarks.minima problems` takes public problems as expressions; `fits` fits of data sets
-that come with scikit-learn; `ramps` ramp machines proved by a tree of cases, against a
+`python -m benchmarks.minima problems` takes public problems as expressions; `fits` fits of data
+sets that come with scikit-learn; `ramps` ramp machines proved by a tree of cases, against a
 mixed-integer solver (HiGHS); `starts` 200 starts at saddles and maxima.
 Times are of one core.
 """

@@ -17,6 +17,7 @@ import numpy as np
 
 from goldstein.certificates.export import Writer, export_proof
 from goldstein.certificates.near import AtPivot, Described, parse_pivot, program_of, written_pivot
+from goldstein.checker import lower
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.minimum import minimum
@@ -63,11 +64,16 @@ def _reader(kind: Any, whole: int) -> Any:
     return read
 
 
+def limits_given(bounds: Any, constraints: Any) -> bool:
+    none = constraints is None or (isinstance(constraints, list | tuple) and not constraints)
+    return bounds is not None or not none
+
+
 def limits_of(x: Vector, bounds: Any, constraints: Any) -> ExactProblem | None:
     """Read bounds and constraints for the checker; None where there are none."""
-    if bounds is None and isinstance(constraints, list | tuple) and not constraints:
-        return None
-    return exact_problem(x, bounds, constraints, None)
+    return (
+        exact_problem(x, bounds, constraints, None) if limits_given(bounds, constraints) else None
+    )
 
 
 @record
@@ -314,12 +320,9 @@ class Refutation(AtPivot):
         if self.label != "conditional":  # the exact check, which also refuses other labels
             problem = limits_of(self.x, bounds, constraints)
             return minimum.check_refutation(self, program_of(fun), problem)
-        found, f = Verification(math.inf, math.inf, "conditional"), asked(fun, jac, args)
-        plain = self.slope is None and bool(np.isfinite([self.fall, *self.x, *self.point]).all())
-        if found.add("numbers", plain, "finite; a black box has no exact slope"):
-            fall = f.value(self.x) - f.value(self.point)
-            right = fall >= self.fall > 0
-            found.add("fall", right, f"f falls by {fall:.6g}, claimed {self.fall:.6g}")
+        found = lower.check(self, asked(fun, jac, args))
+        if limits_given(bounds, constraints):
+            found.add("feasibility", False, "of a black box no limits are known")
         return found
 
     def export(self, path: str | Path, fun: Described) -> Path:
