@@ -225,8 +225,8 @@ def with_cases(
     value, lower = tree.lowest
     if tree.heap:
         return found, lower if value < float(top) - small else None
-    whole = {"scope": "global", "radius": math.inf, "gap": max(gap, cert.gap), "convexity": None}
-    return replace(found, **whole, strict=False, unique=False, within=None), None
+    found = replace(found, scope="global", radius=math.inf, gap=max(gap, cert.gap), convexity=None)
+    return replace(found, strict=False, unique=False, within=None), None
 
 
 def _preorder(case: Case) -> list[Case]:

@@ -574,6 +574,12 @@ class LogSumExpRule:
 
     def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
         ((u, g),) = run.arguments(node)
+        if run.here is run:  # at y: its own value and derivative
+            mid = u.lo / 2 + u.hi / 2
+            at = Enclosure(mid, np.maximum(plus(u.hi, -mid, np.inf), plus(mid, -u.lo, np.inf)))
+            (share,) = node.backward(Enclosure(np.ones(node.size)), [at], None)
+            slopes = g.scaled(Span(*share.ends())).through(row_sums(node))
+            return Span(*node.value(at).ends()), slopes
         low, high = node.rows(u.lo).max(axis=1), node.rows(u.hi).max(axis=1)
         top = plus(high, np.nextafter(np.log(node.columns) * (1 + 2.0**-50), np.inf), np.inf)
         span, shape = g.span, (node.size, node.columns, -1)
