@@ -1,7 +1,9 @@
 """A hunt for false claims about minima: random functions, claimed balls, exact attacks.
 
-Run `python -m benchmarks.minimum_hunt --n 1000 --seed 0`. Every function is drawn as a tree with an
-evaluation in rationals of its own, which shares no code with the library; the library is given
+Run `python -m benchmarks.minimum_hunt --n 1000 --seed 0`, with `--kind free` (functions on the
+whole space), `limited` (inside random bounds and constraints) or `cases` (sums of ramps and other
+kinks, proved by a tree of cases). Every function is drawn as a tree with an evaluation in rationals
+of its own, which shares no code with the library; the library is given
 the same function as an expression. What it claims is attacked at random points, at corners, on the
 kinks, between kinks, and where floating point descent from random points ends; values are compared
 as rationals.
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,9 +24,11 @@ from typing import Any
 import numpy as np
 
 import goldstein as gs
+from goldstein.certificates.minimum import limits_of
 from goldstein.checker.minimum.curvature import Pass, Region
 from goldstein.checker.minimum.minimum import minorant
 from goldstein.checker.minimum.spans import Span
+from goldstein.construction.cases import with_cases
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
 from goldstein.errors import GoldsteinError
 
@@ -234,7 +239,9 @@ def hunt(seed: int, counts: Counter[str], n: int = 40) -> None:
     bad = curved_wrongly(rng, f, program, y, radius, n)
     counts["curvatures"] += bad is not None
     counts["false curvatures"] += bad or 0
-    claims = [prove_minimum(program, at, y), with_gap(program, at, y, radius)]
+    claims = [with_gap(program, at, y, radius)]
+    if seed % SEARCHED == 0:
+        claims.append(prove_minimum(program, at, y))
     for cert in claims:
         if cert is None:
             continue
@@ -246,7 +253,7 @@ def hunt(seed: int, counts: Counter[str], n: int = 40) -> None:
         for what in false_claims(f, program, cert, points):
             counts[f"false {what}"] += 1
             counts["false claims"] += 1
-    denied = refuted(program, at, y, 0.0)
+    denied = refuted(program, at, y, 0.0) if seed % SEARCHED == 0 else None
     if denied is not None:
         counts["refutations"] += 1
         point = [Fraction(v) for v in denied.point.tolist()]
@@ -258,6 +265,115 @@ def hunt(seed: int, counts: Counter[str], n: int = 40) -> None:
         if any(c is not None and c.strict and c.gap == 0 for c in claims):
             counts["contradictions"] += 1
 
+
+def hunt_limited(seed: int, counts: Counter[str], n: int = 40) -> None:
+    """Draw a function and limits; attack what is claimed at feasible points, compared exactly."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    x = gs.Variable(d)
+    f, c = draw(rng, x, d, int(rng.integers(1, 4))), draw(rng, x, d, int(rng.integers(1, 3)))
+    if not (isinstance(f.expression, gs.Expression) and isinstance(c.expression, gs.Expression)):
+        return
+    low, high = (sign * rng.integers(1, 4, d).astype(float) for sign in (-1, 1))
+    y = start(rng, f, d)
+    y = [min(max(q, Fraction(a)), Fraction(b)) for q, a, b in zip(y, low, high)]
+    limit = math.ceil(c.exact(y)) + int(rng.integers(0, 2))
+    equal = rng.random() < 0.2 and c.exact(y) == limit
+    limits = {
+        "bounds": list(zip(low, high)),
+        "constraints": [c.expression == limit if equal else c.expression <= limit],
+    }
+    at = np.array([float(v) for v in y])
+    program, problem = f.expression.program(), limits_of(at, **limits)
+    counts["functions"] += 1
+
+    def feasible(z: list[Fraction]) -> bool:
+        inside = all(a <= q <= b for q, a, b in zip(z, low.tolist(), high.tolist()))
+        value = c.exact(z) if inside else Fraction(0)
+        return inside and (value == limit if equal else value <= limit)
+
+    radius = float(rng.choice([0.25, 1.0, 3.0]))
+    try:
+        claims = [with_gap(program, at, y, radius, problem)]
+        if seed % SEARCHED == 0:
+            claims.append(prove_minimum(program, at, y, problem=problem))
+        many = seed % SEARCHED == 0
+        denied = refuted(program, at, y, 0.0, problem=problem) if many else None
+    except GoldsteinError:
+        counts["refused"] += 1
+        return
+    for cert in claims:
+        if cert is None:
+            continue
+        counts[f"claims: {cert.scope}{' strict' * cert.strict}{' unique' * cert.unique}"] += 1
+        counts["claims not verified"] += not cert.verify(f.expression, **limits).ok
+        here, gap = f.exact(y), Fraction(cert.gap)
+        points = attacks(rng, f, y, min(cert.radius, 6.0), 2 * n)
+        points += [[Fraction(int(v), 2) for v in rng.integers(-6, 7, d)] for _ in range(n)]
+        points = [[min(max(q, Fraction(a)), Fraction(b)) for q, a, b in zip(z, low, high)]
+                  for z in points]  # fmt: skip
+        for z in filter(feasible, points):
+            far = sum((a - b) ** 2 for a, b in zip(z, y))
+            inside = math.isinf(cert.radius) or far <= Fraction(cert.radius) ** 2
+            beyond = cert.strict and far > Fraction(cert.within) ** 2 and f.exact(z) <= here
+            counts["attacks"] += inside
+            counts["false claims"] += inside and (f.exact(z) < here - gap or beyond)
+    if denied is not None:
+        counts["refutations"] += 1
+        point = [Fraction(v) for v in denied.point.tolist()]
+        right = feasible(point) and f.exact(y) - f.exact(point) >= Fraction(denied.fall) > 0
+        right = right and denied.verify(f.expression, **limits).ok
+        counts["false refutations"] += not right
+        if any(c is not None and c.scope == "global" and c.gap == 0 for c in claims):
+            counts["contradictions"] += 1
+
+
+def hunt_cases(seed: int, counts: Counter[str], n: int = 40) -> None:
+    """Draw a sum of kinks and a ridge; attack what a tree of cases claims everywhere."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    x = gs.Variable(d)
+    ridge = Fraction(int(rng.integers(1, 5)), 4)
+    zero = Drawn(ridge_of(x, ridge), lambda z: ridge / 2 * sum(q * q for q in z))
+    f = zero
+    for _ in range(int(rng.integers(1, 7))):
+        kind = (_abs, _relu, _ramp, _ramp)[int(rng.integers(4))]
+        weight = int(rng.choice([-2, -1, 1, 2] if kind is _ramp else [1, 2]))
+        f = _weighted(weight, f, kind(_leaf(rng, x, d)))
+    at = gs.minimize(f.expression, rng.standard_normal(d), eps=1e-5, delta=1e-5, rng=0).x
+    program = f.expression.program()
+    found = prove_minimum(program, at, at.tolist())
+    counts["functions"] += 1
+    if found is None:
+        return
+    try:
+        found, _ = with_cases(program, found, int(rng.choice([3, 20, 100])))
+    except GoldsteinError:
+        counts["refused"] += 1
+        return
+    if found.global_gap is None:
+        return
+    counts[f"claims: {found.scope} by cases"] += 1
+    counts["claims not verified"] += not found.verify(f.expression).ok
+    y = [Fraction(v) for v in at.tolist()]
+    low = f.exact(y) - Fraction(found.global_gap)
+    for z in attacks(rng, f, y, 8.0, 2 * n) + attacks(rng, f, [Fraction(0)] * d, 4.0, n):
+        counts["attacks"] += 1
+        counts["false claims"] += f.exact(z) < low
+    for _ in range(4):  # another local minimum is the best attack
+        z = gs.minimize(f.expression, 3 * rng.standard_normal(d), eps=1e-4, delta=1e-4, rng=0).x
+        counts["false claims"] += f.exact([Fraction(v) for v in z.tolist()]) < low
+
+
+def ridge_of(x: Any, ridge: Fraction) -> Any:
+    return float(ridge) / 2 * gs.sum(gs.square(x))
+
+
+#: The largest ball is searched for every so many functions: that takes most of the time, and the
+#: checker decides on one ball.
+SEARCHED = 8
+
+KINDS = {"free": hunt, "limited": hunt_limited, "cases": hunt_cases}
 
 FALSE = (
     "false curvatures",
@@ -272,10 +388,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=KINDS, default="free")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of CPU")
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     for k in range(given.n):
-        hunt(given.seed * 10**6 + k, counts)
+        if time.process_time() > given.seconds:
+            break
+        KINDS[given.kind](given.seed * 10**6 + k, counts)
     for name, count in sorted(counts.items()):
         print(f"{name}: {count}")
     print(", ".join(f"{name}: {counts[name]}" for name in FALSE))

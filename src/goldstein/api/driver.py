@@ -428,7 +428,7 @@ class Task:
         system = problem.constraints
         return {
             "multipliers": None if proof is None else getattr(proof, "multipliers", np.zeros(0)),
-            "bound_multipliers": None if proof is None else proof.normal.copy(),
+            "bound_multipliers": getattr(proof, "normal", None),
             "violation": self._at_last(lambda: system.violation(answer.x)),
             "constr_nfev": system.nfev,
             "constr_njev": system.njev,

@@ -19,6 +19,7 @@ from goldstein.certificates.export import Writer, export_proof
 from goldstein.certificates.near import AtPivot, Described, parse_pivot, program_of, written_pivot
 from goldstein.checker import lower
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.minimum import minimum
 from goldstein.checker.minimum.box import check_box
 from goldstein.checker.minimum.curvature import Pass, Region
@@ -63,6 +64,18 @@ def _reader(kind: Any, whole: int) -> Any:
     return read
 
 
+def limits_given(bounds: Any, constraints: Any) -> bool:
+    none = constraints is None or (isinstance(constraints, list | tuple) and not constraints)
+    return bounds is not None or not none
+
+
+def limits_of(x: Vector, bounds: Any, constraints: Any) -> ExactProblem | None:
+    """Read bounds and constraints for the checker; None where there are none."""
+    return (
+        exact_problem(x, bounds, constraints, None) if limits_given(bounds, constraints) else None
+    )
+
+
 @record
 class MinimumCertificate(AtPivot):
     """Proof that f is at most `gap` lower than at x, on a ball around x or everywhere.
@@ -88,6 +101,18 @@ class MinimumCertificate(AtPivot):
         f - convexity/2 |z|^2 is convex on the scope.
     supports, sharp : tuples
         The minorant; see `goldstein.checker.minimum.supports`.
+    penalties : ndarray, shape (m + d,), or None
+        With constraints or bounds: weights of the distances from them, of every constraint and
+        every variable. The claim is then about feasible points (`goldstein.checker.minimum.
+        feasible`).
+    multipliers, normal : ndarray, shapes (m,) and (d,), or None
+        The Lagrange multipliers in `supports`, positive at upper limits, rounded.
+    violation : float
+        By how much x violates the constraints, at most.
+    global_gap : float or None
+        Nowhere is f lower than f(x) - global_gap, by a tree of cases.
+    case_growth, case_points, case_slopes, case_splits
+        The tree (`goldstein.checker.minimum.cases`).
     curvature : float or None
         What the owner of a black box declares, f - curvature/2 |z|^2 convex; part of the claim.
     widths, points, weights : ndarray or None
@@ -109,6 +134,7 @@ class MinimumCertificate(AtPivot):
     """
 
     kind: ClassVar[str] = "minimum"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
@@ -125,23 +151,35 @@ class MinimumCertificate(AtPivot):
     convexity: Any = None
     supports: tuple[Support, ...] = text(_written_rows, _reader(Support, 3), default=())
     sharp: tuple[Sharp, ...] = text(_written_rows, _reader(Sharp, 4), default=())
+    penalties: Vector | None = array("p", default=None)
+    multipliers: Vector | None = array("m", default=None)
+    normal: Vector | None = array("d", default=None)
+    violation: float = 0.0
+    global_gap: Any = None
+    case_growth: float = 0.0
+    case_points: Matrix | None = array("n d", default=None)
+    case_slopes: Matrix | None = array("n entries", default=None)
+    case_splits: Matrix | None = array("n two", default=None)
     curvature: Any = None
     widths: Vector | None = array("d", default=None)
     points: Matrix | None = array("k d", default=None)
-    weights: Matrix | None = array("m k", default=None)
+    weights: Matrix | None = array("faces k", default=None)
     label: Label = "certified"
     meta: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("within", "convexity", "curvature"):
+        for name in ("within", "convexity", "curvature", "global_gap"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, float)):
                 raise InputTypeError(f"{name} must be a float or None, got {value!r}.")
         if not (isinstance(self.strict, bool) and isinstance(self.unique, bool)):
             raise InputTypeError("strict and unique must be True or False.")
 
-    def verify(self, fun: Any, jac: Any = None, *, args: Any = ()) -> Verification:
+    def verify(
+        self, fun: Any, jac: Any = None, *, args: Any = (), bounds: Any = None,
+        constraints: Any = (),
+    ) -> Verification:  # fmt: skip
         """Derive the claim again: from the structure of the function, or from its cuts.
 
         Parameters
@@ -150,13 +188,16 @@ class MinimumCertificate(AtPivot):
             The function; its structure must be known, unless its curvature was declared.
         jac, args
             As in `minimize`, for a function of declared curvature.
+        bounds, constraints
+            As in `minimize`, where the claim was made with them: expressions or
+            `LinearConstraint`.
 
         Returns
         -------
         Verification
         """
         if self.curvature is None:
-            return minimum.check(self, program_of(fun))
+            return minimum.check(self, program_of(fun), limits_of(self.x, bounds, constraints))
         if self.points is None or self.weights is None or self.widths is None:
             raise InputError("a claim of declared curvature has points, weights and widths.")
         return check_box(self, asked(fun, jac, args))
@@ -174,6 +215,11 @@ class MinimumCertificate(AtPivot):
             raise InputTypeError(
                 "a proof file holds a function by its structure, and this claim is about a black "
                 "box of declared curvature. Hand over what certificate.save(...) writes."
+            )
+        if self.penalties is not None or self.global_gap is not None:
+            raise InputTypeError(
+                "a proof file of a minimum has no constraints and no trees of cases yet. Hand "
+                "over what certificate.save(...) writes."
             )
         program = program_of(fun)
         at, bare = Writer(program).at, Pass(program, Region(self.exact_pivot, self.reach))
@@ -200,17 +246,20 @@ class MinimumCertificate(AtPivot):
     def summary(self) -> str:
         """One line for people."""
         if_so = "" if self.curvature is None else f" if f has curvature {self.curvature:g}"
-        return f"{self.said()}, gap {self.gap:.3g}{self._nearby()}, {self.label}{if_so}"
+        far = self.scope != "global" and self.global_gap is not None
+        more = f", {self.global_gap:.3g} everywhere" if far else ""
+        return f"{self.said()}, gap {self.gap:.3g}{more}{self._nearby()}, {self.label}{if_so}"
 
     def said(self) -> str:
         """What is known about minimality, in a few words."""
         kind = ("unique " if self.unique else "strict ") if self.strict else ""
+        among = "" if self.penalties is None else " among feasible points"
         if self.scope == "global":
-            return f"{kind}global minimum"
+            return f"{kind}global minimum{among}"
         if self.growth < 0:
             return f"not known to be a minimum: how low f can be within {self.radius:.3g} of x"
         size = "half width" if self.scope == "box" else "radius"
-        return f"{kind}minimum on a {self.scope} of {size} {self.radius:.3g}"
+        return f"{kind}minimum{among} on a {self.scope} of {size} {self.radius:.3g}"
 
     def _nearby(self) -> str:
         return "" if self.within is None else f", minimiser within {self.within:.3g}"
@@ -246,6 +295,7 @@ class Refutation(AtPivot):
     """
 
     kind: ClassVar[str] = "refutation"
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     x: Vector = array("d")
     point: Vector = array("d")
@@ -262,11 +312,18 @@ class Refutation(AtPivot):
         """Nothing is claimed about gradients."""
         return math.inf
 
-    def verify(self, fun: Any, jac: Any = None, *, args: Any = ()) -> Verification:
+    def verify(
+        self, fun: Any, jac: Any = None, *, args: Any = (), bounds: Any = None,
+        constraints: Any = (),
+    ) -> Verification:  # fmt: skip
         """Evaluate f at both points, and its derivative along the direction."""
         if self.label != "conditional":  # the exact check, which also refuses other labels
-            return minimum.check_refutation(self, program_of(fun))
-        return lower.check(self, asked(fun, jac, args))
+            problem = limits_of(self.x, bounds, constraints)
+            return minimum.check_refutation(self, program_of(fun), problem)
+        found = lower.check(self, asked(fun, jac, args))
+        if limits_given(bounds, constraints):
+            found.add("feasibility", False, "of a black box no limits are known")
+        return found
 
     def export(self, path: str | Path, fun: Described) -> Path:
         """Write the lower point and the function to one file that `goldstein-check` decides.

@@ -19,8 +19,17 @@ from scipy.optimize import lsq_linear
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
+from goldstein.checker.constrained.near import ExactProblem
 from goldstein.checker.minimum.curvature import RULES, Curvature, Pass, Region
-from goldstein.checker.minimum.minimum import Minorant, Shown, convexity, minorant, slope_along
+from goldstein.checker.minimum.feasible import Feasible
+from goldstein.checker.minimum.minimum import (
+    Minorant,
+    Shown,
+    convexity,
+    minorant,
+    rise,
+    slope_along,
+)
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import Sharp, Support, held, sharpened
 from goldstein.checker.rationals import (
@@ -54,8 +63,6 @@ class Kinks:
     #: Bounds of what may be chosen; those of a maximum are weights, of sum 1 in each row.
     low: Vector
     high: Vector
-    #: Concave ones, met exactly or nearly: (node, row).
-    concave: list[tuple[int, int]]
 
     def chosen(self, values: Any) -> list[Support]:
         return [g._replace(s=s) for g, s in zip(self.supports, values)]
@@ -98,7 +105,7 @@ def kinks_near(program: Program, y: Any, tolerance: float = NEAR) -> Kinks:
                 found += [Support(k, row, place, zero, zero, zero) for place in places]
                 low += [-1.0] * node.columns
                 high += [1.0] * node.columns
-    return Kinks(found, np.array(low), np.array(high), [])
+    return Kinks(found, np.array(low), np.array(high))
 
 
 def _slope(node: Any, piece: int, t: Fraction) -> Fraction:
@@ -110,7 +117,7 @@ def weighted(program: Program, y: Any, kinks: Kinks, rounds: int = 4) -> list[Su
     values = [g.s for g in kinks.supports]
     for _ in range(rounds if kinks.supports else 0):
         chosen = kinks.chosen(values)
-        run = Pass(program, Region(y, 0.0), held(program, chosen, []))
+        run = Pass(program, Region(y, 0.0), held(program, chosen, []), alone=True)
         adjoints = _adjoints(run, program)
         columns = np.array([
             adjoints[g.node][g.row] * run.slopes[program.nodes[g.node].of[0]].mid[g.place]
@@ -188,11 +195,11 @@ def _tidy(program: Program, chosen: list[Support], values: Vector) -> list[Fract
     return exact
 
 
-def bent(program: Program, y: Any, supports: list[Support], reach: float) -> list[Support]:
-    """Give the parabolas of the supports the curvature that their functions have on a ball."""
+def bent(program: Program, region: Region, supports: list[Support]) -> list[Support]:
+    """Give the parabolas of the supports the curvature that their functions have on a region."""
     if all(program.nodes[g.node].flat for g in supports):
         return supports
-    run, rule = Pass(program, Region(y, reach)), RULES[nodes.Piecewise]
+    run, rule = Pass(program, region), RULES[nodes.Piecewise]
     found = []
     for g in supports:
         node: Any = program.nodes[g.node]
@@ -257,35 +264,48 @@ class MinimumSearch:
         The pivot, exact.
     deadline : float
         When to stop, as `time.perf_counter()` tells the time.
+    limits : Feasible, optional
+        The function is then the one with its penalties.
     """
 
-    def __init__(self, program: Program, y: Any, deadline: float = math.inf) -> None:
+    def __init__(
+        self, program: Program, y: Any, deadline: float = math.inf, limits: Feasible | None = None
+    ) -> None:
         self.program, self.y, self.deadline = program, to_fractions(y), deadline
+        self.limits, self.box = limits, None if limits is None else limits.problem.box
         self.kinks = kinks_near(program, self.y)
         self.supports = weighted(program, self.y, self.kinks)
+
+    @property
+    def far(self) -> float:
+        """A ball so large contains all points inside the bounds."""
+        if self.box is None or not np.isfinite([self.box.lower, self.box.upper]).all():
+            return math.inf
+        return float(np.linalg.norm(self.box.upper - self.box.lower)) * (1 + 1e-12)
 
     def at(self, reach: float) -> Found | None:
         """Return what is shown on a ball, with the sharpness that makes it grow most."""
         try:
-            supports = bent(self.program, self.y, self.supports, reach)
-            plain = minorant(self.program, self.y, reach, supports)
-            sharp = self._sharp(reach, supports, plain) if math.isfinite(reach) else []
-            found = minorant(self.program, self.y, reach, supports, sharp) if sharp else plain
+            region, box = Region.inside(self.box, self.y, reach), self.box
+            supports = bent(self.program, region, self.supports)
+            plain = minorant(self.program, self.y, reach, supports, (), box)
+            sharp = self._sharp(region, supports, plain) if math.isfinite(reach) else []
+            found = minorant(self.program, self.y, reach, supports, sharp, box) if sharp else plain
             return Found(found.show(_below(found.curvature)), supports, sharp)
         except GoldsteinError:
             return None
 
-    def _sharp(self, reach: float, supports: list[Support], plain: Minorant) -> list[Sharp]:
+    def _sharp(self, region: Region, supports: list[Support], plain: Minorant) -> list[Sharp]:
         """Choose the part of the sharpness by which the smallest eigenvalue grows most."""
         room = sharpness(self.program, supports, 1.0)
         if not room:
             return []
-        region, own = Region(self.y, reach), held(self.program, supports, room)
+        own = held(self.program, supports, room)
         Pass(self.program, region, own).backward(self.program.last, _ONE)
         terms = [term for part in own.values() for term in part.terms]
         more = Curvature(self.program.dim)
         try:
-            sharpened(more, terms, Pass(self.program, region), reach)
+            sharpened(more, terms, Pass(self.program, region), region.radius)
         except GoldsteinError:
             return []
         base, extra = plain.curvature.lower, more.lower
@@ -325,10 +345,10 @@ class MinimumSearch:
     def convexity(self, reach: float) -> float | None:
         """Return a number c >= 0 such that f - c/2 |z|^2 is convex on a ball; None for none."""
         try:
-            run = Pass(self.program, Region(self.y, reach))
+            run = Pass(self.program, Region.inside(self.box, self.y, reach))
             total, _ = run.backward(self.program.last, _ONE)
             c = _below(total)
-            return c if c >= 0 and convexity(self.program, self.y, reach, c) else None
+            return c if c >= 0 and convexity(self.program, self.y, reach, c, self.box) else None
         except GoldsteinError:
             return None
 
@@ -348,10 +368,10 @@ def _below(total: Any) -> float:
 
 def prove_minimum(
     program: Program, x: Vector, pivot: Any, deadline: float = math.inf,
-    meta: dict[str, Any] | None = None,
+    problem: ExactProblem | None = None,
 ) -> MinimumCertificate | None:  # fmt: skip
     """Return the strongest claim about a minimum at a pivot near x that is found, or None."""
-    search = MinimumSearch(program, pivot, deadline)
+    search = _search(program, pivot, deadline, problem)
     everywhere = search.convexity(math.inf)
     direct = search.at(math.inf)
     if direct is not None and direct.shown.gap is None:
@@ -360,9 +380,11 @@ def prove_minimum(
         for reach in (1.0, 2.0**-6, 2.0**-12, 2.0**-20):
             found = search.at(reach)
             if found is not None and found.strict:
-                return _stated(program, x, search, found, "global", everywhere, meta)
+                return _stated(x, search, found, "global", everywhere)
+    if direct is None and search.far < math.inf:
+        direct = search.at(search.far)
     if direct is not None:
-        return _stated(program, x, search, direct, "global", everywhere, meta)
+        return _stated(x, search, direct, "global", everywhere)
     found = search.best()
     if found is None:
         return None
@@ -370,28 +392,59 @@ def prove_minimum(
         own = search.convexity(part * found.shown.reach)
         smaller = found if part == 1.0 else search.at(part * found.shown.reach)
         if own and smaller is not None and smaller.strict:  # unique is worth a smaller ball
-            return _stated(program, x, search, smaller, "ball", own, meta)
-    return _stated(program, x, search, found, "ball", None, meta)
+            return _stated(x, search, smaller, "ball", own)
+    return _stated(x, search, found, "ball", None)
 
 
 def with_gap(
-    program: Program, x: Vector, pivot: Any, reach: float, meta: dict[str, Any] | None = None
+    program: Program, x: Vector, pivot: Any, reach: float, problem: ExactProblem | None = None
 ) -> MinimumCertificate | None:
     """Return what is shown on one ball, however large its gap."""
-    search = MinimumSearch(program, pivot)
+    search = _search(program, pivot, math.inf, problem)
     found = search.at(reach)
-    return None if found is None else _stated(program, x, search, found, "ball", None, meta)
+    return None if found is None else _stated(x, search, found, "ball", None)
+
+
+def _search(
+    program: Program, pivot: Any, deadline: float, problem: ExactProblem | None
+) -> MinimumSearch:
+    if problem is None:
+        return MinimumSearch(program, pivot, deadline)
+    limits = Feasible(program, problem, penalties(program, problem, to_fractions(pivot)))
+    return MinimumSearch(limits.program, pivot, deadline, limits)
+
+
+def penalties(program: Program, problem: ExactProblem, y: Any) -> Vector:
+    """Return weights of what is at its limit at y, large enough for its multipliers."""
+    box, system, at = problem.box, problem.system, np.array([nearest_float(q) for q in y])
+    runs = [Pass(part, Region(y, 0.0)) for part in (program, *problem.parts)]
+    steep, *slopes = (float(np.linalg.norm(run.slopes[-1].size)) for run in runs)
+    sizes = np.append(slopes, np.ones(at.size))
+    values = np.append([run.values[-1].lo[0] for run in runs[1:]], at)
+    lower, upper = np.append(system.lower, box.lower), np.append(system.upper, box.upper)
+    close = NEAR * np.maximum(1e-6, sizes)
+    active = (values <= lower + close) | (values >= upper - close)
+    weight = 8.0 * max(steep, 1.0) * math.sqrt(at.size) / np.maximum(sizes, 2.0**-20)
+    return np.where(active, np.exp2(np.ceil(np.log2(weight))), 0.0)
 
 
 def _stated(
-    program: Program, x: Vector, search: MinimumSearch, found: Found, scope: str,
-    convex: float | None, meta: dict[str, Any] | None,
-) -> MinimumCertificate | None:  # fmt: skip
-    shown, y = found.shown, search.y
+    x: Vector, search: MinimumSearch, found: Found, scope: str, convex: float | None
+) -> MinimumCertificate | None:
+    shown, y, limits, more = found.shown, search.y, search.limits, dict[str, Any]()
     delta = sqrt_upper(squared_distance(y, x))
-    rest = point_at(program, x).between()[1] - point_at(program, y).between()[0]
     assert shown.gap is not None
-    gap, strict = fraction_upper(max(shown.gap + rest, Fraction(0))), found.strict
+    gap = fraction_upper(max(shown.gap + rise(search.program, y, x), Fraction(0)))
+    strict = found.strict
+    unique = strict and bool(convex)
+    if limits is not None:
+        strict = strict and not limits.violation(y)
+        unique = unique and strict and limits.flat
+        m, forces = len(limits.problem.parts), limits.multipliers(found.supports)
+        more = {
+            "penalties": limits.weights, "multipliers": forces[:m], "normal": forces[m:],
+            "violation": fraction_upper(limits.violation(x.tolist())),
+        }  # fmt: skip
     radius = math.inf
     if scope == "ball":
         radius = nearest_float(Fraction(shown.reach) - Fraction(delta))
@@ -401,9 +454,9 @@ def _stated(
     within = fraction_upper(Fraction(shown.within) + Fraction(delta)) if strict else None
     return MinimumCertificate(
         x=x, exact_pivot=tuple(y), delta=delta, eps=shown.eps, radius=radius, gap=gap,
-        within=within, scope=scope, strict=strict, unique=strict and bool(convex),
-        reach=shown.reach, growth=shown.growth, convexity=convex,
-        supports=tuple(found.supports), sharp=tuple(found.sharp), meta=dict(meta or {}),
+        within=within, scope=scope, strict=strict, unique=unique, reach=shown.reach,
+        growth=shown.growth, convexity=convex, supports=tuple(found.supports),
+        sharp=tuple(found.sharp), **more,
     )  # fmt: skip
 
 
@@ -423,7 +476,8 @@ def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
         ends = [Fraction(float(b if sign else a)) for a, b in zip(kinks.low, kinks.high)]
         try:
             own = held(program, kinks.chosen(ends), []) if supports else {}
-            found.append(-Pass(program, Region(y, 0.0), own).slopes[program.last].mid[0])
+            run = Pass(program, Region(y, 0.0), own, alone=True)
+            found.append(-run.slopes[program.last].mid[0])
         except GoldsteinError:
             continue
     draw = np.random.default_rng(0).standard_normal((2 * program.dim + 8, program.dim))
@@ -434,10 +488,16 @@ def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
 
 def refuted(
     program: Program, x: Vector, pivot: Any, eps: float, more: Any = (),
-    meta: dict[str, Any] | None = None,
+    problem: ExactProblem | None = None,
 ) -> Refutation | None:  # fmt: skip
-    """Return a direction in which f falls from the pivot faster than eps, with a lower point."""
-    y = to_fractions(pivot)
+    """Return a direction in which f falls from the pivot faster than eps, with a lower point.
+
+    With bounds or constraints, that of f with penalties proposes it; the point must be feasible.
+    """
+    y, plain, limits = to_fractions(pivot), program, None
+    if problem is not None:
+        limits = Feasible(program, problem, penalties(program, problem, y))
+        program = limits.program
     best: tuple[Fraction, Vector] | None = None
     for h in escapes(program, y, more):
         try:
@@ -450,12 +510,16 @@ def refuted(
         return None
     slope, h = best
     delta = sqrt_upper(squared_distance(y, x))
-    here = point_at(program, x).between()[0]
+    here = point_at(plain, x).between()[0]
     base = np.array([nearest_float(q) for q in y])
     lowest: tuple[Fraction, Vector] | None = None
     for step in (4.0**-k for k in range(-1, 30)):
         point = base + step * h
-        fall = here - point_at(program, point).between()[1]
+        if limits is not None:
+            point = limits.problem.box.clip(point)
+            if limits.violation(point.tolist()):
+                continue
+        fall = here - point_at(plain, point).between()[1]
         if fall > 0 and (lowest is None or fall > lowest[0]):
             lowest = fall, point
     if lowest is None:
@@ -464,8 +528,8 @@ def refuted(
     if not least > 0:
         return None
     return Refutation(
-        x=x, point=lowest[1], direction=h, fall=least, slope=fraction_upper(slope),
-        exact_pivot=tuple(y), delta=delta, meta=dict(meta or {}),
+        x=x, point=lowest[1], direction=h, fall=least, exact_pivot=tuple(y), delta=delta,
+        slope=fraction_upper(slope) if limits is None else None,
     )  # fmt: skip
 
 

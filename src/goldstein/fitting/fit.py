@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +14,9 @@ from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate, MinimumCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
+from goldstein.construction.cases import with_cases
 from goldstein.construction.minimum import prove_minimum
-from goldstein.errors import GoldsteinError, InputError
+from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 from goldstein.reductions.stationarity import attempt_near
 from goldstein.solvers import Request
 from goldstein.storage.codec import Arrays
@@ -207,6 +209,9 @@ def minimum_of(model: Any, fit: Fit, options: Options) -> MinimumCertificate | N
         pivot = fit.x.tolist() if fit.near is None else fit.near.exact_pivot
         deadline = time.perf_counter() + GRACE
         found = prove_minimum(program, fit.x, pivot, deadline)
+        if found is not None and found.scope == "ball":
+            with suppress(NotCertifiableError):
+                found, _ = with_cases(program, found, deadline=deadline)
     except GoldsteinError:
         return None
     return found if found is not None and found.growth >= 0 else None

@@ -374,7 +374,8 @@ def _kinds(jac: Any, options: dict[str, Any]) -> tuple[str, ...]:
     if _blind(jac, options) or lacks_gradient(constraints):
         return ("values-kkt", "values") if given(constraints) else ("values",)
     limited = given(constraints) or options.get("bounds") is not None
-    return ("kkt", "near-kkt") if limited else ("goldstein", "near")
+    own = ("minimum", "refutation") if options.get("stationarity") == "minimum" else ()
+    return ("kkt", "near-kkt", *own) if limited else ("goldstein", "near", *own)
 
 
 def _asked_eps(oracle: Oracle, options: dict[str, Any], start: Any, seed: int) -> float:
@@ -398,7 +399,9 @@ def _reached(result: Result, options: dict[str, Any], eps: float) -> bool:
         return False
     if options.get("stationarity") == "near" and not claim.kind.startswith("near"):
         return False
-    if given(options.get("constraints")) and not claim.kind.endswith("kkt"):
+    if options.get("stationarity") == "minimum" and claim.kind != "minimum":
+        return False
+    if given(options.get("constraints")) and not claim.kind.endswith(("kkt", "minimum")):
         return False
     return bool(claim.delta <= options["delta"] and claim.eps <= eps * (1.0 + SAME))
 

@@ -52,6 +52,8 @@ class StationaryPoint:
     certificate : GoldsteinCertificate, ...
     starts : list of int
         Which ones.
+    scope : {"ball", "box", "global"} or None
+        Where the point is lowest, if stationarity="minimum" was asked for and proved.
     """
 
     x: Any
@@ -62,6 +64,10 @@ class StationaryPoint:
     @property
     def count(self) -> int:
         return len(self.starts)
+
+    @property
+    def scope(self) -> str | None:
+        return getattr(self.certificate, "scope", None)
 
     def __repr__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"

@@ -5,17 +5,26 @@ Where a proof fails because the function falls, the run goes on from the lower p
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker.arrays import Vector
+from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.function import Asked
 from goldstein.checker.lower import certain_fall
+from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.rationals import to_fractions
+from goldstein.construction.cases import with_cases
 from goldstein.construction.faces import prove_box
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
-from goldstein.errors import ContradictedError, GoldsteinError, UnresolvedError
+from goldstein.errors import (
+    ContradictedError,
+    GoldsteinError,
+    NotCertifiableError,
+    UnresolvedError,
+)
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import Answer
 from goldstein.reductions.stationarity import (
@@ -47,30 +56,55 @@ def is_minimum(found: Any, eps: float, delta: float) -> bool:
     return low and found.growth >= 0 and found.eps <= (eps or FLAT)
 
 
+def limits_at(problem: Problem, x: Vector) -> ExactProblem | None:
+    """Return bounds and constraints as the checker reads them; None where there are none."""
+    if not problem.limited:
+        return None
+    if not problem.feasible(x):
+        raise NotCertifiableError("the point is not feasible.")
+    return exact_problem(x, problem.box, problem.constraints, None)
+
+
 def prove(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
     """Try to prove a minimum next to what a weaker certificate speaks of."""
     fun: Any = problem.f.plain
-    if not fun.is_written or problem.limited:
-        return Attempt(None, "not proved: it takes an expression without constraints")
+    if not fun.is_written:
+        return Attempt(None, "not proved: it takes an expression")
     program, x, near = fun.program(), hint.x, None
     try:
-        found = prove_minimum(program, x, x.tolist(), deadline)
+        limits = limits_at(problem, x)
+        found = prove_minimum(program, x, x.tolist(), deadline, limits)
         if is_minimum(found, request.eps, request.delta):
             return Attempt(found, PROVED)
         near = prove_near(problem, hint, request, deadline).certificate
         pivot = x.tolist() if near is None else near.exact_pivot
         if near is not None and near.delta > 0:
-            found = prove_minimum(program, x, pivot, deadline)
+            found = prove_minimum(program, x, pivot, deadline, limits)
             if is_minimum(found, request.eps, request.delta):
                 return Attempt(found, PROVED)
         descent = getattr(hint, "descent", None)
         more = [] if descent is None else [descent]
-        denied = refuted(program, x, pivot, 0.0 if near is None else near.eps, more)
+        denied = refuted(program, x, pivot, 0.0 if near is None else near.eps, more, limits)
     except GoldsteinError as why:
         return Attempt(near, f"not proved: {why}")
     if denied is not None:
         return Attempt(denied, denied.said())
     return Attempt(near, "not proved: no minorant was found that shows a minimum")
+
+
+def everywhere(problem: Problem, found: Any, deadline: float) -> tuple[Any, Vector | None]:
+    """Look at a function of few kinks case by case; return the claim, and a lower point met."""
+    fun: Any = problem.f.plain
+    if not (fun.is_written and isinstance(found, MinimumCertificate) and found.scope == "ball"):
+        return found, None
+    try:
+        limits, program = limits_at(problem, found.x), fun.program()
+        if limits is not None and found.penalties is not None:
+            program = Feasible(program, limits, found.penalties).program
+        found, lower = with_cases(program, found, deadline=deadline)
+    except GoldsteinError:
+        return found, None
+    return found, lower if lower is None or problem.feasible(lower) else None
 
 
 class Minimal(Stronger):
@@ -117,7 +151,10 @@ class Minimal(Stronger):
             return self._without_proof()
         found = self._prove(answer.certificate)
         if found.note == PROVED:
-            return replace(answer, status=Status.VERIFIED, certificate=found.certificate, detail="")
+            proof, better = everywhere(self.problem, found.certificate, self.run.deadline)
+            if better is not None and stage + 1 < self.stages:
+                return better
+            return replace(answer, status=Status.VERIFIED, certificate=proof, detail="")
         self._why = answer.detail = found.note.removeprefix("not proved: ")
         if isinstance(found.certificate, Refutation) and stage + 1 < self.stages:
             self._verified = None  # what was shown is about a point that is no minimum
@@ -137,13 +174,15 @@ class Minimal(Stronger):
                 break
             found = self._prove(hint)
             if found.note == PROVED or isinstance(found.certificate, Refutation):
-                return found.certificate
+                return everywhere(self.problem, found.certificate, self.run.deadline)[0]
             weaker = found.certificate or weaker
         fun: Any = self.problem.f.plain
-        if fun.is_written and not self.problem.limited:
-            around = with_gap(fun.program(), x, x.tolist(), AROUND * self.request.delta)
-            if around is not None and around.eps <= (self.request.eps or FLAT):
-                return around
+        if fun.is_written:
+            with suppress(GoldsteinError):
+                limits, size = limits_at(self.problem, x), AROUND * self.request.delta
+                around = with_gap(fun.program(), x, x.tolist(), size, limits)
+                if around is not None and around.eps <= (self.request.eps or FLAT):
+                    return around
         if weaker is not None:
             return weaker
         found = self.weaker(self.run).claim(x)

@@ -123,6 +123,22 @@ class Region:
         if self.lower is not None and self.upper is not None:
             self.span = self.span.meet(Span(self.lower, self.upper))
 
+    @classmethod
+    def inside(cls, box: Any, y: Sequence[Any], radius: float) -> Region:
+        """Return a ball, or its part inside bounds."""
+        return cls(y, radius) if box is None else cls(y, radius, box.lower, box.upper)
+
+    @property
+    def everywhere(self) -> bool:
+        """Does the ball contain all points between lower and upper?"""
+        if np.isinf(self.radius) or self.lower is None or self.upper is None:
+            return bool(np.isinf(self.radius))
+        if not np.isfinite([self.lower, self.upper]).all():
+            return False
+        ends = zip(self.y, self.lower.tolist(), self.upper.tolist())
+        far = sum(max(q - Fraction(low), Fraction(high) - q) ** 2 for q, low, high in ends)
+        return far <= Fraction(self.radius) ** 2
+
     @np.errstate(all="ignore")
     def reach(self, slopes: Slopes) -> Vector:
         """Return bounds of |g.(z - y)| for rows g and all points z."""
@@ -196,7 +212,7 @@ class Curvature:
 
     def subtract(self, c: float) -> None:
         """Subtract c I."""
-        self.slack = self.slack + c
+        self.slack = plus(self.slack, c, np.inf)
         self.convex &= c == 0
 
     def _sum(self, mid: Matrix, error: Matrix, wide: Vector) -> None:
@@ -264,10 +280,15 @@ class Pass:
     supports : dict, optional
         Substitutes for some nodes (`goldstein.checker.minimum.supports`): intervals then contain
         the values with and without them.
+    alone : bool
+        Those with them only.
     """
 
-    def __init__(self, program: Program, region: Region, supports: dict[int, Any] | None = None):
+    def __init__(
+        self, program: Program, region: Region, supports: Any = None, alone: bool = False
+    ) -> None:
         self.program, self.region, self.supports = program, region, supports or {}
+        self.alone = alone
         if max(node.size for node in program.nodes) * program.dim > MOST:
             raise NotCertifiableError("the function is too large for its curvature.")
         d = program.dim
@@ -285,6 +306,10 @@ class Pass:
                 raise NotCertifiableError(f"node {k} ({node.name}) has no finite range.")
             self.values.append(value)
             self.slopes.append(slopes)
+
+    def both(self, without: Span, held: Span) -> Span:
+        """Return what contains a node's numbers and those of its substitute, or these alone."""
+        return held if self.alone else without.hull(held)
 
     def arguments(self, node: nodes.Node) -> list[tuple[Span, Slopes]]:
         return [(self.values[a], self.slopes[a]) for a in node.of]
@@ -373,8 +398,8 @@ class PiecewiseRule:
         slope = self.over_pieces(node, u, node.slopes)
         held = run.supports.get(k)
         if held is not None:
-            both = held.slope(u) if run.here is run else slope.hull(held.slope(u))
-            value, slope = value.hull(held.value(u)), both.where(held.mask, slope)
+            value = run.both(value, held.value(u)).where(held.mask, value)
+            slope = run.both(slope, held.slope(u)).where(held.mask, slope)
         return value, g.scaled(slope)
 
     @staticmethod
@@ -522,24 +547,14 @@ class MaxRule:
 
     def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
         ((u, g),) = run.arguments(node)
-        held = run.supports.get(k)
-        if held is not None:  # what is substituted may be anything between the entries
-            low = np.where(held.mask, node.rows(u.lo).min(axis=1), node.rows(u.lo).max(axis=1))
-        else:
-            low = node.rows(u.lo).max(axis=1)
-        keep = self.kept(run, node)
-        keep = keep if held is None else keep | held.mask[:, None]
-        value = Span(low, node.rows(u.hi).max(axis=1))
-        if held is not None and run.here is run:  # at y: the substitute alone
-            share = held.weights(node).where(
-                held.mask[:, None], Span(keep / keep.sum(axis=1)[:, None])
-            )
-            return value, g.scaled(share.ravel()).through(row_sums(node))
+        held, keep = run.supports.get(k), self.kept(run, node)
+        value = Span(*(node.rows(end).max(axis=1) for end in (u.lo, u.hi)))
         shape = (node.size, node.columns, -1)
         span, wide = g.span, ~keep.reshape(node.size, node.columns, 1)
         lo = np.where(wide, np.inf, span.lo.reshape(shape)).min(axis=1)
         hi = np.where(wide, -np.inf, span.hi.reshape(shape)).max(axis=1)
-        return value, Slopes.of(Span(lo, hi))
+        slopes = Slopes.of(Span(lo, hi))
+        return (value, slopes) if held is None else held.forward(run, node, value, slopes)
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
         keep, held = self.kept(run, node), run.supports.get(k)
@@ -559,6 +574,12 @@ class LogSumExpRule:
 
     def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
         ((u, g),) = run.arguments(node)
+        if run.here is run:  # at y: its own value and derivative
+            mid = u.lo / 2 + u.hi / 2
+            at = Enclosure(mid, np.maximum(plus(u.hi, -mid, np.inf), plus(mid, -u.lo, np.inf)))
+            (share,) = node.backward(Enclosure(np.ones(node.size)), [at], None)
+            slopes = g.scaled(Span(*share.ends())).through(row_sums(node))
+            return Span(*node.value(at).ends()), slopes
         low, high = node.rows(u.lo).max(axis=1), node.rows(u.hi).max(axis=1)
         top = plus(high, np.nextafter(np.log(node.columns) * (1 + 2.0**-50), np.inf), np.inf)
         span, shape = g.span, (node.size, node.columns, -1)
@@ -598,15 +619,9 @@ class NormRule:
 
     def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
         ((u, g),) = run.arguments(node)
-        held = run.supports.get(k)
-        value = self._length(node, u)
-        if held is not None:  # |w.u| <= |u|
-            value = value.hull(Span(-value.hi, value.hi)).where(held.mask, value)
-        weights = self._weights(node, u)
-        if held is not None:
-            mine = held.weights(node).ravel() if run.here is run else Span(-np.ones(u.lo.size), 1.0)
-            weights = mine.where(np.repeat(held.mask, node.columns), weights)
-        return value, g.scaled(weights).through(row_sums(node))
+        held, value = run.supports.get(k), self._length(node, u)
+        slopes = g.scaled(self._weights(node, u)).through(row_sums(node))
+        return (value, slopes) if held is None else held.forward(run, node, value, slopes)
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
         ((u, g),) = run.arguments(node)

@@ -1,21 +1,22 @@
 """Claims about minima: how far f(x) is above the lowest value on a ball, or everywhere.
 
-Theorem. Let m <= f on the ball B of radius r around y, m differentiable at y, u its gradient there,
-loss = f(y) - m(y), and m - z'Mz/2 convex on B, M >= lam I. Then for z in B, t = |z - y|,
+Theorem. Let m <= f on the ball B of radius r around y, loss = f(y) - m(y), m'(y; h) >= -eps |h|,
+and m - z'Mz/2 convex on B, M >= lam I. Then for z in B, t = |z - y|,
 
-    f(z) >= f(y) - loss - |u| t + lam/2 t^2.
+    f(z) >= f(y) - loss - eps t + lam/2 t^2.
 
-Proof. g = m - (. - y)'M(. - y)/2 is convex on B with gradient u at y, so g(z) >= m(y) + <u, z - y>.
+Proof. g = m - (. - y)'M(. - y)/2 is convex on B, so g(z) >= g(y) + g'(y; z - y), and g' = m' at y.
+eps bounds the lengths in an enclosure of the slopes of all pieces of m at y.
 
-So f >= f(y) - gap on B with gap = loss + max of eps t - lam/2 t^2 over t <= r, for |u| <= eps; if
+So f >= f(y) - gap on B with gap = loss + max of eps t - lam/2 t^2 over t <= r; if
 lam > 0 and within = (eps + sqrt(eps^2 + 2 lam loss)) / lam < r, every z farther than `within` is
 higher than y: the lowest points of B are inside it, local minimisers of f (strict). If f itself is
 strictly convex on B there is no other local minimiser in B (unique); if f is convex everywhere the
 local minimum is global, and B shows its gap. For r infinite all this holds everywhere.
 
-With constraints c_i <= 0, h_k = 0 and bounds the same is said of L = f + sum lam_i c_i + nu_k h_k,
-written as one function, which is not above f at feasible points: see `goldstein.checker.minimum.
-lagrangian`. Everything is decided in rationals, or in intervals rounded outwards.
+With bounds and constraints the same is said of f plus penalties, for feasible z: see
+`goldstein.checker.minimum.feasible`. B is then the part of the ball inside the bounds, where y may
+be on its boundary. Everything is decided in rationals, or in intervals rounded outwards.
 """
 
 from __future__ import annotations
@@ -28,14 +29,17 @@ import numpy as np
 
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
 from goldstein.checker.exact import Exact
+from goldstein.checker.minimum.cases import Cases
 from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
+from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.spans import Span
-from goldstein.checker.minimum.supports import evaluate, held, sharpened
+from goldstein.checker.minimum.supports import held, sharpened, slope_of_lines
 from goldstein.checker.nodes import Max, Order
 from goldstein.checker.rationals import (
     fraction_upper,
     sqrt_upper,
     squared_distance,
+    squared_norm,
     to_fraction,
     to_fractions,
 )
@@ -92,13 +96,19 @@ class Minorant(NamedTuple):
 
 
 def minorant(
-    program: Program, y: Any, reach: float, supports: Any = (), sharp: Any = ()
+    program: Program, y: Any, reach: float, supports: Any = (), sharp: Any = (), box: Any = None
 ) -> Minorant:
     """Derive the minorant of supports on the ball of radius `reach` around y, or refuse them."""
-    region, own = Region(y, reach), held(program, supports, sharp)
+    region, own = Region.inside(box, y, reach), held(program, supports, sharp)
     run = Pass(program, region, own)
     total, _ = run.backward(program.last, Span(np.ones(1)))
-    here = evaluate(run)
+    alone = Pass(program, Region(y, 0.0), own, alone=True)
+    top, low = _values(program, y).hi[0], alone.values[-1].lo[0]
+    slopes = alone.slopes[-1].size[0]
+    if not np.isfinite([top, low, *slopes]).all():
+        raise NotCertifiableError("value or gradient could not be enclosed; rescale the data.")
+    exact = slope_of_lines(program, own) if math.isinf(reach) and program.is_small() else None
+    length = sqrt_upper(squared_norm(to_fractions(slopes) if exact is None else exact))
     terms = [term for part in own.values() for term in part.terms]
     loss, eps = 0.0, 0.0
     if terms:
@@ -108,20 +118,50 @@ def minorant(
     if not all(math.isfinite(part.charge) for part in own.values()):
         raise NotCertifiableError("a concave kink inside has no finite charge.")
     charge = sum((Fraction(part.charge) for part in own.values()), Fraction(0))
-    rest = point_at(program, y).between()[1] - here.low
-    whole = max(rest, Fraction(0)) + Fraction(loss) + charge
-    return Minorant(total, up(here.length + eps) if eps else here.length, whole, reach)
+    whole = max(Fraction(top) - Fraction(low), Fraction(0)) + Fraction(loss) + charge
+    return Minorant(total, up(length + eps) if eps else length, whole, reach)
 
 
-def convexity(program: Program, y: Any, reach: float, least: float) -> bool:
+def _values(program: Program, y: Any) -> Span:
+    return Pass(program, Region(y, 0.0)).values[-1]
+
+
+def rise(program: Program, y: Any, x: Any) -> Fraction:
+    """Return an upper bound of f(x) - f(y)."""
+    if list(y) == to_fractions(x):
+        return Fraction(0)
+    return Fraction(_values(program, x).hi[0]) - Fraction(_values(program, y).lo[0])
+
+
+def convexity(program: Program, y: Any, reach: float, least: float, box: Any = None) -> bool:
     """Is f - least/2 |z|^2 convex on the ball of radius `reach` around y, or everywhere?"""
-    run = Pass(program, Region(y, reach))
+    run = Pass(program, Region.inside(box, y, reach))
     total, _ = run.backward(program.last, Span(np.ones(1)))
     return at_least(total.lower, least) or (least == 0 and total.convex)
 
 
-def check(cert: Any, program: Program) -> Verification:
-    """Decide a claim about a minimum, with a sentence for everything that was looked at."""
+class Claim(NamedTuple):
+    """What is being decided: the claim, the function, and its limits where there are some."""
+
+    cert: Any
+    program: Program
+    limits: Feasible | None
+
+    @property
+    def box(self) -> Any:
+        return None if self.limits is None else self.limits.problem.box
+
+    @property
+    def everywhere(self) -> bool:
+        """Does the ball contain all points inside the bounds?"""
+        return Region.inside(self.box, self.cert.exact_pivot, self.cert.reach).everywhere
+
+
+def check(cert: Any, program: Program, problem: Any = None) -> Verification:
+    """Decide a claim about a minimum, with a sentence for everything that was looked at.
+
+    A `problem` has bounds and constraints (`goldstein.checker.constrained.near.ExactProblem`).
+    """
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
     fault = _unusable(cert)
     if not found.add("numbers", not fault, fault or "finite, in order"):
@@ -134,9 +174,16 @@ def check(cert: Any, program: Program) -> Verification:
     found.delta = sqrt_upper(square)
     near = square <= Fraction(cert.delta) ** 2
     found.add("ball", near, f"pivot at distance {found.delta:.6g}, claimed {cert.delta:.6g}")
+    limits = None
     try:
-        shown = minorant(program, y, cert.reach, cert.supports, cert.sharp).show(cert.growth)
-        rest = point_at(program, cert.x).between()[1] - point_at(program, y).between()[0]
+        if problem is not None or cert.penalties is not None:
+            limits = _check_place(found, cert, program, problem)
+            if limits is None:
+                return found
+        claim = Claim(cert, program if limits is None else limits.program, limits)
+        given = cert.reach, cert.supports, cert.sharp, claim.box
+        shown = minorant(claim.program, y, *given).show(cert.growth)
+        rest = rise(claim.program, y, cert.x)
     except GoldsteinError as failure:
         found.add("curvature", False, str(failure))
         return found
@@ -147,8 +194,10 @@ def check(cert: Any, program: Program) -> Verification:
         "bound", shown.eps <= cert.eps, f"recomputed eps {shown.eps:.6g}, claimed {cert.eps:.6g}"
     )
     _check_gap(found, cert, shown, rest)
-    _check_flags(found, cert, shown)
-    _check_scope(found, cert, program)
+    _check_flags(found, claim, shown)
+    if cert.global_gap is not None:
+        _check_cases(found, claim)
+    _check_scope(found, claim, shown)
     if found.ok:
         found.label = "certified"
     supported = cert.label in ("certified", "conditional", "estimated")
@@ -162,14 +211,45 @@ def _unusable(cert: Any) -> str:
         cert.eps,
         cert.gap,
         cert.growth,
+        cert.violation,
         cert.convexity or 0.0,
         cert.within or 0.0,
+        cert.global_gap or 0.0,
+        cert.case_growth,
     )
     if not (np.isfinite(cert.x).all() and np.isfinite(numbers).all()):
         return "an entry is not finite"
-    if min(cert.delta, cert.eps, cert.gap, cert.within or 0.0) < 0 or not cert.reach > 0:
+    least = min(cert.delta, cert.eps, cert.gap, cert.violation, cert.within or 0.0)
+    if least < 0 or not cert.reach > 0:
         return "a radius, gap or bound is negative"
     return "" if cert.scope in SCOPES else f"there is no scope {cert.scope!r}"
+
+
+def _check_place(found: Verification, cert: Any, program: Program, problem: Any) -> Feasible | None:
+    """Look at what is claimed about bounds, constraints and multipliers; None for nonsense."""
+    weights, y = cert.penalties, cert.exact_pivot
+    sizes = problem is not None and weights is not None
+    sizes = sizes and weights.shape == (len(problem.parts) + program.dim,)
+    sizes = sizes and {part.dim for part in problem.parts} <= {program.dim}
+    sizes = sizes and bool(np.isfinite(weights).all() and (weights >= 0).all())
+    words = "one for every constraint and every variable, finite and not negative"
+    if not found.add("penalties", sizes, words):
+        return None
+    limits, box = Feasible(program, problem, weights), problem.box
+    inside = box.contains(cert.x) and all(
+        low <= q <= high for q, low, high in zip(y, box.lower.tolist(), box.upper.tolist())
+    )
+    if not found.add("bounds", inside, "x and pivot inside" if inside else "x or pivot outside"):
+        return None
+    worst = limits.violation(cert.x.tolist())
+    right = worst <= Fraction(cert.violation)
+    found.add("feasibility", right, f"violated by {float(worst):.6g}, claimed {cert.violation:.6g}")
+    told = cert.multipliers is not None and cert.normal is not None
+    told = told and np.array_equal(
+        np.append(cert.multipliers, cert.normal), limits.multipliers(cert.supports)
+    )
+    found.add("multipliers", told, "of the supports" if told else "others than the supports have")
+    return limits
 
 
 def _check_gap(found: Verification, cert: Any, shown: Shown, rest: Fraction) -> None:
@@ -184,27 +264,49 @@ def _check_gap(found: Verification, cert: Any, shown: Shown, rest: Fraction) -> 
     )  # fmt: skip
 
 
-def _check_flags(found: Verification, cert: Any, shown: Shown) -> None:
+def _check_flags(found: Verification, claim: Claim, shown: Shown) -> None:
+    cert, limits = claim.cert, claim.limits
     inside = shown.within < shown.reach
     if cert.strict or cert.within is not None:
         found.add("strict", inside, f"lowest points within {shown.within:.6g} of the pivot")
         least = Fraction(shown.within if inside else 0) + Fraction(cert.delta)
         claimed = cert.within is not None and least <= Fraction(cert.within)
         found.add("within", claimed, f"at most {float(least):.6g} from x, claimed {cert.within}")
+        if limits is not None:
+            feasible = not limits.violation(cert.exact_pivot)
+            found.add("pivot", feasible, "feasible" if feasible else "not feasible: never strict")
     if cert.unique:
-        own = (cert.convexity or 0.0) > 0
+        own = (cert.convexity or 0.0) > 0 and (limits is None or limits.flat)
         found.add("unique", cert.strict and own, "a strict minimum of a strictly convex function")
 
 
-def _check_scope(found: Verification, cert: Any, program: Program) -> None:
+def _check_cases(found: Verification, claim: Claim) -> None:
+    """Decide what a tree of cases shows of f everywhere."""
+    cert = claim.cert
+    arrays = cert.case_points, cert.case_slopes, cert.case_splits
+    if any(a is None for a in arrays) or cert.case_splits.shape[1:] != (2,):
+        found.add("cases", False, "there is no tree")
+        return
+    try:
+        cases = Cases(claim.program)
+        cases.require(cert.case_growth)
+        goal = point_at(claim.program, cert.x).between()[1] - Fraction(cert.global_gap)
+        fits = cert.case_points.shape[1] == cert.x.size and cert.case_slopes.shape[1] == cases.size
+        found.add("cases", *(cases.all_closed(*arrays, goal) if fits else (False, "wrong sizes")))
+    except GoldsteinError as failure:
+        found.add("cases", False, str(failure))
+
+
+def _check_scope(found: Verification, claim: Claim, shown: Shown) -> None:
+    cert = claim.cert
     everywhere = cert.scope == "global"
     if cert.scope == "box":
         found.add("scope", False, "a box is shown by cuts on its faces")
     elif everywhere:
-        how = math.isinf(cert.reach) or (cert.strict and cert.convexity is not None)
-        found.add(
-            "scope", how and math.isinf(cert.radius), "curved everywhere, or convex and strict"
-        )
+        local = shown.within < shown.reach and cert.convexity is not None
+        cases = cert.global_gap is not None and cert.global_gap <= cert.gap and not cert.strict
+        how = (claim.everywhere or local or cases) and math.isinf(cert.radius)
+        found.add("scope", how, "curved everywhere, or convex and strict, or by cases")
     else:
         room = math.isinf(cert.reach) or (
             math.isfinite(cert.radius)
@@ -217,7 +319,7 @@ def _check_scope(found: Verification, cert: Any, program: Program) -> None:
         own = math.inf if everywhere else cert.reach
         try:
             convex = cert.convexity >= 0 and convexity(
-                program, cert.exact_pivot, own, cert.convexity
+                claim.program, cert.exact_pivot, own, cert.convexity, claim.box
             )
             found.add("convex", convex, f"f is {cert.convexity:.6g}-convex there")
         except GoldsteinError as failure:
@@ -264,8 +366,11 @@ def _leaving(node: Any, piece: Any, ties: Any, move: Any) -> Any:
     return piece
 
 
-def check_refutation(cert: Any, program: Program) -> Verification:
-    """Decide whether f is lower at a point by `fall`, and falls from the pivot at once."""
+def check_refutation(cert: Any, program: Program, problem: Any = None) -> Verification:
+    """Decide whether f is lower at a point by `fall`, and falls from the pivot at once.
+
+    With bounds or constraints the point must be feasible, and nothing is said of slopes.
+    """
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
     usable = (
         all(np.isfinite(a).all() for a in (cert.x, cert.point, cert.direction)) and cert.fall > 0
@@ -280,6 +385,10 @@ def check_refutation(cert: Any, program: Program) -> Verification:
         fall = here[0] - there[1]
         enough = fall >= to_fraction(cert.fall)
         found.add("fall", enough, f"f falls by {float(fall):.6g}, claimed {cert.fall:.6g}")
+        if problem is not None:
+            limits = Feasible(program, problem, np.zeros(len(problem.parts) + program.dim))
+            feasible = cert.slope is None and not limits.violation(cert.point.tolist())
+            found.add("feasibility", feasible, "a feasible point, without a slope")
         if cert.slope is not None:
             slope = slope_along(program, cert.exact_pivot, to_fractions(cert.direction))
             right = slope <= to_fraction(cert.slope) < 0
@@ -295,4 +404,4 @@ def check_refutation(cert: Any, program: Program) -> Verification:
     return found
 
 
-__all__ = ["Shown", "check", "check_refutation", "convexity", "minorant", "slope_along"]
+__all__ = ["Shown", "check", "check_refutation", "convexity", "minorant", "rise", "slope_along"]

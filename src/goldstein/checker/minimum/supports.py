@@ -31,12 +31,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from goldstein.checker import nodes
-from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
+from goldstein.checker.errors import InputError, NotCertifiableError
 from goldstein.checker.exact import Exact
-from goldstein.checker.minimum.curvature import RULES, Curvature, Pass, Slopes, at_least
+from goldstein.checker.minimum.curvature import Curvature, Pass, Slopes, at_least, row_sums
 from goldstein.checker.minimum.spans import Span, over, plus, power, times
-from goldstein.checker.rationals import fraction_upper, sqrt_upper, squared_norm
+from goldstein.checker.rationals import fraction_upper
 from goldstein.checker.rounding import norm_upper
 from goldstein.checker.sides import Program
 
@@ -89,6 +88,14 @@ class Held:
         self.terms: list[Term] = []
         self.charge = 0.0
 
+    def pulled_back(self, node: Any, g: Exact) -> Exact | None:
+        """Return the derivatives in the argument; None unless lines are all there is."""
+        if not self.mask.all() or any(h.p for h in self.given):
+            return None
+        rows, places = (np.array([h[j] for h in self.given], dtype=np.intp) for j in (1, 2))
+        shares = Exact.of([h.s for h in self.given])
+        return (g[rows] * shares).scattered(places, node.sizes[0])
+
     def refuse(self, row: int, why: str) -> None:
         raise NotCertifiableError(f"the support of node {self.k}, entry {row}: {why}.")
 
@@ -121,21 +128,6 @@ class HeldPiecewise(Held):
 
     def slope(self, u: Span) -> Span:
         return self.s + self.bend * (u + -self.t)
-
-    def forward(self, node: Any, u: Any, piece: Any) -> Any:
-        return _horner(self._columns(piece, node.pieces, False), u)
-
-    def backward(self, node: Any, g: Any, u: Any, piece: Any) -> Any:
-        return g * _horner(self._columns(piece, node.slopes, True), u)
-
-    def _columns(self, piece: Any, table: Any, derived: bool) -> list[list[Fraction]]:
-        """Return the coefficients of every entry, by powers."""
-        rows = [list(table[p]) for p in piece]
-        for g, top in zip(self.given, self.at):
-            b, c = g.s - g.p * g.t, g.p / 2
-            rows[g.row] = [b, g.p] if derived else [top - g.s * g.t + c * g.t**2, b, c]
-        width = max(map(len, rows))
-        return [[r[j] if j < len(r) else Fraction(0) for r in rows] for j in range(width)]
 
     def check(self, run: Pass, k: int, node: Any, alpha: Span, rule: Any) -> None:
         """Refuse unless every substitute is a support on the whole interval of its argument."""
@@ -183,20 +175,14 @@ class HeldRows(Held):
         lo[at], hi[at] = some.lo, some.hi
         return Span(lo, hi)
 
-    def forward(self, node: Any, u: Any, piece: Any) -> Any:
-        rows, places, shares, rest = self._sums(node, type(u))
-        whole = (u[places] * shares).scattered(rows, node.size)
-        return whole if rest is None else node.forward([[u]], piece)[0] * rest + whole
-
-    def backward(self, node: Any, g: Any, u: Any, piece: Any) -> Any:
-        rows, places, shares, rest = self._sums(node, type(g))
-        whole = (g[rows] * shares).scattered(places, node.sizes[0])
-        return whole if rest is None else node.backward(g * rest, [u], piece)[0] + whole
-
-    def _sums(self, node: Any, numbers: Any) -> tuple[Any, Any, Any, Any]:
-        rows, places = (np.array([g[j] for g in self.given], dtype=np.intp) for j in (1, 2))
-        rest = None if self.mask.all() else numbers.of([int(not held) for held in self.mask])
-        return rows, places, numbers.of([g.s for g in self.given]), rest
+    def forward(self, run: Pass, node: Any, value: Span, slopes: Slopes) -> tuple[Span, Slopes]:
+        """Return what contains values and gradients of a node and of its weighted sums."""
+        ((u, g),) = run.arguments(node)
+        share, sums = self.weights(node).ravel(), row_sums(node)
+        mine, steep = (u * share).through(sums), g.scaled(share).through(sums).span
+        value = run.both(value, mine).where(self.mask, value)
+        both = run.both(slopes.span, steep).where(self.mask[:, None], slopes.span)
+        return value, Slopes.of(both)
 
     def by_row(self, node: Any) -> dict[int, list[Support]]:
         found: dict[int, list[Support]] = defaultdict(list)
@@ -245,13 +231,6 @@ class HeldNorm(HeldRows):
             self.terms += [Term(node.of[0], places, Fraction(0), float(kappa), True)] * bool(slack)
 
 
-def _horner(columns: list[list[Fraction]], u: Any) -> Any:
-    out = type(u).of(columns[-1])
-    for column in reversed(columns[:-1]):
-        out = out * u + type(u).of(column)
-    return out
-
-
 _KINDS: dict[type[nodes.Node], type[Held]] = {
     nodes.Piecewise: HeldPiecewise, nodes.Max: HeldMax, nodes.Norm2: HeldNorm,
 }  # fmt: skip
@@ -268,36 +247,60 @@ def held(program: Program, given: Sequence[Support], sharp: Sequence[Sharp]) -> 
     return found
 
 
+def slope_of_lines(program: Program, own: dict[int, Any]) -> list[Fraction] | None:
+    """Return the gradient of a minorant that is affine, exactly; None of any other."""
+    found: dict[int, Any] = {program.last: Exact.of([1])}
+    for k in range(program.last, 0, -1):
+        if k not in found:
+            continue
+        node, g = program.nodes[k], found.pop(k)
+        if k in own:
+            parts = [own[k].pulled_back(node, g)]
+        else:
+            plain = isinstance(node, nodes.Affine | nodes.Add) and node.rational
+            parts = node.backward(g, [], None) if plain else [None]
+        for a, part in zip(node.of, parts):
+            if part is None:
+                return None
+            found[a] = found[a] + part if a in found else part
+    return found[0].fractions if 0 in found else [Fraction(0)] * program.dim
+
+
 def sharpened(
     total: Curvature, terms: Sequence[Term], bare: Pass, radius: float
 ) -> tuple[float, float]:
     """Add what sharpness adds to the curvature; return what it adds to the loss and to eps."""
-    loss, eps = 0.0, 0.0
-    here = bare.here
+    found = []
     for term in terms:
-        places, signs = list(term.factors), np.array(list(term.factors.values()), dtype=float)
-        slopes, value = here.slopes[term.node][places], here.values[term.node][places]
-        if term.norm:
-            if not bare.program.affine[term.node]:
-                raise NotCertifiableError("a norm of a curved argument is not sharp here.")
-            rows, tau = slopes, norm_upper(value.size)
-        else:
-            span = slopes.span * Span(signs[:, None])
-            summed = span[0] if len(places) == 1 else span[0] + span[1]
-            rows = Slopes.of(Span(summed.lo[None], summed.hi[None]))
-            at = value[0] if len(places) == 1 else value[0] + -value[1]
-            tau = float((at + -Span.of([term.t])).size[0])
+        rows, tau = _argument(term, bare)
         length, blur = norm_upper(rows.mid.ravel()), norm_upper(rows.rad.ravel())
-        if length == 0.0 or term.kappa == 0.0:
-            continue
-        c = 0.0 if bare.program.affine[term.node] else bend_of(bare, term)
-        kappa, rows.rad = term.kappa, np.zeros_like(rows.rad)
-        factor = over(times(2.0, kappa, -np.inf), times(radius, length, np.inf), -np.inf)
-        total.add(np.full(len(rows.mid), float(factor)), rows)
-        total.subtract(float(times(kappa, c, np.inf)))
-        loss = float(plus(loss, times(kappa, tau, np.inf), np.inf))
-        eps = float(plus(eps, times(kappa, blur, np.inf), np.inf))
+        if length and term.kappa:
+            c = 0.0 if bare.program.affine[term.node] else bend_of(bare, term)
+            found.append((term.kappa, length, c, tau, blur, rows.mid))
+    if not found:
+        return 0.0, 0.0
+    *numbers, mids = zip(*found)
+    kappa, lengths, *more = map(np.array, numbers)
+    factor = over(times(2.0, kappa, -np.inf), times(radius, lengths, np.inf), -np.inf)
+    mid = np.concatenate(mids)
+    total.add(np.repeat(factor, [len(m) for m in mids]), Slopes(mid, np.zeros_like(mid)))
+    parts = (times(kappa, part, np.inf).tolist() for part in more)
+    bent, loss, eps = (fraction_upper(sum(map(Fraction, part), Fraction(0))) for part in parts)
+    total.subtract(bent)
     return loss, eps
+
+
+def _argument(term: Term, bare: Pass) -> tuple[Slopes, float]:
+    """Return the gradients of what a term is the size of, at y, and |u(y) - t|."""
+    here, places = bare.here, list(term.factors)
+    slopes, value = here.slopes[term.node][places], here.values[term.node][places]
+    if term.norm:
+        if not bare.program.affine[term.node]:
+            raise NotCertifiableError("a norm of a curved argument is not sharp here.")
+        return slopes, norm_upper(value.size)
+    signs = np.array([list(term.factors.values())], dtype=float)
+    at = value.through(signs) + -Span.of([term.t])
+    return slopes.through(signs), float(at.size[0])
 
 
 def bend_of(bare: Pass, term: Term) -> float:
@@ -314,99 +317,4 @@ def bend_of(bare: Pass, term: Term) -> float:
     return bound
 
 
-# --- the function with its substitutes at y ----------------------------------------------------
-
-
-class Point(NamedTuple):
-    """Value and gradient at y, enclosed; exact numbers where they are known."""
-
-    low: Fraction
-    high: Fraction
-    gradient: Slopes
-    exact: list[Fraction] | None
-
-    @property
-    def length(self) -> float:
-        """An upper bound of the norm of the gradient."""
-        if self.exact is not None:
-            return sqrt_upper(squared_norm(self.exact))
-        return norm_upper(self.gradient.size[0])
-
-
-def evaluate(run: Pass) -> Point:
-    """Return value and gradient at y of the function with its substitutes.
-
-    Refused where it may not be differentiable: where an entry without a substitute may be on a
-    kink, unless it is constant on the region.
-    """
-    if run.program.is_small() and all(node.rational for node in run.program.nodes):
-        try:
-            return _evaluate(run, Exact)
-        except Irrational:
-            pass
-    return _evaluate(run, Enclosure)
-
-
-def _evaluate(run: Pass, numbers: Any) -> Point:
-    program = run.program
-    values: dict[int, Any] = {0: numbers.of(run.region.y)}
-    pieces: dict[int, Any] = {}
-    for k, node in enumerate(program.nodes[1:], 1):
-        args, own = [values[a] for a in node.of], run.supports.get(k)
-        if isinstance(node, nodes.Piecewise | nodes.Max | nodes.Norm2):
-            pieces[k] = _pieces(run, k, node, args[0])
-        if own is None:
-            values[k] = node.forward([[u] for u in args], pieces.get(k))[0]
-        else:
-            values[k] = own.forward(node, args[0], pieces[k])
-    start = numbers.of([Fraction(1)])
-    adjoints: dict[int, Any] = {program.last: start}
-    for k in range(program.last, 0, -1):
-        if k in adjoints:
-            node, g, own = program.nodes[k], adjoints.pop(k), run.supports.get(k)
-            args = [values[a] for a in node.of]
-            parts = node.backward(g, args, pieces.get(k)) if own is None else [
-                own.backward(node, g, args[0], pieces[k])
-            ]  # fmt: skip
-            for a, part in zip(node.of, parts):
-                adjoints[a] = adjoints[a] + part if a in adjoints else part
-    return _point(values[program.last], adjoints.get(0), program.dim)
-
-
-def _point(value: Any, gradient: Any, dim: int) -> Point:
-    if isinstance(value, Exact):
-        (f,) = value.fractions
-        exact = [Fraction(0)] * dim if gradient is None else gradient.fractions
-        return Point(f, f, Slopes.of(Span.of(exact)[None]), exact)
-    gradient = Enclosure(np.zeros(dim)) if gradient is None else gradient
-    (low,), (high,) = value.ends()
-    if not (np.isfinite([low, high]).all() and np.isfinite(gradient.rad + gradient.mid).all()):
-        raise NotCertifiableError("value or gradient could not be enclosed; rescale the data.")
-    slopes = Slopes(gradient.mid[None], gradient.rad[None])
-    return Point(Fraction(float(low)), Fraction(float(high)), slopes, None)
-
-
-def _pieces(run: Pass, k: int, node: Any, u: Any) -> Any:
-    """Return the pieces at y; refuse what may be on a kink and is neither held nor constant."""
-    piece, ties = node.decide(u)
-    own, slopes = run.supports.get(k), run.slopes[node.of[0]]
-    for row, tie in ties.items():
-        if own is not None and own.mask[row]:
-            if isinstance(piece, dict):  # a norm: what is not used must not divide by 0
-                piece[row] = Exact.of([1, *[0] * (node.columns - 1)])
-        elif isinstance(node, nodes.Piecewise):
-            moves = slopes.size[row].any()
-            run.require(np.arange(node.size) != (row if moves and node.jumps[tie] else -1), k, _ON)
-        elif isinstance(node, nodes.Max):
-            (kept,) = np.nonzero(RULES[nodes.Max].kept(run, node)[row])
-            run.require(np.arange(node.size) != (row if kept.size > 1 else -1), k, _ON)
-            piece[row] = row * node.columns + kept[0]
-        else:
-            run.require(np.arange(node.size) != row, k, _ON)
-    return piece
-
-
-_ON = "the point may be on a kink without a support there; a kink"
-
-
-__all__ = ["Point", "Sharp", "Support", "Term", "bend_of", "evaluate", "held", "sharpened"]
+__all__ = ["Sharp", "Support", "Term", "bend_of", "held", "sharpened", "slope_of_lines"]
