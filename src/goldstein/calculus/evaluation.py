@@ -23,20 +23,10 @@ from scipy import sparse
 
 from goldstein.calculus.elementary import ELEMENTARY
 from goldstein.calculus.foreign import Foreign
+from goldstein.checker import nodes as kinds
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import (
-    Add,
-    Affine,
-    Max,
-    Node,
-    Norm2,
-    Order,
-    Piecewise,
-    Product,
-    Rowwise,
-    Smooth,
-)  # fmt: skip
+from goldstein.checker.nodes import Node
 from goldstein.checker.rationals import nearest_float
 from goldstein.checker.rounding import UNIT
 
@@ -59,11 +49,11 @@ _QUIET.run(np.seterr, all="ignore")
 
 def has_kinks(node: Node) -> bool:
     """Has a node kinks of its own?"""
-    if isinstance(node, Max):
+    if isinstance(node, kinds.Max):
         return node.columns > 1
-    if isinstance(node, Order):
+    if isinstance(node, kinds.Order):
         return node.matters(0, node.columns)
-    return isinstance(node, Norm2) or (isinstance(node, Piecewise) and any(node.jumps))
+    return isinstance(node, kinds.Norm2) or (isinstance(node, kinds.Piecewise) and any(node.jumps))
 
 
 class Step(NamedTuple):
@@ -93,7 +83,6 @@ class Step(NamedTuple):
     bound: str
     clear: str
     early: bool
-    order: str
     alias: bool
 
 
@@ -180,7 +169,7 @@ class Evaluation:
         node, some = self.nodes[k], np.asarray(entries, dtype=np.intp)
         if k == 0:
             return np.eye(self.dim)[some]
-        if isinstance(node, Affine) and node.of == (0,) and node.columns == 1:
+        if isinstance(node, kinds.Affine) and node.of == (0,) and node.columns == 1:
             found = node.matrix[some]
             rows: Matrix = np.array(found.toarray() if sparse.issparse(found) else found)
             return rows if node.divisor is None else rows / node.divisor[some, None]
@@ -193,12 +182,12 @@ class Evaluation:
         q, _ = self._chosen(t, None)
         found: Pieces = {}
         for k, node in enumerate(self.nodes):
-            if isinstance(node, Piecewise | Max):
+            if isinstance(node, kinds.Piecewise | kinds.Max):
                 found[k] = q[self.at[k]] - self._writer.shift.get(k, 0)
-            elif isinstance(node, Norm2):
+            elif isinstance(node, kinds.Norm2):
                 zero = np.flatnonzero(~node.rows(t[self.at[node.of[0]]]).any(axis=1)).tolist()
                 found[k] = dict.fromkeys(zero, np.ones(node.columns))
-            elif isinstance(node, Order):
+            elif isinstance(node, kinds.Order):
                 found[k] = {0: (0, _order(t[self.at[node.of[0]]], node.columns).tolist())}
         return found
 
@@ -216,14 +205,17 @@ class Evaluation:
         if pieces is None:
             with np.errstate(all="ignore"):
                 self._tape_source[0](t, q)
-        for k, piece in (pieces or {}).items():
-            node = self.nodes[k]
-            if isinstance(node, Order):
-                directions[self.at[k].start] = node.order(piece)
+        for k, node in enumerate(self.nodes):
+            piece, at = (pieces or {}).get(k), self.at[k]
+            if isinstance(node, kinds.Order):
+                u = t[self.at[node.of[0]]]
+                directions[at.start] = (
+                    _order(u, node.columns) if piece is None else node.order(piece)
+                )
             elif isinstance(piece, dict):
-                directions |= {self.at[k].start + row: _floats(way) for row, way in piece.items()}
-            elif self.at[k].stop:
-                q[self.at[k]] = piece + self._writer.shift.get(k, 0)
+                directions |= {at.start + row: _floats(way) for row, way in piece.items()}
+            elif piece is not None and at.stop:
+                q[at] = piece + self._writer.shift.get(k, 0)
         return q, directions
 
     @cached_property
@@ -280,7 +272,7 @@ class _Writer:
         for k, node in enumerate(nodes):
             if k in picks and picks[k].rows.size == node.size:
                 self.terms[k] = [picks[k]]
-            elif isinstance(node, Add):
+            elif isinstance(node, kinds.Add):
                 inside = {a for a in node.of if uses[a] == 1 and _is_bare(nodes[a]) and a in picks}
                 terms = [picks[a] if a in inside else _whole(a, nodes) for a in node.of]
                 rows = np.concatenate([term.rows for term in terms])
@@ -335,19 +327,19 @@ class _Writer:
 
     def _alike(self, k: int, node: Node) -> Any:
         """Return what nodes that can be evaluated together have in common; None for none."""
-        if isinstance(node, Piecewise):
+        if isinstance(node, kinds.Piecewise):
             return node.breakpoints, node.pieces, k in self.fused
-        if isinstance(node, Smooth):
+        if isinstance(node, kinds.Smooth):
             return node.function.name
-        if isinstance(node, Rowwise):
+        if isinstance(node, kinds.Rowwise):
             return type(node), node.columns
         if k in self.terms:
             if any(term.rows.size != node.size for term in self.terms[k]):
                 return None
             shifts = (getattr(node, name, None) is None for name in ("offset", "divisor"))
             return *shifts, *(term.factors is None for term in self.terms[k])
-        entries = isinstance(node, Product) and node.inner == 1 and node.shape == (1, 1)
-        return Product if entries else None
+        entries = isinstance(node, kinds.Product) and node.inner == 1 and node.shape == (1, 1)
+        return kinds.Product if entries else None
 
     # --- source --------------------------------------------------------------------------------
 
@@ -372,15 +364,30 @@ class _Writer:
     def compiled_on_tape(self) -> tuple[Callable[..., None], list[Callable[..., None]]]:
         """Return what finds pieces, and the steps back, where values t, pieces q and derivatives g
         stand on tapes."""
-        backward = [
-            [step.before, *(self._added(*place) for place in step.back)] for step in self.steps
-        ]
-        sides, *back = self._executed({
-            "sides(t, q)": [self._on_tape(step, step.sides) for step in self.steps],
-            **{f"back{n}(t, g, q, directions)": [self._on_tape(step, text) for text in lines]
-               for n, (step, lines) in enumerate(zip(self.steps, backward))},
-        })  # fmt: skip
-        return sides, back
+        sides, bodies = list[str](), dict[str, list[str]]()
+        for n, step in enumerate(self.steps, 1):
+            if step.sides:
+                sides += [self.local(n, step.sides), f"{self._on_tape('q', n)} = q{n}"]
+            f = f"full(1, g{n})" if self._extent(n) == 1 else f"g{n}"
+            lines = [self.local(n, step.before, f"g{n}", f, True)]
+            for places, text, _ in step.back:
+                lines += [self.added("g", places, self.local(n, text, f"g{n}", f, True))]
+            bodies[f"back{n}(t, g, q, directions)"] = self._read_first("sqg", lines)
+        found, *back = self._executed({"sides(t, q)": self._read_first("s", sides)} | bodies)
+        return found, back
+
+    def _on_tape(self, letter: str, n: int) -> str:
+        span = self.spans[n]
+        place = str(span.start) if self._extent(n) == 1 else f"{span.start}:{span.stop}"
+        return f"{'t' if letter == 's' else letter}[{place}]"
+
+    def _read_first(self, letters: str, lines: list[str]) -> list[str]:
+        """Return lines after others that read from tapes what they speak of."""
+        names = sorted(set(re.findall(rf"\b([{letters}])(\d+)\b", "\n".join(lines))))
+        return [*(f"{a}{n} = {self._on_tape(a, int(n))}" for a, n in names), *lines]
+
+    def _extent(self, n: int) -> int:
+        return self.spans[n].stop - self.spans[n].start
 
     def _executed(self, bodies: dict[str, list[str]]) -> list[Callable[..., Any]]:
         source = [
@@ -390,48 +397,30 @@ class _Writer:
         exec(compile("\n".join(source), "<expression>", "exec"), self.env)
         return [self.env[head.split("(")[0]] for head in bodies]
 
-    def local(self, n: int, text: str, p: str = "", f: str = "") -> str:
-        """Return source of a step over local variables."""
+    def local(self, n: int, text: str, p: str = "", f: str = "", given: bool = False) -> str:
+        """Return source of a step over local variables; of pieces that are given, or its own."""
         own = {letter: f"{letter.lower()}{n}" for letter in "SQOVE"} | {"P": p, "F": f}
         own["K"] = p if f != p else f"{p}[:, None]"
+        if given:
+            own["O"] = f"directions[{self.spans[n].start}]"
 
         def read(found: re.Match[str]) -> str:
             letter, kind, which = found.groups()
             if letter:
                 return own[letter]
             if kind == "C":
-                return self.local(n, self._by_piece(*self.lists[int(which)]))
+                return self.local(n, self._by_piece(*self.lists[int(which)], given))
             return self.read(self.lists[int(which)], kind == "X")
 
         return _TOKENS.sub(read, text)
 
-    def _on_tape(self, step: Step, text: str) -> str:
-        """Return source of a step over tapes."""
-        span = f"{step.out.start}:{step.out.stop}"
-        own = {"S": f"t[{span}]", "Q": f"q[{span}]", "K": f"g[{span}][:, None]"}
-        own |= dict.fromkeys("PF", f"g[{span}]")
-
-        def read(found: re.Match[str]) -> str:
-            letter, kind, which = found.groups()
-            if letter == "O":
-                given = f"directions[{step.out.start}]"
-                fresh = self._on_tape(step, step.order)
-                return f"({given} if {step.out.start} in directions else {fresh})"
-            if letter:
-                return own[letter]
-            if kind == "C":
-                return f"{self._name(np.array(self.lists[int(which)][0]))}[{own['Q']}]"
-            return f"t[{self.span(self.lists[int(which)])}]"
-
-        return _TOKENS.sub(read, text)
-
-    def _added(self, places: Indices, what: str, plain: bool) -> str:
-        """Return source that adds derivatives on a tape."""
-        span = self.span(places)
-        if ":" in span or np.unique(places).size == places.size:
-            return f"g[{span}] += {what}"
+    def added(self, g: str, index: Indices, what: str, sign: str = "+=") -> str:
+        """Return source that adds derivatives at places of an array."""
+        name = str(index[0]) if index.shape == (1,) else self.span(index)
+        if index.size == 1 or ":" in name or np.unique(index).size == index.size:
+            return f"{g}[{name}] {sign} {what}"
         # NumPy's add.at reads beyond the end of values that it should broadcast.
-        return f"add_at(g, {span}, broadcast_to({what}, {places.shape}))"
+        return f"add_at({g}, {name}, broadcast_to({what}, {index.shape}))"
 
     def _name(self, value: Any) -> str:
         """Return source for a number, or the name of a constant; an array of one number is it."""
@@ -489,12 +478,12 @@ class _Writer:
     def _step(
         self, members: list[int], forward: str, back: list[tuple[Indices, str, bool]],
         size: str, error: str, terms: int, *, sides: str = "", clear: str = "", before: str = "",
-        early: bool = False, order: str = "", alias: bool = False,
+        early: bool = False, alias: bool = False,
     ) -> Step:  # fmt: skip
         """Return a step whose values are rounded `terms` times."""
         bound = f"V = {size}\nE = {error} + {1.1 * (terms + 2) * UNIT!r} * V + {2.0**-1000!r}"
         out = self.spans[-1]
-        return Step(out, members, forward, sides, before, back, bound, clear, early, order, alias)
+        return Step(out, members, forward, sides, before, back, bound, clear, early, alias)
 
     # --- the kinds -----------------------------------------------------------------------------
 
@@ -650,10 +639,12 @@ class _Writer:
         alike = len(set(numbers)) == 1
         return repr(numbers[0]) if alike else self._list("C", (numbers, levels, u))
 
-    def _by_piece(self, numbers: Sequence[float], levels: Vector, u: str) -> str:
+    def _by_piece(
+        self, numbers: Sequence[float], levels: Vector, u: str, given: bool = False
+    ) -> str:
         """Return source for coefficients by piece, over local variables."""
-        if len(levels) > 1:
-            return f"{self._name(np.array(numbers))}[Q]"
+        if given or len(levels) > 1:
+            return f"{self._constant(np.array(numbers))}[Q]"
         if numbers == (0.0, 1.0):
             return "Q"
         signs = numbers == (-1.0, 1.0) and not levels[0]
@@ -729,7 +720,7 @@ class _Writer:
         u, (v, e) = self._list("X", places), self._size(places)
         apart = np.flatnonzero((np.diff(node.weights, axis=1) != 0).any(axis=0))
         low, high = self._name(apart), self._name(apart + 1)
-        order, gain = f"order({u}, {columns})", _row_sum(node.weights)
+        gain = _row_sum(node.weights)
         if places.size == columns and node.size == 1:
             row = self._constant(node.weights[0].copy())
             forward, back = f"S = dot({row}, sort({u}))", f"P * {row}"
@@ -737,12 +728,12 @@ class _Writer:
             rows = f"{u}.reshape(-1, {columns})"
             forward = f"S = (sort({rows}, axis=1) @ {name}.T).ravel()" + "[0]" * (node.size == 1)
             back = f"(F.reshape(-1, {len(node.weights)}) @ {name}).ravel()"
-        clear = (f"O = {order}\ns = {u}[O].reshape(-1, {columns})\n"
+        clear = (f"O = order({u}, {columns})\ns = {u}[O].reshape(-1, {columns})\n"
                  f"if not low(s[:, {high}] - s[:, {low}]) > 4.0 * {e}: return None")  # fmt: skip
         size, error = (f"{gain!r} * {end}" for end in (v, e))
         return self._step(
             members, forward, [(places, "w" + "[0]" * (places.size == 1), False)], size, error,
-            columns, clear=clear, before=f"w = zeros({places.size})\nw[O] = {back}", order=order,
+            columns, clear=clear, before=f"w = zeros({places.size})\nw[O] = {back}",
         )  # fmt: skip
 
     def _foreign(self, members: list[int]) -> Step:
@@ -831,11 +822,7 @@ class _Accumulation:
         elif o not in self.owned:
             self.lines += [f"{g} = {g}.copy()"]
         self.known[o], self.single, self.owned = g, self.single - {o}, self.owned | {o}
-        name = str(index[0]) if index.shape == (1,) else self.writer.span(index)
-        if index.size == 1 or ":" in name or np.unique(index).size == index.size:
-            self.lines += [f"{g}[{name}] {sign} {what}"]
-        else:
-            self.lines += [f"add_at({g}, {name}, broadcast_to({what}, {index.shape}))"]
+        self.lines += [self.writer.added(g, index, what, sign)]
 
 
 def _needed(lines: list[str]) -> list[str]:
@@ -878,12 +865,14 @@ def _whole(a: int, nodes: Sequence[Node]) -> _Term:
 
 
 def _is_bare(node: Node) -> bool:
-    return isinstance(node, Affine) and node.offset is node.divisor is None
+    return isinstance(node, kinds.Affine) and node.offset is node.divisor is None
 
 
 def _is_sum(node: Node) -> bool:
     """Does a node sum all entries?"""
-    dense = isinstance(node, Affine) and _is_bare(node) and isinstance(node.matrix, np.ndarray)
+    dense = (
+        isinstance(node, kinds.Affine) and _is_bare(node) and isinstance(node.matrix, np.ndarray)
+    )
     return dense and node.size == 1 and bool((node.matrix == 1.0).all())  # type: ignore[attr-defined]
 
 
@@ -905,7 +894,7 @@ def _fused(k: int, nodes: Sequence[Node], uses: Any) -> list[int]:
 
 def _picked(node: Node) -> _Term | None:
     """Return the entries that an affine node picks, at most one for each of its own."""
-    if not (isinstance(node, Affine) and sparse.issparse(node.matrix) and node.columns == 1):
+    if not (isinstance(node, kinds.Affine) and sparse.issparse(node.matrix) and node.columns == 1):
         return None
     lengths, numbers = np.diff(node.matrix.indptr), node.matrix.data
     if lengths.max(initial=0) > 1:
