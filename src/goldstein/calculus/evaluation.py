@@ -9,7 +9,6 @@ Proofs do not ask here.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from fractions import Fraction
@@ -409,7 +408,7 @@ class _Writer:
             if letter:
                 return own[letter]
             if kind == "C":
-                return self.local(n, self._by_piece(*self.lists[int(which)], given))
+                return self.local(n, self._by_piece(self.lists[int(which)], given))
             return self.read(self.lists[int(which)], kind == "X")
 
         return _TOKENS.sub(read, text)
@@ -501,9 +500,10 @@ class _Writer:
                 [np.ones(t.entries.size) if t.factors is None else t.factors for t in column])
             for column in columns
         ]  # fmt: skip
-        gains = Counter[tuple[str, str]]()
+        gains = dict[tuple[str, str], float]()
         for f, p in zip(factors, places):
-            gains[self._size(p)] += 1.0 if f is None else float(np.abs(f).max(initial=0.0))
+            gain = 1.0 if f is None else float(np.abs(f).max(initial=0.0))
+            gains[self._size(p)] = gains.get(self._size(p), 0.0) + gain
         size, error = (
             " + ".join(_times(gain, pair[i]) for pair, gain in gains.items()) for i in (0, 1)
         )
@@ -639,10 +639,9 @@ class _Writer:
         alike = len(set(numbers)) == 1
         return repr(numbers[0]) if alike else self._list("C", (numbers, levels, u))
 
-    def _by_piece(
-        self, numbers: Sequence[float], levels: Vector, u: str, given: bool = False
-    ) -> str:
+    def _by_piece(self, coefficients: Any, given: bool) -> str:
         """Return source for coefficients by piece, over local variables."""
+        numbers, levels, u = coefficients
         if given or len(levels) > 1:
             return f"{self._constant(np.array(numbers))}[Q]"
         if numbers == (0.0, 1.0):
