@@ -622,6 +622,8 @@ class _Writer:
             forward = f"{larger}({', '.join(lines)})"
         else:
             forward, early = _horner(table[0], u), bool(sides)
+        if not re.search(r"[UC]\d", forward):  # a constant
+            forward = f"full({places.size}, {forward})" + "[0]" * (places.size == 1)
         tests = [
             f"if not low({size.format(f' - {t!r}' if t else '')}) > "
             f"2.0 * {e}{f' + {8 * UNIT * abs(t)!r}' if t else ''}: return None"
@@ -631,7 +633,8 @@ class _Writer:
         off = f"({e} + {wide!r})" if wide else e
         error = f"3.0 * {_largest(slopes, f'({v} + {e})')} * {off}"
         return self._step(
-            members, f"S = {forward}", [(places, f"P * {slope}", False)], _largest(values, v),
+            members, f"S = {forward}",
+            [(places, f"P * {slope}", not re.search(r"[UC]\d", slope))], _largest(values, v),
             error, 2 * len(values[0]), sides=sides, clear="\n".join(tests), early=early,
         )  # fmt: skip
 
