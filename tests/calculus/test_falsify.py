@@ -149,9 +149,8 @@ def test_distance_to_hull_agrees_with_geometry():
 
 
 def _slopes_of(node: nodes.Piecewise, z: np.ndarray) -> list[list[float]]:
-    """The derivatives on both sides of a number; pivots are rounded, and meant to be on kinks."""
+    """The derivatives on both sides of a number, exactly."""
     t = Fraction(float(z[0]))
-    t = next((s for s in node.breakpoints if abs(s - t) < 1e-12), t)
     sides = {sum(s < t for s in node.breakpoints), sum(s <= t for s in node.breakpoints)}
     return [[float(sum(c * t**k for k, c in enumerate(node.slopes[i])))] for i in sides]
 
@@ -173,7 +172,7 @@ def _random_atom(rng: np.random.Generator) -> PiecewisePolynomial:
 DEAD_ZONE = PiecewisePolynomial("dead_zone", [-1, 1], [[-1, -1], [0], [-1, 1]])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_triples_of_atoms_follow_from_their_breakpoints(seed: int) -> None:
     """Among them the one of CONTRIBUTING, which has two kinks and says nothing but its pieces."""
     rng = np.random.default_rng(seed)
@@ -183,9 +182,13 @@ def test_triples_of_atoms_follow_from_their_breakpoints(seed: int) -> None:
     kinks = [float(t) for t in atom.breakpoints]
     for radius in (0.25, 1.0, 3.0):
         claim = F.outer_lipschitz(pivot_radius=radius)
+
+        def pivot(x: np.ndarray, radius: float = radius) -> list[float]:
+            y = float(F.pivot(x, pivot_radius=radius)[0])  # rounded, and meant to be on a kink
+            return [next((t for t in kinks if abs(t - y) < 1e-12), y)]
+
         found = falsify(
-            lambda z: _slopes_of(node, z), claim, lambda x, r=radius: F.pivot(x, pivot_radius=r),
-            kinks=kinks, trials=10, rng=seed,
-        )  # fmt: skip
+            lambda z: _slopes_of(node, z), claim, pivot, kinks=kinks, trials=10, rng=seed
+        )
         assert found is None, f"{atom}: {claim}: {found}"
     assert seed or F.outer_lipschitz(pivot_radius=3.0).reach < 1.0
