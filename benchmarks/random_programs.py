@@ -16,6 +16,7 @@ import time
 import types
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,10 @@ def long_numbers() -> Any:
     same = """abs maximum minimum clip where sort cumsum roll concatenate outer stack append sum
         max min mean prod diff ptp"""
     moved = {name: getattr(np, name) for name in same.split()}
+    # Numbers of the program that are chosen must be long, too: else they are added as floats.
+    longer = np.frompyfunc(mp.mpf, 1, 1)
+    for name in ("maximum", "minimum", "clip", "where"):
+        moved[name] = partial(lambda choose, *args: longer(choose(*args)), moved[name])
     space = types.SimpleNamespace(**moved, **entrywise, median=median, var=var)
     space.linalg = types.SimpleNamespace(norm=norm)
     return mp, space
